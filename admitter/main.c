@@ -1,0 +1,28 @@
+/*
+ * tellerline-admitter: calls the next visitors while there is room.
+ *
+ * Woken by events (a counter became free, somebody came, settings changed), with a slow timer
+ * behind it in case one was missed. See admitter.c and admit.lua.
+ */
+#include "admitter/admitter.h"
+#include "common/daemon.h"
+
+static const struct tl_listen *admin_listen(const struct tl_config *config)
+{
+    return &config->admin.admitter;
+}
+
+int main(int argc, char **argv)
+{
+    const struct tl_role role = {
+        .name = "admitter",
+        .summary = "Calls the next visitors while there is room.",
+        .metrics = tl_admitter_metrics,
+        .n_metrics = TL_ADMITTER_METRICS,
+        .admin = admin_listen,
+        .start = tl_admitter_start,
+        .turn = tl_admitter_turn,
+        .stop = tl_admitter_stop,
+    };
+    return tl_daemon_main(&role, argc, argv);
+}

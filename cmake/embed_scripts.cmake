@@ -1,0 +1,17 @@
+# Run with -P: writes OUT, a header with one C string per script in SCRIPTS, each preceded by PRELUDE.
+function(to_c_string text result)
+    string(REPLACE "\\" "\\\\" text "${text}")
+    string(REPLACE "\"" "\\\"" text "${text}")
+    string(REPLACE "\n" "\\n\"\n    \"" text "${text}")
+    set(${result} "    \"${text}\"" PARENT_SCOPE)
+endfunction()
+
+file(READ ${PRELUDE} prelude_text)
+set(content "/* Made from the .lua files by cmake/embed_scripts.cmake; do not edit. */\n#pragma once\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
+foreach(script IN LISTS SCRIPTS)
+    get_filename_component(name ${script} NAME_WE)
+    file(READ ${script} script_text)
+    to_c_string("${prelude_text}${script_text}" literal)
+    string(APPEND content "static const char tl_script_${name}[] =\n${literal};\n")
+endforeach()
+file(WRITE ${OUT} "${content}")

@@ -1,0 +1,44 @@
+# The files of worker/web, and docs/openapi.yaml, become byte arrays in "generated/worker_web.h": NAME.EXT is `tl_web_NAME_EXT`, compressed
+# `tl_web_NAME_EXT_gzip` (gzip -9n), and the start of its SHA-256 is the macro TL_WEB_NAME_EXT_HASH.
+#
+# Included, this file defines tellerline_embed_web(target). Run with -P -DOUT=FILE -DFILES=LIST it writes the header.
+if(NOT CMAKE_SCRIPT_MODE_FILE)
+    set(TELLERLINE_EMBED_WEB ${CMAKE_CURRENT_LIST_FILE})
+    function(tellerline_embed_web target)
+        file(GLOB FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/worker/web/* ${CMAKE_SOURCE_DIR}/docs/openapi.yaml)
+        set(HEADER ${CMAKE_BINARY_DIR}/generated/generated/worker_web.h)
+        add_custom_command(
+            OUTPUT ${HEADER}
+            COMMAND ${CMAKE_COMMAND} -DOUT=${HEADER} "-DFILES=${FILES}" -P ${TELLERLINE_EMBED_WEB}
+            DEPENDS ${FILES} ${TELLERLINE_EMBED_WEB}
+            VERBATIM)
+        target_sources(${target} PRIVATE ${HEADER})
+    endfunction()
+    return()
+endif()
+
+# The bytes of a file as the elements of a C array, in lines of 20.
+function(to_c_bytes file result)
+    file(READ ${file} hex HEX)
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(REGEX REPLACE "(....,....,....,....,....,....,....,....,....,....,....,....,....,....,....,....,....,....,....,....,)"
+           "\\1\n" bytes "${bytes}")
+    set(${result} "${bytes}" PARENT_SCOPE)
+endfunction()
+
+set(content "/* Made from worker/web by cmake/embed_web.cmake; do not edit. */\n#pragma once\n")
+foreach(file IN LISTS FILES)
+    get_filename_component(name ${file} NAME)
+    string(REGEX REPLACE "[^a-z0-9]" "_" symbol ${name})
+    string(TOUPPER ${symbol} upper)
+    file(SHA256 ${file} hash)
+    string(SUBSTRING ${hash} 0 12 hash)
+    execute_process(COMMAND gzip -9n -c INPUT_FILE ${file} OUTPUT_FILE ${OUT}.gz COMMAND_ERROR_IS_FATAL ANY)
+    to_c_bytes(${file} plain)
+    to_c_bytes(${OUT}.gz compressed)
+    file(REMOVE ${OUT}.gz)
+    string(APPEND content "#define TL_WEB_${upper}_HASH \"${hash}\"\n"
+           "static const unsigned char tl_web_${symbol}[] = {\n${plain}};\n"
+           "static const unsigned char tl_web_${symbol}_gzip[] = {\n${compressed}};\n")
+endforeach()
+file(WRITE ${OUT} "${content}")

@@ -1,0 +1,14 @@
+/* Local monotonic time. Deadlines that processes share are on the Redis server's clock, never on
+ * this one. */
+#ifndef TL_CLOCK_H
+#define TL_CLOCK_H
+
+#include <stdint.h>
+
+/* Monotonic milliseconds since an arbitrary start. */
+int64_t tl_clock_ms(void);
+
+/* Monotonic microseconds since the same start. */
+int64_t tl_clock_us(void);
+
+#endif

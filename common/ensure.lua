@@ -1,0 +1,25 @@
+-- ensure: creates a queue if it does not exist, and its consumer group if that is gone.
+--
+-- ARGV  settings as name, value pairs (used only when the queue is made)
+-- Returns 1 created, 0 existed
+-- Errors  DAMAGED  the state is missing but a line exists: nothing was changed
+local state_exists = redis.call('EXISTS', K_STATE) == 1
+if not state_exists and redis.call('EXISTS', K_WAITING, K_ACTIVE) > 0 then
+    return redis.error_reply('DAMAGED ' .. K_STATE .. ' is missing but the line exists: restore the data, or delete '
+        .. K_WAITING .. ' and ' .. K_ACTIVE .. ' to start anew')
+end
+
+local made = redis.pcall('XGROUP', 'CREATE', K_INGEST, 'dispatchers', '0', 'MKSTREAM')
+if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then
+    return made
+end
+if state_exists then
+    return 0
+end
+
+local t = redis.call('TIME')
+redis.call('HSET', K_STATE, 'generation', int(t[1] * 1000000 + t[2]), 'seq', 0, 'event', 0, 'fence', 0,
+    'waiting', 0, 'active', 0, 'joined', 0, 'admitted', 0, 'completed', 0, 'expired', 0, 'left', 0,
+    'unclaimed', 0, 'absent', 0, 'marks', '', 'bucket', '', 'admit_capacity', 0, 'notice', '')
+redis.call('HSET', K_CONFIG, unpack(ARGV))
+return 1

@@ -1,0 +1,60 @@
+/*
+ * Counters, gauges and latency histograms of a process, written out as Prometheus text (exposition
+ * format 0.0.4). Metrics are plain 64-bit atomics in one block of memory, so any thread may update
+ * them, and the block may lie in shared memory: the worker's parent process adds up the blocks of
+ * its children, so that one scrape answers for all of them.
+ *
+ * A program declares its metrics in one const table; the index in the table is the metric's handle.
+ */
+#ifndef TL_METRICS_H
+#define TL_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum tl_metric_type {
+    TL_COUNTER,   /* only grows; summed over blocks */
+    TL_GAUGE,     /* a level, may fall; summed over blocks */
+    TL_HISTOGRAM, /* latencies in microseconds, exported in seconds; bucket bounds 1-2-5 steps, 50
+                     us to 10 s */
+};
+
+struct tl_metric_desc {
+    const char *name; /* full Prometheus name: tellerline_joins_total, tellerline_apply_seconds */
+    const char *help; /* one line */
+    enum tl_metric_type type;
+};
+
+struct tl_metrics; /* one block: values for every row of one table */
+
+/* Bytes one block takes for a table of n rows. */
+size_t tl_metrics_size(const struct tl_metric_desc *table, size_t n);
+/* Lays a block out in memory the caller owns (zeroed, 64-byte aligned, tl_metrics_size bytes). */
+struct tl_metrics *tl_metrics_init(void *memory, const struct tl_metric_desc *table, size_t n);
+
+void tl_metrics_add(struct tl_metrics *metrics, size_t handle, int64_t delta); /* counter, gauge */
+void tl_metrics_set(struct tl_metrics *metrics, size_t handle, int64_t value); /* gauge */
+void tl_metrics_observe(struct tl_metrics *metrics, size_t handle,
+                        int64_t microseconds); /* histogram */
+/* The value of a counter or gauge; the number of observations of a histogram. */
+int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle);
+
+/* A growing text buffer the writer appends to; `failed` is set when memory ran out. */
+struct tl_text {
+    char *data; /* NUL-terminated once anything was appended; freed by tl_text_free */
+    size_t length;
+    size_t capacity;
+    bool failed;
+};
+void tl_text_append(struct tl_text *text, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void tl_text_free(struct tl_text *text);
+
+/* Appends every metric, added up over n_blocks blocks of the same table, with the given constant
+ * label
+ * (`role="dispatcher"`) on each sample; label may be "". */
+void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const char *label,
+                      struct tl_text *out);
+
+#endif

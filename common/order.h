@@ -1,0 +1,47 @@
+/*
+ * The order index: who stands where in one lane, without asking Redis.
+ *
+ * A bitmap over sequence numbers, cut into blocks of 4,096 bits; a Fenwick tree (P. Fenwick, "A new
+ * data structure for cumulative frequency tables", 1994) over the blocks' counts gives the rank of
+ * any seq in O(log blocks) plus at most 64 population counts. Empty blocks cost a pointer; the
+ * window slides forward as the front of the line empties, and grows (both ways) by doubling. Ten
+ * million waiting visitors take about 1.3 MB. Not thread-safe.
+ */
+#ifndef TL_ORDER_H
+#define TL_ORDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tl_order;
+
+/* A new empty index, or NULL when out of memory. */
+struct tl_order *tl_order_new(void);
+/* Frees *order (NULL allowed) and clears the caller's pointer. */
+void tl_order_free(struct tl_order **order);
+/* Forgets all places. Keeps nothing allocated but the object itself. */
+void tl_order_clear(struct tl_order *order);
+
+/* Adds seqs [first, first + count). Those present already stay. Returns how many were new, or -1
+ * when out of memory, when the range from the smallest to the largest seq held would cover more
+ * than 2^32 seqs, or when a seq is 2^63 or more (then nothing was added). */
+int64_t tl_order_insert(struct tl_order *order, uint64_t first, uint64_t count);
+/* Removes seqs [first, first + count), present or not. Returns how many were present. */
+uint64_t tl_order_remove(struct tl_order *order, uint64_t first, uint64_t count);
+
+bool tl_order_contains(const struct tl_order *order, uint64_t seq);
+/* How many seqs held are smaller than seq (whether or not seq itself is held). */
+uint64_t tl_order_rank(const struct tl_order *order, uint64_t seq);
+uint64_t tl_order_count(const struct tl_order *order);
+
+/* The smallest seq held that is >= from. False if there is none. Iterate with from = *found + 1. */
+bool tl_order_next(const struct tl_order *order, uint64_t from, uint64_t *found);
+
+/* The seq held at 0-based rank. False if rank >= count. */
+bool tl_order_select(const struct tl_order *order, uint64_t rank, uint64_t *found);
+
+/* Heap bytes held, for metrics. */
+size_t tl_order_bytes(const struct tl_order *order);
+
+#endif

@@ -1,0 +1,35 @@
+/*
+ * A place in line is one number: lane * 2^48 + seq. It is the score in the waiting Sorted Set
+ * (exact in a double up to lane 31), so a smaller place is always served first. seq counts the
+ * joins of a queue from 1, over all lanes, and is never used twice within one generation of the
+ * queue.
+ */
+#ifndef TL_PLACE_H
+#define TL_PLACE_H
+
+#include <stdint.h>
+
+#define TL_PLACE_SEQ_BITS 48
+#define TL_PLACE_SEQ_MAX  ((UINT64_C(1) << TL_PLACE_SEQ_BITS) - 1)
+#define TL_LANES_MAX      16
+#define TL_VISITOR_MAX    64 /* bytes of a visitor id, without the terminating zero */
+#define TL_QUEUE_NAME_MAX 63 /* bytes of a queue name, without the terminating zero */
+
+typedef uint64_t tl_place; /* 0 means: no place */
+
+static inline tl_place tl_place_make(unsigned lane, uint64_t seq)
+{
+    return ((tl_place)lane << TL_PLACE_SEQ_BITS) | (seq & TL_PLACE_SEQ_MAX);
+}
+
+static inline unsigned tl_place_lane(tl_place place)
+{
+    return (unsigned)(place >> TL_PLACE_SEQ_BITS);
+}
+
+static inline uint64_t tl_place_seq(tl_place place)
+{
+    return place & TL_PLACE_SEQ_MAX;
+}
+
+#endif

@@ -1,0 +1,123 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "common/queue.h"
+
+#include "ctl/audit.h"
+#include "ctl/command.h"
+#include "ctl/json.h"
+#include "ctl/session.h"
+
+/* The names to look at: one that was asked for, or all. */
+static bool list_names(struct tl_ctl_session *session, const char *queue,
+                       char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
+{
+    if (queue == NULL) {
+        struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
+        return redis != NULL &&
+               tl_queue_list(redis, session->config->redis.key_prefix, names, n, err);
+    }
+    struct tl_keys keys;
+    if (!tl_ctl_session_keys(session, queue, &keys, err))
+        return false;
+    *names = calloc(1, sizeof(**names));
+    if (*names == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue's name");
+    memcpy((*names)[0], keys.queue, sizeof((*names)[0]));
+    *n = 1;
+    return true;
+}
+
+static void write_report(const char *queue, const struct tl_audit_report *report)
+{
+    if (report->n_violations == 0)
+        printf("%s: ok (waiting %" PRIu64 ", active %" PRIu64 ")\n", queue, report->waiting,
+               report->active);
+    for (size_t i = 0; i < report->n_told; i++)
+        printf("%s: violates invariant %d: %s\n", queue, report->told[i].rule,
+               report->told[i].text);
+    if (report->n_violations > report->n_told)
+        printf("%s: and %" PRIu64 " more violations\n", queue,
+               report->n_violations - report->n_told);
+    if (report->note[0] != '\0')
+        printf("%s: note: %s\n", queue, report->note);
+}
+
+/* NULL when out of memory. */
+static json_t *report_json(const char *queue, const struct tl_audit_report *report)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < report->n_told; i++) {
+        json_t *violation = json_pack("{s:i, s:s}", "invariant", report->told[i].rule, "text",
+                                      report->told[i].text);
+        if (json_array_append_new(list, violation) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    if (list == NULL)
+        return NULL;
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:s}", "queue", queue, "ok",
+                     report->n_violations == 0, "waiting", (json_int_t)report->waiting, "active",
+                     (json_int_t)report->active, "n_violations", (json_int_t)report->n_violations,
+                     "violations", list, "note", report->note);
+}
+
+/* Looks at one queue and tells; with `list`, into it. */
+static bool audit_one(struct tl_ctl_session *session, const char *queue, json_t *list,
+                      uint64_t *violations, struct tl_error *err)
+{
+    struct tl_keys keys;
+    struct tl_audit_report report;
+    struct tl_redis *redis = tl_ctl_session_redis(session, queue, err);
+    if (redis == NULL || !tl_ctl_session_keys(session, queue, &keys, err) ||
+        !tl_audit_queue(redis, &keys, &report, err))
+        return tl_error_prefix(err, "queue %s", queue);
+    *violations += report.n_violations;
+    if (list == NULL)
+        write_report(queue, &report);
+    else if (json_array_append_new(list, report_json(queue, &report)) != 0)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
+    return true;
+}
+
+static bool audit_all(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                      uint64_t *violations, struct tl_error *err)
+{
+    char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
+    size_t n = 0;
+    if (!list_names(session, options->queue, &names, &n, err))
+        return false;
+    json_t *list = options->json ? json_array() : NULL;
+    bool ok = !options->json || list != NULL ||
+              tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
+    for (size_t i = 0; ok && i < n; i++)
+        ok = audit_one(session, names[i], list, violations, err);
+    if (ok && options->json)
+        ok = tl_json_write(json_pack("{s:I, s:O}", "n_violations", (json_int_t)*violations,
+                                     "queues", list)) ||
+             tl_error_set(err, TL_ERR_SYSTEM, "the report could not be written");
+    else if (ok && n == 0)
+        printf("no queues yet: nothing to look at\n");
+    json_decref(list);
+    free(names);
+    return ok;
+}
+
+int tl_command_audit(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_ctl_session session;
+    uint64_t violations = 0;
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_COULD, &err);
+    bool ok = audit_all(&session, options, &violations, &err);
+    tl_ctl_session_close(&session);
+    if (!ok)
+        return tl_ctl_fail(TL_EXIT_COULD, &err);
+    return violations > 0 ? TL_EXIT_NO : TL_EXIT_OK;
+}

@@ -1,0 +1,70 @@
+/* The commands of `tellerline`: what each is called, takes and does. */
+#ifndef TL_CTL_COMMAND_H
+#define TL_CTL_COMMAND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+/* Exit statuses of every command. */
+enum {
+    TL_EXIT_OK = 0,
+    TL_EXIT_NO =
+        1, /* it looked, and the answer is no: a violation, a refused setting, a bad file */
+    TL_EXIT_COULD = 2, /* it could not do or look: usage, no store, a system call failed */
+};
+
+/* Which options a command takes. */
+enum {
+    TL_OPTION_CONFIG = 1 << 0,
+    TL_OPTION_REDIS = 1 << 1,
+    TL_OPTION_DATA = 1 << 2,
+    TL_OPTION_QUEUE = 1 << 3,
+    TL_OPTION_JSON = 1 << 4,
+    TL_OPTION_INTERVAL = 1 << 5,
+    TL_OPTION_COUNT = 1 << 6,
+    TL_OPTION_PROCESSES = 1 << 7,
+};
+/* What every command that talks to a running system takes. */
+#define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
+
+/* What was given on the command line. Texts are borrowed from argv. */
+struct tl_ctl_options {
+    const char *config; /* NULL: defaults and environment */
+    const char *redis;  /* NULL: what the configuration says */
+    const char *data;   /* the data folder of `tellerline up` */
+    const char *queue;  /* NULL: all */
+    bool json;
+    bool help;
+    int64_t interval_ms;
+    uint64_t count;     /* 0: no end */
+    uint64_t processes; /* 0: what the configuration says */
+    int n_words;
+    char **words; /* operands after the options */
+};
+
+struct tl_ctl_command {
+    const char *name;
+    const char *words;   /* operands for the usage line: "QUEUE TEXT", or "" */
+    const char *summary; /* one line */
+    const char *details; /* more for --help, or "" */
+    unsigned options;    /* set of TL_OPTION_* */
+    int min_words, max_words;
+    bool hidden;                                      /* not in the list of commands */
+    int (*run)(const struct tl_ctl_options *options); /* returns an exit status */
+};
+
+int tl_command_up(const struct tl_ctl_options *options);
+int tl_command_audit(const struct tl_ctl_options *options);
+int tl_command_queues(const struct tl_ctl_options *options);
+int tl_command_top(const struct tl_ctl_options *options);
+int tl_command_set(const struct tl_ctl_options *options);
+int tl_command_notice(const struct tl_ctl_options *options);
+int tl_command_check(const struct tl_ctl_options *options);
+int tl_command_config_doc(const struct tl_ctl_options *options);
+
+/* Says `tellerline: <what>` on standard error and returns `status`. */
+int tl_ctl_fail(int status, const struct tl_error *err);
+
+#endif

@@ -1,0 +1,92 @@
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/units.h"
+
+#include "ctl/command.h"
+#include "ctl/options.h"
+
+static const struct tl_ctl_command commands[] = {
+    {"up", "", "Runs the whole system on this machine, until Ctrl-C.",
+     "Starts worker, dispatcher, admitter and expirer from the folder of this program, and "
+     "restarts what\n"
+     "dies. When no Redis is configured, it also runs a private redis-server on a socket in the "
+     "data folder.",
+     TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES, 0, 0, false, tl_command_up},
+    {"queues", "", "Shows the queues and their numbers.", "", TL_OPTIONS_STORE | TL_OPTION_JSON, 0,
+     0, false, tl_command_queues},
+    {"top", "", "Shows the queues live, with rates per second.",
+     "On a terminal it redraws in place, and `q` ends it; elsewhere it prints a table per "
+     "interval.",
+     TL_OPTIONS_STORE | TL_OPTION_INTERVAL | TL_OPTION_COUNT, 0, 0, false, tl_command_top},
+    {"set", "QUEUE NAME=VALUE...", "Changes settings of a queue while it runs.",
+     "Names and values are those of the configuration file, for example: capacity=20 "
+     "session_ttl=5m\n"
+     "paused=true. What no longer fits in is never thrown out.",
+     TL_OPTIONS_STORE, 2, INT_MAX, false, tl_command_set},
+    {"notice", "QUEUE TEXT", "Says something to everyone who waits; \"\" takes it back.", "",
+     TL_OPTIONS_STORE, 2, 2, false, tl_command_notice},
+    {"audit", "", "Checks on the live system what must always hold.",
+     "Counters against sets, capacity, nobody both waiting and active, the order of the lanes, and "
+     "that no\n"
+     "visitor is unaccounted for. Exit status: 0 all holds, 1 something does not, 2 it could not "
+     "look.",
+     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON, 0, 0, false, tl_command_audit},
+    {"check", "", "Checks the configuration, and starts nothing.", "", TL_OPTION_CONFIG, 0, 0,
+     false, tl_command_check},
+    {"config-doc", "", "Writes the reference of all settings.", "", 0, 0, 0, true,
+     tl_command_config_doc},
+};
+
+enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static void write_help(FILE *out)
+{
+    fprintf(out, "Usage: tellerline COMMAND [options]\n\nTellerline, a self-hosted virtual waiting "
+                 "room.\n\n");
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (!commands[i].hidden)
+            fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    }
+    fprintf(out,
+            "\n`tellerline COMMAND --help` tells more. Exit status: 0 ok, 1 no, 2 could not.\n");
+}
+
+static int run(const struct tl_ctl_command *command, int argc, char **argv)
+{
+    struct tl_ctl_options options;
+    struct tl_error err = {0};
+    if (!tl_ctl_options_parse(command, argc, argv, &options, &err))
+        return tl_ctl_fail(TL_EXIT_COULD, &err);
+    if (options.help) {
+        tl_ctl_options_help(command, stdout);
+        return TL_EXIT_OK;
+    }
+    return command->run(&options);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        write_help(stderr);
+        return TL_EXIT_COULD;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+        strcmp(argv[1], "help") == 0) {
+        write_help(stdout);
+        return TL_EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("tellerline %s\n", TELLERLINE_VERSION);
+        return TL_EXIT_OK;
+    }
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return run(&commands[i], argc - 2, argv + 2);
+    }
+    char quoted[80];
+    tl_quote(argv[1], quoted, sizeof(quoted));
+    fprintf(stderr, "tellerline: no such command: %s; `tellerline --help` lists them\n", quoted);
+    return TL_EXIT_COULD;
+}

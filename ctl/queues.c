@@ -1,0 +1,103 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include "ctl/command.h"
+#include "ctl/json.h"
+#include "ctl/rows.h"
+#include "ctl/table.h"
+
+static const struct tl_column columns[] = {
+    {"QUEUE", false},   {"STATE", false}, {"WAITING", true},  {"ACTIVE", true},
+    {"CAPACITY", true}, {"JOINED", true}, {"ADMITTED", true}, {"COMPLETED", true},
+    {"EXPIRED", true},  {"LEFT", true},
+};
+
+static void add_row(struct tl_table *table, const struct tl_queue_row *row, int64_t now_ms)
+{
+    char text[64];
+    const struct tl_queue_numbers *numbers = &row->numbers;
+    tl_table_text(table, row->name);
+    tl_queue_row_state(row, now_ms, text, sizeof(text));
+    tl_table_text(table, text);
+    tl_table_number(table, numbers->waiting);
+    tl_table_number(table, numbers->active);
+    tl_queue_row_capacity(row, text, sizeof(text));
+    tl_table_text(table, text);
+    tl_table_number(table, numbers->joined);
+    tl_table_number(table, numbers->admitted);
+    tl_table_number(table, numbers->completed);
+    tl_table_number(table, numbers->expired);
+    tl_table_number(table, numbers->left);
+}
+
+static bool write_table(const struct tl_queue_rows *rows)
+{
+    if (rows->n == 0) {
+        printf("no queues yet; list some in the configuration file\n");
+        return true;
+    }
+    struct tl_text out = {0};
+    struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    if (table == NULL)
+        return false;
+    for (size_t i = 0; i < rows->n; i++)
+        add_row(table, &rows->rows[i], rows->now_ms);
+    tl_table_write(table, &out);
+    bool ok = !out.failed;
+    if (ok)
+        fputs(out.data, stdout);
+    tl_text_free(&out);
+    tl_table_free(&table);
+    return ok;
+}
+
+/* NULL when out of memory. */
+static json_t *row_json(const struct tl_queue_row *row, int64_t now_ms)
+{
+    char state[64];
+    const struct tl_queue_numbers *numbers = &row->numbers;
+    bool has_capacity = row->settings.policy != TL_POLICY_RATE;
+    tl_queue_row_state(row, now_ms, state, sizeof(state));
+    return json_pack("{s:s, s:s, s:I, s:I, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "queue",
+                     row->name, "state", state, "waiting", (json_int_t)numbers->waiting, "active",
+                     (json_int_t)numbers->active, "capacity",
+                     has_capacity ? json_integer((json_int_t)row->settings.capacity) : NULL,
+                     "joined", (json_int_t)numbers->joined, "admitted",
+                     (json_int_t)numbers->admitted, "completed", (json_int_t)numbers->completed,
+                     "expired", (json_int_t)numbers->expired, "unclaimed",
+                     (json_int_t)numbers->unclaimed, "absent", (json_int_t)numbers->absent, "left",
+                     (json_int_t)numbers->left);
+}
+
+static bool write_json(const struct tl_queue_rows *rows)
+{
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; ok && i < rows->n; i++)
+        ok = json_array_append_new(list, row_json(&rows->rows[i], rows->now_ms)) == 0;
+    if (!ok) {
+        json_decref(list);
+        return false;
+    }
+    return tl_json_write(json_pack("{s:o}", "queues", list));
+}
+
+int tl_command_queues(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_ctl_session session;
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_COULD, &err);
+    struct tl_queue_rows rows;
+    bool ok = tl_queue_rows_read(&session, &rows, &err);
+    if (ok) {
+        ok = options->json ? write_json(&rows) : write_table(&rows);
+        if (!ok)
+            tl_error_set(&err, TL_ERR_NOMEM, "no memory to show %zu queues", rows.n);
+        tl_queue_rows_free(&rows);
+    }
+    tl_ctl_session_close(&session);
+    return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_COULD, &err);
+}

@@ -1,0 +1,94 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/units.h"
+
+#include "ctl/rows.h"
+
+static bool read_time(struct tl_redis *redis, int64_t *now_ms, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_str(&args, "TIME");
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    *now_ms = tl_reply_integer(tl_reply_at(reply, 0)) * 1000 +
+              tl_reply_integer(tl_reply_at(reply, 1)) / 1000;
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool read_row(struct tl_ctl_session *session, struct tl_queue_row *row, struct tl_error *err)
+{
+    struct tl_keys keys;
+    struct tl_redis *redis = tl_ctl_session_redis(session, row->name, err);
+    return redis != NULL && tl_ctl_session_keys(session, row->name, &keys, err) &&
+           tl_queue_load(redis, &keys, &row->settings, err) &&
+           tl_queue_numbers(redis, &keys, &row->numbers, err);
+}
+
+static bool read_all(struct tl_ctl_session *session, char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n,
+                     struct tl_queue_rows *rows, struct tl_error *err)
+{
+    rows->rows = calloc(n + 1, sizeof(*rows->rows));
+    if (rows->rows == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", n);
+    for (size_t i = 0; i < n; i++) {
+        struct tl_queue_row *row = &rows->rows[rows->n];
+        struct tl_error row_err = {0};
+        memcpy(row->name, names[i], sizeof(row->name));
+        if (read_row(session, row, &row_err)) {
+            rows->n++;
+        } else if (row_err.kind != TL_ERR_NOQUEUE) {
+            return tl_error_set(err, row_err.kind, "queue %s: %s", names[i], row_err.text);
+        }
+    }
+    return true;
+}
+
+bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *rows,
+                        struct tl_error *err)
+{
+    *rows = (struct tl_queue_rows){0};
+    struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
+    char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
+    size_t n = 0;
+    if (redis == NULL || !read_time(redis, &rows->now_ms, err) ||
+        !tl_queue_list(redis, session->config->redis.key_prefix, &names, &n, err))
+        return false;
+    bool ok = read_all(session, names, n, rows, err);
+    free(names);
+    if (!ok)
+        tl_queue_rows_free(rows);
+    return ok;
+}
+
+void tl_queue_rows_free(struct tl_queue_rows *rows)
+{
+    free(rows->rows);
+    *rows = (struct tl_queue_rows){0};
+}
+
+void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size)
+{
+    if (row->settings.paused) {
+        snprintf(text, size, "paused");
+    } else if (row->settings.opens_at_ms > now_ms) {
+        char opens[TL_UNITS_TEXT_MAX];
+        tl_time_format(row->settings.opens_at_ms, opens, sizeof(opens));
+        snprintf(text, size, "opens %s", opens);
+    } else {
+        snprintf(text, size, "open");
+    }
+}
+
+void tl_queue_row_capacity(const struct tl_queue_row *row, char *text, size_t size)
+{
+    if (row->settings.policy == TL_POLICY_RATE)
+        snprintf(text, size, "-");
+    else
+        snprintf(text, size, "%" PRIu64, row->settings.capacity);
+}

@@ -1,0 +1,35 @@
+/* All queues with their settings and numbers, as `queues` and `top` show them. */
+#ifndef TL_CTL_ROWS_H
+#define TL_CTL_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/queue.h"
+
+#include "ctl/session.h"
+
+struct tl_queue_row {
+    char name[TL_QUEUE_NAME_MAX + 1];
+    struct tl_queue_settings settings;
+    struct tl_queue_numbers numbers;
+};
+
+struct tl_queue_rows {
+    size_t n;
+    struct tl_queue_row *rows; /* by name; owned, freed with tl_queue_rows_free */
+    int64_t now_ms;            /* the Redis server's time when they were read */
+};
+
+/* Reads them all; a queue that vanishes meanwhile is left out. */
+bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *rows,
+                        struct tl_error *err);
+void tl_queue_rows_free(struct tl_queue_rows *rows);
+
+/* "open", "paused" or "opens 2026-12-01T11:00:00Z". */
+void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size);
+/* The capacity, or "-" where the policy knows none. */
+void tl_queue_row_capacity(const struct tl_queue_row *row, char *text, size_t size);
+
+#endif

@@ -1,0 +1,97 @@
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/units.h"
+
+#include "ctl/session.h"
+
+enum { URL_MAX = 512, QUOTED_MAX = 128 };
+
+int tl_ctl_fail(int status, const struct tl_error *err)
+{
+    fprintf(stderr, "tellerline: %s\n", err->text);
+    return status;
+}
+
+/* Reads the address of the private Redis that runs on a data folder. */
+static bool read_private_url(const char *data, char url[URL_MAX], struct tl_error *err)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof(path), "%s/%s", data, TL_REDIS_URL_FILE);
+    if (length < 0 || (size_t)length >= sizeof(path))
+        return tl_error_set(err, TL_ERR_INVALID, "--data: the path is too long");
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "no Redis is configured, and no `tellerline up` runs on the data folder \"%s\"; "
+            "give --redis URL, --config FILE or --data DIR",
+            data);
+    }
+    bool read = fgets(url, URL_MAX, file) != NULL;
+    fclose(file);
+    if (!read)
+        return tl_error_set(err, TL_ERR_SYSTEM,
+                            "%s: empty or unreadable; is `tellerline up` just starting?", path);
+    url[strcspn(url, "\n")] = '\0';
+    return true;
+}
+
+bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                         struct tl_error *err)
+{
+    *session = (struct tl_ctl_session){0};
+    session->config = tl_config_load(options->config, err);
+    if (session->config == NULL)
+        return false;
+    char found[URL_MAX];
+    const char *url = options->redis != NULL ? options->redis : session->config->redis.url;
+    if (url[0] == '\0') {
+        if (!read_private_url(options->data, found, err))
+            goto failed;
+        url = found;
+    }
+    const struct tl_redis_settings settings = {
+        .url = url,
+        .ca_file = session->config->redis.ca_file,
+        .timeout_ms = session->config->redis.timeout_ms,
+    };
+    session->store = tl_store_new(&settings, err);
+    if (session->store == NULL || !tl_store_connect(session->store, err))
+        goto failed;
+    return true;
+
+failed:
+    tl_ctl_session_close(session);
+    return false;
+}
+
+void tl_ctl_session_close(struct tl_ctl_session *session)
+{
+    tl_store_free(&session->store);
+    tl_config_free(&session->config);
+}
+
+struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
+                                      struct tl_error *err)
+{
+    struct tl_redis *redis = tl_store_of(session->store, queue);
+    return tl_redis_connect(redis, err) ? redis : NULL;
+}
+
+bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue,
+                         struct tl_keys *keys, struct tl_error *err)
+{
+    if (!tl_queue_name_valid(queue, strlen(queue))) {
+        char quoted[QUOTED_MAX];
+        tl_quote(queue, quoted, sizeof(quoted));
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "%s is no queue name; it begins with a-z or 0-9 and holds a-z 0-9 . _ - only", quoted);
+    }
+    tl_keys_init(keys, session->config->redis.key_prefix, queue);
+    return true;
+}

@@ -1,0 +1,69 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/queue.h"
+#include "common/units.h"
+
+#include "ctl/command.h"
+#include "ctl/session.h"
+
+/* Applies one NAME=VALUE. */
+static bool set_one(struct tl_redis *redis, const struct tl_keys *keys, const char *assignment,
+                    struct tl_error *err)
+{
+    char name[64];
+    const char *equals = strchr(assignment, '=');
+    size_t length = equals != NULL ? (size_t)(equals - assignment) : 0;
+    if (length == 0 || length >= sizeof(name)) {
+        char quoted[96];
+        tl_quote(assignment, quoted, sizeof(quoted));
+        return tl_error_set(err, TL_ERR_INVALID, "%s: expected NAME=VALUE, as in capacity=20",
+                            quoted);
+    }
+    memcpy(name, assignment, length);
+    name[length] = '\0';
+    return tl_queue_configure(redis, keys, name, equals + 1, err);
+}
+
+/* What went wrong tells whether the answer is no, or there is none. */
+static int status_of(const struct tl_error *err)
+{
+    return err->kind == TL_ERR_INVALID || err->kind == TL_ERR_NOQUEUE ? TL_EXIT_NO : TL_EXIT_COULD;
+}
+
+int tl_command_set(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_ctl_session session;
+    struct tl_keys keys;
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_COULD, &err);
+    struct tl_redis *redis = tl_ctl_session_redis(&session, options->words[0], &err);
+    bool ok = redis != NULL && tl_ctl_session_keys(&session, options->words[0], &keys, &err);
+    for (int i = 1; ok && i < options->n_words; i++) {
+        ok = set_one(redis, &keys, options->words[i], &err);
+        if (ok)
+            printf("%s: %s\n", options->words[0], options->words[i]);
+        else if (i > 1)
+            tl_error_prefix(&err, "the settings before it are in force, this one is not");
+    }
+    tl_ctl_session_close(&session);
+    return ok ? TL_EXIT_OK : tl_ctl_fail(status_of(&err), &err);
+}
+
+int tl_command_notice(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_ctl_session session;
+    struct tl_keys keys;
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_COULD, &err);
+    struct tl_redis *redis = tl_ctl_session_redis(&session, options->words[0], &err);
+    bool ok = redis != NULL && tl_ctl_session_keys(&session, options->words[0], &keys, &err) &&
+              tl_queue_notice(redis, &keys, options->words[1], &err);
+    tl_ctl_session_close(&session);
+    if (!ok)
+        return tl_ctl_fail(status_of(&err), &err);
+    printf("%s: %s\n", options->words[0], options->words[1][0] != '\0' ? "said" : "taken back");
+    return TL_EXIT_OK;
+}

@@ -1,0 +1,209 @@
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+
+#include "ctl/command.h"
+#include "ctl/rows.h"
+#include "ctl/table.h"
+
+static const struct tl_column columns[] = {
+    {"QUEUE", false}, {"STATE", false},  {"WAITING", true},  {"ACTIVE", true}, {"CAPACITY", true},
+    {"JOINED", true}, {"/S", true},      {"ADMITTED", true}, {"/S", true},     {"COMPLETED", true},
+    {"/S", true},     {"EXPIRED", true}, {"LEFT", true},
+};
+
+/* The terminal as it was, to be put back. */
+struct screen {
+    bool live; /* standard input and output are a terminal: redraw in place */
+    struct termios before;
+    int signals; /* signalfd for SIGINT and SIGTERM */
+};
+
+static bool screen_open(struct screen *screen, struct tl_error *err)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    screen->signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    if (screen->signals < 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "signalfd: %s", strerror(errno));
+    screen->live = isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &screen->before) == 0;
+    if (!screen->live)
+        return true;
+    struct termios raw = screen->before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0) {
+        tl_error_set(err, TL_ERR_SYSTEM, "terminal: %s", strerror(errno));
+        close(screen->signals);
+        return false;
+    }
+    fputs("\033[?1049h\033[?25l", stdout); /* the other screen, no cursor */
+    return true;
+}
+
+static void screen_close(struct screen *screen)
+{
+    if (screen->live) {
+        fputs("\033[?25h\033[?1049l", stdout);
+        fflush(stdout);
+        if (tcsetattr(STDIN_FILENO, TCSANOW, &screen->before) != 0)
+            fprintf(stderr, "tellerline: the terminal could not be restored (%s); `reset` helps\n",
+                    strerror(errno));
+    }
+    close(screen->signals);
+}
+
+/* Waits for the next look. True when the user wants to end. */
+static bool screen_wait(const struct screen *screen, int64_t until_ms)
+{
+    for (;;) {
+        struct pollfd fds[] = {{.fd = screen->signals, .events = POLLIN},
+                               {.fd = screen->live ? STDIN_FILENO : -1, .events = POLLIN}};
+        int64_t left = until_ms - tl_clock_ms();
+        if (left <= 0)
+            return false;
+        if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+            return true;
+        if (fds[0].revents != 0)
+            return true;
+        char key = '\0';
+        if (fds[1].revents != 0 && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q'))
+            return true;
+    }
+}
+
+/* Draws over what was there: each line is cut to the screen's width, and the rest of it cleared. */
+static void screen_draw(const struct screen *screen, const char *text)
+{
+    if (!screen->live) {
+        fputs(text, stdout);
+        fputs("\n", stdout);
+        fflush(stdout);
+        return;
+    }
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+        size = (struct winsize){.ws_row = 24, .ws_col = 80};
+    fputs("\033[H", stdout);
+    for (int row = 1; *text != '\0' && row < size.ws_row; row++) {
+        int length = (int)strcspn(text, "\n");
+        printf("%.*s\033[K\r\n", length < size.ws_col ? length : size.ws_col, text);
+        text += length + (text[length] == '\n' ? 1 : 0);
+    }
+    fputs("\033[J", stdout);
+    fflush(stdout);
+}
+
+static const struct tl_queue_row *find_row(const struct tl_queue_rows *rows, const char *name)
+{
+    for (size_t i = 0; i < rows->n; i++) {
+        if (strcmp(rows->rows[i].name, name) == 0)
+            return &rows->rows[i];
+    }
+    return NULL;
+}
+
+static void add_total(struct tl_table *table, uint64_t now, uint64_t before, int64_t elapsed_ms)
+{
+    char rate[32] = "-";
+    if (elapsed_ms > 0 && now >= before)
+        snprintf(rate, sizeof(rate), "%.1f", (double)(now - before) * 1000.0 / (double)elapsed_ms);
+    tl_table_number(table, now);
+    tl_table_text(table, rate);
+}
+
+static void add_row(struct tl_table *table, const struct tl_queue_row *row,
+                    const struct tl_queue_rows *rows, const struct tl_queue_rows *before)
+{
+    char text[64];
+    const struct tl_queue_numbers *numbers = &row->numbers;
+    const struct tl_queue_row *earlier = find_row(before, row->name);
+    /* A queue made anew counts from zero again: no rate to tell. */
+    bool same = earlier != NULL && earlier->numbers.generation == numbers->generation;
+    const struct tl_queue_numbers *base = same ? &earlier->numbers : numbers;
+    int64_t elapsed_ms = same ? rows->now_ms - before->now_ms : 0;
+    tl_table_text(table, row->name);
+    tl_queue_row_state(row, rows->now_ms, text, sizeof(text));
+    tl_table_text(table, text);
+    tl_table_number(table, numbers->waiting);
+    tl_table_number(table, numbers->active);
+    tl_queue_row_capacity(row, text, sizeof(text));
+    tl_table_text(table, text);
+    add_total(table, numbers->joined, base->joined, elapsed_ms);
+    add_total(table, numbers->admitted, base->admitted, elapsed_ms);
+    add_total(table, numbers->completed, base->completed, elapsed_ms);
+    tl_table_number(table, numbers->expired);
+    tl_table_number(table, numbers->left);
+}
+
+static bool draw_rows(const struct screen *screen, const struct tl_queue_rows *rows,
+                      const struct tl_queue_rows *before)
+{
+    struct tl_text out = {0};
+    struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    if (table == NULL)
+        return false;
+    for (size_t i = 0; i < rows->n; i++)
+        add_row(table, &rows->rows[i], rows, before);
+    tl_table_write(table, &out);
+    bool ok = !out.failed;
+    if (ok)
+        screen_draw(screen, out.data);
+    tl_text_free(&out);
+    tl_table_free(&table);
+    return ok;
+}
+
+/* One look. A store that cannot be reached is shown and tried again; only running out of memory
+ * ends it. */
+static bool look(struct tl_ctl_session *session, const struct screen *screen,
+                 struct tl_queue_rows *before, struct tl_error *err)
+{
+    struct tl_queue_rows rows;
+    struct tl_error look_err = {0};
+    if (!tl_queue_rows_read(session, &rows, &look_err)) {
+        char text[400];
+        snprintf(text, sizeof(text), "%s\ntrying again", look_err.text);
+        screen_draw(screen, text);
+        return true;
+    }
+    bool ok = draw_rows(screen, &rows, before);
+    tl_queue_rows_free(before);
+    *before = rows;
+    return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory to show %zu queues", rows.n);
+}
+
+int tl_command_top(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_ctl_session session;
+    struct screen screen = {0};
+    struct tl_queue_rows before = {0};
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_COULD, &err);
+    bool ok = screen_open(&screen, &err);
+    if (ok) {
+        int64_t next_ms = tl_clock_ms();
+        for (uint64_t looks = 0; ok; next_ms += options->interval_ms) {
+            ok = look(&session, &screen, &before, &err);
+            if (++looks == options->count || !ok ||
+                screen_wait(&screen, next_ms + options->interval_ms))
+                break;
+        }
+        screen_close(&screen);
+        tl_queue_rows_free(&before);
+    }
+    tl_ctl_session_close(&session);
+    return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_COULD, &err);
+}

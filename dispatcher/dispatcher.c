@@ -1,0 +1,340 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/keeper.h"
+#include "common/log.h"
+
+#include "dispatcher/apply.h"
+#include "dispatcher/dispatcher.h"
+#include "dispatcher/lag.h"
+
+/* All replicas read as one consumer: what is pending is pending for whoever holds the lease. */
+#define GROUP    "dispatchers"
+#define CONSUMER "dispatcher"
+#define COUNT    "64"
+/* How often a holder looks for pending entries that it did not read itself: a former holder that
+ * woke up late may have fetched (but could not apply) some. */
+#define PENDING_EVERY_MS 1000
+#define BLOCK_MAX_MS     400
+#define LAG_EVERY_MS     1000
+#define LOG_EVERY_MS     60000
+
+const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
+    [TL_DISPATCHER_BATCHES] = {"tellerline_dispatcher_batches_total", "Ingest batches applied.",
+                               TL_COUNTER},
+    [TL_DISPATCHER_REPEATED] = {"tellerline_dispatcher_repeated_total",
+                                "Batches recognised as sent twice and ignored.", TL_COUNTER},
+    [TL_DISPATCHER_COMMANDS] = {"tellerline_dispatcher_commands_total",
+                                "Commands in the batches applied.", TL_COUNTER},
+    [TL_DISPATCHER_POISON] = {"tellerline_dispatcher_poison_total",
+                              "Ingest entries set aside because they made no sense.", TL_COUNTER},
+    [TL_DISPATCHER_LOST] = {"tellerline_dispatcher_lost_total",
+                            "Ingest entries whose payload was gone before they were applied.",
+                            TL_COUNTER},
+    [TL_DISPATCHER_TAKEOVERS] = {"tellerline_dispatcher_takeovers_total", "Leases taken.",
+                                 TL_COUNTER},
+    [TL_DISPATCHER_QUEUES] = {"tellerline_dispatcher_queues",
+                              "Queues this process holds the lease of.", TL_GAUGE},
+    [TL_DISPATCHER_UNAPPLIED] = {"tellerline_dispatcher_ingest_unapplied",
+                                 "Ingest entries of these queues that are not yet applied.",
+                                 TL_GAUGE},
+    [TL_DISPATCHER_AGE] = {"tellerline_dispatcher_ingest_age_milliseconds",
+                           "Age of the oldest of them.", TL_GAUGE},
+    [TL_DISPATCHER_APPLY_TIME] = {"tellerline_dispatcher_apply_seconds",
+                                  "From reading some ingest entries to having them applied.",
+                                  TL_HISTOGRAM},
+};
+
+/* What is known of one queue whose lease is held. */
+struct work {
+    bool pending;                   /* look at what is pending before reading on */
+    int64_t pending_due;            /* when to look again in any case */
+    char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
+    bool trim;                      /* `applied` has moved since the last trim */
+};
+
+struct dispatcher {
+    struct tl_daemon *daemon;
+    struct tl_keeper keeper;
+    struct tl_apply *apply;
+    struct tl_args args;
+    struct tl_script lag_script;
+    struct tl_log_limit lag_log;
+    int64_t lag_due_ms;
+    uint64_t epoch; /* of the connection */
+};
+
+static bool gain(void *context, struct tl_post *post, struct tl_error *err)
+{
+    struct dispatcher *self = context;
+    struct work *work = calloc(1, sizeof(*work));
+    if (work == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
+    work->pending = true;
+    post->work = work;
+    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
+    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_QUEUES, 1);
+    const struct tl_log_fields fields = {.queue = post->keys.queue};
+    tl_log(TL_LOG_INFO, &fields, "lease taken, fence %llu", (unsigned long long)post->fence);
+    return true;
+}
+
+static void lose(void *context, struct tl_post *post)
+{
+    struct dispatcher *self = context;
+    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_QUEUES, -1);
+    const struct tl_log_fields fields = {.queue = post->keys.queue};
+    tl_log(TL_LOG_INFO, &fields, "lease given up");
+    free(post->work);
+    post->work = NULL;
+}
+
+void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
+{
+    const struct tl_config *config = tl_daemon_config(daemon);
+    struct dispatcher *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
+        return NULL;
+    }
+    self->daemon = daemon;
+    const struct tl_keeper_settings keeper = {
+        .roster = {
+            .role = "dispatcher", .fenced = true, .context = self, .gain = gain, .lose = lose}};
+    self->apply = tl_apply_new(config->streams.events_length);
+    if (self->apply == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
+    else if (tl_keeper_init(&self->keeper, daemon, &keeper, err))
+        return self;
+    tl_dispatcher_stop(self);
+    return NULL;
+}
+
+void tl_dispatcher_stop(void *state)
+{
+    struct dispatcher *self = state;
+    tl_keeper_deinit(&self->keeper);
+    tl_apply_free(&self->apply);
+    tl_args_free(&self->args);
+    free(self);
+}
+
+static struct tl_post *post_of_stream(struct dispatcher *self, const char *key)
+{
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
+        if (strcmp(post->keys.names[TL_KEY_INGEST], key) == 0)
+            return post;
+    }
+    return NULL;
+}
+
+/* After any error: everything read so far and not applied is pending, so it is read again from
+ * there. */
+static void distrust(struct dispatcher *self)
+{
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
+        ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->pending = true;
+}
+
+static void report(struct dispatcher *self, const struct tl_apply_counts *counts,
+                   int64_t started_us)
+{
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    tl_metrics_add(metrics, TL_DISPATCHER_BATCHES, (int64_t)counts->applied);
+    tl_metrics_add(metrics, TL_DISPATCHER_REPEATED, (int64_t)counts->repeated);
+    tl_metrics_add(metrics, TL_DISPATCHER_COMMANDS, (int64_t)counts->commands);
+    tl_metrics_add(metrics, TL_DISPATCHER_POISON, (int64_t)counts->poison);
+    tl_metrics_add(metrics, TL_DISPATCHER_LOST, (int64_t)counts->lost);
+    tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
+}
+
+/* Applies the entries of one stream, [id, [field, value]] each, in pipelines. *n gets how many
+ * there were. */
+static bool apply_stream(struct dispatcher *self, struct tl_post *post,
+                         const struct tl_reply *entries, size_t *n, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
+    struct work *work = post->work;
+    struct tl_apply_counts counts = {0};
+    int64_t started_us = tl_clock_us();
+    *n = tl_reply_count(entries);
+    size_t i = 0;
+    bool ok = true;
+    while (ok && i < *n) {
+        size_t last = i;
+        for (size_t k = 0; ok && k < TL_APPLY_ENTRIES_MAX && i < *n; k++, i++) {
+            const struct tl_reply *entry = tl_reply_at(entries, i);
+            const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
+            size_t length;
+            const char *bytes = tl_reply_string(payload, &length);
+            ok = tl_apply_add(self->apply, redis, &post->keys, post->fence,
+                              tl_reply_string(tl_reply_at(entry, 0), NULL),
+                              payload != NULL ? bytes : NULL, length, err);
+            last = i;
+        }
+        struct tl_error why = {0};
+        if (!tl_apply_settle(self->apply, redis, &counts, &why)) {
+            if (ok)
+                *err = why;
+            ok = false;
+        } else if (ok) {
+            snprintf(work->applied, sizeof(work->applied), "%s",
+                     tl_reply_string(tl_reply_at(tl_reply_at(entries, last), 0), NULL));
+            work->trim = true;
+        }
+    }
+    if (*n > 0)
+        report(self, &counts, started_us);
+    return ok;
+}
+
+static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, size_t *n,
+                        struct tl_error *err)
+{
+    *n = 0;
+    for (size_t i = 0; i < tl_reply_count(reply); i++) {
+        const struct tl_reply *stream = tl_reply_at(reply, i);
+        struct tl_post *post = post_of_stream(self, tl_reply_string(tl_reply_at(stream, 0), NULL));
+        size_t entries = 0;
+        if (post != NULL && !apply_stream(self, post, tl_reply_at(stream, 1), &entries, err))
+            return false;
+        *n += entries;
+    }
+    return true;
+}
+
+/* Applies what was delivered to somebody but never acknowledged, oldest first, until nothing is
+ * left. */
+static bool apply_pending(struct dispatcher *self, struct tl_post *post, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
+    size_t n = 1;
+    bool ok = true;
+    while (ok && n > 0 && !tl_daemon_stopping(self->daemon)) {
+        tl_args_reset(&self->args);
+        tl_args_strs(&self->args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", COUNT, "STREAMS",
+                     post->keys.names[TL_KEY_INGEST], "0", NULL);
+        struct tl_reply *reply = tl_redis_call(redis, &self->args, err);
+        ok = reply != NULL && apply_reply(self, reply, &n, err);
+        tl_reply_free(reply);
+    }
+    return ok;
+}
+
+static bool look_at_pending(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
+{
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
+        struct work *work = post->work;
+        if (!work->pending && now_ms < work->pending_due)
+            continue;
+        if (!apply_pending(self, post, err))
+            return false;
+        work->pending = false;
+        work->pending_due = now_ms + PENDING_EVERY_MS;
+    }
+    return true;
+}
+
+/* Drops applied entries from the stream. Entries are applied in order, so everything up to the last
+ * one is. */
+static bool trim(struct dispatcher *self, struct tl_error *err)
+{
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
+        struct work *work = post->work;
+        if (!work->trim)
+            continue;
+        tl_args_reset(&self->args);
+        tl_args_strs(&self->args, "XTRIM", post->keys.names[TL_KEY_INGEST], "MINID", "~",
+                     work->applied, NULL);
+        if (!tl_redis_do(tl_keeper_redis(&self->keeper, post->keys.queue), &self->args, err))
+            return false;
+        work->trim = false;
+    }
+    return true;
+}
+
+/* Waits for new entries of all queues held, until block_ms have passed, and applies them. */
+static bool read_on(struct dispatcher *self, int64_t block_ms, struct tl_error *err)
+{
+    size_t n = tl_roster_count(self->keeper.roster);
+    struct tl_args *args = &self->args;
+    tl_args_reset(args);
+    tl_args_strs(args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", COUNT, "BLOCK", NULL);
+    tl_args_int(args, block_ms);
+    tl_args_str(args, "STREAMS");
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(args, tl_roster_at(self->keeper.roster, i)->keys.names[TL_KEY_INGEST]);
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(args, ">");
+    struct tl_reply *reply =
+        tl_redis_call_blocking(tl_keeper_redis(&self->keeper, NULL), args, block_ms, err);
+    size_t entries;
+    bool ok = reply != NULL && apply_reply(self, reply, &entries, err);
+    tl_reply_free(reply);
+    return ok;
+}
+
+/* Now and then: how far the queues held are behind. Nobody's place depends on it, so what the store
+ * refuses to tell is logged and stops nothing; only a broken connection does. */
+static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
+{
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_lag lag = {0};
+    unsigned suppressed;
+    if (now_ms < self->lag_due_ms)
+        return true;
+    self->lag_due_ms = now_ms + LAG_EVERY_MS;
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+        const struct tl_keys *keys = &tl_roster_at(self->keeper.roster, i)->keys;
+        struct tl_redis *redis = tl_keeper_redis(&self->keeper, keys->queue);
+        struct tl_error why = {0};
+        if (tl_lag_add(&lag, redis, &self->lag_script, keys, &self->args, &why))
+            continue;
+        if (!tl_redis_connected(redis)) {
+            *err = why;
+            return false;
+        }
+        const struct tl_log_fields fields = {.queue = keys->queue, .error = &why};
+        if (tl_log_allow(&self->lag_log, now_ms, LOG_EVERY_MS, &suppressed))
+            tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
+    }
+    tl_metrics_set(metrics, TL_DISPATCHER_UNAPPLIED, lag.entries);
+    tl_metrics_set(metrics, TL_DISPATCHER_AGE, lag.age_ms);
+    return true;
+}
+
+static bool turn(struct dispatcher *self, struct tl_error *err)
+{
+    int64_t now_ms = tl_clock_ms();
+    if (!tl_store_connect(self->keeper.store, err))
+        return false;
+    uint64_t epoch = tl_redis_epoch(tl_keeper_redis(&self->keeper, NULL));
+    if (epoch != self->epoch)
+        distrust(self);
+    self->epoch = epoch;
+    if (!tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err) ||
+        !measure_lag(self, now_ms, err) || !look_at_pending(self, now_ms, err) || !trim(self, err))
+        return false;
+    int64_t block_ms = tl_roster_due(self->keeper.roster) - tl_clock_ms();
+    block_ms = block_ms < 1 ? 1 : block_ms > BLOCK_MAX_MS ? BLOCK_MAX_MS : block_ms;
+    if (tl_roster_count(self->keeper.roster) == 0)
+        return tl_daemon_pause(self->daemon, block_ms);
+    return read_on(self, block_ms, err);
+}
+
+bool tl_dispatcher_turn(void *state, struct tl_error *err)
+{
+    struct dispatcher *self = state;
+    if (turn(self, err))
+        return true;
+    distrust(self);
+    tl_roster_hurry(self->keeper.roster);
+    /* No trouble, only news: the lease has gone to somebody else, or the script cache was emptied.
+     */
+    return err->kind == TL_ERR_STALE || err->kind == TL_ERR_NOSCRIPT;
+}

@@ -1,0 +1,30 @@
+/* The dispatcher's loop: reads ingest streams, applies their entries, trims what is applied. */
+#ifndef TL_DISPATCHER_H
+#define TL_DISPATCHER_H
+
+#include <stdbool.h>
+
+#include "common/daemon.h"
+#include "common/metrics.h"
+
+enum tl_dispatcher_metric {
+    TL_DISPATCHER_BATCHES,  /* applied */
+    TL_DISPATCHER_REPEATED, /* recognised as sent twice */
+    TL_DISPATCHER_COMMANDS,
+    TL_DISPATCHER_POISON,     /* entries set aside */
+    TL_DISPATCHER_LOST,       /* pending entries whose payload was gone */
+    TL_DISPATCHER_TAKEOVERS,  /* leases taken */
+    TL_DISPATCHER_QUEUES,     /* leases held now */
+    TL_DISPATCHER_UNAPPLIED,  /* entries of their ingest streams not yet applied */
+    TL_DISPATCHER_AGE,        /* of the oldest of these, ms */
+    TL_DISPATCHER_APPLY_TIME, /* one pipeline of applies */
+    TL_DISPATCHER_METRICS
+};
+
+extern const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS];
+
+void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err);
+bool tl_dispatcher_turn(void *state, struct tl_error *err);
+void tl_dispatcher_stop(void *state);
+
+#endif

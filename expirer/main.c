@@ -1,0 +1,29 @@
+/*
+ * tellerline-expirer: ends what is overdue.
+ *
+ * Active sessions end at their deadline (the TTL Sorted Set), waiting visitors who went away are
+ * dropped. It sleeps until the next deadline instead of polling. See expirer.c (sessions),
+ * absence.c (absence), and the scripts beside them.
+ */
+#include "common/daemon.h"
+#include "expirer/expirer.h"
+
+static const struct tl_listen *admin_listen(const struct tl_config *config)
+{
+    return &config->admin.expirer;
+}
+
+int main(int argc, char **argv)
+{
+    const struct tl_role role = {
+        .name = "expirer",
+        .summary = "Ends sessions at their deadline and drops waiting visitors who went away.",
+        .metrics = tl_expirer_metrics,
+        .n_metrics = TL_EXPIRER_METRICS,
+        .admin = admin_listen,
+        .start = tl_expirer_start,
+        .turn = tl_expirer_turn,
+        .stop = tl_expirer_stop,
+    };
+    return tl_daemon_main(&role, argc, argv);
+}

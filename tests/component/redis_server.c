@@ -1,0 +1,317 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/config.h"
+#include "common/queue.h"
+#include "redis_server.h"
+
+#define START_MS  10000
+#define WORDS_MAX 4096
+
+struct test_redis {
+    char folder[64];
+    char url[128];
+    pid_t pid;
+};
+
+static void spawn(struct test_redis *server, const char *setting, const char *value)
+{
+    char socket[96];
+    char option[64];
+    snprintf(socket, sizeof(socket), "%s/redis.sock", server->folder);
+    snprintf(option, sizeof(option), "--%s", setting);
+    server->pid = fork();
+    assert_true(server->pid >= 0);
+    if (server->pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, STDIN_FILENO);
+        dup2(null, STDOUT_FILENO);
+        execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket, "--dir",
+               server->folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
+               "--daemonize", "no", option, value, (char *)NULL);
+        _exit(127);
+    }
+}
+
+struct tl_redis *test_redis_open(const char *url, int64_t timeout_ms)
+{
+    const struct tl_redis_settings settings = {.url = url, .timeout_ms = timeout_ms};
+    struct tl_error err = {0};
+    struct tl_redis *redis = tl_redis_new(&settings, &err);
+    if (redis == NULL)
+        fail_msg("%s", err.text);
+    return redis;
+}
+
+bool test_redis_ping(struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_str(&args, "PING");
+    bool ok = tl_redis_do(redis, &args, err);
+    tl_args_free(&args);
+    return ok;
+}
+
+static void wait_until_up(struct test_redis *server)
+{
+    struct tl_redis *redis = test_redis_open(server->url, 1000);
+    struct tl_error err = {0};
+    bool up = false;
+    for (int64_t start = tl_clock_ms(); !up && tl_clock_ms() - start < START_MS;) {
+        if (waitpid(server->pid, NULL, WNOHANG) == server->pid)
+            fail_msg("redis-server could not be started: is the package redis-server installed?");
+        up = tl_redis_connect(redis, &err) && test_redis_ping(redis, &err);
+        if (!up)
+            usleep(2000); /* between two looks */
+    }
+    tl_redis_free(&redis);
+    if (!up)
+        fail_msg("redis-server did not answer: %s", err.text);
+}
+
+struct test_redis *test_redis_start(void)
+{
+    struct test_redis *server = calloc(1, sizeof(*server));
+    (void)signal(SIGPIPE, SIG_IGN); /* as in every program */
+    assert_non_null(server);
+    snprintf(server->folder, sizeof(server->folder), "/tmp/tellerline-test-XXXXXX");
+    assert_non_null(mkdtemp(server->folder));
+    snprintf(server->url, sizeof(server->url), "unix://%s/redis.sock", server->folder);
+    test_redis_restart(server);
+    return server;
+}
+
+void test_redis_kill(struct test_redis *server)
+{
+    kill(server->pid, SIGKILL);
+    waitpid(server->pid, NULL, 0);
+    server->pid = 0;
+}
+
+void test_redis_restart_with(struct test_redis *server, const char *setting, const char *value)
+{
+    spawn(server, setting, value);
+}
+
+void test_redis_restart(struct test_redis *server)
+{
+    spawn(server, "loglevel", "warning");
+    wait_until_up(server);
+}
+
+void test_redis_freeze(struct test_redis *server)
+{
+    assert_int_equal(kill(server->pid, SIGSTOP), 0);
+    int status = 0;
+    assert_int_equal(waitpid(server->pid, &status, WUNTRACED), server->pid);
+    assert_true(WIFSTOPPED(status));
+}
+
+void test_redis_thaw(struct test_redis *server)
+{
+    assert_int_equal(kill(server->pid, SIGCONT), 0);
+}
+
+void test_redis_stop(struct test_redis **server)
+{
+    if ((*server)->pid > 0)
+        test_redis_kill(*server);
+    char command[96];
+    snprintf(command, sizeof(command), "rm -rf '%s'", (*server)->folder);
+    assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): a folder this test made */
+    free(*server);
+    *server = NULL;
+}
+
+const char *test_redis_url(const struct test_redis *server)
+{
+    return server->url;
+}
+
+const char *test_redis_folder(const struct test_redis *server)
+{
+    return server->folder;
+}
+
+struct tl_redis *test_redis_connect(const struct test_redis *server)
+{
+    struct tl_redis *redis = test_redis_open(server->url, 5000);
+    struct tl_error err = {0};
+    if (!tl_redis_connect(redis, &err))
+        fail_msg("%s", err.text);
+    return redis;
+}
+
+static void append_words(struct tl_args *args, const char *words)
+{
+    char copy[WORDS_MAX];
+    assert_true(strlen(words) < sizeof(copy));
+    memcpy(copy, words, strlen(words) + 1);
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
+        tl_args_str(args, word);
+}
+
+struct tl_reply *test_redis_call(struct tl_redis *redis, const char *words)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    append_words(&args, words);
+    struct tl_reply *reply = tl_redis_call(redis, &args, &err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        fail_msg("%s: %s", words, err.text);
+    return reply;
+}
+
+long long test_redis_number(struct tl_redis *redis, const char *words)
+{
+    struct tl_reply *reply = test_redis_call(redis, words);
+    long long number = tl_reply_type(reply) == TL_REPLY_NIL ? -1 : tl_reply_integer(reply);
+    tl_reply_free(reply);
+    return number;
+}
+
+long long test_redis_ask(struct tl_redis *redis, const char *format, ...)
+{
+    char words[WORDS_MAX];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(words, sizeof(words), format, args);
+    va_end(args);
+    assert_in_range(length, 1, sizeof(words) - 1);
+    return test_redis_number(redis, words);
+}
+
+enum tl_error_kind test_redis_refusal(struct tl_redis *redis, const char *words)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    append_words(&args, words);
+    if (tl_redis_do(redis, &args, &err))
+        fail_msg("%s was not refused", words);
+    tl_args_free(&args);
+    return err.kind;
+}
+
+/* FNV-1a (G. Fowler, L. Noll, K.-P. Vo, 1991) */
+static uint64_t hash(uint64_t value, const char *bytes, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        value = (value ^ (unsigned char)bytes[i]) * UINT64_C(0x100000001b3);
+    return value;
+}
+
+uint64_t test_redis_fingerprint(struct tl_redis *redis)
+{
+    struct tl_reply *keys = test_redis_call(redis, "KEYS *");
+    uint64_t sum = tl_reply_count(keys);
+    for (size_t i = 0; i < tl_reply_count(keys); i++) {
+        const char *key = tl_reply_string(tl_reply_at(keys, i), NULL);
+        char words[256];
+        size_t length;
+        snprintf(words, sizeof(words), "DUMP %s", key);
+        struct tl_reply *dump = test_redis_call(redis, words);
+        const char *bytes = tl_reply_string(dump, &length);
+        uint64_t of_key = hash(UINT64_C(0xcbf29ce484222325), key, strlen(key));
+        sum += hash(of_key, bytes, length); /* a sum: KEYS has no order */
+        tl_reply_free(dump);
+    }
+    tl_reply_free(keys);
+    return sum;
+}
+
+static long long size_of(struct tl_redis *redis, const char *command, const char *key)
+{
+    char words[256];
+    snprintf(words, sizeof(words), "%s %s", command, key);
+    return test_redis_number(redis, words);
+}
+
+void test_invariants(struct tl_redis *redis, const struct tl_keys *keys)
+{
+    struct tl_queue_numbers n;
+    struct tl_error err = {0};
+    if (!tl_queue_numbers(redis, keys, &n, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(n.waiting, size_of(redis, "ZCARD", keys->names[TL_KEY_WAITING]));
+    assert_int_equal(n.active, size_of(redis, "ZCARD", keys->names[TL_KEY_ACTIVE]));
+    assert_int_equal(n.active, size_of(redis, "HLEN", keys->names[TL_KEY_SESSIONS]));
+    assert_int_equal(n.joined, n.waiting + n.active + n.completed + n.expired + n.left);
+    char words[400];
+    snprintf(words, sizeof(words), "ZINTERCARD 2 %s %s", keys->names[TL_KEY_WAITING],
+             keys->names[TL_KEY_ACTIVE]);
+    assert_int_equal(test_redis_number(redis, words), 0);
+}
+
+void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *keys)
+{
+    struct tl_queue_settings values;
+    struct tl_error err = {0};
+    tl_queue_settings_defaults(&values);
+    char copy[WORDS_MAX];
+    snprintf(copy, sizeof(copy), "%s", settings);
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        char *value = strchr(word, '=');
+        assert_non_null(value);
+        *value++ = '\0';
+        if (!tl_queue_settings_set(&values, word, value, &err))
+            fail_msg("%s", err.text);
+    }
+    bool created = false;
+    if (!tl_queue_ensure(redis, "tl:", "q", &values, &created, &err))
+        fail_msg("%s", err.text);
+    assert_true(created);
+    tl_keys_init(keys, "tl:", "q");
+}
+
+struct tl_reply *test_script(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
+                             const char *arguments, char *error)
+{
+    struct tl_script script = {.source = source};
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    struct tl_reply *reply = NULL;
+    if (tl_script_begin(redis, &script, &args, &err)) {
+        tl_keys_append(keys, &args);
+        append_words(&args, arguments);
+        reply = tl_script_call(redis, &script, &args, &err);
+    }
+    tl_args_free(&args);
+    if (reply == NULL && error == NULL)
+        fail_msg("script: %s", err.text);
+    if (error != NULL)
+        snprintf(error, sizeof(err.text), "%s", reply == NULL ? err.text : "");
+    return reply;
+}
+
+long long test_redis_ms(struct tl_redis *redis)
+{
+    struct tl_reply *time = test_redis_call(redis, "TIME");
+    long long ms = tl_reply_integer(tl_reply_at(time, 0)) * 1000 +
+                   tl_reply_integer(tl_reply_at(time, 1)) / 1000;
+    tl_reply_free(time);
+    return ms;
+}
+
+void test_redis_pass_time(struct tl_redis *redis, long long ms)
+{
+    long long until = test_redis_ms(redis) + ms;
+    while (test_redis_ms(redis) < until)
+        usleep(500); /* between two looks */
+}

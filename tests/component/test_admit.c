@@ -1,0 +1,269 @@
+/* The admit script. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/queue.h"
+#include "generated/admitter_scripts.h"
+#include "ingest.h"
+
+#define LANE1 (UINT64_C(1) << TL_PLACE_SEQ_BITS)
+
+struct admitted {
+    long long n, room, waiting, now_ms, opens_in_ms;
+};
+
+static struct admitted admit(struct test_store *store, const char *most)
+{
+    char arguments[64];
+    snprintf(arguments, sizeof(arguments), "%s 1000", most);
+    struct tl_reply *reply =
+        test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
+    assert_int_equal(tl_reply_count(reply), 5);
+    struct admitted result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
+                              .room = tl_reply_integer(tl_reply_at(reply, 1)),
+                              .waiting = tl_reply_integer(tl_reply_at(reply, 2)),
+                              .now_ms = tl_reply_integer(tl_reply_at(reply, 3)),
+                              .opens_in_ms = tl_reply_integer(tl_reply_at(reply, 4))};
+    tl_reply_free(reply);
+    test_invariants(store->redis, &store->keys);
+    return result;
+}
+
+static void configure(struct test_store *store, const char *name, const char *value)
+{
+    struct tl_error err = {0};
+    if (!tl_queue_configure(store->redis, &store->keys, name, value, &err))
+        fail_msg("%s", err.text);
+}
+
+static void as_many_as_there_are_counters(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=3");
+    test_join_many(store, "v", 5, 0);
+    struct admitted first = admit(store, "10");
+    assert_int_equal(first.n, 3);
+    assert_int_equal(first.room, 0);
+    assert_int_equal(first.waiting, 2);
+    assert_int_equal(first.opens_in_ms, 0);
+    struct admitted second = admit(store, "10");
+    assert_int_equal(second.n, 0);
+    assert_int_equal(second.waiting, 2);
+    assert_true(test_deadline(store, "v3") > 0);
+    assert_int_equal(test_waiting_place(store, "v4"), 4);
+    assert_int_equal(test_state(store, "admitted"), 3);
+    assert_int_equal(test_state(store, "admit_capacity"), 3);
+    test_command(store, TL_COMMAND_COMPLETE, "v2", 2);
+    test_batch(store);
+    assert_int_equal(admit(store, "10").n, 1);
+    assert_true(test_deadline(store, "v4") > 0);
+}
+
+static void an_empty_line_admits_nobody(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=3");
+    struct admitted result = admit(store, "10");
+    assert_int_equal(result.n, 0);
+    assert_int_equal(result.room, 3);
+    assert_int_equal(test_state(store, "event"), 0);
+    long long now_ms = test_redis_ms(store->redis);
+    assert_in_range(result.now_ms, now_ms - 5000, now_ms);
+}
+
+/* What admission leaves of a visitor: the deadline, and the record of the session. */
+static void assert_session(struct test_store *store, const char *visitor, uint64_t place,
+                           long long admitted_ms)
+{
+    char expected[64], words[256];
+    snprintf(expected, sizeof(expected), "%llu:%lld:0", (unsigned long long)place, admitted_ms);
+    snprintf(words, sizeof(words), "HGET %s %s", store->keys.names[TL_KEY_SESSIONS], visitor);
+    struct tl_reply *session = test_redis_call(store->redis, words);
+    assert_string_equal(tl_reply_string(session, NULL), expected);
+    tl_reply_free(session);
+}
+
+static void earlier_lanes_go_first(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=vip,normal capacity=4");
+    test_join(store, "n1", 1);
+    test_join(store, "n2", 1);
+    test_join(store, "vip1", 0);
+    test_join(store, "n3", 1);
+    test_join(store, "vip2", 0);
+    test_batch(store);
+    assert_int_equal(admit(store, "3").n, 3);
+    struct test_entry last;
+    test_entry_read(store, &last);
+    char runs[64];
+    snprintf(runs, sizeof(runs), "3+1 5+1 %llu+1", (unsigned long long)LANE1 + 1);
+    test_runs_are(test_event(&last, TL_EVENT_ADMITTED, 0), runs);
+    test_entry_free(&last);
+    assert_int_equal(test_waiting_place(store, "n2"), LANE1 + 2);
+    struct admitted next = admit(store, "3");
+    assert_int_equal(next.n, 1);
+    assert_session(store, "n2", LANE1 + 2, next.now_ms);
+    assert_true(test_deadline(store, "n2") > 0);
+}
+
+static void a_step_is_bounded(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=100000");
+    test_join_many(store, "v", 4000, 0);
+    assert_int_equal(admit(store, "7").n, 7);
+    struct admitted many = admit(store, "2500"); /* in more than one portion */
+    assert_int_equal(many.n, 2500);
+    assert_int_equal(many.room, 100000 - 2507);
+    assert_int_equal(many.waiting, 4000 - 2507);
+    struct test_entry last;
+    test_entry_read(store, &last);
+    const struct tl_event *admitted = test_event(&last, TL_EVENT_ADMITTED, 0);
+    test_runs_are(admitted, "8+2500");
+    for (unsigned i = 8; i <= 2507; i++) {
+        char visitor[8];
+        snprintf(visitor, sizeof(visitor), "v%u", i);
+        assert_session(store, visitor, i, many.now_ms);
+        assert_int_equal(test_deadline(store, visitor), admitted->deadline_ms);
+    }
+    test_entry_free(&last);
+    assert_int_equal(admit(store, "10000").n, 4000 - 2507);
+}
+
+static void the_event_is_what_was_done(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=9 claim_ttl=1500ms session_ttl=60s");
+    test_join_many(store, "v", 3, 0);
+    struct admitted result = admit(store, "2");
+    struct test_entry last;
+    test_entry_read(store, &last);
+    assert_int_equal(last.entry.n_events, 1);
+    assert_int_equal(last.entry.waiting, 1);
+    assert_int_equal(last.entry.active, 2);
+    const struct tl_event *admitted = test_event(&last, TL_EVENT_ADMITTED, 0);
+    test_runs_are(admitted, "1+2");
+    assert_int_equal(admitted->deadline_ms, result.now_ms + 1500);
+    assert_int_equal(test_deadline(store, "v1"), admitted->deadline_ms);
+    test_entry_free(&last);
+    assert_session(store, "v2", 2, result.now_ms);
+}
+
+static void the_shorter_of_claim_and_session_counts(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=9 claim_ttl=2m session_ttl=30s");
+    test_join_many(store, "v", 1, 0);
+    struct admitted result = admit(store, "1");
+    assert_int_equal(test_deadline(store, "v1"), result.now_ms + 30000);
+}
+
+static void lowering_capacity_evicts_nobody(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=4");
+    test_join_many(store, "v", 9, 0);
+    assert_int_equal(admit(store, "10").n, 4);
+    configure(store, "capacity", "2");
+    struct admitted result = admit(store, "10");
+    assert_int_equal(result.n, 0);
+    assert_int_equal(result.room, 0);
+    assert_int_equal(test_state(store, "active"), 4);
+    assert_int_equal(test_state(store, "admit_capacity"), 4); /* of the last admission */
+    for (unsigned i = 1; i <= 3; i++) {
+        char visitor[8];
+        snprintf(visitor, sizeof(visitor), "v%u", i);
+        test_command(store, TL_COMMAND_COMPLETE, visitor, i);
+    }
+    test_batch(store);
+    assert_int_equal(admit(store, "10").n, 1);
+    assert_int_equal(test_state(store, "active"), 2);
+    assert_int_equal(test_state(store, "admit_capacity"), 2);
+    configure(store, "capacity", "6");
+    assert_int_equal(admit(store, "10").n, 4);
+    assert_int_equal(test_state(store, "active"), 6);
+}
+
+static void a_paused_queue_admits_nobody(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=4 paused=true");
+    test_join_many(store, "v", 2, 0);
+    struct admitted result = admit(store, "10");
+    assert_int_equal(result.n, 0);
+    assert_int_equal(result.waiting, 2);
+    configure(store, "paused", "false");
+    assert_int_equal(admit(store, "10").n, 2);
+}
+
+static void nobody_is_admitted_before_it_opens(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=4");
+    test_join_many(store, "v", 2, 0);
+    long long opens_at = test_redis_ms(store->redis) + 80;
+    char text[32];
+    snprintf(text, sizeof(text), "%lld", opens_at);
+    configure(store, "opens_at", text);
+    struct admitted early = admit(store, "10");
+    assert_int_equal(early.n, 0);
+    assert_int_equal(early.opens_in_ms, opens_at - early.now_ms);
+    test_redis_pass_time(store->redis, 80);
+    struct admitted late = admit(store, "10");
+    assert_int_equal(late.n, 2);
+    assert_int_equal(late.opens_in_ms, 0);
+}
+
+static void an_unknown_policy_is_refused(void **state)
+{
+    struct test_store *store = *state;
+    char error[320];
+    test_store_queue(store, "lanes=only capacity=4");
+    test_join_many(store, "v", 2, 0);
+    test_redis_ask(store->redis, "HSET %s policy rate", store->keys.names[TL_KEY_CONFIG]);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 100", error));
+    assert_non_null(strstr(error, "POLICY"));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+}
+
+static void without_a_queue_nobody_is_admitted(void **state)
+{
+    struct test_store *store = *state;
+    char error[320];
+    test_store_queue(store, "lanes=only capacity=4");
+    test_join_many(store, "v", 2, 0);
+    test_redis_ask(store->redis, "HDEL %s claim_ttl", store->keys.names[TL_KEY_CONFIG]);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 100", error));
+    assert_non_null(strstr(error, "NOQUEUE"));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+    test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
+    assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 100", error));
+    assert_non_null(strstr(error, "NOQUEUE"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(as_many_as_there_are_counters, test_store_clean),
+        cmocka_unit_test_setup(an_empty_line_admits_nobody, test_store_clean),
+        cmocka_unit_test_setup(earlier_lanes_go_first, test_store_clean),
+        cmocka_unit_test_setup(a_step_is_bounded, test_store_clean),
+        cmocka_unit_test_setup(the_event_is_what_was_done, test_store_clean),
+        cmocka_unit_test_setup(the_shorter_of_claim_and_session_counts, test_store_clean),
+        cmocka_unit_test_setup(lowering_capacity_evicts_nobody, test_store_clean),
+        cmocka_unit_test_setup(a_paused_queue_admits_nobody, test_store_clean),
+        cmocka_unit_test_setup(nobody_is_admitted_before_it_opens, test_store_clean),
+        cmocka_unit_test_setup(an_unknown_policy_is_refused, test_store_clean),
+        cmocka_unit_test_setup(without_a_queue_nobody_is_admitted, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+}

@@ -1,0 +1,124 @@
+/* The apply script: joins that spend an invite. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "generated/dispatcher_scripts.h"
+#include "ingest.h"
+
+#define FAR UINT64_C(4102444800000) /* 2100: the invite's end, in Unix ms */
+
+static void join_invited(struct test_store *store, const char *visitor, const char *invite)
+{
+    assert_true(tl_batch_join_invited(store->writer, visitor, strlen(visitor), 0, invite, FAR) >=
+                0);
+}
+
+static void an_invite_joins_once(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    join_invited(store, "anna", "invite-1");
+    test_batch(store);
+    assert_int_equal(test_waiting_place(store, "anna"), 1);
+    test_exceptions_are(store, "");
+    join_invited(store, "mallory", "invite-1");
+    test_batch(store);
+    test_exceptions_are(store, "0:4:0");
+    assert_int_equal(test_waiting_place(store, "mallory"), -1);
+    assert_int_equal(test_state(store, "joined"), 1);
+    test_invariants(store->redis, &store->keys);
+}
+
+static void whoever_spent_it_gets_the_place_again(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    join_invited(store, "anna", "invite-1");
+    join_invited(store, "anna", "invite-1");
+    join_invited(store, "anna", "invite-2");
+    test_batch(store);
+    test_exceptions_are(store, "1:1:1 2:1:1");
+    assert_int_equal(test_state(store, "joined"), 1);
+    test_invariants(store->redis, &store->keys);
+}
+
+static void but_not_after_the_place_has_ended(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    join_invited(store, "anna", "invite-1");
+    test_batch(store);
+    test_command(store, TL_COMMAND_LEAVE, "anna", 1);
+    join_invited(store, "anna", "invite-1");
+    test_batch(store);
+    test_exceptions_are(store, "1:4:0");
+    assert_int_equal(test_waiting_place(store, "anna"), -1);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* Each JOIN uses up one seq, whatever becomes of it, so that the k-th has first_seq + k. */
+static void among_other_joins_everybody_gets_the_right_place(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    test_join(store, "one", 0);
+    join_invited(store, "two", "a");
+    test_join(store, "three", 0);
+    join_invited(store, "four", "a");
+    test_join(store, "five", 0);
+    test_batch(store);
+    assert_int_equal(test_waiting_place(store, "one"), 1);
+    assert_int_equal(test_waiting_place(store, "two"), 2);
+    assert_int_equal(test_waiting_place(store, "three"), 3);
+    assert_int_equal(test_waiting_place(store, "four"), -1);
+    assert_int_equal(test_waiting_place(store, "five"), 5);
+    test_exceptions_are(store, "3:4:0");
+    test_invariants(store->redis, &store->keys);
+}
+
+static void a_spent_invite_is_forgotten_after_its_end(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    join_invited(store, "anna", "invite-1");
+    test_batch(store);
+    long long ttl = test_redis_number(store->redis, "PTTL tl:{q}:spent:invite-1");
+    assert_true(ttl > 0);
+    assert_true((uint64_t)ttl < FAR);
+}
+
+static void an_invite_without_a_join_changes_nothing(void **state)
+{
+    struct test_store *store = *state;
+    char id[TL_STREAM_ID_MAX], arguments[128], error[320];
+    test_store_queue(store, "lanes=only");
+    test_join(store, "anna", 0);
+    test_send(store, "w", 1, id);
+    assert_int_equal(test_deliver(store), 1);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    snprintf(arguments, sizeof(arguments), "1 1000 0 %s w 1 6 x 1 2 anna 1", id);
+    assert_null(test_script(store->redis, tl_script_apply, &store->keys, arguments, error));
+    assert_non_null(strstr(error, "INVALID"));
+    snprintf(arguments, sizeof(arguments), "1 1000 0 %s w 1 1 0 1 anna 6 x 1", id);
+    assert_null(test_script(store->redis, tl_script_apply, &store->keys, arguments, error));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_invite_joins_once, test_store_clean),
+        cmocka_unit_test_setup(whoever_spent_it_gets_the_place_again, test_store_clean),
+        cmocka_unit_test_setup(but_not_after_the_place_has_ended, test_store_clean),
+        cmocka_unit_test_setup(among_other_joins_everybody_gets_the_right_place, test_store_clean),
+        cmocka_unit_test_setup(a_spent_invite_is_forgotten_after_its_end, test_store_clean),
+        cmocka_unit_test_setup(an_invite_without_a_join_changes_nothing, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+}

@@ -1,0 +1,207 @@
+/* A queue in the store: made, healed, configured, listed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/queue.h"
+#include "ingest.h"
+
+static bool ensure(struct test_store *store, const char *name, bool *created, struct tl_error *err)
+{
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    tl_keys_init(&store->keys, "tl:", name);
+    return tl_queue_ensure(store->redis, "tl:", name, &settings, created, err);
+}
+
+static void a_queue_is_made_once(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_queue_numbers numbers;
+    struct tl_error err = {0};
+    bool created = false;
+    tl_keys_init(&store->keys, "tl:", "q");
+    assert_false(tl_queue_numbers(store->redis, &store->keys, &numbers, &err));
+    assert_int_equal(err.kind, TL_ERR_NOQUEUE);
+    assert_true(ensure(store, "q", &created, &err));
+    assert_true(created);
+    assert_true(tl_queue_numbers(store->redis, &store->keys, &numbers, &err));
+    assert_in_range(numbers.generation / 1000, test_redis_ms(store->redis) - 60000,
+                    test_redis_ms(store->redis));
+    assert_int_equal(numbers.seq, 0);
+    test_invariants(store->redis, &store->keys);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_true(ensure(store, "q", &created, &err));
+    assert_false(created);
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+}
+
+static void what_is_missing_is_healed(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    bool created = true;
+    test_store_queue(store, "lanes=only capacity=7");
+    test_join_many(store, "v", 2, 0);
+    tl_reply_free(test_redis_call(store->redis, "DEL tl:queues tl:{q}:ingest"));
+    assert_true(ensure(store, "q", &created, &err));
+    assert_false(created);
+    assert_int_equal(test_redis_number(store->redis, "SISMEMBER tl:queues q"), 1);
+    assert_int_equal(test_redis_number(store->redis, "HGET tl:{q}:config capacity"), 7);
+    test_join_many(store, "w", 1, 0); /* the group is there again */
+    assert_int_equal(test_state(store, "waiting"), 3);
+}
+
+static void a_line_without_its_state_is_left_alone(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    test_store_queue(store, "lanes=only");
+    test_join_many(store, "v", 2, 0);
+    tl_reply_free(test_redis_call(store->redis, "DEL tl:{q}:state"));
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_false(ensure(store, "q", NULL, &err));
+    assert_int_equal(err.kind, TL_ERR_STORE);
+    assert_non_null(strstr(err.text, "DAMAGED"));
+    assert_non_null(strstr(err.text, "creating queue q"));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+}
+
+static void settings_come_back_as_they_went(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    test_store_queue(store, "capacity=5 session_ttl=3s lanes=gold,silver default_lane=gold "
+                            "target_url=https://shop.example/x?y=z");
+    assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
+    assert_int_equal(settings.capacity, 5);
+    assert_int_equal(settings.session_ttl_ms, 3000);
+    assert_int_equal(settings.n_lanes, 2);
+    assert_int_equal(settings.default_lane, 0);
+    assert_string_equal(settings.target_url, "https://shop.example/x?y=z");
+    tl_reply_free(
+        test_redis_call(store->redis, "HDEL tl:{q}:config lanes")); /* now they come last */
+    tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config lanes gold,silver"));
+    assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
+    assert_int_equal(settings.default_lane, 0);
+}
+
+static void what_a_newer_version_wrote_is_passed_over(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    test_store_queue(store, "capacity=5 session_ttl=3s");
+    tl_reply_free(
+        test_redis_call(store->redis, "HSET tl:{q}:config novelty 1 claim_ttl soon capacity 8"));
+    tl_reply_free(test_redis_call(store->redis, "HDEL tl:{q}:config waiting_ttl"));
+    assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
+    assert_int_equal(settings.capacity, 8);
+    assert_int_equal(settings.claim_ttl_ms, 120000); /* the default */
+    assert_int_equal(settings.waiting_ttl_ms, 600000);
+    assert_int_equal(settings.session_ttl_ms, 3000);
+    tl_reply_free(test_redis_call(store->redis, "DEL tl:{q}:config"));
+    assert_false(tl_queue_load(store->redis, &store->keys, &settings, &err));
+    assert_int_equal(err.kind, TL_ERR_NOQUEUE);
+}
+
+static void a_setting_is_changed_and_everyone_told(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct test_entry last;
+    test_store_queue(store, "capacity=5");
+    test_join_many(store, "v", 3, 0);
+    assert_true(tl_queue_configure(store->redis, &store->keys, "session_ttl", "2m", &err));
+    test_entry_read(store, &last);
+    assert_int_equal(last.entry.number, 2);
+    assert_int_equal(last.entry.waiting, 3);
+    assert_int_equal(last.entry.n_events, 1);
+    assert_int_equal(last.entry.events[0].kind, TL_EVENT_CONFIG);
+    test_entry_free(&last);
+    assert_int_equal(test_redis_number(store->redis, "HGET tl:{q}:config session_ttl"), 120000);
+    assert_int_equal(test_redis_number(store->redis, "HGET tl:{q}:config capacity"), 5);
+}
+
+static void a_bad_setting_changes_nothing(void **state)
+{
+    static const char *const bad[][2] = {
+        {"capacity", "many"}, {"capcity", "5"}, {"policy", "rate"}, {"default_lane", "gold"}};
+    struct test_store *store = *state;
+    test_store_queue(store, "capacity=5");
+    uint64_t before = test_redis_fingerprint(store->redis);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        struct tl_error err = {0};
+        assert_false(tl_queue_configure(store->redis, &store->keys, bad[i][0], bad[i][1], &err));
+        assert_int_equal(err.kind, TL_ERR_INVALID);
+        assert_int_equal(test_redis_fingerprint(store->redis), before);
+    }
+}
+
+static void a_notice_is_said_and_taken_back(void **state)
+{
+    static const char *const texts[] = {"The doors open at 8 \xe2\x98\x95", ""};
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    test_store_queue(store, "capacity=5");
+    for (size_t i = 0; i < 2; i++) {
+        struct test_entry last;
+        assert_true(tl_queue_notice(store->redis, &store->keys, texts[i], &err));
+        test_entry_read(store, &last);
+        const struct tl_event *notice = test_event(&last, TL_EVENT_NOTICE, 0);
+        assert_non_null(notice);
+        assert_int_equal(notice->text_length, strlen(texts[i]));
+        assert_memory_equal(notice->text, texts[i], notice->text_length);
+        test_entry_free(&last);
+        struct tl_reply *reply = test_redis_call(store->redis, "HGET tl:{q}:state notice");
+        assert_string_equal(tl_reply_string(reply, NULL), texts[i]);
+        tl_reply_free(reply);
+    }
+    tl_reply_free(test_redis_call(store->redis, "DEL tl:{q}:state"));
+    assert_false(tl_queue_notice(store->redis, &store->keys, "x", &err));
+    assert_int_equal(err.kind, TL_ERR_NOQUEUE);
+}
+
+static void queues_are_listed_by_name(void **state)
+{
+    struct test_store *store = *state;
+    char(*names)[TL_QUEUE_NAME_MAX + 1];
+    size_t n;
+    assert_true(tl_queue_list(store->redis, "tl:", &names, &n, NULL));
+    assert_int_equal(n, 0);
+    free(names);
+    assert_true(ensure(store, "zebra", NULL, NULL));
+    assert_true(ensure(store, "ant", NULL, NULL));
+    tl_reply_free(test_redis_call(store->redis, "SADD tl:queues NOT-a-name ../x"));
+    assert_true(tl_queue_list(store->redis, "tl:", &names, &n, NULL));
+    assert_int_equal(n, 2);
+    assert_string_equal(names[0], "ant");
+    assert_string_equal(names[1], "zebra");
+    free(names);
+    assert_true(tl_queue_list(store->redis, "other:", &names, &n, NULL));
+    assert_int_equal(n, 0);
+    free(names);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_queue_is_made_once, test_store_clean),
+        cmocka_unit_test_setup(what_is_missing_is_healed, test_store_clean),
+        cmocka_unit_test_setup(a_line_without_its_state_is_left_alone, test_store_clean),
+        cmocka_unit_test_setup(settings_come_back_as_they_went, test_store_clean),
+        cmocka_unit_test_setup(what_a_newer_version_wrote_is_passed_over, test_store_clean),
+        cmocka_unit_test_setup(a_setting_is_changed_and_everyone_told, test_store_clean),
+        cmocka_unit_test_setup(a_bad_setting_changes_nothing, test_store_clean),
+        cmocka_unit_test_setup(a_notice_is_said_and_taken_back, test_store_clean),
+        cmocka_unit_test_setup(queues_are_listed_by_name, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+}

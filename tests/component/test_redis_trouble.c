@@ -1,0 +1,242 @@
+/* The connection to the store, against a real redis-server that is put into every kind of trouble:
+ * a fresh one for each test. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "ingest.h"
+
+#define GIVE_UP_MS 20000
+
+/* ---- what the store refuses ---- */
+
+static void error_replies_have_kinds(void **state)
+{
+    static const struct {
+        const char *answer;
+        enum tl_error_kind kind;
+    } table[] = {
+        {"NOQUEUE it is gone", TL_ERR_NOQUEUE}, {"STALE fence", TL_ERR_STALE},
+        {"ORDER older", TL_ERR_STALE},          {"INVALID command 3", TL_ERR_INVALID},
+        {"MASTERDOWN link", TL_ERR_READONLY},   {"LOADING data", TL_ERR_LOADING},
+        {"POLICY unknown", TL_ERR_STORE},       {"ERR max number of clients", TL_ERR_CONNECT},
+    };
+    struct test_store *store = *state;
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct tl_args args = {0};
+        struct tl_error err = {0};
+        tl_args_strs(&args, "EVAL", "return redis.error_reply(ARGV[1])", "0", table[i].answer,
+                     NULL);
+        assert_null(tl_redis_call(store->redis, &args, &err));
+        tl_args_free(&args);
+        assert_int_equal(err.kind, table[i].kind);
+        assert_non_null(strstr(err.text, table[i].answer));
+        assert_true(tl_redis_connected(store->redis));
+    }
+    assert_int_equal(test_redis_refusal(store->redis, "XREADGROUP GROUP g c STREAMS s >"),
+                     TL_ERR_NOGROUP);
+    assert_int_equal(
+        test_redis_refusal(store->redis, "EVALSHA 0000000000000000000000000000000000000000 0"),
+        TL_ERR_NOSCRIPT);
+}
+
+static void a_replica_is_readonly(void **state)
+{
+    struct test_store *store = *state;
+    tl_reply_free(test_redis_call(store->redis, "REPLICAOF 127.0.0.1 1"));
+    assert_int_equal(test_redis_refusal(store->redis, "SET x y"), TL_ERR_READONLY);
+    tl_reply_free(test_redis_call(store->redis, "REPLICAOF NO ONE"));
+    tl_reply_free(test_redis_call(store->redis, "SET x y"));
+}
+
+static void at_the_memory_limit_it_is_oom(void **state)
+{
+    struct test_store *store = *state;
+    tl_reply_free(test_redis_call(store->redis, "CONFIG SET maxmemory 1"));
+    assert_int_equal(test_redis_refusal(store->redis, "SET x y"), TL_ERR_OOM);
+    tl_reply_free(test_redis_call(store->redis, "CONFIG SET maxmemory 0"));
+    tl_reply_free(test_redis_call(store->redis, "SET x y"));
+}
+
+/* Where the dump should be put there is a folder, so that it cannot be. */
+static void a_store_that_cannot_save_is_misconf(void **state)
+{
+    struct test_store *store = *state;
+    char path[128];
+    snprintf(path, sizeof(path), "%s/dump.rdb", test_redis_folder(store->server));
+    assert_int_equal(mkdir(path, 0700), 0);
+    struct tl_args args = {0};
+    tl_args_strs(&args, "CONFIG", "SET", "save", "3600 1", NULL);
+    assert_true(tl_redis_do(store->redis, &args, NULL));
+    tl_args_free(&args);
+    tl_reply_free(test_redis_call(store->redis, "BGSAVE"));
+    bool failed = false;
+    for (int64_t began = tl_clock_ms(); !failed && tl_clock_ms() - began < GIVE_UP_MS;) {
+        struct tl_reply *info = test_redis_call(store->redis, "INFO persistence");
+        failed = strstr(tl_reply_string(info, NULL), "rdb_last_bgsave_status:err") != NULL;
+        tl_reply_free(info);
+        usleep(2000); /* between two looks */
+    }
+    assert_true(failed);
+    assert_int_equal(test_redis_refusal(store->redis, "SET x y"), TL_ERR_MISCONF);
+}
+
+static void a_store_that_loads_says_so(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_args args = {0};
+    tl_args_strs(&args, "EVAL", "for i = 1, 5000 do redis.call('SET', i, i) end", "0", NULL);
+    assert_true(tl_redis_do(store->redis, &args, NULL));
+    tl_args_free(&args);
+    test_redis_kill(store->server);
+    assert_false(test_redis_ping(store->redis, &err));
+    test_redis_restart_with(store->server, "key-load-delay", "100");
+    bool loading = false;
+    bool up = false;
+    for (int64_t began = tl_clock_ms(); !up && tl_clock_ms() - began < GIVE_UP_MS;) {
+        up = tl_redis_connect(store->redis, &err) && test_redis_ping(store->redis, &err);
+        loading = loading || (!up && err.kind == TL_ERR_LOADING);
+        assert_true(up || err.kind == TL_ERR_LOADING || err.kind == TL_ERR_CONNECT);
+    }
+    assert_true(up);
+    assert_true(loading);
+    assert_int_equal(test_redis_number(store->redis, "GET 5000"), 5000);
+}
+
+/* ---- broken and silent connections ---- */
+
+static void after_a_restart_it_connects_anew(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    uint64_t epoch = tl_redis_epoch(store->redis);
+    test_redis_kill(store->server);
+    assert_false(test_redis_ping(store->redis, &err));
+    assert_int_equal(err.kind, TL_ERR_CONNECT);
+    assert_false(tl_redis_connected(store->redis));
+    assert_false(test_redis_ping(store->redis, &err)); /* closed is closed */
+    assert_int_equal(err.kind, TL_ERR_CONNECT);
+    assert_null(tl_redis_next(store->redis, &err));
+    assert_false(tl_redis_connect(store->redis, &err));
+    assert_int_equal(err.kind, TL_ERR_CONNECT);
+    assert_int_equal(tl_redis_epoch(store->redis), epoch);
+    test_redis_restart(store->server);
+    assert_true(tl_redis_connect(store->redis, &err));
+    assert_int_equal(tl_redis_epoch(store->redis), epoch + 1);
+    assert_true(tl_redis_connect(store->redis, &err)); /* it is open already */
+    assert_int_equal(tl_redis_epoch(store->redis), epoch + 1);
+    assert_true(test_redis_ping(store->redis, &err));
+}
+
+static void too_many_clients_is_no_connection(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    tl_reply_free(test_redis_call(store->redis, "CONFIG SET maxclients 1"));
+    struct tl_redis *other = test_redis_open(test_redis_url(store->server), 1000);
+    if (tl_redis_connect(other, &err))
+        assert_false(test_redis_ping(other, &err));
+    assert_int_equal(err.kind, TL_ERR_CONNECT);
+    tl_redis_free(&other);
+}
+
+static void silence_is_a_timeout_and_closes(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_redis *hasty = test_redis_open(test_redis_url(store->server), 80);
+    assert_true(tl_redis_connect(hasty, &err));
+    assert_true(test_redis_ping(hasty, &err));
+    test_redis_freeze(store->server);
+    int64_t began = tl_clock_ms();
+    assert_false(test_redis_ping(hasty, &err));
+    assert_in_range(tl_clock_ms() - began, 70, 5000);
+    assert_int_equal(err.kind, TL_ERR_TIMEOUT);
+    assert_non_null(strstr(err.text, "80 ms"));
+    assert_false(tl_redis_connected(hasty));
+    test_redis_thaw(store->server);
+    assert_true(tl_redis_connect(hasty, &err));
+    assert_true(test_redis_ping(hasty, &err)); /* the late answer went to the closed connection */
+    tl_redis_free(&hasty);
+}
+
+static struct tl_reply *block(struct tl_redis *redis, int64_t block_ms, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, "XREAD", "BLOCK", NULL);
+    tl_args_int(&args, block_ms);
+    tl_args_strs(&args, "STREAMS", "nothing", "$", NULL);
+    struct tl_reply *reply = tl_redis_call_blocking(redis, &args, block_ms, err);
+    tl_args_free(&args);
+    return reply;
+}
+
+static void a_blocking_command_may_take_its_time(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_redis *hasty = test_redis_open(test_redis_url(store->server), 150);
+    assert_true(tl_redis_connect(hasty, &err));
+    struct tl_reply *reply = block(hasty, 400, &err);
+    if (reply == NULL)
+        fail_msg("%s", err.text);
+    assert_int_equal(tl_reply_type(reply), TL_REPLY_NIL);
+    tl_reply_free(reply);
+    tl_redis_free(&hasty);
+}
+
+static void after_a_blocking_command_the_timeout_is_the_usual_one(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_redis *hasty = test_redis_open(test_redis_url(store->server), 80);
+    assert_true(tl_redis_connect(hasty, &err));
+    tl_reply_free(test_redis_call(store->redis, "XADD nothing 1-1 a b"));
+    struct tl_args args = {0};
+    tl_args_strs(&args, "XREAD", "BLOCK", "60000", "STREAMS", "nothing", "0", NULL);
+    struct tl_reply *reply = tl_redis_call_blocking(hasty, &args, 60000, &err); /* at once */
+    tl_args_free(&args);
+    assert_non_null(reply);
+    tl_reply_free(reply);
+    test_redis_freeze(store->server);
+    assert_false(test_redis_ping(hasty, &err));
+    assert_int_equal(err.kind, TL_ERR_TIMEOUT);
+    assert_non_null(strstr(err.text, "within 80 ms"));
+    test_redis_thaw(store->server);
+    tl_redis_free(&hasty);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(error_replies_have_kinds, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(a_replica_is_readonly, test_store_open, test_store_close),
+        cmocka_unit_test_setup_teardown(at_the_memory_limit_it_is_oom, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(a_store_that_cannot_save_is_misconf, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(a_store_that_loads_says_so, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(after_a_restart_it_connects_anew, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(too_many_clients_is_no_connection, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(silence_is_a_timeout_and_closes, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(a_blocking_command_may_take_its_time, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(after_a_blocking_command_the_timeout_is_the_usual_one,
+                                        test_store_open, test_store_close),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

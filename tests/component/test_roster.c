@@ -1,0 +1,343 @@
+/* Leases: several rosters on one store, as the replicas of a role. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/queue.h"
+#include "common/roster.h"
+#include "redis_server.h"
+
+#define LEASE_MS 1500
+#define ROUND_MS 400
+
+static const char yaml[] = "queues:\n  alpha: {capacity: 3}\n  beta: {}\n";
+
+/* One replica: its own connection, its own roster. */
+struct side {
+    struct tl_store *store;
+    struct tl_roster *roster;
+    unsigned gained, lost;
+    bool refuse; /* gain fails */
+    int64_t now_ms;
+};
+
+struct fixture {
+    struct test_redis *server;
+    struct tl_redis *redis; /* the test's own look at the store */
+    const struct tl_config *config;
+    struct side a, b;
+};
+
+static bool gain(void *context, struct tl_post *post, struct tl_error *err)
+{
+    struct side *side = context;
+    if (side->refuse)
+        return tl_error_set(err, TL_ERR_NOMEM, "not now");
+    post->work = malloc(1); /* so that a post lost twice or never is found out */
+    assert_non_null(post->work);
+    side->gained++;
+    return true;
+}
+
+static void lose(void *context, struct tl_post *post)
+{
+    struct side *side = context;
+    free(post->work);
+    side->lost++;
+}
+
+static void open_side(struct fixture *fixture, struct side *side, const char *owner, bool fenced)
+{
+    const struct tl_redis_settings redis = {.url = test_redis_url(fixture->server),
+                                            .timeout_ms = 5000};
+    const struct tl_roster_settings settings = {.role = "dispatcher",
+                                                .owner = owner,
+                                                .fenced = fenced,
+                                                .context = side,
+                                                .gain = gain,
+                                                .lose = lose};
+    *side = (struct side){.now_ms = 1000};
+    side->store = tl_store_new(&redis, NULL);
+    assert_non_null(side->store);
+    assert_true(tl_store_connect(side->store, NULL));
+    side->roster = tl_roster_new(&settings, fixture->config, NULL);
+    assert_non_null(side->roster);
+}
+
+static void close_side(struct side *side)
+{
+    tl_roster_free(&side->roster);
+    tl_store_free(&side->store);
+    assert_int_equal(side->gained, side->lost);
+}
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct tl_error err = {0};
+    assert_non_null(fixture);
+    fixture->server = test_redis_start();
+    fixture->redis = test_redis_connect(fixture->server);
+    fixture->config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
+    if (fixture->config == NULL)
+        fail_msg("%s", err.text);
+    open_side(fixture, &fixture->a, "a", true);
+    open_side(fixture, &fixture->b, "b", true);
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+    close_side(&fixture->a);
+    close_side(&fixture->b);
+    tl_config_free(&fixture->config);
+    tl_redis_free(&fixture->redis);
+    test_redis_stop(&fixture->server);
+    free(fixture);
+    return 0;
+}
+
+/* A round that is due. */
+static bool round_of(struct side *side, struct tl_error *err)
+{
+    side->now_ms += ROUND_MS;
+    return tl_store_connect(side->store, err) &&
+           tl_roster_round(side->roster, side->store, side->now_ms, err);
+}
+
+static size_t posts_after_round(struct side *side)
+{
+    struct tl_error err = {0};
+    if (!round_of(side, &err))
+        fail_msg("%s", err.text);
+    return tl_roster_count(side->roster);
+}
+
+/* The fence of the post on this queue, -1 if it is not held. */
+static long long fence_of(struct side *side, const char *queue)
+{
+    for (size_t i = 0; i < tl_roster_count(side->roster); i++) {
+        const struct tl_post *post = tl_roster_at(side->roster, i);
+        if (strcmp(post->keys.queue, queue) == 0)
+            return (long long)post->fence;
+    }
+    return -1;
+}
+
+static void one_gains_and_the_other_does_not(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(posts_after_round(&fixture->b), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(posts_after_round(&fixture->a), 2);
+        assert_int_equal(posts_after_round(&fixture->b), 0);
+    }
+    assert_int_equal(fixture->a.gained, 2);
+    assert_int_equal(fixture->a.lost, 0);
+    assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
+    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"), 1);
+    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:config capacity"), 3);
+    assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{beta}:dispatcher"), 1, LEASE_MS);
+}
+
+static void a_round_happens_only_when_it_is_due(void **state)
+{
+    struct fixture *fixture = *state;
+    struct side *a = &fixture->a;
+    assert_int_equal(posts_after_round(a), 2);
+    assert_int_equal(tl_roster_due(a->roster), a->now_ms + ROUND_MS);
+    tl_reply_free(test_redis_call(fixture->redis, "DEL tl:{alpha}:dispatcher"));
+    assert_true(tl_roster_round(a->roster, a->store, a->now_ms + ROUND_MS - 1, NULL));
+    assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 0);
+    tl_roster_hurry(a->roster);
+    assert_true(tl_roster_due(a->roster) <= a->now_ms);
+    assert_true(tl_roster_round(a->roster, a->store, a->now_ms, NULL));
+    assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
+}
+
+static void who_stops_renewing_is_replaced_within_two_seconds(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    int64_t began_ms = tl_clock_ms();
+    int64_t taken_ms = 0;
+    do {
+        assert_int_equal(tl_roster_count(fixture->a.roster), 2); /* it does not know yet */
+        posts_after_round(&fixture->b);
+        taken_ms = tl_clock_ms() - began_ms;
+    } while (tl_roster_count(fixture->b.roster) < 2 && taken_ms < 10000);
+    assert_int_equal(fixture->b.gained, 2);
+    assert_in_range(taken_ms, 1000, 2000);
+    assert_int_equal(fence_of(&fixture->b, "alpha"), 2);
+    assert_int_equal(posts_after_round(&fixture->a), 0); /* woke up */
+    assert_int_equal(fixture->a.lost, 2);
+}
+
+static void resigning_hands_over_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    for (long long fence = 1; fence <= 5; fence++) {
+        struct side *holder = fence % 2 == 1 ? &fixture->a : &fixture->b;
+        struct side *other = fence % 2 == 1 ? &fixture->b : &fixture->a;
+        assert_int_equal(posts_after_round(holder), 2);
+        assert_int_equal(posts_after_round(other), 0);
+        assert_int_equal(fence_of(holder, "alpha"), fence); /* counts up */
+        tl_roster_resign(holder->roster, holder->store);
+        assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 0);
+    }
+}
+
+static void resigning_takes_nothing_from_others(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:dispatcher b PX 60000"));
+    tl_roster_resign(fixture->a.roster, fixture->a.store);
+    assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
+    assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{beta}:dispatcher"), 0);
+    assert_int_equal(posts_after_round(&fixture->a), 1);
+    assert_int_equal(posts_after_round(&fixture->b), 1);
+}
+
+static void a_lease_that_ran_out_comes_back_with_another_fence(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_reply_free(test_redis_call(fixture->redis, "DEL tl:{alpha}:dispatcher"));
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(fixture->a.lost, 1); /* what it knew may be out of date */
+    assert_int_equal(fixture->a.gained, 3);
+    assert_int_equal(fence_of(&fixture->a, "alpha"), 2);
+    assert_int_equal(fence_of(&fixture->a, "beta"), 1);
+}
+
+static void a_role_without_fence_counts_none(void **state)
+{
+    struct fixture *fixture = *state;
+    close_side(&fixture->a);
+    open_side(fixture, &fixture->a, "a", false);
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(fence_of(&fixture->a, "alpha"), 0);
+    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"), 0);
+}
+
+static void a_new_queue_is_found_and_a_deleted_one_lost(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_queue_settings_defaults(&settings);
+    assert_true(tl_queue_ensure(fixture->redis, "tl:", "gamma", &settings, NULL, &err));
+    assert_int_equal(posts_after_round(&fixture->a), 3);
+    assert_int_equal(fence_of(&fixture->a, "gamma"), 1);
+    tl_reply_free(test_redis_call(fixture->redis, "SREM tl:queues gamma"));
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(fence_of(&fixture->a, "gamma"), -1);
+    tl_reply_free(test_redis_call(fixture->redis, "SADD tl:queues delta"));
+    assert_int_equal(posts_after_round(&fixture->a), 2); /* listed, but it does not exist */
+    assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
+}
+
+static void configured_queues_come_back_into_an_empty_store(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    long long before = test_redis_number(fixture->redis, "HGET tl:{alpha}:state generation");
+    tl_reply_free(test_redis_call(fixture->redis, "FLUSHALL"));
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_true(test_redis_number(fixture->redis, "HGET tl:{alpha}:state generation") > before);
+    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:config capacity"), 3);
+    assert_int_equal(fence_of(&fixture->a, "alpha"),
+                     test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"));
+    struct tl_reply *groups = test_redis_call(fixture->redis, "XINFO GROUPS tl:{alpha}:ingest");
+    assert_int_equal(tl_reply_count(groups), 1);
+    tl_reply_free(groups);
+}
+
+static void a_new_connection_asks_for_a_round_at_once(void **state)
+{
+    struct fixture *fixture = *state;
+    struct side *a = &fixture->a;
+    assert_int_equal(posts_after_round(a), 2);
+    tl_reply_free(test_redis_call(fixture->redis, "XGROUP DESTROY tl:{beta}:ingest dispatchers"));
+    tl_redis_close(tl_store_of(a->store, NULL));
+    assert_true(tl_store_connect(a->store, NULL));
+    assert_true(tl_roster_round(a->roster, a->store, a->now_ms, NULL)); /* not due */
+    struct tl_reply *groups = test_redis_call(fixture->redis, "XINFO GROUPS tl:{beta}:ingest");
+    assert_int_equal(tl_reply_count(groups), 1); /* and whatever is broken is healed */
+    tl_reply_free(groups);
+}
+
+static void an_emptied_script_cache_is_overcome(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_error err = {0};
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_reply_free(test_redis_call(fixture->redis, "SCRIPT FLUSH"));
+    if (!round_of(&fixture->a, &err))
+        assert_int_equal(err.kind, TL_ERR_NOSCRIPT);
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+}
+
+static void a_broken_store_loses_no_post_twice(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_error err = {0};
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    test_redis_kill(fixture->server);
+    assert_false(round_of(&fixture->a, &err));
+    assert_int_equal(err.kind, TL_ERR_CONNECT);
+    assert_false(round_of(&fixture->a, &err));
+    tl_roster_resign(fixture->a.roster, fixture->a.store); /* best effort: no harm */
+    test_redis_restart(fixture->server);
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+}
+
+static void a_post_that_cannot_be_gained_is_left_to_others(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_error err = {0};
+    fixture->a.refuse = true;
+    assert_false(round_of(&fixture->a, &err));
+    assert_int_equal(err.kind, TL_ERR_NOMEM);
+    assert_int_equal(tl_roster_count(fixture->a.roster), 0);
+    assert_int_equal(posts_after_round(&fixture->b), 2);
+    fixture->a.refuse = false;
+    tl_roster_resign(fixture->b.roster, fixture->b.store);
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_gains_and_the_other_does_not, start, stop),
+        cmocka_unit_test_setup_teardown(a_round_happens_only_when_it_is_due, start, stop),
+        cmocka_unit_test_setup_teardown(who_stops_renewing_is_replaced_within_two_seconds, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(resigning_hands_over_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(resigning_takes_nothing_from_others, start, stop),
+        cmocka_unit_test_setup_teardown(a_lease_that_ran_out_comes_back_with_another_fence, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_role_without_fence_counts_none, start, stop),
+        cmocka_unit_test_setup_teardown(a_new_queue_is_found_and_a_deleted_one_lost, start, stop),
+        cmocka_unit_test_setup_teardown(configured_queues_come_back_into_an_empty_store, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_new_connection_asks_for_a_round_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(an_emptied_script_cache_is_overcome, start, stop),
+        cmocka_unit_test_setup_teardown(a_broken_store_loses_no_post_twice, start, stop),
+        cmocka_unit_test_setup_teardown(a_post_that_cannot_be_gained_is_left_to_others, start,
+                                        stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+/* The input is a page template: it is read, and if it is taken, rendered with values that would
+ * break out of the HTML if anything let them. No template whatever may bring them into the page
+ * unescaped. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/template.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const names[] = {"a", "name", "empty"};
+static const char hostile[] = "\x01<\"'&>";
+
+static int find(const char *name, size_t length)
+{
+    for (int i = 0; i < 3; i++) {
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static const char *value(const void *context, int number)
+{
+    (void)context;
+    return number == 2 ? "" : hostile;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tl_error err;
+    struct tl_text out = {0};
+    struct tl_template *template = tl_template_parse("fuzz", data, size, find, &err);
+    if (template == NULL)
+        return 0;
+    bool may_hold_it = size > 0 && memchr(data, hostile[0], size) != NULL;
+    tl_template_render(template, value, NULL, &out);
+    if (!may_hold_it && out.data != NULL && strstr(out.data, hostile) != NULL)
+        abort();
+    tl_text_free(&out);
+    tl_template_free(&template);
+    return 0;
+}

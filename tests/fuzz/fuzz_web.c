@@ -1,0 +1,71 @@
+/* What visitors' headers and addresses hold: languages, return addresses, IP addresses, durations.
+ * The first byte says which; nothing may crash, and what is accepted must be what it claims to be.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/networks.h"
+#include "common/units.h"
+#include "worker/language.h"
+#include "worker/return_address.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void try_return_address(const char *text)
+{
+    static const char *const allowed[] = {"https://other.example", "http://127.0.0.1:8090/"};
+    if (!tl_return_address_allowed(text, "https://shop.example/checkout", allowed, 2))
+        return;
+    /* The open redirect this function is there to prevent. */
+    if (strncmp(text, "https://shop.example", 20) != 0 &&
+        strncmp(text, "https://other.example", 21) != 0 &&
+        strncmp(text, "http://127.0.0.1:8090", 21) != 0 && strncasecmp(text, "http", 4) != 0)
+        abort();
+    if (strchr(text, '\\') != NULL || strchr(text, '\n') != NULL || !tl_address_sound(text))
+        abort();
+}
+
+static void try_networks(const char *text)
+{
+    struct tl_error err;
+    struct tl_address address = {{0}};
+    struct tl_networks *networks = tl_networks_parse(text, &err);
+    if (tl_address_parse(text, &address))
+        address = tl_address_site(&address);
+    if (networks != NULL)
+        (void)tl_networks_contain(networks, &address);
+    tl_networks_free(&networks);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (size == 0)
+        return 0;
+    char *text = malloc(size);
+    int64_t ms;
+    if (text == NULL)
+        return 0;
+    memcpy(text, data + 1, size - 1);
+    text[size - 1] = '\0';
+    switch (data[0] % 4) {
+    case 0:
+        if (tl_language_choose(NULL, NULL, text) >= TL_LANGUAGES ||
+            tl_language_choose(text, text, NULL) >= TL_LANGUAGES)
+            abort();
+        break;
+    case 1:
+        try_return_address(text);
+        break;
+    case 2:
+        try_networks(text);
+        break;
+    default:
+        if (tl_duration_parse(text, &ms, NULL) && ms < 0)
+            abort();
+        break;
+    }
+    free(text);
+    return 0;
+}

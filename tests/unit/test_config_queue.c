@@ -1,0 +1,260 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/config.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+struct pair {
+    const char *name;
+    const char *value;
+};
+
+struct bad {
+    const char *name;
+    const char *value;
+    const char *message;
+};
+
+static const struct pair defaults[] = {
+    {"policy", "counter"},      {"capacity", "300"},          {"rate_admit", "1400"},
+    {"rate_every", "10000"},    {"session_ttl", "600000"},    {"session_sliding", "false"},
+    {"session_max", "3600000"}, {"claim_ttl", "120000"},      {"waiting_ttl", "600000"},
+    {"lanes", "vip,normal"},    {"default_lane", "normal"},   {"opens_at", "0"},
+    {"join", "open"},           {"on_store_error", "closed"}, {"paused", "false"},
+    {"target_url", ""},
+};
+
+static void the_defaults_are_listed_as_canonical_text(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    const char *name;
+    char value[TL_QUEUE_VALUE_MAX];
+    tl_queue_settings_defaults(&settings);
+    for (size_t i = 0; i < COUNT(defaults); i++) {
+        assert_true(tl_queue_settings_get(&settings, i, &name, value, sizeof(value)));
+        assert_string_equal(name, defaults[i].name);
+        assert_string_equal(value, defaults[i].value);
+    }
+    assert_false(tl_queue_settings_get(&settings, COUNT(defaults), &name, value, sizeof(value)));
+    assert_true(tl_queue_settings_validate(&settings, NULL));
+}
+
+static void what_is_got_can_be_set(void **state)
+{
+    (void)state;
+    static const struct pair changes[] = {
+        {"policy", "both"},       {"capacity", "0"},
+        {"rate_admit", "7"},      {"rate_every", "60000"},
+        {"session_ttl", "1500"},  {"session_sliding", "true"},
+        {"session_max", "90000"}, {"claim_ttl", "100"},
+        {"waiting_ttl", "1000"},  {"lanes", "a,b-2,c_3"},
+        {"default_lane", "b-2"},  {"opens_at", "1796122800250"},
+        {"join", "invited"},      {"on_store_error", "open"},
+        {"paused", "true"},       {"target_url", "https://shop.example/x"},
+    };
+    struct tl_queue_settings settings;
+    struct tl_queue_settings copy;
+    const char *name;
+    char value[TL_QUEUE_VALUE_MAX];
+    tl_queue_settings_defaults(&settings);
+    tl_queue_settings_defaults(&copy);
+    assert_int_equal(COUNT(changes), COUNT(defaults));
+    for (size_t i = 0; i < COUNT(changes); i++) {
+        assert_true(tl_queue_settings_set(&settings, changes[i].name, changes[i].value, NULL));
+        assert_true(tl_queue_settings_get(&settings, i, &name, value, sizeof(value)));
+        assert_string_equal(value, changes[i].value);
+        assert_true(tl_queue_settings_set(&copy, name, value, NULL));
+    }
+    assert_memory_equal(&settings, &copy, sizeof(settings));
+}
+
+static void the_way_the_file_writes_is_taken_too(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    assert_true(tl_queue_settings_set(&settings, "session_ttl", "5m", NULL));
+    assert_int_equal(settings.session_ttl_ms, 300000);
+    assert_true(tl_queue_settings_set(&settings, "opens_at", "2026-12-01T20:00:00+09:00", NULL));
+    assert_int_equal(settings.opens_at_ms, INT64_C(1796122800000));
+    assert_true(tl_queue_settings_set(&settings, "opens_at", "", NULL));
+    assert_int_equal(settings.opens_at_ms, 0);
+}
+
+static void a_bad_value_changes_nothing(void **state)
+{
+    (void)state;
+    static const struct bad cases[] = {
+        {"capasity", "1", "\"capasity\" is not a setting of a queue; did you mean \"capacity\"?"},
+        {"zzz", "1", "\"zzz\" is not a setting of a queue"},
+        {"rate.admit", "1",
+         "\"rate.admit\" is not a setting of a queue; did you mean \"rate_admit\"?"},
+        {"capacity", "10000001", "capacity: \"10000001\" is out of bounds (0 to 10000000)"},
+        {"capacity", "", "capacity: \"\" is not a whole number (0 to 10000000)"},
+        {"session_ttl", "99", "session_ttl: \"99\" is out of bounds (100ms to 7d)"},
+        {"session_ttl", "9223372036854775808",
+         "session_ttl: \"9223372036854775808\" is out of bounds (100ms to 7d)"},
+        {"session_ttl", "-5",
+         "session_ttl: \"-5\" is not a duration such as 250ms, 10s, 5m, 2h or 1d (100ms to 7d)"},
+        {"opens_at", "253402300800000",
+         "opens_at: \"253402300800000\" is out of bounds (RFC 3339 with an offset, from 1970 on; "
+         "or "
+         "empty)"},
+        {"paused", "1", "paused: \"1\" is neither true nor false"},
+        {"lanes", "a,,b",
+         "lanes: \"\" is not a lane's name (1 to 16 names of a-z, 0-9, '-' and '_', each at most "
+         "31 "
+         "bytes)"},
+        {"lanes", "a,b,",
+         "lanes: \"\" is not a lane's name (1 to 16 names of a-z, 0-9, '-' and '_', "
+         "each at most 31 bytes)"},
+        {"lanes", "a,a", "lanes: lane \"a\" is named twice"},
+        {"default_lane", "gold", "default_lane: \"gold\" is not one of the lanes: vip, normal"},
+        {"target_url", "https://a b",
+         "target_url: not an address that starts with http:// or https:// and names a host, in "
+         "ASCII "
+         "without spaces"},
+    };
+    struct tl_queue_settings settings;
+    struct tl_queue_settings before;
+    tl_queue_settings_defaults(&settings);
+    before = settings;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tl_error err = {0};
+        assert_false(tl_queue_settings_set(&settings, cases[i].name, cases[i].value, &err));
+        assert_string_equal(err.text, cases[i].message);
+        assert_int_equal(err.kind, TL_ERR_INVALID);
+        assert_memory_equal(&settings, &before, sizeof(settings));
+    }
+}
+
+static void the_default_lane_follows_its_name(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    assert_true(tl_queue_settings_set(&settings, "lanes", "normal,late", NULL));
+    assert_int_equal(settings.default_lane, 0);
+    assert_true(tl_queue_settings_set(&settings, "lanes", "a,b,c", NULL));
+    assert_int_equal(settings.default_lane, 2);
+    assert_true(tl_queue_settings_set(&settings, "lanes", "a", NULL));
+    assert_int_equal(settings.default_lane, 0);
+}
+
+static void what_spans_settings_is_validated(void **state)
+{
+    (void)state;
+    static const struct bad cases[] = {
+        {"policy", "rate",
+         "policy: this version admits by \"counter\" only; \"rate\" and \"both\" are reserved "
+         "names"},
+        {"policy", "both",
+         "policy: this version admits by \"counter\" only; \"rate\" and \"both\" are reserved "
+         "names"},
+        {"session_max", "599999",
+         "session_max (599999ms) must not be shorter than session_ttl (10m) with session_sliding"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tl_queue_settings settings;
+        struct tl_error err = {0};
+        tl_queue_settings_defaults(&settings);
+        settings.session_sliding = true;
+        assert_true(tl_queue_settings_validate(&settings, &err));
+        assert_true(tl_queue_settings_set(&settings, cases[i].name, cases[i].value, NULL));
+        assert_false(tl_queue_settings_validate(&settings, &err));
+        assert_string_equal(err.text, cases[i].message);
+    }
+}
+
+static void lanes_out_of_range_are_invalid(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    settings.default_lane = 2;
+    assert_false(tl_queue_settings_validate(&settings, NULL));
+    tl_queue_settings_defaults(&settings);
+    settings.n_lanes = 0;
+    assert_false(tl_queue_settings_validate(&settings, NULL));
+    settings.n_lanes = TL_LANES_MAX + 1;
+    assert_false(tl_queue_settings_validate(&settings, NULL));
+}
+
+static void every_value_fits_the_promised_size(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    char url[1025];
+    char value[TL_QUEUE_VALUE_MAX];
+    const char *name;
+    struct tl_error err = {0};
+    tl_queue_settings_defaults(&settings);
+    memset(url, 'x', sizeof(url));
+    memcpy(url, "http://", 7);
+    url[1024] = '\0';
+    assert_false(tl_queue_settings_set(&settings, "target_url", url, &err));
+    assert_string_equal(err.text, "target_url: is 1024 bytes long; at most 1023 fit");
+    url[1023] = '\0';
+    assert_true(tl_queue_settings_set(&settings, "target_url", url, NULL));
+    assert_true(tl_queue_settings_get(&settings, COUNT(defaults) - 1, &name, value, sizeof(value)));
+    assert_string_equal(value, url);
+}
+
+static void queue_names_are_checked(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"a", "0", "concert-2026", "a.b_c-d", "a--"};
+    static const char *const bad[] = {"",   "-a",  ".a",   "_a",  "A",
+                                      "aB", "a b", "a{b}", "a/b", "\xc3\xa4"};
+    char name[TL_QUEUE_NAME_MAX + 2];
+    for (size_t i = 0; i < COUNT(good); i++)
+        assert_true(tl_queue_name_valid(good[i], strlen(good[i])));
+    for (size_t i = 0; i < COUNT(bad); i++)
+        assert_false(tl_queue_name_valid(bad[i], strlen(bad[i])));
+    assert_false(tl_queue_name_valid("a\0b", 3));
+    memset(name, 'a', sizeof(name));
+    assert_true(tl_queue_name_valid(name, 63));
+    assert_false(tl_queue_name_valid(name, 64));
+}
+
+static void visitors_are_checked(void **state)
+{
+    (void)state;
+    char visitor[TL_VISITOR_MAX + 1];
+    memset(visitor, 'v', sizeof(visitor));
+    assert_true(tl_visitor_valid("!", 1));
+    assert_true(tl_visitor_valid("~user:1{}", 9));
+    assert_true(tl_visitor_valid(visitor, 64));
+    assert_false(tl_visitor_valid(visitor, 65));
+    assert_false(tl_visitor_valid("", 0));
+    assert_false(tl_visitor_valid("a b", 3));
+    assert_false(tl_visitor_valid("a\n", 2));
+    assert_false(tl_visitor_valid("a\0", 2));
+    assert_false(tl_visitor_valid("\x7f", 1));
+    assert_false(tl_visitor_valid("\xc3\xa4", 2));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_defaults_are_listed_as_canonical_text),
+        cmocka_unit_test(what_is_got_can_be_set),
+        cmocka_unit_test(the_way_the_file_writes_is_taken_too),
+        cmocka_unit_test(a_bad_value_changes_nothing),
+        cmocka_unit_test(the_default_lane_follows_its_name),
+        cmocka_unit_test(what_spans_settings_is_validated),
+        cmocka_unit_test(lanes_out_of_range_are_invalid),
+        cmocka_unit_test(every_value_fits_the_promised_size),
+        cmocka_unit_test(queue_names_are_checked),
+        cmocka_unit_test(visitors_are_checked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,304 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/config.h"
+#include "common/config_table.h"
+#include "common/config_yaml.h"
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static const struct tl_config *parse(const char *yaml)
+{
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_parse("t.yaml", yaml, strlen(yaml), &err);
+    if (config == NULL)
+        fail_msg("%s\n%s", yaml, err.text);
+    return config;
+}
+
+static void an_empty_file_gives_the_defaults(void **state)
+{
+    (void)state;
+    static const char *const empty[] = {"",
+                                        "# nothing\n",
+                                        "---\n",
+                                        "~\n",
+                                        "{}\n",
+                                        "redis:\nqueues:\n",
+                                        "\xef\xbb\xbf# a byte order mark\n",
+                                        "%YAML 1.1\n---\n{}\n"};
+    for (size_t i = 0; i < COUNT(empty); i++) {
+        const struct tl_config *config = parse(empty[i]);
+        assert_string_equal(config->redis.url, "");
+        assert_string_equal(config->redis.key_prefix, "tl:");
+        assert_int_equal(config->redis.timeout_ms, 2000);
+        assert_string_equal(config->http.listen.host, "0.0.0.0");
+        assert_int_equal(config->http.listen.port, 8080);
+        assert_string_equal(config->http.public_url, "http://localhost:8080");
+        assert_int_equal(config->http.join_wait_ms, 3000);
+        assert_int_equal(config->http.max_body, 4096);
+        assert_int_equal(config->http.max_connections, 19000);
+        assert_int_equal(config->http.idle_timeout_ms, 60000);
+        assert_string_equal(config->admin.expirer.host, "127.0.0.1");
+        assert_int_equal(config->admin.worker.port, 8081);
+        assert_int_equal(config->admin.expirer.port, 8084);
+        assert_int_equal(config->worker.processes, 2);
+        assert_int_equal(config->worker.max_pending, 100000);
+        assert_int_equal(config->admitter.batch, 1000);
+        assert_int_equal(config->expirer.batch, 1000);
+        assert_int_equal(config->streams.events_length, 20000);
+        assert_int_equal(config->log.level, TL_LOG_INFO);
+        assert_int_equal(config->log.format, TL_LOG_LOGFMT);
+        assert_string_equal(config->secrets.ticket_keys, "secrets/ticket.keys");
+        assert_string_equal(config->secrets.admin_token, "secrets/admin.token");
+        assert_int_equal(config->n_queues, 0);
+        tl_config_free(&config);
+        assert_null(config);
+    }
+}
+
+static void every_kind_of_process_setting_is_read(void **state)
+{
+    (void)state;
+    const struct tl_config *config = parse("redis:\n"
+                                           "  url: redis://u:p@h:1/2\n"
+                                           "  key_prefix: 'shop:'\n"
+                                           "  timeout: 250ms\n"
+                                           "http:\n"
+                                           "  listen: \"[::1]:0\"\n"
+                                           "  public_url: https://wait.example/line\n"
+                                           "  max_body: 64KiB\n"
+                                           "admin: {worker: '', dispatcher: , admitter: ~,\n"
+                                           "        expirer: localhost:9000}\n"
+                                           "worker: {processes: \"7\"}\n"
+                                           "log:\n"
+                                           "  level: debug\n"
+                                           "  format: json\n");
+    assert_string_equal(config->redis.url, "redis://u:p@h:1/2");
+    assert_string_equal(config->redis.key_prefix, "shop:");
+    assert_int_equal(config->redis.timeout_ms, 250);
+    assert_string_equal(config->http.listen.host, "::1");
+    assert_int_equal(config->http.listen.port, 0);
+    assert_string_equal(config->http.public_url, "https://wait.example/line");
+    assert_int_equal(config->http.max_body, 65536);
+    assert_string_equal(config->admin.worker.host, "");
+    assert_int_equal(config->admin.worker.port, -1);
+    assert_int_equal(config->admin.dispatcher.port, -1);
+    assert_int_equal(config->admin.admitter.port, -1);
+    assert_string_equal(config->admin.expirer.host, "localhost");
+    assert_int_equal(config->admin.expirer.port, 9000);
+    assert_int_equal(config->worker.processes, 7);
+    assert_int_equal(config->log.level, TL_LOG_DEBUG);
+    assert_int_equal(config->log.format, TL_LOG_JSON);
+    tl_config_free(&config);
+}
+
+static void queues_are_read_in_their_order(void **state)
+{
+    (void)state;
+    const struct tl_config *config = parse("queues:\n"
+                                           "  concert-2026:\n"
+                                           "    default_lane: gold\n" /* before its lanes */
+                                           "    policy: counter\n"
+                                           "    capacity: 10000000\n"
+                                           "    rate: { admit: 5, every: 1s }\n"
+                                           "    session_ttl: 100ms\n"
+                                           "    session_sliding: true\n"
+                                           "    session_max: 100ms\n"
+                                           "    claim_ttl: 7d\n"
+                                           "    waiting_ttl: 1s\n"
+                                           "    lanes: [gold, silver, lead]\n"
+                                           "    opens_at: 2026-12-01T20:00:00+09:00\n"
+                                           "    join: open\n"
+                                           "    on_store_error: open\n"
+                                           "    paused: true\n"
+                                           "    target_url: https://shop.example/checkout?a=b#c\n"
+                                           "  b: {lanes: [one, two]}\n"
+                                           "  a:\n");
+    assert_int_equal(config->n_queues, 3);
+    const struct tl_queue_settings *queue = &config->queues[0].settings;
+    assert_string_equal(config->queues[0].name, "concert-2026");
+    assert_int_equal(queue->policy, TL_POLICY_COUNTER);
+    assert_int_equal(queue->capacity, 10000000);
+    assert_int_equal(queue->rate_admit, 5);
+    assert_int_equal(queue->rate_every_ms, 1000);
+    assert_int_equal(queue->session_ttl_ms, 100);
+    assert_true(queue->session_sliding);
+    assert_int_equal(queue->session_max_ms, 100);
+    assert_int_equal(queue->claim_ttl_ms, INT64_C(604800000));
+    assert_int_equal(queue->waiting_ttl_ms, 1000);
+    assert_int_equal(queue->n_lanes, 3);
+    assert_string_equal(queue->lanes[2], "lead");
+    assert_int_equal(queue->default_lane, 0);
+    assert_int_equal(queue->opens_at_ms, INT64_C(1796122800000));
+    assert_int_equal(queue->on_store_error, TL_STORE_ERROR_OPEN);
+    assert_true(queue->paused);
+    assert_string_equal(queue->target_url, "https://shop.example/checkout?a=b#c");
+    assert_string_equal(config->queues[1].name, "b");
+    assert_int_equal(config->queues[1].settings.default_lane, 1); /* the last */
+    assert_string_equal(config->queues[2].name, "a");
+    assert_int_equal(config->queues[2].settings.capacity, 300);
+    tl_config_free(&config);
+}
+
+static void a_file_that_cannot_be_read_is_named(void **state)
+{
+    (void)state;
+    struct tl_error err = {0};
+    assert_null(tl_config_load("/nonexistent/tellerline.yaml", &err));
+    assert_string_equal(err.text,
+                        "cannot open the configuration /nonexistent/tellerline.yaml: No such "
+                        "file or directory");
+    assert_int_equal(err.kind, TL_ERR_SYSTEM);
+    assert_null(tl_config_load("/", &err));
+    assert_string_equal(err.text, "cannot read the configuration /: Is a directory");
+}
+
+static void the_tables_are_sound(void **state)
+{
+    (void)state;
+    size_t n[2];
+    const struct tl_setting *tables[2] = {tl_config_table(&n[0]), tl_queue_table(&n[1])};
+    for (size_t t = 0; t < 2; t++) {
+        for (size_t i = 0; i < n[t]; i++) {
+            const struct tl_setting *row = &tables[t][i];
+            char name[TL_SETTING_PATH_MAX];
+            char other[TL_SETTING_PATH_MAX];
+            assert_true(strlen(row->path) + strlen("TELLERLINE_") < TL_SETTING_PATH_MAX);
+            assert_non_null(row->help);
+            assert_true(row->key != NULL || t == 0);
+            tl_setting_env_name(row, name);
+            for (size_t j = 0; j < i; j++) {
+                tl_setting_env_name(&tables[t][j], other);
+                assert_string_not_equal(name, other);
+            }
+        }
+    }
+}
+
+static void assert_same_settings(const struct tl_setting *rows, size_t n, const void *a,
+                                 const void *b)
+{
+    for (size_t i = 0; i < n; i++) {
+        char value_a[TL_QUEUE_VALUE_MAX];
+        char value_b[TL_QUEUE_VALUE_MAX];
+        tl_setting_get(&rows[i], a, value_a, sizeof(value_a));
+        tl_setting_get(&rows[i], b, value_b, sizeof(value_b));
+        if (strcmp(value_a, value_b) != 0)
+            fail_msg("%s is \"%s\", its default is \"%s\"", rows[i].path, value_a, value_b);
+    }
+}
+
+static char *read_whole_file(const char *path)
+{
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, 256 * 1024);
+    assert_non_null(text);
+    if (file == NULL)
+        return text;
+    assert_true(fread(text, 1, 256 * 1024 - 1, file) < 256 * 1024 - 1);
+    assert_int_equal(fclose(file), 0);
+    return text;
+}
+
+/* Whether the tree names a setting, given as "redis.url". */
+static bool names_setting(const struct tl_yaml *node, const char *path)
+{
+    char copy[TL_SETTING_PATH_MAX];
+    snprintf(copy, sizeof(copy), "%s", path);
+    char *rest = copy;
+    for (char *part; node != NULL && (part = strsep(&rest, ".")) != NULL;)
+        node = tl_yaml_get(node, part);
+    return node != NULL;
+}
+
+static void the_shipped_file_holds_every_setting_with_its_default(void **state)
+{
+    (void)state;
+    size_t n;
+    char *text = read_whole_file("conf/tellerline.yaml");
+    const struct tl_config *config = parse(text);
+    const struct tl_config *defaults = parse("queues: {demo: {}}");
+    struct tl_yaml *tree = tl_yaml_parse("conf", text, strlen(text), NULL);
+    assert_int_equal(config->n_queues, 1);
+    assert_string_equal(config->queues[0].name, "demo");
+
+    const struct tl_setting *rows = tl_config_table(&n);
+    assert_same_settings(rows, n, config, defaults);
+    for (size_t i = 0; i < n; i++)
+        if (!names_setting(tree, rows[i].path))
+            fail_msg("conf/tellerline.yaml lacks %s", rows[i].path);
+
+    rows = tl_queue_table(&n);
+    assert_same_settings(rows, n, &config->queues[0].settings, &defaults->queues[0].settings);
+    const struct tl_yaml *demo = tl_yaml_get(tl_yaml_get(tree, "queues"), "demo");
+    for (size_t i = 0; i < n; i++)
+        if (!names_setting(demo, rows[i].path))
+            fail_msg("conf/tellerline.yaml lacks %s of its queue", rows[i].path);
+    tl_yaml_free(&tree);
+    tl_config_free(&config);
+    tl_config_free(&defaults);
+    free(text);
+}
+
+static void the_examples_are_valid(void **state)
+{
+    (void)state;
+    static const char *const examples[] = {"conf/examples/ticket-shop.yaml",
+                                           "conf/examples/flash-sale.yaml"};
+    for (size_t i = 0; i < COUNT(examples); i++) {
+        char *text = read_whole_file(examples[i]);
+        const struct tl_config *config = parse(text);
+        assert_true(config->n_queues > 0);
+        tl_config_free(&config);
+        free(text);
+    }
+}
+
+static void the_documentation_is_up_to_date(void **state)
+{
+    (void)state;
+    static const char path[] = "docs/configuration.md";
+    char *fresh = NULL;
+    size_t length;
+    FILE *out = open_memstream(&fresh, &length);
+    assert_non_null(out);
+    tl_config_document(out);
+    assert_int_equal(fclose(out), 0);
+    if (getenv("TELLERLINE_TEST_WRITE_DOCS") != NULL) {
+        out = fopen(path, "w");
+        assert_non_null(out);
+        assert_int_equal(fwrite(fresh, 1, length, out), length);
+        assert_int_equal(fclose(out), 0);
+    }
+    char *stored = read_whole_file(path);
+    if (strcmp(stored, fresh) != 0)
+        fail_msg("%s is stale; write it again with `tellerline config-doc > %s`, or by running "
+                 "this test "
+                 "with TELLERLINE_TEST_WRITE_DOCS=1",
+                 path, path);
+    free(stored);
+    free(fresh);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_file_gives_the_defaults),
+        cmocka_unit_test(every_kind_of_process_setting_is_read),
+        cmocka_unit_test(queues_are_read_in_their_order),
+        cmocka_unit_test(a_file_that_cannot_be_read_is_named),
+        cmocka_unit_test(the_tables_are_sound),
+        cmocka_unit_test(the_shipped_file_holds_every_setting_with_its_default),
+        cmocka_unit_test(the_examples_are_valid),
+        cmocka_unit_test(the_documentation_is_up_to_date),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

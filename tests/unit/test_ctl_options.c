@@ -1,0 +1,160 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ctl/options.h"
+
+static int never_run(const struct tl_ctl_options *options)
+{
+    (void)options;
+    fail_msg("parsing must not run anything");
+    return 0;
+}
+
+static const struct tl_ctl_command set_command = {.name = "set",
+                                                  .words = "QUEUE NAME=VALUE...",
+                                                  .summary = "",
+                                                  .details = "",
+                                                  .options = TL_OPTIONS_STORE,
+                                                  .min_words = 2,
+                                                  .max_words = 100,
+                                                  .run = never_run};
+static const struct tl_ctl_command top_command = {.name = "top",
+                                                  .words = "",
+                                                  .summary = "Shows.",
+                                                  .details = "More.",
+                                                  .options = TL_OPTIONS_STORE | TL_OPTION_INTERVAL |
+                                                             TL_OPTION_COUNT | TL_OPTION_JSON,
+                                                  .run = never_run};
+
+enum { WORDS_MAX = 8 };
+
+/* Splits a line at blanks and parses it; the words stay valid until the next call. */
+static bool parse(const struct tl_ctl_command *command, const char *line,
+                  struct tl_ctl_options *options, struct tl_error *err)
+{
+    static char copy[256];
+    static char *argv[WORDS_MAX + 1];
+    int argc = 0;
+    char *rest = NULL;
+    snprintf(copy, sizeof(copy), "%s", line);
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        assert_true(argc < WORDS_MAX);
+        argv[argc++] = word;
+    }
+    argv[argc] = NULL;
+    *err = (struct tl_error){0};
+    return tl_ctl_options_parse(command, argc, argv, options, err);
+}
+
+static void assert_refused(const struct tl_ctl_command *command, const char *line, const char *part)
+{
+    struct tl_ctl_options options;
+    struct tl_error err;
+    assert_false(parse(command, line, &options, &err));
+    assert_int_equal(err.kind, TL_ERR_INVALID);
+    if (strstr(err.text, part) == NULL)
+        fail_msg("\"%s\" does not hold \"%s\"", err.text, part);
+}
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    struct tl_ctl_options options;
+    struct tl_error err;
+    assert_true(parse(&top_command, "", &options, &err));
+    assert_null(options.config);
+    assert_null(options.redis);
+    assert_null(options.queue);
+    assert_string_equal(options.data, "data");
+    assert_int_equal(options.interval_ms, 1000);
+    assert_int_equal(options.count, 0);
+    assert_false(options.json);
+    assert_int_equal(options.n_words, 0);
+}
+
+static void test_options_and_words_in_any_order(void **state)
+{
+    (void)state;
+    struct tl_ctl_options options;
+    struct tl_error err;
+    assert_true(parse(&set_command, "demo --config a.yaml capacity=20 --redis=unix:///r -- --x=1",
+                      &options, &err));
+    assert_string_equal(options.config, "a.yaml");
+    assert_string_equal(options.redis, "unix:///r");
+    assert_int_equal(options.n_words, 3);
+    assert_string_equal(options.words[0], "demo");
+    assert_string_equal(options.words[1], "capacity=20");
+    assert_string_equal(options.words[2], "--x=1");
+}
+
+static void test_values(void **state)
+{
+    (void)state;
+    struct tl_ctl_options options;
+    struct tl_error err;
+    assert_true(parse(&top_command, "--interval 250ms --count=3 --json", &options, &err));
+    assert_int_equal(options.interval_ms, 250);
+    assert_int_equal(options.count, 3);
+    assert_true(options.json);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    assert_refused(&top_command, "--colour", "--colour");
+    assert_refused(&top_command, "--queue x", "--queue"); /* not an option of this command */
+    assert_refused(&top_command, "--config", "needs a value");
+    assert_refused(&top_command, "--json=1", "takes no value");
+    assert_refused(&top_command, "--interval 10ms", "at least 100 ms");
+    assert_refused(&top_command, "--interval soon", "--interval");
+    assert_refused(&top_command, "--count 0", "--count");
+    assert_refused(&top_command, "--count -1", "--count");
+    assert_refused(&top_command, "word", "usage: tellerline top");
+    assert_refused(&set_command, "demo", "usage: tellerline set [options] QUEUE NAME=VALUE...");
+}
+
+static void test_help_needs_no_words(void **state)
+{
+    (void)state;
+    struct tl_ctl_options options;
+    struct tl_error err;
+    assert_true(parse(&set_command, "--help", &options, &err));
+    assert_true(options.help);
+    assert_true(parse(&set_command, "-h", &options, &err));
+    assert_true(options.help);
+}
+
+static void test_help_lists_the_command_s_own_options(void **state)
+{
+    (void)state;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    assert_non_null(out);
+    tl_ctl_options_help(&top_command, out);
+    fclose(out);
+    assert_non_null(strstr(text, "Usage: tellerline top [options]\n"));
+    assert_non_null(strstr(text, "--interval TIME"));
+    assert_null(strstr(text, "--queue"));
+    free(text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_options_and_words_in_any_order),
+        cmocka_unit_test(test_values),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_help_needs_no_words),
+        cmocka_unit_test(test_help_lists_the_command_s_own_options),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

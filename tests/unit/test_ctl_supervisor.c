@@ -1,0 +1,204 @@
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+
+#include "ctl/supervisor.h"
+
+enum { PATIENCE_MS = 20000 };
+
+struct fixture {
+    struct tl_supervisor *supervisor;
+    FILE *file;
+    char *text; /* what was printed so far */
+    size_t length;
+};
+
+static int setup(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct tl_error err = {0};
+    assert_non_null(fixture);
+    fixture->file = open_memstream(&fixture->text, &fixture->length);
+    assert_non_null(fixture->file);
+    fixture->supervisor = tl_supervisor_new(fixture->file, &err);
+    assert_non_null(fixture->supervisor);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *fixture = *state;
+    tl_supervisor_free(&fixture->supervisor);
+    fclose(fixture->file);
+    free(fixture->text);
+    free(fixture);
+    return 0;
+}
+
+static void start_shell(struct fixture *fixture, const char *role, const char *script)
+{
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    struct tl_error err = {0};
+    assert_true(tl_supervisor_start(fixture->supervisor, role, argv, -1, &err));
+}
+
+static bool printed(const struct fixture *fixture, const char *part)
+{
+    fflush(fixture->file);
+    return fixture->text != NULL && strstr(fixture->text, part) != NULL;
+}
+
+/* Turns until `part` was printed. */
+static void turn_until(struct fixture *fixture, const char *part)
+{
+    int64_t until_ms = tl_clock_ms() + PATIENCE_MS;
+    struct tl_error err = {0};
+    while (!printed(fixture, part)) {
+        if (tl_clock_ms() > until_ms)
+            fail_msg("never printed: %s\nbut:\n%s", part, fixture->text);
+        assert_true(tl_supervisor_turn(fixture->supervisor, 100, &err));
+    }
+}
+
+/* Turns until a turn fails. */
+static void turn_until_failure(struct fixture *fixture, struct tl_error *err)
+{
+    int64_t until_ms = tl_clock_ms() + PATIENCE_MS;
+    while (tl_supervisor_turn(fixture->supervisor, 100, err))
+        assert_true(tl_clock_ms() < until_ms);
+}
+
+static void test_output_of_both_kinds(void **state)
+{
+    struct fixture *fixture = *state;
+    start_shell(fixture, "talker", "echo one; echo two >&2; exec sleep 1000");
+    turn_until(fixture, "talker     | one\n");
+    turn_until(fixture, "talker     | two\n");
+}
+
+static void test_an_exit_before_all_is_up_is_a_failed_start(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_error err = {0};
+    start_shell(fixture, "quitter", "echo why; exit 3");
+    turn_until_failure(fixture, &err);
+    assert_non_null(strstr(err.text, "quitter ended with status 3"));
+    assert_true(printed(fixture, "quitter    | why\n"));
+}
+
+static void test_an_absent_program_is_a_failed_start(void **state)
+{
+    struct fixture *fixture = *state;
+    const char *const argv[] = {"/nonexistent/program", NULL};
+    struct tl_error err = {0};
+    assert_true(tl_supervisor_start(fixture->supervisor, "absent", argv, -1, &err));
+    turn_until_failure(fixture, &err);
+    assert_true(printed(fixture, "cannot run /nonexistent/program: No such file or directory"));
+}
+
+static void test_what_dies_is_started_again(void **state)
+{
+    struct fixture *fixture = *state;
+    tl_supervisor_settled(fixture->supervisor);
+    start_shell(fixture, "mortal", "echo process $$; exit 1");
+    turn_until(fixture, "mortal ended with status 1; starting it again in ");
+    const char *first = strstr(fixture->text, "mortal     | process ");
+    assert_non_null(first);
+    char line[64];
+    snprintf(line, sizeof(line), "%.*s", (int)strcspn(first, "\n"), first);
+    /* Another process says another number. */
+    int64_t until_ms = tl_clock_ms() + PATIENCE_MS;
+    struct tl_error err = {0};
+    for (const char *next = first; next != NULL && strncmp(next, line, strlen(line)) == 0;) {
+        assert_true(tl_clock_ms() < until_ms);
+        assert_true(tl_supervisor_turn(fixture->supervisor, 100, &err));
+        fflush(fixture->file);
+        for (const char *at = fixture->text; (at = strstr(at, "mortal     | process ")) != NULL;
+             at++)
+            next = at;
+    }
+}
+
+static void test_a_killed_program_is_started_again_even_before_all_is_up(void **state)
+{
+    struct fixture *fixture = *state;
+    start_shell(fixture, "victim", "kill -9 $$");
+    turn_until(fixture, "victim was killed by signal 9 (Killed); starting it again in ");
+}
+
+static void test_stop_in_order(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const first[] = {"first", NULL};
+    static const char *const second[] = {"second", NULL};
+    start_shell(fixture, "first",
+                "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done");
+    start_shell(fixture, "second",
+                "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done");
+    turn_until(fixture, "first      | up\n");
+    turn_until(fixture, "second     | up\n");
+    assert_true(tl_supervisor_stop(fixture->supervisor, first, PATIENCE_MS));
+    assert_true(printed(fixture, "first      | bye\n"));
+    assert_false(printed(fixture, "second     | bye\n"));
+    assert_true(tl_supervisor_stop(fixture->supervisor, second, PATIENCE_MS));
+    assert_true(printed(fixture, "second     | bye\n"));
+}
+
+static void test_who_does_not_end_is_killed(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const roles[] = {"stubborn", NULL};
+    start_shell(fixture, "stubborn", "trap '' TERM; echo up; while :; do sleep 0.05; done");
+    turn_until(fixture, "stubborn   | up\n");
+    assert_false(tl_supervisor_stop(fixture->supervisor, roles, 200));
+    assert_true(printed(fixture, "stubborn does not end; killing it\n"));
+    assert_true(printed(fixture, "stubborn was killed by signal 9 (Killed)\n"));
+}
+
+static void test_two_stop_signals_at_once_are_one(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_error err = {0};
+    assert_int_equal(tl_supervisor_stop_asked(fixture->supervisor), 0);
+    assert_int_equal(kill(getpid(), SIGINT), 0);
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    assert_true(tl_supervisor_turn(fixture->supervisor, 1000, &err));
+    assert_int_equal(tl_supervisor_stop_asked(fixture->supervisor), 1);
+}
+
+static void test_children_do_not_share_our_group(void **state)
+{
+    struct fixture *fixture = *state;
+    start_shell(fixture, "child",
+                "read a b c d group rest </proc/$$/stat; test $group = $$ && echo own group; exec "
+                "sleep 1000");
+    turn_until(fixture, "child      | own group\n");
+}
+
+int main(void)
+{
+#define SUPERVISED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        SUPERVISED(test_output_of_both_kinds),
+        SUPERVISED(test_an_exit_before_all_is_up_is_a_failed_start),
+        SUPERVISED(test_an_absent_program_is_a_failed_start),
+        SUPERVISED(test_what_dies_is_started_again),
+        SUPERVISED(test_a_killed_program_is_started_again_even_before_all_is_up),
+        SUPERVISED(test_stop_in_order),
+        SUPERVISED(test_who_does_not_end_is_killed),
+        SUPERVISED(test_two_stop_signals_at_once_are_one),
+        SUPERVISED(test_children_do_not_share_our_group),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

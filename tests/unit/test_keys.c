@@ -1,0 +1,76 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/keys.h"
+
+static void a_queue_has_its_keys(void **state)
+{
+    (void)state;
+    static const char *const names[TL_KEY_COUNT] = {
+        "tl:{sale}:state",    "tl:{sale}:config", "tl:{sale}:waiting", "tl:{sale}:active",
+        "tl:{sale}:sessions", "tl:{sale}:ended",  "tl:{sale}:events",  "tl:{sale}:ingest",
+        "tl:{sale}:batches",  "tl:{sale}:seen:",
+    };
+    struct tl_keys keys;
+    char name[TL_KEY_MAX];
+    tl_keys_init(&keys, "tl:", "sale");
+    assert_string_equal(keys.queue, "sale");
+    for (size_t i = 0; i < TL_KEY_COUNT; i++)
+        assert_string_equal(keys.names[i], names[i]);
+    assert_string_equal(keys.poison, "tl:{sale}:poison");
+    tl_keys_lease(&keys, "tl:", "expirer", name);
+    assert_string_equal(name, "tl:{sale}:expirer");
+    tl_keys_queues("shop.", name);
+    assert_string_equal(name, "shop.queues");
+}
+
+static void the_longest_names_fit(void **state)
+{
+    (void)state;
+    char prefix[32], queue[TL_QUEUE_NAME_MAX + 1], name[TL_KEY_MAX], expected[TL_KEY_MAX];
+    struct tl_keys keys;
+    memset(prefix, 'p', sizeof(prefix) - 1);
+    prefix[sizeof(prefix) - 1] = '\0';
+    memset(queue, 'q', TL_QUEUE_NAME_MAX);
+    queue[TL_QUEUE_NAME_MAX] = '\0';
+    tl_keys_init(&keys, prefix, queue);
+    assert_string_equal(keys.queue, queue);
+    snprintf(expected, sizeof(expected), "%s{%s}:sessions", prefix, queue);
+    assert_string_equal(keys.names[TL_KEY_SESSIONS], expected);
+    tl_keys_lease(&keys, prefix, "dispatcher", name);
+    assert_int_equal(strlen(name), 31 + 63 + 3 + strlen("dispatcher"));
+}
+
+static void scripts_get_all_keys_in_order(void **state)
+{
+    (void)state;
+    struct tl_keys keys;
+    struct tl_args args = {0};
+    tl_keys_init(&keys, "tl:", "q");
+    tl_keys_append(&keys, &args);
+    assert_false(args.failed);
+    assert_int_equal(args.n, 1 + TL_KEY_COUNT);
+    assert_memory_equal(args.bytes, "10", args.ends[0]);
+    for (size_t i = 0; i < TL_KEY_COUNT; i++) {
+        size_t length = args.ends[i + 1] - args.ends[i];
+        assert_int_equal(length, strlen(keys.names[i]));
+        assert_memory_equal(args.bytes + args.ends[i], keys.names[i], length);
+    }
+    tl_args_free(&args);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_queue_has_its_keys),
+        cmocka_unit_test(the_longest_names_fit),
+        cmocka_unit_test(scripts_get_all_keys_in_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "worker/template.h"
+
+static const char *const names[] = {"name", "empty", "other"};
+
+static int find(const char *name, size_t length)
+{
+    for (int i = 0; i < 3; i++) {
+        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static const char *value(const void *context, int number)
+{
+    return number == 0 ? context : number == 1 ? NULL : "x";
+}
+
+static void renders(const char *template, const char *name, const char *expected)
+{
+    struct tl_error err;
+    struct tl_text out = {0};
+    struct tl_template *parsed = tl_template_parse("t", template, strlen(template), find, &err);
+    if (parsed == NULL)
+        fail_msg("%s", err.text);
+    tl_template_render(parsed, value, name, &out);
+    assert_false(out.failed);
+    assert_string_equal(out.data == NULL ? "" : out.data, expected);
+    tl_text_free(&out);
+    tl_template_free(&parsed);
+    assert_null(parsed);
+}
+
+static void is_refused(const char *template, const char *message)
+{
+    struct tl_error err = {.kind = TL_OK};
+    assert_null(tl_template_parse("t", template, strlen(template), find, &err));
+    assert_int_equal(err.kind, TL_ERR_INVALID);
+    assert_string_equal(err.text, message);
+}
+
+static void test_values_are_escaped(void **state)
+{
+    (void)state;
+    renders("", "", "");
+    renders("<p>{{name}}</p>", "plain", "<p>plain</p>");
+    renders("<p>{{name}}</p>", "<b>&\"'", "<p>&lt;b&gt;&amp;&quot;&#39;</p>");
+    renders("<a title=\"{{name}}\">", "\" onload=\"x", "<a title=\"&quot; onload=&quot;x\">");
+    renders("<a title='{{name}}'>", "' onload='x", "<a title='&#39; onload=&#39;x'>");
+    renders("{{name}}{{name}}", "한국어", "한국어한국어");
+    renders("a < b, c > {{name}} } {", "%s%n", "a < b, c > %s%n } {");
+}
+
+static void test_sections(void **state)
+{
+    (void)state;
+    renders("a{{#name}}b{{name}}{{/name}}c", "1", "ab1c");
+    renders("a{{#name}}b{{name}}{{/name}}c", "", "ac");
+    renders("a{{#empty}}b{{#name}}c{{/name}}{{/empty}}d", "1", "ad");
+    renders("{{#name}}{{#other}}in{{#empty}}out{{/empty}}{{/other}}{{/name}}", "1", "in");
+    renders("<p{{#name}} hidden{{/name}}>", "1", "<p hidden>");
+}
+
+static void test_what_is_refused(void **state)
+{
+    (void)state;
+    is_refused("a\nbc {{nmae}}", "t:2:4: there is no such name: \"nmae\"");
+    is_refused("{{}}", "t:1:1: there is no such name:");
+    is_refused("{{ name }}", "t:1:1: there is no such name: \" name \"");
+    is_refused("{{na\x01\xff}}", "t:1:1: there is no such name: \"na??\"");
+    is_refused("\n\n  {{name", "t:3:3: {{ without }}");
+    is_refused("{{#name}}", "t:1:10: a section is not closed");
+    is_refused("{{/name}}", "t:1:1: nothing is open to be closed by \"name\"");
+    is_refused("{{#name}}{{#other}}{{/name}}",
+               "t:1:20: another section must be closed before \"name\"");
+    is_refused("<p{{#name}}>{{/name}}",
+               "t:1:13: the section ends in another part of a tag than it began in: \"name\"");
+}
+
+static void test_values_only_where_escaping_helps(void **state)
+{
+    (void)state;
+    static const char *const places[] = {
+        "<p {{name}}>",
+        "<{{name}}",
+        "<p class={{name}}>",
+        "<script>{{name}}</script>",
+        "<STYLE>{{name}}</STYLE>",
+        "<!-- {{name}} -->",
+        "</{{name}}",
+    };
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        struct tl_error err = {.kind = TL_OK};
+        struct tl_template *template =
+            tl_template_parse("t", places[i], strlen(places[i]), find, &err);
+        if (template != NULL)
+            fail_msg("taken: %s", places[i]);
+        assert_non_null(strstr(err.text, "only text and quoted attributes"));
+    }
+    renders("<script src=\"{{name}}\"></script>{{name}}<!-- > -->{{name}}", "1",
+            "<script src=\"1\"></script>1<!-- > -->1");
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct tl_error err = {.kind = TL_OK};
+    char deep[1024] = "";
+    for (int i = 0; i <= TL_TEMPLATE_DEPTH; i++)
+        strcat(deep, "{{#name}}"); /* NOLINT: the room is enough */
+    assert_null(tl_template_parse("t", deep, strlen(deep), find, &err));
+    assert_non_null(strstr(err.text, "too many sections"));
+
+    assert_null(tl_template_parse("t", "a\0b", 3, find, &err));
+    assert_string_equal(err.text, "t:1:2: a zero byte");
+
+    char *large = calloc(1, TL_TEMPLATE_MAX + 1);
+    assert_non_null(large);
+    memset(large, 'a', TL_TEMPLATE_MAX + 1);
+    assert_null(tl_template_parse("t", large, TL_TEMPLATE_MAX + 1, find, &err));
+    assert_string_equal(err.text, "t: 65537 bytes, at most 65536");
+    struct tl_template *template = tl_template_parse("t", large, TL_TEMPLATE_MAX, find, &err);
+    assert_non_null(template);
+    assert_false(tl_template_uses(template, 0));
+    tl_template_free(&template);
+    free(large);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values_are_escaped),
+        cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_values_only_where_escaping_helps),
+        cmocka_unit_test(test_limits),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,199 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <jansson.h>
+
+#include "worker/json_text.h"
+#include "worker/view.h"
+
+static struct tl_queue_settings settings;
+
+static int start(void **state)
+{
+    (void)state;
+    tl_queue_settings_defaults(&settings);
+    settings.capacity = 300;
+    strcpy(settings.target_url, "https://shop.example/?a=\"b\"\\c");
+    return 0;
+}
+
+static struct tl_view sample(enum tl_line_status status)
+{
+    return (struct tl_view){.queue = "concert",
+                            .visitor = "al\"ice\\",
+                            .place = tl_place_make(1, 42),
+                            .state = {.status = status},
+                            .settings = &settings,
+                            .waiting = 7,
+                            .active = 300};
+}
+
+/* The view as JSON; it must be one flat object with no more members than n. */
+static json_t *read_view(const struct tl_view *view, size_t n)
+{
+    char text[TL_VIEW_MAX];
+    size_t length = tl_view_write(view, text);
+    json_error_t problem;
+    json_t *json = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
+    assert_non_null(json);
+    assert_int_equal(json_object_size(json), n);
+    assert_string_equal(json_string_value(json_object_get(json, "visitor")), view->visitor);
+    return json;
+}
+
+static void string_is(const json_t *json, const char *name, const char *value)
+{
+    assert_string_equal(json_string_value(json_object_get(json, name)), value);
+}
+
+static void number_is(const json_t *json, const char *name, json_int_t value)
+{
+    assert_true(json_is_integer(json_object_get(json, name)));
+    assert_int_equal(json_integer_value(json_object_get(json, name)), value);
+}
+
+static void test_waiting(void **state)
+{
+    (void)state;
+    struct tl_view view = sample(TL_LINE_WAITING);
+    const struct tl_eta_range eta = {.low_s = 10.9, .mean_s = 20.5, .high_s = 30.1};
+    view.state.ahead = 4;
+    json_t *json = read_view(&view, 9);
+    string_is(json, "status", "waiting");
+    number_is(json, "position", 5);
+    number_is(json, "ahead", 4);
+    number_is(json, "waiting", 7);
+    number_is(json, "active", 300);
+    number_is(json, "capacity", 300);
+    json_decref(json);
+
+    view.eta = &eta;
+    view.ticket = "TICKET";
+    json = read_view(&view, 13);
+    string_is(json, "ticket", "TICKET");
+    number_is(json, "eta_low", 10);
+    number_is(json, "eta_seconds", 21);
+    number_is(json, "eta_high", 31);
+    json_decref(json);
+}
+
+static void test_active(void **state)
+{
+    (void)state;
+    struct tl_view view = sample(TL_LINE_ACTIVE);
+    view.state.deadline_ms = INT64_C(1795233340500);
+    json_t *json = read_view(&view, 9);
+    string_is(json, "status", "active");
+    string_is(json, "expires_at", "2026-11-21T03:55:40.500Z");
+    string_is(json, "target_url", settings.target_url);
+    json_decref(json);
+    settings.target_url[0] = '\0';
+    settings.policy = TL_POLICY_RATE;
+    json_decref(read_view(&view, 7));
+}
+
+static void test_ended(void **state)
+{
+    (void)state;
+    static const struct {
+        enum tl_line_status status;
+        enum tl_reason reason;
+        const char *name, *reason_name;
+    } cases[] = {
+        {TL_LINE_ENDED, TL_REASON_COMPLETED, "completed", "completed"},
+        {TL_LINE_ENDED, TL_REASON_LEFT, "left", "left"},
+        {TL_LINE_ENDED, TL_REASON_EXPIRED, "expired", "expired"},
+        {TL_LINE_ENDED, TL_REASON_UNCLAIMED, "expired", "unclaimed"},
+        {TL_LINE_ENDED, TL_REASON_ABSENT, "expired", "absent"},
+        {TL_LINE_UNKNOWN, 0, "expired", "unknown"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tl_view view = sample(cases[i].status);
+        view.state.reason = cases[i].reason;
+        json_t *json = read_view(&view, 7);
+        string_is(json, "status", cases[i].name);
+        string_is(json, "reason", cases[i].reason_name);
+        json_decref(json);
+    }
+}
+
+static void test_pending(void **state)
+{
+    (void)state;
+    struct tl_view view = sample(TL_LINE_UNKNOWN);
+    view.place = tl_place_make(1, 0);
+    json_t *json = read_view(&view, 7);
+    string_is(json, "status", "pending");
+    assert_true(json_integer_value(json_object_get(json, "poll_after_ms")) >= 1000);
+    json_decref(json);
+}
+
+static void test_polls_grow_rare(void **state)
+{
+    (void)state;
+    struct tl_view view = sample(TL_LINE_WAITING);
+    static const struct {
+        uint64_t ahead;
+        unsigned least;
+    } cases[] = {{0, 1000},   {99, 1000},     {100, 2000},
+                 {800, 5000}, {25600, 10000}, {10000000, 10000}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        view.state.ahead = cases[i].ahead;
+        assert_in_range(tl_view_poll_after_ms(&view), cases[i].least, cases[i].least * 11 / 10);
+    }
+}
+
+/* The longest texts there can be, all of them escaped to six bytes. */
+static void test_largest_fits(void **state)
+{
+    (void)state;
+    struct tl_view view = sample(TL_LINE_ACTIVE);
+    memset(settings.target_url, 1, sizeof(settings.target_url) - 1);
+    settings.target_url[sizeof(settings.target_url) - 1] = '\0';
+    view.state.deadline_ms = 1;
+    json_decref(read_view(&view, 9));
+}
+
+static void test_json_text(void **state)
+{
+    (void)state;
+    char text[64];
+    struct tl_json json;
+    tl_json_begin(&json, text, sizeof(text));
+    tl_json_uint(&json, "a", 0);
+    tl_json_uint(&json, "b", UINT64_MAX);
+    tl_json_bool(&json, "c", false);
+    tl_json_array(&json, "d");
+    tl_json_item(&json, "x\n");
+    tl_json_item(&json, "");
+    tl_json_array_end(&json);
+    size_t length = tl_json_end(&json);
+    static const char expected[] =
+        "{\"a\":0,\"b\":18446744073709551615,\"c\":false,\"d\":[\"x\\u000a\",\"\"]}\n";
+    assert_int_equal(length, sizeof(expected) - 1);
+    assert_memory_equal(text, expected, length);
+    for (size_t size = 0; size < length; size++) {
+        tl_json_begin(&json, text, size);
+        tl_json_uint(&json, "a", 0);
+        tl_json_string(&json, "b", "12345678901234567890123456789012345678901234567890123456");
+        assert_int_equal(tl_json_end(&json), 0);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_waiting, start),
+        cmocka_unit_test_setup(test_active, start),
+        cmocka_unit_test_setup(test_ended, start),
+        cmocka_unit_test_setup(test_pending, start),
+        cmocka_unit_test_setup(test_polls_grow_rare, start),
+        cmocka_unit_test_setup(test_largest_fits, start),
+        cmocka_unit_test(test_json_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,14 @@
+/* Colours as #rrggbb and how well one is seen on another. */
+#ifndef TL_COLOUR_H
+#define TL_COLOUR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* "#1a5fb4" to 0x1a5fb4. */
+bool tl_colour_parse(const char *text, uint32_t *colour);
+
+/* The contrast ratio of WCAG 2.2, 1 to 21. AA asks for 4.5 for text of normal size. */
+double tl_colour_contrast(uint32_t a, uint32_t b);
+
+#endif

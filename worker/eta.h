@@ -1,0 +1,53 @@
+/*
+ * The wait estimate: an honest range from what was observed, never a constant.
+ *
+ * Counts admissions while people wait, and the time that passes meanwhile. Admissions that only
+ * raise the number of active visitors to a new height do not count: filling free counters, when the
+ * line forms or when the capacity is raised, says nothing about how fast counters become free. Both
+ * fade with a half-life, so that old behaviour is forgotten. Time keeps running when nobody is
+ * admitted, so a stalled line widens its own estimate.
+ *
+ * With n admissions seen in time t, the wait for k more is k * t/n on average. Taking admissions as
+ * a Poisson process, (wait / k) / (t / n) follows an F distribution with 2k and 2n degrees of
+ * freedom: the range holds both what we do not know about the rate and what chance does to the next
+ * k. Its quantiles are those of E. Paulson, "An approximate normalization of the analysis of
+ * variance distribution", 1942, which rests on the cube-root approximation of Wilson and Hilferty.
+ */
+#ifndef TL_ETA_H
+#define TL_ETA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A zeroed struct knows nothing yet. Times are milliseconds of one monotonic clock. */
+struct tl_eta {
+    double admitted; /* fading count */
+    double time_ms;  /* fading time */
+    int64_t now_ms;  /* up to when time_ms has been counted */
+    uint64_t level;  /* most active visitors since the line formed */
+    bool waiting;    /* was anybody waiting after the last step? */
+};
+
+struct tl_eta_step {
+    uint64_t admitted; /* in this step */
+    uint64_t waiting;  /* afterwards */
+    uint64_t active;   /* afterwards; 0 where no counter limits admission: all admissions count */
+};
+
+/* Tells what a step did. */
+void tl_eta_step(struct tl_eta *eta, int64_t now_ms, const struct tl_eta_step *step);
+/* No more than so many can be active from now on. */
+void tl_eta_limit(struct tl_eta *eta, uint64_t capacity);
+/* While nobody may be admitted at all (paused, not open), time does not count. */
+void tl_eta_stop(struct tl_eta *eta, int64_t now_ms);
+
+struct tl_eta_range {
+    double low_s, mean_s, high_s; /* seconds; eight in ten waits end between low and high */
+};
+
+/* The wait until the position-th admission from now (position >= 1). False while fewer than five
+ * were seen. */
+bool tl_eta_estimate(const struct tl_eta *eta, int64_t now_ms, uint64_t position,
+                     struct tl_eta_range *range);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * tellerline-worker: the edge that visitors talk to. Holds no state of record: it batches commands
+ * for the dispatcher and answers positions from lines in its own memory, kept true by the events of
+ * every queue.
+ *
+ * main -> parent.c: sockets, shared memory, processes -> edge.c: one process, its loop -> routes.c:
+ * what is asked of it.
+ */
+#include "common/daemon.h"
+#include "common/units.h"
+#include "worker/parent.h"
+#include "worker/worker_metrics.h"
+
+enum { PROCESSES_MAX = 256 };
+
+static const struct tl_listen *admin_listen(const struct tl_config *config)
+{
+    return &config->admin.worker;
+}
+
+static const struct tl_listen *http_listen(const struct tl_config *config)
+{
+    return &config->http.listen;
+}
+
+static bool apply_processes(void *context, const char *value, struct tl_error *err)
+{
+    uint64_t *processes = context;
+    uint64_t number;
+    if (!tl_number_parse(value, &number, err))
+        return false;
+    if (number < 1 || number > PROCESSES_MAX)
+        return tl_error_set(err, TL_ERR_INVALID, "--processes must be 1 to %d", PROCESSES_MAX);
+    *processes = number;
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    const struct tl_role role = {
+        .name = "worker",
+        .summary = "Serves visitors over HTTP: takes joins in, tells everyone where they stand.",
+        .metrics = tl_worker_metrics,
+        .n_metrics = TL_WORKER_METRICS,
+        .admin = admin_listen,
+        .http = http_listen,
+    };
+    const struct tl_option options[] = {
+        {"processes", "N", "processes on the same port (default: worker.processes)",
+         apply_processes},
+        {0},
+    };
+    const char *config_path = NULL;
+    uint64_t processes = 0;
+    int status = 1;
+    const struct tl_config *config =
+        tl_daemon_configure(&role, argc, argv, options, &processes, &config_path, &status);
+    if (config == NULL)
+        return status;
+    if (processes == 0)
+        processes = config->worker.processes;
+    status = tl_parent_run(config, config_path, (unsigned)processes);
+    tl_config_free(&config);
+    return status;
+}

@@ -1,0 +1,35 @@
+/* The static files of the pages, built into the program. */
+#ifndef TL_PAGE_ASSETS_H
+#define TL_PAGE_ASSETS_H
+
+#include <stddef.h>
+
+/* Addresses hold a hash of the content, so an asset may be cached for ever. */
+#define TL_ASSET_PREFIX        "/q/assets/"
+#define TL_ASSET_CACHE_CONTROL "public, max-age=31536000, immutable"
+/* For every asset, with `X-Content-Type-Options: nosniff`: an SVG opened by itself can do nothing.
+ */
+#define TL_ASSET_POLICY "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+
+struct tl_asset {
+    const char *path; /* from the root: "/q/assets/page-0123456789ab.css" */
+    const char *type; /* Content-Type */
+    const char *etag; /* in double quotes */
+    const void *bytes;
+    size_t length;
+    const void *gzip; /* the same compressed; NULL: not worth it */
+    size_t gzip_length;
+};
+
+/* The asset with exactly this path, or NULL. Static storage. Those of a brand: tl_brand_asset. */
+const struct tl_asset *tl_page_asset(const char *path);
+
+const struct tl_asset *tl_page_style(void);
+const struct tl_asset *tl_page_script(void);
+const struct tl_asset *tl_page_icon(void);
+/* The description of the API, under the path where it is served. */
+const struct tl_asset *tl_page_openapi(void);
+/* The built-in template of the waiting page. */
+const void *tl_page_template_bytes(size_t *length);
+
+#endif

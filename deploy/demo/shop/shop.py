@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+"""A small ticket shop for the demo of Tellerline: the site behind the waiting room.
+
+It knows nothing of waiting: the gateway in front lets only people in whose turn it is. The one thing a shop does for the line is
+in `buy`: it says that a visitor is done, so that the next one is called at once. Needs nothing but Python 3.11.
+"""
+from __future__ import annotations
+
+import argparse
+import http.client
+import secrets
+import signal
+import string
+import sys
+from dataclasses import dataclass
+from html import escape
+from http.cookies import CookieError, SimpleCookie
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+FOLDER = Path(__file__).resolve().parent
+PAGE = string.Template((FOLDER / "page.html").read_text(encoding="utf-8"))
+STYLE = (FOLDER / "shop.css").read_bytes()
+MAX_FORM = 4096  # bytes
+
+POLICY = ("default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
+          "frame-ancestors 'none'")
+
+CONCERTS = {
+    "1": {"en": ("Autumn Strings", "String quartet · small hall · 19:30"),
+          "ko": ("가을의 현", "현악 사중주 · 소극장 · 오후 7시 30분"), "price": 45000},
+    "2": {"en": ("Night Train", "Jazz quintet · club stage · 21:00"),
+          "ko": ("밤 기차", "재즈 퀸텟 · 클럽 무대 · 오후 9시"), "price": 38000},
+    "3": {"en": ("First Snow", "Orchestra and choir · main hall · 17:00"),
+          "ko": ("첫눈", "관현악과 합창 · 대극장 · 오후 5시"), "price": 62000},
+}
+
+WORDS = {
+    "en": {
+        "shop": "Han River Tickets", "other": "한국어", "other_code": "ko",
+        "title": "Concerts", "lead": "You are in. Your place is yours while you look around; once you have bought, it goes to the next in line.",
+        "seats": "Choose a seat", "seat": "Seat", "buy": "Buy this ticket", "back": "All concerts",
+        "thanks": "Thank you!", "order": "Your order",
+        "done": "Your place went to the next person in line. Coming back means waiting again.",
+        "again": "Back to the shop", "missing": "There is no such page", "price": "₩{:,}",
+        "sorry": "The purchase could not be finished. Please try again.",
+    },
+    "ko": {
+        "shop": "한강 티켓", "other": "English", "other_code": "en",
+        "title": "공연 목록", "lead": "입장하셨습니다. 둘러보시는 동안 자리가 유지되며, 구매를 마치시면 다음 분께 넘어갑니다.",
+        "seats": "좌석을 고르세요", "seat": "좌석", "buy": "이 티켓 구매하기", "back": "전체 공연",
+        "thanks": "감사합니다!", "order": "주문 번호",
+        "done": "자리가 다음 분께 넘어갔습니다. 다시 들어오시려면 새로 줄을 서야 합니다.",
+        "again": "공연 목록으로", "missing": "없는 페이지입니다", "price": "{:,}원",
+        "sorry": "구매를 마치지 못했습니다. 다시 시도해 주세요.",
+    },
+}
+
+
+@dataclass
+class Waiting:
+    """Where Tellerline is, for the one call that the shop makes."""
+
+    host: str
+    port: int
+    queue: str
+
+    def complete(self, cookies: str) -> bool:
+        """Ends the visitor's session. The ticket is in a cookie that the browser sends to the shop too."""
+        try:
+            ticket = SimpleCookie(cookies).get(f"tellerline_{self.queue}")
+        except CookieError:
+            ticket = None
+        if ticket is None:
+            return False
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=10)
+        try:
+            connection.request("POST", f"/v1/queues/{self.queue}/complete",
+                               headers={"Authorization": f"Bearer {ticket.value}"})
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+
+def language_of(query: dict[str, list[str]], accepted: str) -> str:
+    """`?lang=`, else the first of Accept-Language that we speak."""
+    asked = query.get("lang", [""])[0]
+    for wanted in (asked, *(part.split(";")[0].strip()[:2].lower() for part in accepted.split(","))):
+        if wanted in WORDS:
+            return wanted
+    return "en"
+
+
+# ---- pages: from a language and what was asked for to HTML ----
+
+def concert_list(lang: str) -> str:
+    words = WORDS[lang]
+    items = "".join(
+        f'<li><a href="/concert/{key}?lang={lang}"><strong>{escape(concert[lang][0])}</strong>'
+        f'<span>{escape(concert[lang][1])}</span></a></li>' for key, concert in CONCERTS.items())
+    return f'<h1>{words["title"]}</h1><p>{words["lead"]}</p><ul class="list">{items}</ul>'
+
+
+def concert_page(lang: str, key: str, wanted_seat: str) -> str:
+    words, concert = WORDS[lang], CONCERTS[key]
+    name, about = concert[lang]
+    seats = [f"{row}{number}" for row in "AB" for number in range(1, 6)]
+    chosen = wanted_seat if wanted_seat in seats else seats[0]
+    options = "".join(f'<label><input type="radio" name="seat" value="{seat}"{" checked" if seat == chosen else ""}>'
+                      f'<span>{seat}</span></label>' for seat in seats)
+    return (f'<p><a href="/?lang={lang}">{words["back"]}</a></p><h1>{escape(name)}</h1><p>{escape(about)}</p>'
+            f'<form method="post" action="/checkout?lang={lang}"><input type="hidden" name="concert" value="{key}">'
+            f'<fieldset><legend>{words["seats"]}</legend><div class="seats">{options}</div></fieldset>'
+            f'<p class="buy"><strong>{words["price"].format(concert["price"])}</strong>'
+            f'<button>{words["buy"]}</button></p></form>')
+
+
+def thanks_page(lang: str, order: str) -> str:
+    words = WORDS[lang]
+    return (f'<h1>{words["thanks"]}</h1><p>{words["order"]}: <strong>{escape(order)}</strong></p>'
+            f'<p>{words["done"]}</p><p><a class="button" href="/?lang={lang}">{words["again"]}</a></p>')
+
+
+class Shop(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    waiting: Waiting  # set by main
+
+    def do_GET(self) -> None:
+        address = urlsplit(self.path)
+        query = parse_qs(address.query)
+        lang = self.language()
+        kind, _, key = address.path.removeprefix("/").partition("/")
+        if address.path == "/public/shop.css":
+            self.answer(200, "text/css", STYLE, "max-age=300")
+        elif address.path == "/public/thanks":
+            self.page(200, lang, thanks_page(lang, query.get("order", ["-"])[0][:16]))
+        elif address.path in ("/", "/checkout"):  # back from a detour that a purchase was sent on: begin anew
+            self.page(200, lang, concert_list(lang))
+        elif kind == "concert" and key in CONCERTS:
+            self.page(200, lang, concert_page(lang, key, query.get("seat", [""])[0]))
+        else:
+            self.page(404, lang, f'<h1>{WORDS[lang]["missing"]}</h1>')
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def do_POST(self) -> None:
+        try:
+            length = int(self.headers.get("Content-Length", "0"))
+        except ValueError:
+            length = -1
+        if not 0 <= length <= MAX_FORM:
+            self.close_connection = True
+            self.answer(413, "text/plain", b"")
+            return
+        form = parse_qs(self.rfile.read(length).decode("latin-1"))
+        if urlsplit(self.path).path == "/checkout" and form.get("concert", [""])[0] in CONCERTS:
+            self.buy()
+        else:
+            self.page(404, self.language(), f'<h1>{WORDS[self.language()]["missing"]}</h1>')
+
+    def buy(self) -> None:
+        """The end of a visit: the place is given back, and the receipt is a page that needs none."""
+        lang = self.language()
+        if not self.waiting.complete(self.headers.get("Cookie", "")):
+            self.page(503, lang, f'<h1>{WORDS[lang]["sorry"]}</h1>')
+            return
+        order = f"H-{secrets.randbelow(10**6):06}"
+        self.send_response(303)
+        self.send_header("Location", f"/public/thanks?order={order}&lang={lang}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def language(self) -> str:
+        return language_of(parse_qs(urlsplit(self.path).query), self.headers.get("Accept-Language", ""))
+
+    def page(self, status: int, lang: str, content: str) -> None:
+        words = WORDS[lang]
+        text = PAGE.substitute(lang=lang, shop=words["shop"], content=content, other=words["other"],
+                               other_code=words["other_code"])
+        self.answer(status, "text/html; charset=utf-8", text.encode())
+
+    def answer(self, status: int, kind: str, body: bytes, cache: str = "no-store") -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Cache-Control", cache)
+        self.send_header("Content-Security-Policy", POLICY)
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args) -> None:  # noqa: A002
+        """Says nothing: the terminal is for the crowd."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--port", type=int, default=3000, help="on 127.0.0.1 (default: %(default)s)")
+    parser.add_argument("--tellerline", default="http://127.0.0.1:8080", help="the worker (default: %(default)s)")
+    parser.add_argument("--queue", default="demo", help="(default: %(default)s)")
+    options = parser.parse_args()
+    worker = urlsplit(options.tellerline)
+    if worker.scheme != "http" or not worker.hostname:
+        parser.error(f"--tellerline {options.tellerline}: expected http://host:port")
+    Shop.waiting = Waiting(worker.hostname, worker.port or 80, options.queue)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: sys.exit(0))
+    server = ThreadingHTTPServer(("127.0.0.1", options.port), Shop)
+    server.daemon_threads = True
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

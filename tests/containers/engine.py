@@ -1,0 +1,160 @@
+"""The container engine, and Tellerline in it: containers on a network of their own, always taken down again."""
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+TOP = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests" / "system"))
+
+from http_client import Client  # noqa: E402
+from waiting import wait_until  # noqa: E402
+
+PROGRAMS = ("dispatcher", "admitter", "expirer", "worker")
+#: What is left after an interrupted run is found by this label (clean-up).
+MARK = f"io.tellerline.tests={os.environ.get('TESTS_RUN', os.getpid())}"
+#: How a careful operator runs them.
+HARDENED = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges")
+#: How long something may take on a busy machine (seconds).
+PATIENCE = 60.0
+
+
+def why_no_engine() -> str:
+    """Why no container can be run here; empty if one can."""
+    if shutil.which("docker") is None:
+        return "no docker command here: containers are not tested"
+    done = subprocess.run(["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL, timeout=60, check=False)
+    if done.returncode != 0:
+        return f"no docker engine answers: containers are not tested ({done.stderr.strip().splitlines()[-1]})"
+    return ""
+
+
+def run(*args: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
+    """Runs docker, whatever comes of it."""
+    return subprocess.run(["docker", *args], capture_output=True, text=True, errors="replace", timeout=timeout,
+                          stdin=subprocess.DEVNULL, check=False)
+
+
+def docker(*args: str, timeout: float = 300) -> str:
+    """Runs docker; what it printed. A failure is an AssertionError with what it said."""
+    done = run(*args, timeout=timeout)
+    assert done.returncode == 0, f"docker {' '.join(args)}: {done.stderr.strip()}"
+    return done.stdout.strip()
+
+
+def inspect(name: str) -> dict[str, Any]:
+    """A container or an image, as the engine sees it."""
+    return json.loads(docker("inspect", name))[0]
+
+
+def health(container: str) -> str:
+    return inspect(container)["State"].get("Health", {}).get("Status", "none")
+
+
+class Line:
+    """A store and any of the programs on a private network; settings by the environment alone.
+
+    A container is called by its role here, `worker` or `redis`, and has a name of its own in the engine.
+    """
+
+    def __init__(self, images: dict[str, str], store: str = "redis:8") -> None:
+        self.images = images
+        self.prefix = f"tellerline-test-{secrets.token_hex(4)}"
+        docker("network", "create", "--label", MARK, self.prefix)
+        self._containers: list[str] = []
+        self._volumes: list[str] = []
+        self.run("redis", store)
+
+    def name(self, role: str) -> str:
+        return f"{self.prefix}-{role}"
+
+    def run(self, role: str, image: str, *options: str) -> str:
+        """Starts a container of an image; its name."""
+        name = self.name(role)
+        self._containers.append(name)
+        docker("run", "--detach", "--name", name, "--network", self.prefix, "--network-alias", role, "--label", MARK,
+               *options, image)
+        return name
+
+    def start(self, *programs: str, queues: dict[str, Any] | None = None, options: tuple[str, ...] = ()) -> None:
+        """Starts programs, hardened, with a health check every second."""
+        settings = ["--env", "TELLERLINE_REDIS_URL=redis://redis:6379/0"]
+        if queues is not None:
+            settings += ["--env", f"TELLERLINE_QUEUES={json.dumps(queues)}"]
+        for program in programs:
+            own = ["--publish", "127.0.0.1::8080", "--volume", f"{self.volume('keys')}:/var/lib/tellerline"] \
+                if program.startswith("worker") else []
+            image = self.images[program.partition("-")[0]]
+            self.run(program, image, *HARDENED, "--health-interval=1s", "--health-retries=2", *settings, *own, *options)
+
+    def volume(self, what: str) -> str:
+        name = self.name(what)
+        if name not in self._volumes:
+            docker("volume", "create", "--label", MARK, name)
+            self._volumes.append(name)
+        return name
+
+    def port(self, role: str = "worker", inside: int = 8080) -> int:
+        return int(docker("port", self.name(role), str(inside)).splitlines()[0].rpartition(":")[2])
+
+    def client(self, role: str = "worker") -> Client:
+        """A client of a worker that is ready."""
+        client = Client(self.port(role))
+
+        def ready() -> bool:
+            try:
+                return client.get("/readyz").status == 200
+            except OSError:
+                return False
+
+        wait_until(ready, PATIENCE, f"{role} is ready", every=0.05)
+        return client
+
+    def wait_health(self, role: str, status: str) -> None:
+        wait_until(lambda: health(self.name(role)) == status, PATIENCE, f"{role} becomes {status}", every=0.2)
+
+    def healthcheck(self, role: str) -> subprocess.CompletedProcess[str]:
+        """Runs the health check of the image in the container, as the engine does."""
+        command = inspect(self.name(role))["Config"]["Healthcheck"]["Test"]
+        assert command[0] == "CMD"
+        return run("exec", self.name(role), *command[1:])
+
+    def metrics(self) -> str:
+        """What the worker tells Prometheus; its admin listener is reached from inside the network only."""
+        return docker("run", "--rm", "--network", self.prefix, "--label", MARK, "--entrypoint", "bash", "redis:8", "-c",
+                      'exec 3<>/dev/tcp/worker/8081; printf "GET /metrics HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3')
+
+    def tellerline(self, *words: str) -> str:
+        """Runs the command line against the store; what it printed."""
+        return docker("run", "--rm", "--network", self.prefix, "--label", MARK, *HARDENED,
+                      "--env", "TELLERLINE_REDIS_URL=redis://redis:6379/0", self.images["tellerline"], *words)
+
+    def processes(self, role: str) -> dict[int, str]:
+        """The container's processes by their number on this machine: user and command."""
+        rows = docker("top", self.name(role), "-eo", "pid,uid,args").splitlines()[1:]
+        return {int(pid): rest for pid, rest in (row.split(maxsplit=1) for row in rows)}
+
+    def tails(self) -> str:
+        parts = []
+        for name in self._containers:
+            done = run("logs", "--tail", "20", name)
+            parts.append(f"---- {name}\n{done.stdout}{done.stderr}")
+        return "\n".join(parts)
+
+    def remove(self, role: str) -> None:
+        docker("rm", "--force", "--volumes", self.name(role))
+        self._containers.remove(self.name(role))
+
+    def close(self) -> None:
+        for name in self._containers:
+            run("rm", "--force", "--volumes", name)
+        for name in self._volumes:
+            run("volume", "rm", name)
+        run("network", "rm", self.prefix)

@@ -1,0 +1,326 @@
+"""deploy/compose.yaml under visitors: what they saw while it was scaled, restarted and killed is judged afterwards.
+
+TELLERLINE_SEED=N repeats the choices of a run; TELLERLINE_KILL_SECONDS makes the kills go on longer.
+"""
+from __future__ import annotations
+
+import http.cookiejar
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine import PATIENCE, docker, run
+from project import CORE, Project, clean_copy
+from visitors import Crowd, CrowdOptions
+from history import check
+from waiting import wait_until
+
+CAPACITY = 120
+QUEUE = {"capacity": CAPACITY, "claim_ttl": "20s", "session_ttl": "5m", "waiting_ttl": "2m"}
+#: A worker that was just started, or follows a Redis that was, may be this far behind (seconds).
+STALENESS = 3.0
+SEED = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
+
+
+@pytest.fixture(scope="session")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A clean copy of the repository."""
+    return clean_copy(tmp_path_factory.mktemp("clone"))
+
+
+@pytest.fixture
+def start(tree: Path, images: dict[str, str], base_images: Callable[..., None],
+          request: pytest.FixtureRequest) -> Iterator[Callable[..., Project]]:
+    """Starts projects, and takes them down whatever happens; a test that fails shows the ends of their logs.
+
+    start(queues={...}, workers=1, store="redis:8", tag=..., services=CORE, TELLERLINE_APPENDFSYNC="always")
+    """
+    projects: list[Project] = []
+
+    def start_one(queues: dict[str, dict[str, Any]] | None, workers: int | None = None, store: str = "redis:8",
+                  tag: str = "", services: tuple[str, ...] = CORE, **settings: str) -> Project:
+        base_images(store, "haproxy:3.0")
+        tag = tag or images["worker"].rpartition(":")[2]
+        project = Project(tree, {"TELLERLINE_TAG": tag, "TELLERLINE_REDIS_IMAGE": store} | settings, queues)
+        projects.append(project)
+        project.up(*services, workers=workers)
+        project.wait_ready()
+        return project
+
+    failures = request.session.testsfailed
+    try:
+        yield start_one
+    finally:
+        for project in projects:
+            try:
+                if request.session.testsfailed > failures:
+                    print(project.tails())
+            finally:
+                project.down()
+
+
+def crowd_at(project: Project, queue: str, **options: Any) -> Crowd:
+    print(f"TELLERLINE_SEED={SEED}")
+    return Crowd(CrowdOptions(project.port, queue, seed=SEED, **options)).start()
+
+
+def judge(project: Project, queue: str, crowd: Crowd, capacity: int = CAPACITY) -> str:
+    """Waits until all are through, and fails with what cannot be one fair line's story. Returns what there was."""
+    crowd.finish()
+    # Places whose client never heard of them are claimed by nobody and go by themselves.
+    wait_until(lambda: (numbers := project.numbers(queue))["waiting"] == 0 and numbers["active"] == 0, PATIENCE,
+               "the line drains to empty", every=0.5)
+    project.audit()
+    steps = project.steps(queue)
+    try:
+        check(crowd.history, steps, capacity, project.numbers(queue)["joined"], STALENESS + crowd.lateness,
+              one_clock=True)
+    except AssertionError as error:
+        raise AssertionError(f"{error} (TELLERLINE_SEED={SEED})") from error
+    assert max(step.active for step in steps) == capacity, "the room was never full: nothing was proven about capacity"
+    ends = [stay.end for stay in crowd.history.stays]
+    return (f"seed {SEED}: {crowd.summary()}; {ends.count('completed')} completed, {ends.count('left')} left, "
+            f"{len(steps)} events")
+
+
+def spread(project: Project, name: str) -> list[int]:
+    """One metric of each worker container."""
+    return [int(project.metrics("worker", worker).get(name, 0)) for worker in project.containers("worker")]
+
+
+STREAMS, JOINS = "tellerline_worker_event_streams", "tellerline_worker_joins_total"
+
+
+def scale_under_load(project: Project, queue: str, sizes: tuple[int, ...], figure: Callable[[str], None],
+                     **options: Any) -> None:
+    """Visitors come all the while; each worker added takes its share, each one removed ends by itself."""
+    crowd = crowd_at(project, queue, **options)
+    wait_until(lambda: crowd.waits() >= crowd.options.at_once * 0.8, PATIENCE, "a line has formed", every=0.1)
+    for before, size in zip(sizes, sizes[1:]):
+        figure(f"{before} workers: streams {spread(project, STREAMS)}, joins {spread(project, JOINS)}")
+        with project.deaths() as deaths:
+            project.scale(size)
+        project.wait_ready()
+        assert len(project.containers("worker")) == size
+        joins = dict(zip(project.containers("worker"), spread(project, JOINS)))
+        wait_until(lambda: takes_part(project, joins), PATIENCE, f"all of {size} workers take part", every=0.5)
+        took = dict(zip(project.containers("worker"), spread(project, JOINS)))
+        figure(f"{before} -> {size} workers: streams {spread(project, STREAMS)}, joins since "
+               f"{[took[each] - joins[each] for each in took]}")
+        assert deaths == [("worker", 0)] * max(0, before - size), (
+            f"ended while scaling from {before} to {size}: {deaths}")
+    figure(judge(project, queue, crowd))
+    # Adding and removing workers is no trouble for visitors. A few may ask one in the moment it closes its port.
+    assert crowd.tally.troubles.total() <= 5, f"visitors met {crowd.tally.troubles}"
+
+
+def takes_part(project: Project, joins: dict[str, int]) -> bool:
+    """Every worker holds event streams and has answered new joins since `joins` was noted, ten at least."""
+    return min(spread(project, STREAMS)) > 0 and all(
+        now - joins[worker] >= 10 for worker, now in zip(joins, spread(project, JOINS)))
+
+
+# ---- the tests ----
+
+@pytest.mark.long
+def test_up_from_a_clean_copy(start, figure):
+    """`up` and nothing else, images included: the demo answers, turns away, lets in."""
+    tag = f"clean-{SEED}"
+    began = time.monotonic()
+    try:
+        project = start(None, None, tag=tag, services=())
+        figure(f"from a clean copy to ready: {time.monotonic() - began:.0f} s")
+        visit_the_demo(project)
+    finally:
+        built = docker("images", "--filter", f"reference=tellerline/*:{tag}",
+                       "--format", "{{.Repository}}:{{.Tag}}").split()
+        for image in built:
+            run("rmi", "--force", image)
+    assert len(built) >= 5, f"`up` built only {built}"
+
+
+def visit_the_demo(project: Project) -> None:
+    """As a browser: the shop sends to the waiting page; who has been admitted sees the shop."""
+    cookies = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
+    base = f"http://localhost:{project.port}"
+
+    def landed() -> str:
+        """Where the first visit ends: with its place a later one may be let in."""
+        try:
+            with browser.open(f"{base}/", timeout=10) as page:
+                return page.geturl()
+        except OSError:
+            return ""
+
+    url = wait_until(landed, PATIENCE, "the demo is served", every=0.2)
+    assert "/q/demo" in url, f"not sent to the waiting page: {url}"
+    numbers = wait_until(lambda: _json(browser, f"{base}/v1/queues/demo", lambda view: view["active"] > 0), PATIENCE,
+                         "the crowd comes")
+    assert numbers["capacity"] == 20
+    view = _json(browser, urllib.request.Request(f"{base}/v1/queues/demo/join", method="POST"))
+    ticket = next((cookie for cookie in cookies if cookie.name == "tellerline_demo"), None)
+    assert ticket is not None and view["status"] in ("waiting", "active")
+    wait_until(lambda: _json(browser, f"{base}/v1/queues/demo/status", lambda view: view["status"] == "active"),
+               PATIENCE, "our turn", every=0.5)
+    with browser.open(f"{base}/", timeout=10) as page:
+        assert page.status == 200 and "/q/demo" not in page.geturl(), page.geturl()
+
+
+def _json(browser: urllib.request.OpenerDirector, what: str | urllib.request.Request,
+          only_if: Callable[[dict[str, Any]], bool] = lambda view: True) -> dict[str, Any] | None:
+    with browser.open(what, timeout=10) as answer:
+        view = json.load(answer)
+    return view if only_if(view) else None
+
+
+@pytest.mark.long
+def test_scaling_workers_under_load(start, figure):
+    project = start({"door": QUEUE}, workers=1)
+    assert project.server()["redis_version"].startswith("8."), project.server()
+    scale_under_load(project, "door", (1, 4, 2), figure, visitors=2000, at_once=900, per_second=45, dwell=2.2)
+
+
+@pytest.mark.long
+def test_on_valkey(start, figure):
+    project = start({"door": QUEUE}, workers=1, store="valkey/valkey:8")
+    server = project.server()
+    assert server["server_name"] == "valkey" and server["valkey_version"].startswith("8."), server
+    scale_under_load(project, "door", (1, 3, 1), figure, visitors=700, at_once=400, per_second=40, dwell=2)
+
+
+@pytest.mark.long
+def test_on_redis_7_and_debian_12(start, tree, base_images, figure):
+    """The programs' images of Debian 12, whose Redis is 7.0."""
+    base_images("debian:bookworm-slim")
+    built = subprocess.run([str(tree / "deploy" / "images"), "--debian", "bookworm", "--tag", "test-bookworm"],
+                           capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
+    project = start({"door": QUEUE}, workers=1, store="redis:7", tag="test-bookworm")
+    server = project.server()
+    assert server["redis_version"].startswith("7.") and "valkey_version" not in server, server
+    scale_under_load(project, "door", (1, 3, 1), figure, visitors=700, at_once=400, per_second=40, dwell=2)
+
+
+@pytest.mark.long
+def test_rolling_restart_of_every_service(start, figure):
+    """One container after another is stopped and started, as for an upgrade; nobody notices more than a pause."""
+    project = start({"door": QUEUE}, workers=2)
+    crowd = crowd_at(project, "door", visitors=2000, at_once=900, per_second=45, dwell=2.2)
+    wait_until(lambda: crowd.waits() >= 700, PATIENCE, "a line has formed", every=0.1)
+    for service in ("dispatcher", "admitter", "expirer", "worker", "redis", "gateway"):
+        for container in project.containers(service):
+            docker("stop", "--time", "45", container)
+            status = docker("inspect", "-f", "{{.State.ExitCode}}", container)
+            assert status == "0", f"{service} ended with {status} when asked to stop"
+            docker("start", container)
+            project.wait_ready()
+    figure(judge(project, "door", crowd))
+
+
+@pytest.mark.long
+def test_kill_any_container_at_any_moment(start, figure):
+    """Each service at least once, in two ways: its process dies (the restart policy brings it back), or `docker kill`
+    (which counts as meant, so the operator starts it again)."""
+    project = start({"door": QUEUE}, workers=2, TELLERLINE_APPENDFSYNC="always")
+    chance = random.Random(SEED)
+    crowd = crowd_at(project, "door", visitors=2000, at_once=900, per_second=45, dwell=2.2)
+    wait_until(lambda: crowd.waits() >= 700, PATIENCE, "a line has formed", every=0.1)
+    kills: list[str] = []
+    end = time.monotonic() + float(os.environ.get("TELLERLINE_KILL_SECONDS", 40))
+    rest: list[str] = []
+    while time.monotonic() < end or len(kills) < len(CORE):
+        if not rest:
+            rest = chance.sample(CORE, len(CORE))
+        kills.append(kill_one(project, rest.pop(), chance))
+        pause(chance, 0.5, 4)  # "at any moment"
+    project.wait_ready()
+    figure(f"{len(kills)} kills: {', '.join(kills)}")
+    figure(judge(project, "door", crowd))
+
+
+def kill_one(project: Project, service: str, chance: random.Random) -> str:
+    """One container of the service, by its process or by the engine. Returns what was done."""
+    wait_until(lambda: project.containers(service), PATIENCE, f"{service} runs", every=0.1)
+    container = chance.choice(project.containers(service))
+    if chance.random() < 0.6 and project.crash(container):
+        return f"{service} (crash)"
+    run("kill", container)  # it may just have ended
+    pause(chance, 0, 1.5)
+    docker("start", container)
+    return f"{service} (docker kill)"
+
+
+def pause(chance: random.Random, least: float, most: float) -> None:
+    time.sleep(chance.uniform(least, most))
+
+
+JOIN_SCRIPT = """
+wrk.method = "POST"
+wrk.headers["Content-Length"] = "0"
+function done(summary, latency, requests)
+    io.write(string.format("RESULT %d %d %d %d %d\\n", summary.requests, summary.duration,
+        summary.errors.status,
+        summary.errors.connect + summary.errors.read + summary.errors.write + summary.errors.timeout,
+        latency:percentile(99)))
+end
+"""
+
+
+@pytest.mark.long
+def test_throughput_of_joins(start, tmp_path, figure):
+    """What one machine can show of scaling: load, gateway, workers, dispatcher and Redis share its processors."""
+    if shutil.which("wrk") is None:
+        pytest.skip("wrk is not installed (Debian package wrk)")
+    connections, seconds = 64, 8
+    script = tmp_path / "join.lua"
+    script.write_text(JOIN_SCRIPT)
+    queue = QUEUE | {"capacity": 1, "waiting_ttl": "1h", "claim_ttl": "1h", "session_ttl": "1h"}
+    project = start({"load": queue}, workers=1, TELLERLINE_WORKER_PROCESSES="1")
+    before = 0
+    for workers in (1, 2, 4):
+        project.scale(workers)
+        project.wait_ready()
+        wait_until(lambda: len(project.workers_behind_gateway()) == workers, PATIENCE,
+                   "the gateway uses all workers", every=0.2)
+        load = subprocess.Popen(["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "-s", str(script),
+                                 f"http://127.0.0.1:{project.port}/v1/queues/load/join"],
+                                stdout=subprocess.PIPE, text=True)
+        used = processor_shares(project)
+        text, _ = load.communicate(timeout=60)
+        result = re.search(r"RESULT (\d+) (\d+) (\d+) (\d+) (\d+)", text)
+        assert result is not None, text
+        requests, micros, refused, broken, p99 = map(int, result.groups())
+        joined = project.numbers("load")["joined"]
+        figure(f"{workers} workers of one process: {requests / micros * 1e6:.0f} joins/s through the gateway, "
+               f"p99 {p99 / 1000:.1f} ms, "
+               f"by worker {spread(project, JOINS)}; processors used: {used}, of {os.cpu_count()}")
+        assert (refused, broken) == (0, 0), text
+        assert requests <= joined - before <= requests + connections, (
+            f"{requests} joins answered, {joined - before} counted")
+        assert min(spread(project, JOINS)) > 0
+        before = joined
+    figure(f"on {os.cpu_count()} processors these figures show that joins spread and none is lost, "
+           "not what more workers give where each has a processor")
+    project.audit()
+
+
+def processor_shares(project: Project) -> str:
+    """How many processors each service uses now."""
+    containers = {container: service for service in CORE for container in project.containers(service)}
+    shares: dict[str, float] = {}
+    for line in docker("stats", "--no-stream", "--format", "{{.ID}} {{.CPUPerc}}", *containers).splitlines():
+        container, percent = line.split()
+        service = containers[container]
+        shares[service] = shares.get(service, 0.0) + float(percent.rstrip("%")) / 100
+    return ", ".join(f"{service} {share:.2f}" for service, share in sorted(shares.items(), key=lambda item: -item[1]))

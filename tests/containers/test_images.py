@@ -1,0 +1,327 @@
+"""The images of deploy/Dockerfile: what is in them, and that they run as a careful operator runs them."""
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import subprocess
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from conftest import build
+from engine import HARDENED, MARK, PATIENCE, PROGRAMS, TOP, Line, docker, inspect, run
+from http_client import Visitor
+from waiting import wait_until
+
+ALL = PROGRAMS + ("tellerline",)
+QUEUES = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
+ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084}
+#: How long a program may take to end, as docs/operations.md and the compose files allow (seconds).
+GRACE = 15
+
+
+@pytest.fixture
+def line(images: dict[str, str], base_images: Callable[..., None],
+         request: pytest.FixtureRequest) -> Iterator[Callable[..., Line]]:
+    """Makes lines, and takes them down; a test that fails shows the ends of their logs."""
+    lines: list[Line] = []
+
+    def make(store: str = "redis:8", of: dict[str, str] | None = None) -> Line:
+        base_images(store)
+        lines.append(Line(of or images, store))
+        return lines[-1]
+
+    failures = request.session.testsfailed
+    try:
+        yield make
+    finally:
+        for each in lines:
+            if request.session.testsfailed > failures:
+                print(each.tails())
+            each.close()
+
+
+def serve_two(line: Line) -> None:
+    """Two visitors for one place: the second waits until the first is through. Then the audit finds nothing."""
+    client = line.client()
+    first, second = Visitor(client, "demo").join(), Visitor(client, "demo").join()
+    wait_until(first.is_active, PATIENCE, "the first is called", every=0.05)
+    assert second.status()["status"] == "waiting" and second.view["position"] == 1, second.view
+    assert first.complete()["status"] == "completed"
+    wait_until(second.is_active, PATIENCE, "the second is called", every=0.05)
+    assert second.complete()["status"] == "completed"
+    client.close()
+    assert "demo: ok" in line.tellerline("audit")
+
+
+# ---- what an image says about itself ----
+
+@pytest.mark.parametrize("program", ALL)
+def test_what_an_image_is(images: dict[str, str], figure: Callable[[str], None], program: str) -> None:
+    image = inspect(images[program])
+    config = image["Config"]
+    binary = "/usr/bin/tellerline" if program == "tellerline" else f"/usr/bin/tellerline-{program}"
+    assert config["User"] == "65532:65532"
+    assert config["Entrypoint"] == [binary]
+    assert config["Cmd"] == (["--help"] if program == "tellerline" else None)
+    assert config["StopSignal"] == "SIGTERM"
+    if program == "tellerline":
+        assert "Healthcheck" not in config and "ExposedPorts" not in config
+    else:
+        assert config["Healthcheck"]["Test"] == ["CMD", binary, "--healthcheck"]
+        assert f"{ADMIN_PORTS[program]}/tcp" in config["ExposedPorts"]
+    assert list(config.get("Volumes") or {}) == (["/var/lib/tellerline"] if program == "worker" else [])
+    figure(f"{program}: {image['Size'] / 1e6:.1f} MB")
+
+
+@pytest.mark.parametrize("program", ALL)
+def test_labels(images: dict[str, str], program: str) -> None:
+    labels = {name.rpartition(".")[2]: text for name, text in inspect(images[program])["Config"]["Labels"].items()
+              if name.startswith("org.opencontainers.image.")}
+    told = docker("run", "--rm", "--label", MARK, *HARDENED, images[program], "--version").split()[-1]
+    head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, capture_output=True, text=True, check=False).stdout
+    assert labels["version"] == told
+    assert labels["revision"].removesuffix("-changed") == (head.strip() or "unknown")
+    assert labels["licenses"] == "Apache-2.0"
+    assert labels["source"] and labels["title"] == "Tellerline" and labels["description"]
+
+
+def test_nothing_left_over(images: dict[str, str]) -> None:
+    """No compiler, no sources, no package lists, no logs, no keys; the licence is there."""
+    for program, image in images.items():
+        names = set(contents(image))
+        assert "usr/share/doc/tellerline/copyright" in names
+        assert [name for name in names if name.startswith("usr/bin/tellerline")] == \
+            ["usr/bin/tellerline" if program == "tellerline" else f"usr/bin/tellerline-{program}"]
+        for folder in ("src/", "built/", "needed/", "tmp/", "var/log/", "var/lib/apt/lists/", "var/cache/apt/",
+                       "var/lib/tellerline/"):
+            assert not [name for name in names if name.startswith(folder)], f"{image} has something in /{folder}"
+        assert not [name for name in names if name.rpartition("/")[2] in ("cc", "gcc", "cmake", "ninja")]
+
+
+# ---- they run ----
+
+@pytest.mark.parametrize("store", ["redis:8", "redis:7", "valkey/valkey:8"])
+def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None], store: str) -> None:
+    """Configured by the environment alone, without rights, on a read-only file system; nobody in there is root."""
+    system = line(store)
+    system.start("dispatcher", "admitter", "expirer")
+    system.start("worker", queues=QUEUES)
+    serve_two(system)
+    for program in PROGRAMS:
+        system.wait_health(program, "healthy")
+        for text in system.processes(program).values():
+            user, command = text.split(maxsplit=1)
+            assert user == "65532" and command == f"/usr/bin/tellerline-{program}", text
+        assert docker("diff", system.name(program)) == ""
+        began = time.monotonic()
+        docker("stop", "--time", str(GRACE), system.name(program))
+        took = time.monotonic() - began
+        state = inspect(system.name(program))["State"]
+        assert state["ExitCode"] == 0, f"{program}: {state}"
+        assert took < GRACE
+        figure(f"{program} ends in {took:.1f} s")
+
+
+def test_no_shell_is_needed(line: Callable[..., Line], images: dict[str, str]) -> None:
+    """The same from images without any shell, health checks included."""
+    bare = {program: f"{name}-without-shell" for program, name in images.items()}
+    for program, name in images.items():
+        recipe = (f"FROM {name}\nUSER 0\n"
+                  f'RUN ["/bin/rm", "/usr/bin/sh", "/usr/bin/bash", "/usr/bin/dash"]\nUSER 65532:65532\n')
+        subprocess.run(["docker", "build", "--quiet", "--tag", bare[program], "-"], input=recipe, text=True, check=True,
+                       capture_output=True, timeout=120)
+    try:
+        system = line(of=bare)
+        system.start(*PROGRAMS, queues=QUEUES)
+        serve_two(system)
+        for program in PROGRAMS:
+            system.wait_health(program, "healthy")
+            assert run("exec", system.name(program), "/bin/sh", "-c", "true").returncode != 0
+        system.close()
+    finally:
+        docker("rmi", *bare.values())
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_health_is_true(line: Callable[..., Line], program: str) -> None:
+    """A program that is stopped becomes unhealthy, and healthy again when it goes on."""
+    system = line()
+    system.start(program)
+    system.wait_health(program, "healthy")
+    done = system.healthcheck(program)
+    assert (done.returncode, done.stdout) == (0, f"tellerline-{program} at 0.0.0.0:{ADMIN_PORTS[program]} is alive\n")
+
+    members = list(system.processes(program))
+    for pid in members:
+        os.kill(pid, signal.SIGSTOP)
+    began = time.monotonic()
+    done = system.healthcheck(program)
+    assert (done.returncode, done.stderr) == \
+        (1, f"tellerline-{program} at 0.0.0.0:{ADMIN_PORTS[program]} does not answer\n")
+    assert 2 < time.monotonic() - began < 20
+    system.wait_health(program, "unhealthy")
+    for pid in members:
+        os.kill(pid, signal.SIGCONT)
+    system.wait_health(program, "healthy")
+
+
+def test_health_without_an_admin_listener(line: Callable[..., Line]) -> None:
+    """A worker is asked where its visitors ask; another program cannot be asked, and says so."""
+    system = line()
+    system.start("worker", options=("--env", "TELLERLINE_ADMIN_WORKER="))
+    system.wait_health("worker", "healthy")
+    assert system.healthcheck("worker").stdout == "tellerline-worker at 0.0.0.0:8080 is alive\n"
+    system.start("dispatcher", options=("--env", "TELLERLINE_ADMIN_DISPATCHER="))
+    done = system.healthcheck("dispatcher")
+    assert done.returncode == 1 and "nobody to ask" in done.stderr
+    system.wait_health("dispatcher", "unhealthy")
+
+
+def test_health_on_every_address(line: Callable[..., Line]) -> None:
+    """[::] takes both kinds of address, also where a container has no IPv6 loopback."""
+    system = line()
+    for case, disabled in (("worker-a", "0"), ("worker-b", "1")):
+        system.start(case, options=("--env", "TELLERLINE_ADMIN_WORKER=[::]:8081",
+                                    "--sysctl", f"net.ipv6.conf.all.disable_ipv6={disabled}"))
+        system.wait_health(case, "healthy")
+
+
+def test_a_file_as_configuration(line: Callable[..., Line], tmp_path: Path) -> None:
+    """TELLERLINE_CONFIG names a mounted file, for program and health check; a broken one stops the start."""
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text("http:\n  listen: 0.0.0.0:9090\nqueues:\n  filed: { capacity: 1 }\n")
+    bad.write_text("http:\n  listen: 1\n")
+    tmp_path.chmod(0o755)
+    system = line()
+
+    def with_file(path: Path) -> tuple[str, ...]:
+        return ("--volume", f"{path}:/etc/tellerline.yaml:ro", "--env", "TELLERLINE_CONFIG=/etc/tellerline.yaml")
+
+    system.start("worker", options=(*with_file(good), "--env", "TELLERLINE_ADMIN_WORKER="))
+    system.wait_health("worker", "healthy")
+    assert system.healthcheck("worker").stdout == "tellerline-worker at 0.0.0.0:9090 is alive\n"
+    wait_until(lambda: "filed" in system.tellerline("queues"), PATIENCE, "the file's queue is there", every=0.2)
+    system.start("dispatcher", options=with_file(bad))
+    name = system.name("dispatcher")
+    wait_until(lambda: inspect(name)["State"]["Status"] == "exited", PATIENCE, "it ends", every=0.1)
+    assert inspect(name)["State"]["ExitCode"] == 1
+    assert "/etc/tellerline.yaml:2:11" in run("logs", name).stderr
+
+
+def test_keys_stay_in_the_volume(line: Callable[..., Line]) -> None:
+    """A ticket outlives the worker's container, and another worker on the same volume knows it."""
+    system = line()
+    system.start("dispatcher", "admitter", "expirer", "worker", queues=QUEUES)
+    visitor = Visitor(system.client(), "demo").join()
+    system.start("worker-two", queues=QUEUES)
+    assert visitor.status(system.client("worker-two"))["visitor"] == visitor.view["visitor"]
+    system.remove("worker")
+    system.start("worker", queues=QUEUES)
+    assert visitor.status(system.client("worker"))["visitor"] == visitor.view["visitor"]
+    listed = docker("run", "--rm", "--label", MARK, "--volume", f"{system.volume('keys')}:/keys", "redis:8",
+                    "find", "/keys", "-type", "f", "-printf", "%m %U %P\n").splitlines()
+    assert "600 65532 secrets/ticket.keys" in listed and all(row.startswith("600 65532 ") for row in listed), listed
+
+
+def test_stop_drains(line: Callable[..., Line], figure: Callable[[str], None]) -> None:
+    """A worker that is stopped finishes what it holds: its event streams end properly, and it exits with 0."""
+    system = line()
+    system.start(*PROGRAMS, queues=QUEUES)
+    Visitor(system.client(), "demo").join()
+    visitor = Visitor(system.client(), "demo").join()
+    visitor.client.send("GET", f"{visitor.path}/events", ticket=visitor.ticket)
+    stopping = threading.Thread(target=docker, args=("stop", "--time", str(GRACE), system.name("worker")))
+    wait_until(lambda: 'tellerline_worker_event_streams{role="worker"} 1' in system.metrics(), PATIENCE,
+               "the stream is open", every=0.1)
+    began = time.monotonic()
+    stopping.start()
+    answer = visitor.client.receive()  # fails if the stream is cut off
+    stopping.join()
+    took = time.monotonic() - began
+    assert answer.status == 200 and b"event: position" in answer.body
+    assert inspect(system.name("worker"))["State"]["ExitCode"] == 0 and took < GRACE
+    figure(f"a worker with a stream ends in {took:.1f} s")
+
+
+# ---- they are built ----
+
+def contents(image: str) -> dict[str, str]:
+    """Every file of an image: kind, rights, owner and what is in it, but not when it was made."""
+    container = docker("create", "--label", MARK, image)
+    try:
+        with subprocess.Popen(["docker", "export", container], stdout=subprocess.PIPE) as export:
+            assert export.stdout is not None
+            with tarfile.open(fileobj=export.stdout, mode="r|") as tree:
+                found = {entry.name: describe(entry, tree) for entry in tree if not entry.isdir()}
+        assert export.returncode == 0
+    finally:
+        docker("rm", "--volumes", container)
+    # The engine puts these into every container.
+    return {name: text for name, text in found.items()
+            if name not in (".dockerenv", "etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", "dev/console")}
+
+
+def describe(entry: tarfile.TarInfo, tree: tarfile.TarFile) -> str:
+    file = tree.extractfile(entry) if entry.isreg() else None
+    digest = hashlib.sha256(file.read()).hexdigest() if file is not None else ""
+    return f"{entry.type!r} {entry.mode:o} {entry.uid}:{entry.gid} {entry.linkname} {digest}"
+
+
+@pytest.mark.long
+def test_two_builds_are_the_same(images: dict[str, str], figure: Callable[[str], None]) -> None:
+    """Built anew, every image has the same files with the same content and rights; only times differ."""
+    began = time.monotonic()
+    build("--tag", "test-again", "--no-cache")
+    again = {program: name.replace(":test", ":test-again") for program, name in images.items()}
+    figure(f"a build of all without cache: {time.monotonic() - began:.0f} s")
+    try:
+        for program in ALL:
+            assert inspect(again[program])["Id"] != inspect(images[program])["Id"]
+            one, other = contents(images[program]), contents(again[program])
+            differ = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+            assert not differ, f"{program}: {differ}"
+            figure(f"{program}: {len(one)} files are the same")
+    finally:
+        docker("rmi", *again.values())
+
+
+@pytest.mark.long
+def test_debian_bookworm(line: Callable[..., Line], base_images: Callable[..., None],
+                         figure: Callable[[str], None]) -> None:
+    """All images on Debian 12, and the line of them on its Redis."""
+    base_images("debian:bookworm-slim", "redis:7")
+    for row in build("--debian", "bookworm", "--tag", "test-bookworm").splitlines()[1:]:
+        figure(row)
+    system = line("redis:7", {program: f"tellerline/{program}:test-bookworm" for program in ALL})
+    system.start(*PROGRAMS, queues=QUEUES)
+    serve_two(system)
+    for program in PROGRAMS:
+        system.wait_health(program, "healthy")
+        release = docker("exec", system.name(program), "cat", "/etc/debian_version")
+        assert release.startswith("12."), release
+
+
+def test_build_script_refuses() -> None:
+    for words in (["--debian", "buster"], ["--nonsense"], ["archiver"], ["--tag"]):
+        done = subprocess.run([TOP / "deploy/images", *words], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "deploy/images: " in done.stderr, words
+
+
+# ---- the images of others that stand in for the real ones ----
+
+def test_stand_ins(base_images: Callable[..., None]) -> None:
+    """What is there already is left alone, at once; what is unknown is refused."""
+    base_images("redis:8")
+    before = inspect("redis:8")["Id"]
+    began = time.monotonic()
+    base_images("redis:8", "debian:trixie-slim")
+    assert time.monotonic() - began < 5 and inspect("redis:8")["Id"] == before
+    done = subprocess.run([TOP / "tests/containers/base-images", "redis:8", "redis:1"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and "no such image: redis:1" in done.stderr

@@ -1,0 +1,164 @@
+"""The manifests of deploy/kubernetes, rendered and validated by the Go program in validate/, and looked up in."""
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tellerline import TOP
+
+HERE = Path(__file__).resolve().parent
+SOURCE = TOP / "deploy" / "kubernetes"
+
+#: The version of Kubernetes whose schemas the manifests must agree with: the oldest that docs/kubernetes.md promises.
+VERSION = "1.30"
+
+#: Rendered by every run. Those in the second place are the kinds of secrets that an overlay needs first.
+BASE, EXAMPLE, EXTERNAL, MONITORING = "base", "overlays/example", "overlays/external-redis", "monitoring"
+SECRETS = {EXAMPLE: "with-redis", EXTERNAL: "external-redis"}
+ALL = (BASE, EXAMPLE, EXTERNAL, MONITORING)
+
+Object = dict[str, Any]
+
+_UNREACHABLE = re.compile(
+    r"dial tcp|no such host|i/o timeout|connection refused|TLS handshake|module lookup disabled|proxyconnect"
+    r"|40[34] (Forbidden|Not Found)|50\d |invalid go version|go\.mod requires go >=|toolchain not available")
+
+
+def _go(*args: str, timeout: float) -> subprocess.CompletedProcess[str]:
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    env = os.environ | {"GOFLAGS": "-mod=readonly -buildvcs=false"}
+    return subprocess.run([go, *args], cwd=HERE / "validate", env=env, timeout=timeout, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
+
+
+def build_validator(target: Path) -> str:
+    """Builds the validator; what is missing for it (Go, its modules) skips the tests. Says how long it took."""
+    if shutil.which("go") is None and not Path("/usr/local/go/bin/go").exists():
+        pytest.skip("Go is not installed: the manifests are neither rendered nor validated")
+    began = time.monotonic()
+    # Fetches what the build needs, and nothing more.
+    fetched = _go("list", "-deps", ".", timeout=300)
+    if fetched.returncode != 0:
+        if _UNREACHABLE.search(fetched.stderr):
+            pytest.skip(f"the modules of the validator cannot be had: {fetched.stderr.strip()[-300:]}")
+        pytest.fail(f"go list: {fetched.stderr[-3000:]}")
+    listed = time.monotonic() - began
+    built = _go("build", "-ldflags=-s -w", "-o", str(target), ".", timeout=480)
+    assert built.returncode == 0, built.stderr[-3000:]
+    return f"validator: modules in {listed:.1f} s, build in {time.monotonic() - began - listed:.1f} s"
+
+
+def copy_with_secrets(target: Path) -> Path:
+    """A copy of the manifests, with freshly made secrets: the tree itself stays as it is."""
+    shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("secrets"))
+    for overlay, kind in SECRETS.items():
+        subprocess.run([str(target / "make-secrets"), kind, str(target / overlay / "secrets")], check=True)
+    return target
+
+
+class Report:
+    """What the validator says about some paths below one folder."""
+
+    def __init__(self, validator: Path, folder: Path, *paths: str) -> None:
+        done = subprocess.run([str(validator), "-versions", VERSION, *paths], cwd=folder, timeout=120,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        assert done.returncode in (0, 1), done.stderr
+        reports = json.loads(done.stdout)
+        self.objects: dict[str, list[Object]] = {path: reports[path]["objects"] for path in paths}
+        self.errors: list[str] = [f"{path}: {error}" for path in paths for error in reports[path]["errors"]]
+        assert (done.returncode == 1) == bool(self.errors)
+
+
+# ---- looking things up ----
+
+def name(obj: Object) -> str:
+    return obj["metadata"]["name"]
+
+
+def of_kind(objects: list[Object], *kinds: str) -> list[Object]:
+    return [obj for obj in objects if obj["kind"] in kinds]
+
+
+def workloads(objects: list[Object]) -> list[Object]:
+    return of_kind(objects, "Deployment", "StatefulSet")
+
+
+def one(objects: list[Object], kind: str, wanted: str) -> Object:
+    """The object of this kind whose name is, or with the hash of a generator behind it was, `wanted`."""
+    found = [obj for obj in of_kind(objects, kind) if re.fullmatch(re.escape(wanted) + r"(-[a-z0-9]{10})?", name(obj))]
+    assert len(found) == 1, f"{kind}/{wanted}: {[name(obj) for obj in found]}"
+    return found[0]
+
+
+def pod(workload: Object) -> Object:
+    return workload["spec"]["template"]["spec"]
+
+
+def pod_labels(workload: Object) -> dict[str, str]:
+    return workload["spec"]["template"]["metadata"]["labels"]
+
+
+def container(workload: Object) -> Object:
+    (only,) = pod(workload)["containers"]
+    return only
+
+
+def component(workload: Object) -> str:
+    return pod_labels(workload)["app.kubernetes.io/component"]
+
+
+def matches(selector: Object, labels: dict[str, str]) -> bool:
+    """A label selector with matchLabels only (or the bare mapping of a Service); an empty one matches everything."""
+    assert not selector.get("matchExpressions"), "this test does not understand matchExpressions"
+    return all(labels.get(key) == value for key, value in selector.get("matchLabels", selector).items())
+
+
+def port_number(workload: Object, port: str | int) -> int:
+    """A port of a pod by number or name; it must be declared there."""
+    ports = {item["name"]: item["containerPort"] for item in container(workload)["ports"]}
+    if isinstance(port, str):
+        assert port in ports, f"{name(workload)} has no port named {port}"
+        return ports[port]
+    assert port in ports.values(), f"{name(workload)} does not declare port {port}"
+    return port
+
+
+def decoded(secret: Object) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in secret["data"].items()}
+
+
+def environment_of(workload: Object, objects: list[Object]) -> dict[str, str]:
+    """The environment its container gets, every reference looked up."""
+    values: dict[str, str] = {}
+    for source in container(workload).get("envFrom", []):
+        values |= one(objects, "ConfigMap", source["configMapRef"]["name"])["data"]
+    for item in container(workload).get("env", []):
+        if "value" in item:
+            values[item["name"]] = item["value"]
+        else:
+            reference = item["valueFrom"]["secretKeyRef"]
+            values[item["name"]] = decoded(one(objects, "Secret", reference["name"]))[reference["key"]].decode()
+    return values
+
+
+def walk(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every (key, value) of every mapping in it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key, inner
+            yield from walk(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from walk(inner)
+
+

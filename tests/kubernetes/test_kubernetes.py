@@ -1,0 +1,383 @@
+"""The Kubernetes manifests: valid by the published schemas, whole, and true to what the real programs do.
+
+No cluster is needed and none is asked.
+"""
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cluster import Cluster
+from http_client import Client, Visitor
+from manifests import (ALL, EXAMPLE, EXTERNAL, MONITORING, SOURCE, Object, Report, component, container, decoded,
+                       environment_of, matches, name, of_kind, one, pod, pod_labels, port_number, walk, workloads)
+from sse import EventStream
+from tellerline import PATIENCE, TOP, run
+from waiting import wait_until
+
+ROLES = ("admitter", "dispatcher", "expirer", "worker")
+
+
+# ---- the schemas ----
+
+def test_everything_is_valid(report: Report) -> None:
+    assert not report.errors, "\n".join(report.errors)
+    kinds = {obj["kind"] for obj in report.objects[EXAMPLE] + report.objects[MONITORING]}
+    assert kinds == {"ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Namespace", "NetworkPolicy",
+                     "PodDisruptionBudget", "Secret", "Service", "ServiceMonitor", "StatefulSet"}
+
+
+@pytest.mark.parametrize("file, before, after, complaint", [
+    ("base/worker.yaml", "terminationGracePeriodSeconds: 60", "terminationGraceSeconds: 60",
+     "spec.template.spec.terminationGraceSeconds: Invalid value: value provided for unknown field"),
+    ("base/worker.yaml", "seconds: 10", "seconds: ten", "must be of type integer"),
+    ("base/dispatcher.yaml", "replicas: 2", 'replicas: "2"', "spec.replicas"),
+    ("base/dispatcher.yaml", "memory: 64Mi", "memory: 64 MiB", "quantities must match"),
+    ("base/network.yaml", "podSelector:", "podSelectors:",
+     "spec.podSelectors: Invalid value: value provided for unknown field"),
+    ("base/worker-autoscaler.yaml", "maxReplicas: 20", "", ".spec.maxReplicas: required and missing"),
+    ("base/admitter.yaml", "topologyKey: kubernetes.io/hostname", "minDomains: 1",
+     "topologySpreadConstraints[0].topologyKey: required and missing"),
+    ("overlays/example/ingress.yaml", "pathType: Prefix", "pathKind: Prefix", "pathKind"),
+    ("base/expirer.yaml", "policy/v1", "policy/v9", "policy/v9"),
+    ("monitoring/servicemonitor.yaml", "interval: 5s", "intervall: 5s", 'unknown field "intervall"'),
+    ("overlays/example/kustomization.yaml", "behavior: merge", "behaviour: merge", "cannot be rendered"),
+])
+def test_the_validator_finds_mistakes(validator: Path, copy: Path, file: str, before: str, after: str,
+                                      complaint: str) -> None:
+    text = (copy / file).read_text()
+    assert before in text
+    (copy / file).write_text(text.replace(before, after))
+    report = Report(validator, copy, EXAMPLE, MONITORING)
+    assert any(complaint in error for error in report.errors), report.errors
+
+
+# ---- everything that is named exists ----
+
+def selected(selector: Object, objects: list[Object]) -> list[Object]:
+    return [workload for workload in workloads(objects) if matches(selector, pod_labels(workload))]
+
+
+def test_selectors_select(example: list[Object]) -> None:
+    for workload in workloads(example):
+        assert selected(workload["spec"]["selector"], example) == [workload]
+        for constraint in pod(workload).get("topologySpreadConstraints", []):
+            assert selected(constraint["labelSelector"], example) == [workload]
+    for budget in of_kind(example, "PodDisruptionBudget"):
+        assert len(selected(budget["spec"]["selector"], example)) == 1, name(budget)
+    for service in of_kind(example, "Service"):
+        (workload,) = selected(service["spec"]["selector"], example)
+        for port in service["spec"]["ports"]:
+            port_number(workload, port["targetPort"])
+    covered = [workload for budget in of_kind(example, "PodDisruptionBudget")
+               for workload in selected(budget["spec"]["selector"], example)]
+    assert {name(workload) for workload in covered} == {name(workload) for workload in workloads(example)}
+
+
+def test_references_lead_somewhere(example: list[Object]) -> None:
+    for workload in workloads(example):
+        environment_of(workload, example)
+        volumes = {volume["name"] for volume in pod(workload).get("volumes", [])}
+        volumes |= {claim["metadata"]["name"] for claim in workload["spec"].get("volumeClaimTemplates", [])}
+        assert {mount["name"] for mount in container(workload).get("volumeMounts", [])} == volumes
+    stateful = one(example, "StatefulSet", "tellerline-redis")
+    assert one(example, "Service", stateful["spec"]["serviceName"])["spec"]["clusterIP"] == "None"
+    (ingress,) = of_kind(example, "Ingress")
+    backend = dict(walk(ingress["spec"]))["service"]
+    service = one(example, "Service", backend["name"])
+    assert backend["port"]["name"] in [port["name"] for port in service["spec"]["ports"]]
+
+
+def test_every_object_carries_the_labels_and_the_namespace(report: Report) -> None:
+    for path in ALL:
+        for obj in report.objects[path]:
+            if obj["kind"] in ("ConfigMap", "Secret"):
+                continue
+            labels = obj["metadata"]["labels"]
+            assert labels["app.kubernetes.io/part-of"] == "tellerline", name(obj)
+            assert labels["app.kubernetes.io/name"] in ("tellerline", "tellerline-redis"), name(obj)
+            if obj["kind"] != "Namespace":
+                assert obj["metadata"]["namespace"] == ("monitoring" if path == MONITORING else "tellerline")
+
+
+def test_replicas(example: list[Object]) -> None:
+    for role in ROLES:
+        spec = one(example, "Deployment", f"tellerline-{role}")["spec"]
+        assert ("replicas" not in spec) if role == "worker" else spec["replicas"] == 2
+    assert one(example, "StatefulSet", "tellerline-redis")["spec"]["replicas"] == 1
+
+
+# ---- security ----
+
+def test_pods_keep_to_the_restricted_standard(example: list[Object]) -> None:
+    """The Pod Security Standard "restricted", and beyond it a read-only root and no token."""
+    namespace = one(example, "Namespace", "tellerline")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert len(workloads(example)) == 5
+    for workload in workloads(example):
+        spec = pod(workload)
+        assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers", "ephemeralContainers"} & spec.keys()
+        assert spec["automountServiceAccountToken"] is False
+        security = spec["securityContext"]
+        assert security["runAsNonRoot"] is True and security["runAsUser"] > 0 and security["runAsGroup"] > 0
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert container(workload)["securityContext"] == {
+            "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
+        assert all("hostPort" not in port for port in container(workload)["ports"])
+        for volume in spec.get("volumes", []):
+            assert volume.keys() <= {"name", "secret", "emptyDir"}, volume
+        resources = container(workload)["resources"]
+        assert {"cpu", "memory"} <= resources["requests"].keys() and "memory" in resources["limits"]
+
+
+def test_no_secret_is_in_the_tree() -> None:
+    tracked = subprocess.run(["git", "ls-files", "-c", "-o", "--exclude-standard", "."], cwd=SOURCE, check=False,
+                             capture_output=True, text=True)
+    files = tracked.stdout.split() if tracked.returncode == 0 else [str(path.relative_to(SOURCE))
+                                                                    for path in SOURCE.rglob("*") if path.is_file()]
+    assert "make-secrets" in files
+    for file in files:
+        assert not re.search(r"\b[0-9a-f]{32,}\b|kind: Secret$", (SOURCE / file).read_text(), re.MULTILINE), file
+
+
+def test_secrets_are_made_once(tmp_path: Path) -> None:
+    command = [str(SOURCE / "make-secrets"), "with-redis", str(tmp_path / "secrets")]
+    subprocess.run(command, check=True)
+    before = {file.name: file.read_bytes() for file in (tmp_path / "secrets").iterdir()}
+    assert all(file.stat().st_mode & 0o077 == 0 for file in (tmp_path / "secrets").iterdir())
+    again = subprocess.run(command, check=False, capture_output=True)
+    assert again.returncode != 0
+    assert before == {file.name: file.read_bytes() for file in (tmp_path / "secrets").iterdir()}
+
+
+# ---- the network ----
+
+def policies(objects: list[Object], workload: Object, direction: str) -> list[Object]:
+    """The rules of one direction that hold for the pods of a workload."""
+    kind = direction.capitalize()
+    return [rule for policy in of_kind(objects, "NetworkPolicy")
+            if kind in policy["spec"]["policyTypes"] and matches(policy["spec"]["podSelector"], pod_labels(workload))
+            for rule in policy["spec"].get(direction, [])]
+
+
+def allowed(objects: list[Object], workload: Object, direction: str) -> set[tuple[str, int]]:
+    """(who, port) of what the policies let through; who is a namespace, an app or an address."""
+    found = set()
+    for rule in policies(objects, workload, direction):
+        for peer in rule["from" if direction == "ingress" else "to"]:
+            if "ipBlock" in peer:
+                who = peer["ipBlock"]["cidr"]
+            elif "namespaceSelector" in peer:
+                who = peer["namespaceSelector"]["matchLabels"]["kubernetes.io/metadata.name"]
+            else:
+                who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/name"]
+            for port in rule["ports"]:
+                number = port_number(workload, port["port"]) if direction == "ingress" else port["port"]
+                found.add((who, number))
+    return found
+
+
+def test_network_policies_name_ports_that_are_listened_on(example: list[Object]) -> None:
+    """By name where pods differ; each lets through what is needed, and nothing else."""
+    deny = one(example, "NetworkPolicy", "tellerline-deny")
+    assert set(deny["spec"]["policyTypes"]) == {"Ingress", "Egress"} and not {"ingress", "egress"} & deny["spec"].keys()
+    assert selected(deny["spec"]["podSelector"], example) == workloads(example)
+    programs = {role: one(example, "Deployment", f"tellerline-{role}") for role in ROLES}
+    for role, workload in programs.items():
+        env = environment_of(workload, example)
+        listens = re.fullmatch(r"0\.0\.0\.0:(\d+)", env[f"TELLERLINE_ADMIN_{role.upper()}"])
+        assert listens
+        expected = {("monitoring", int(listens.group(1)))}
+        if role == "worker":
+            assert env["TELLERLINE_HTTP_LISTEN"] == "0.0.0.0:8080"
+            expected.add(("ingress-nginx", 8080))
+        assert allowed(example, workload, "ingress") == expected
+        assert allowed(example, workload, "egress") == {("kube-system", 53), ("tellerline-redis", 6379)}
+    redis = one(example, "StatefulSet", "tellerline-redis")
+    assert allowed(example, redis, "ingress") == {("tellerline", 6379)}
+    assert allowed(example, redis, "egress") == set()
+
+
+def test_with_a_redis_elsewhere(report: Report) -> None:
+    objects = report.objects[EXTERNAL]
+    assert not of_kind(objects, "StatefulSet")
+    for workload in workloads(objects):
+        assert allowed(objects, workload, "egress") == {("kube-system", 53), ("192.0.2.10/32", 6379)}
+        environment_of(workload, objects)
+
+
+# ---- true to the programs ----
+
+@pytest.mark.parametrize("role", ROLES)
+def test_environment_is_accepted(example: list[Object], binaries: Path, role: str) -> None:
+    """By --check of the real program, with exactly that environment; with one more it is not."""
+    env = environment_of(one(example, "Deployment", f"tellerline-{role}"), example)
+    done = run(binaries / f"tellerline-{role}", "--check", env=env)
+    assert done.returncode == 0, done.stdout + done.stderr
+    done = run(binaries / f"tellerline-{role}", "--check", env=env | {"TELLERLINE_HTTP_LISTENS": "0.0.0.0:1"})
+    assert done.returncode == 1 and "TELLERLINE_HTTP_LISTENS" in done.stdout + done.stderr
+
+
+def test_variables_of_services_are_kept_out(example: list[Object], binaries: Path) -> None:
+    """Kubernetes would set these for the Service tellerline-worker, and the programs refuse what they do not know."""
+    one(example, "Service", "tellerline-worker")
+    env = environment_of(one(example, "Deployment", "tellerline-worker"), example)
+    done = run(binaries / "tellerline-worker", "--check", env=env | {"TELLERLINE_WORKER_SERVICE_HOST": "192.0.2.1"})
+    assert done.returncode == 1
+    for workload in workloads(example):
+        assert pod(workload)["enableServiceLinks"] is False
+
+
+def test_grace_covers_the_drain(example: list[Object]) -> None:
+    found = re.search(r"\bSTOP_LIMIT_MS = (\d+)", (TOP / "worker" / "parent.c").read_text())
+    assert found
+    for workload in workloads(example):
+        hook = container(workload).get("lifecycle", {}).get("preStop", {})
+        assert hook.keys() <= {"sleep"}, "a hook that needs a shell"
+        left = pod(workload)["terminationGracePeriodSeconds"] - hook.get("sleep", {}).get("seconds", 0)
+        if component(workload) == "worker":
+            assert hook["sleep"]["seconds"] >= 5, "proxies need a while to hear of it"
+            assert left * 1000 > int(found.group(1))
+        assert left >= 30
+
+
+def scaler_metrics(example: list[Object]) -> dict[str, str]:
+    """The custom metrics that the autoscaler asks for: name -> the role whose pods have it."""
+    scaler = one(example, "HorizontalPodAutoscaler", "tellerline-worker")
+    target = scaler["spec"]["scaleTargetRef"]
+    assert name(one(example, target["kind"], target["name"])) == "tellerline-worker"
+    found = {}
+    for metric in scaler["spec"]["metrics"]:
+        if metric["type"] == "Pods":
+            found[metric["pods"]["metric"]["name"]] = "worker"
+        elif metric["type"] == "Object":
+            described = metric["object"]["describedObject"]
+            (workload,) = selected(one(example, described["kind"], described["name"])["spec"]["selector"], example)
+            found[metric["object"]["metric"]["name"]] = component(workload)
+        else:
+            worker = one(example, "Deployment", "tellerline-worker")
+            assert metric["resource"]["name"] in container(worker)["resources"]["requests"]
+    assert len(found) == 2
+    return found
+
+
+def test_autoscaler_is_quick_up_and_slow_down(example: list[Object]) -> None:
+    behavior = one(example, "HorizontalPodAutoscaler", "tellerline-worker")["spec"]["behavior"]
+    assert behavior["scaleUp"]["stabilizationWindowSeconds"] == 0 and behavior["scaleUp"]["selectPolicy"] == "Max"
+    down = behavior["scaleDown"]
+    assert down["stabilizationWindowSeconds"] >= 300
+    assert [(policy["type"], policy["value"]) for policy in down["policies"]] == [("Pods", 1)]
+    assert down["policies"][0]["periodSeconds"] >= 60
+
+
+def test_adapter_offers_what_the_autoscaler_asks_for(report: Report, example: list[Object]) -> None:
+    (config,) = of_kind(report.objects[MONITORING], "ConfigMap")
+    rules = yaml.safe_load(config["data"]["config.yaml"])["rules"]
+    offered = {}
+    for rule in rules:
+        # No `name`: the figure keeps the name of the series.
+        assert rule.keys() == {"seriesQuery", "resources", "metricsQuery"}
+        assert rule["metricsQuery"] == "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)"
+        series, labels = re.fullmatch(r"(\w+)\{(.*)\}", rule["seriesQuery"]).groups()
+        overrides = rule["resources"]["overrides"]
+        assert {f'{label}!=""' for label in overrides} == set(labels.split(","))
+        assert all(override == {"resource": label} for label, override in overrides.items())
+        offered[series] = set(overrides)
+    wanted = {metric: {"namespace", "pod" if role == "worker" else "service"}
+              for metric, role in scaler_metrics(example).items()}
+    assert offered == wanted
+
+
+def test_prometheus_finds_every_program(report: Report, example: list[Object]) -> None:
+    (monitor,) = of_kind(report.objects[MONITORING], "ServiceMonitor")
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert monitor["spec"]["namespaceSelector"]["matchNames"] == ["tellerline"] and endpoint["path"] == "/metrics"
+    found = [component(workload) for service in of_kind(example, "Service")
+             if matches(monitor["spec"]["selector"], service["metadata"]["labels"])
+             and endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
+             for workload in selected(service["spec"]["selector"], example)]
+    assert sorted(found) == sorted(ROLES), "each once"
+
+
+def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[Object]) -> None:
+    """Started with the environment, arguments, files and file modes of the manifests, every probe gets its answer,
+    visitors are served, the store's user may do what is needed and no more, and the autoscaler's figures move."""
+    for process in cluster.processes.values():
+        for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
+            if "tcpSocket" in container(process.workload)[kind]:
+                continue  # the port that everybody uses
+            answer = process.probe(kind)
+            assert answer == 0 if isinstance(answer, int) else answer.status == 200, (process.role, kind)
+
+    worker = cluster.processes["worker"]
+    port = worker.port("http")
+    # All processes of the worker may serve; the queue is the example's, which opens later, so people wait.
+    (queue,) = yaml.safe_load(environment_of(worker.workload, example)["TELLERLINE_QUEUES"])
+    clients = [Client(port) for _ in range(2)]
+    visitors = [Visitor(client, queue).join() for client in clients]
+    stream = EventStream(port, f"{visitors[0].path}/events", visitors[0].ticket)
+    names = scaler_metrics(example)
+    (streams,) = [metric for metric, role in names.items() if role == "worker"]
+    wait_until(lambda: re.search(rf"^{streams}\b.* 1$", worker.metrics(), re.MULTILINE), PATIENCE, "the stream counts")
+    for metric, role in names.items():
+        text = cluster.processes[role].metrics()
+        assert re.search(rf"^# TYPE {metric} gauge$", text, re.MULTILINE), (metric, role)
+    visitors[1].leave()
+    stream.close()
+    for client in clients:
+        client.close()
+
+    url = environment_of(worker.workload, example)["TELLERLINE_REDIS_URL"]
+    url = url.replace("@tellerline-redis:6379/", f"@127.0.0.1:{cluster.redis_port}/")
+    audit = run(cluster.binaries / "tellerline", "audit", "--redis", url)
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+    assert redis_says(cluster, url, "FLUSHALL").startswith("NOPERM")
+    assert redis_says(cluster, url, "CONFIG", "GET", "*").startswith("NOPERM")
+    assert redis_says(cluster, url, "SET", "other", "1").startswith("NOPERM")
+    assert redis_says(cluster, f"redis://127.0.0.1:{cluster.redis_port}", "PING").startswith("NOAUTH")
+
+
+def test_the_line_survives_a_crash_of_redis(cluster: Cluster, example: list[Object]) -> None:
+    """What Redis replays at its start, it replays with the rights of the user `default`."""
+    worker, redis = cluster.processes["worker"], cluster.processes["redis"]
+    (queue,) = yaml.safe_load(environment_of(worker.workload, example)["TELLERLINE_QUEUES"])
+    visitor = Visitor(Client(worker.port("http")), queue).join()
+    redis.kill()
+    redis.start(cluster.redis_port)
+    for process in cluster.processes.values():
+        wait_until(process.is_ready, PATIENCE, f"{process.role} is ready again")
+    assert visitor.status()["visitor"] == visitor.view["visitor"]
+    url = environment_of(worker.workload, example)["TELLERLINE_REDIS_URL"]
+    url = url.replace("@tellerline-redis:6379/", f"@127.0.0.1:{cluster.redis_port}/")
+    assert redis_says(cluster, url, "ZCARD", f"tl:{{{queue}}}:waiting") == "1"
+    visitor.client.close()
+
+
+def redis_says(cluster: Cluster, url: str, *command: str) -> str:
+    done = subprocess.run(["redis-cli", "-u", url, "--no-auth-warning", *command], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=10, check=False)
+    return (done.stdout + done.stderr).strip()
+
+
+def test_a_pod_without_its_keys_does_not_start(example: list[Object], binaries: Path, tmp_path: Path) -> None:
+    """Keys that each pod made for itself would be worse than none: tickets of one would be forgeries to the next."""
+    workload = one(example, "Deployment", "tellerline-worker")
+    (volume,) = [item for item in pod(workload)["volumes"] if "secret" in item]
+    assert volume["secret"].get("optional", False) is False
+    secret = decoded(one(example, "Secret", volume["secret"]["secretName"]))
+    (mount,) = [item for item in container(workload)["volumeMounts"] if item["name"] == volume["name"]]
+    assert mount["readOnly"] is True
+    env = environment_of(workload, example)
+    for setting in ("TICKET_KEYS", "PASS_KEYS", "API_KEYS", "ADMIN_TOKEN"):
+        path = Path(env[f"TELLERLINE_SECRETS_{setting}"])
+        assert str(path.parent) == mount["mountPath"] and path.name in secret
+    # And files that all on the node could read are refused, so the mode matters.
+    (tmp_path / "ticket.keys").write_bytes(secret["ticket.keys"])
+    (tmp_path / "ticket.keys").chmod(0o644)
+    env |= {"TELLERLINE_SECRETS_TICKET_KEYS": str(tmp_path / "ticket.keys")}
+    done = run(binaries / "tellerline-worker", env=env)
+    assert done.returncode == 1 and "mode 0644" in done.stderr

@@ -1,0 +1,101 @@
+"""A Debian system of this machine's release in a folder: what every machine of these tests is copied from.
+
+Made once by debootstrap (half a minute and some 300 MB in build/package-test). Whatever this machine's apt needs to
+reach an archive (mirrors, proxies, credentials) is carried over when the folder is made, and kept nowhere else.
+"""
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SYSTEM = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl"]
+# Beside what the package depends on; installed from the folder's package cache, without a network.
+EXTRA = ["redis-server"]
+APT_SETTINGS = ["apt.conf", "apt.conf.d", "auth.conf", "auth.conf.d", "trusted.gpg", "trusted.gpg.d", "keyrings"]
+# Images of containers empty the package cache after every installation; here it is what there is instead of a network.
+KEEP_CACHE = "#clear DPkg::Post-Invoke;\n#clear APT::Update::Post-Invoke;\nAPT::Keep-Downloaded-Packages \"true\";\n"
+
+
+def codename() -> str:
+    """The name of this machine's Debian release: "bookworm"."""
+    lines = Path("/etc/os-release").read_text().splitlines()
+    return dict(line.split("=", 1) for line in lines if "=" in line)["VERSION_CODENAME"].strip('"')
+
+
+def sources(release: str) -> list[tuple[str, str]]:
+    """Address and suite of this machine's sources for the release's main component, its own suite first."""
+    listed = subprocess.run(["apt-get", "indextargets", "--format", "$(REPO_URI) $(CODENAME) $(COMPONENT)",
+                             "Created-By: Packages"], capture_output=True, text=True, check=True).stdout
+    rows = {tuple(line.split()) for line in listed.splitlines()}
+    found = [(row[0], row[1]) for row in rows
+             if len(row) == 3 and row[2] == "main" and row[1].split("-")[0] == release]
+    return sorted(found, key=lambda source: source[1])
+
+
+def dependencies(package: Path) -> list[str]:
+    """The first choice of each dependency of a package file."""
+    field = subprocess.run(["dpkg-deb", "-f", str(package), "Depends"], capture_output=True, text=True,
+                           check=True).stdout
+    return [choice.split("|")[0].split("(")[0].strip() for choice in field.split(",")]
+
+
+def base(folder: Path, package: Path) -> Path:
+    """The system's folder, made if it is not there or fits no more; FOLDER.log tells how."""
+    release = codename()
+    wanted = SYSTEM + EXTRA + dependencies(package)
+    stamp = hashlib.sha256(" ".join([release, *wanted]).encode()).hexdigest()
+    made = folder / f"base-{release}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder / "base.lock"):
+        if _stamp(made) != stamp:
+            shutil.rmtree(made, ignore_errors=True)
+            with (folder / "base.log").open("w") as log:
+                _make(made, release, wanted, log)
+            made.with_suffix(".stamp").write_text(stamp)
+    return made
+
+
+def _stamp(made: Path) -> str:
+    path = made.with_suffix(".stamp")
+    return path.read_text() if path.exists() and made.is_dir() else ""
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _make(root: Path, release: str, wanted: list[str], log) -> None:
+    found = sources(release)
+    assert found, f"no apt source of this machine is for {release}"
+
+    def run(*command: str) -> None:
+        environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
+        # What debootstrap mounts in there (/proc, /sys) is gone when it ends, however that is.
+        status = subprocess.run(["unshare", "--mount", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                env=environment, timeout=900).returncode
+        assert status == 0, f"{' '.join(command[:3])}... ended with {status}: see {log.name}"
+
+    run("debootstrap", "--variant=minbase", "--include=" + ",".join(SYSTEM), release, str(root), found[0][0])
+    _carry_over_apt(root / "etc/apt", found)
+    run("chroot", str(root), "apt-get", "update")
+    run("chroot", str(root), "apt-get", "install", "-y", "--no-install-recommends", "--download-only", *wanted)
+
+
+def _carry_over_apt(target: Path, found: list[tuple[str, str]]) -> None:
+    for name in APT_SETTINGS:
+        source = Path("/etc/apt") / name
+        if source.is_dir():
+            shutil.copytree(source, target / name, dirs_exist_ok=True)
+        elif source.exists():
+            shutil.copy2(source, target / name)
+    (target / "sources.list").write_text("".join(f"deb {uri} {suite} main\n" for uri, suite in found))
+    (target / "apt.conf.d/zz-keep-cache").write_text(KEEP_CACHE)

@@ -1,0 +1,78 @@
+"""Fixtures of the package's tests: the package, built twice, and machines to install it on."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from base import base
+from machine import Machine, why_not
+
+ROOT = Path(__file__).resolve().parents[2]
+# Where the package is built and the base system kept.
+BUILD = Path(os.environ.get("TELLERLINE_TEST_BUILD", ROOT / "build"))
+WORK = BUILD / "package-test"
+
+
+@dataclass(frozen=True)
+class Packages:
+    first: Path
+    second: Path  # the same with a higher version
+    changed: Path  # a third version, whose own configuration file is another
+
+
+def build(revision: str, folder: Path) -> Path:
+    """Builds a revision of the package in a folder; returns the file."""
+    done = subprocess.run([ROOT / "deploy/package", "--build", folder, "--revision", revision, "--no-lint"], cwd=ROOT,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Path(done.stdout.split()[0])
+
+
+def repack(package: Path, folder: Path, version: str) -> Path:
+    """The package with another version and one more line in its configuration file."""
+    tree = folder / "tree"
+    subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
+    control = tree / "DEBIAN/control"
+    lines = [f"Version: {version}" if line.startswith("Version:") else line
+             for line in control.read_text().splitlines()]
+    control.write_text("\n".join(lines) + "\n")
+    with (tree / "etc/tellerline/tellerline.yaml").open("a") as file:
+        file.write("# A line of the next version.\n")
+    made = folder / f"tellerline_{version}.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, made], check=True, capture_output=True)
+    shutil.rmtree(tree)
+    return made
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("this is not Debian: there is no dpkg-deb")
+    folder = tmp_path_factory.mktemp("packages")
+    first = Path(shutil.copy(build("1", BUILD / "package"), folder))
+    second = Path(shutil.copy(build("2", BUILD / "package"), folder))
+    return Packages(first, second, repack(second, folder, "0.1.0-3"))
+
+
+@pytest.fixture
+def boot(packages: Packages) -> Iterator[Callable[[], Machine]]:
+    """Boots a machine with nothing of ours on it."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    system = base(WORK, packages.first)
+    machines: list[Machine] = []
+
+    def boot_one() -> Machine:
+        machines.append(Machine(system, WORK))
+        return machines[-1]
+
+    yield boot_one
+    for machine in machines:
+        machine.close()

@@ -1,0 +1,84 @@
+"""The package file itself, and the units as they stand in the tree."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from conftest import BUILD, ROOT, Packages
+
+# Of 100; the exposure level that systemd-analyze shows is a tenth of it.
+EXPOSURE = 25
+
+
+def said(*command: str | Path) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_units_are_confined() -> None:
+    """systemd's own measure of what a service could do to the machine stays low for each of them."""
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    units = sorted((ROOT / "deploy/systemd").glob("*.service"))
+    assert len(units) == 4
+    for unit in units:
+        done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
+                               f"--threshold={EXPOSURE}", unit], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "Overall exposure level" in done.stdout
+
+
+def test_lintian_has_nothing_to_say(packages: Packages) -> None:
+    """No error, and no warning but those that deploy/debian/lintian-accepted gives a reason for."""
+    if shutil.which("lintian") is None:
+        pytest.skip("lintian is not installed")
+    root = ["--allow-root"] if os.geteuid() == 0 else []
+    done = subprocess.run(["lintian", *root, "--fail-on", "error,warning", "--suppress-tags-from-file",
+                           ROOT / "deploy/debian/lintian-accepted", packages.first], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_control(packages: Packages) -> None:
+    """Depends comes from what the programs are linked with; both configuration files are known as such."""
+    depends = said("dpkg-deb", "-f", packages.first, "Depends")
+    assert "libhiredis" in depends and "libmicrohttpd" in depends and "libc6 (>=" in depends
+    assert said("dpkg-deb", "-f", packages.first, "Recommends").startswith("redis-server (>= 5:7.0) | valkey-server")
+    conffiles = said("dpkg-deb", "-I", packages.first, "conffiles").split()
+    assert conffiles == ["/etc/default/tellerline", "/etc/tellerline/tellerline.yaml"]
+    assert said("dpkg-deb", "-f", packages.second, "Version").strip().endswith("-2")
+
+
+def test_manual_pages_say_what_the_programs_say(packages: Packages, tmp_path: Path) -> None:
+    """Every option that --help lists stands in the program's page."""
+    if shutil.which("man") is None:
+        pytest.skip("man is not installed")
+    subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
+    programs = sorted((tmp_path / "usr/bin").iterdir())
+    assert len(programs) == 5
+    for program in programs:
+        section = "1" if program.name == "tellerline" else "8"
+        page = subprocess.run(["man", "-l", tmp_path / f"usr/share/man/man{section}/{program.name}.{section}.gz"],
+                              capture_output=True, text=True, check=True, env={**os.environ, "MANWIDTH": "120"}).stdout
+        words = [line.split()[0] for line in said(program, "--help").splitlines() if line.startswith("  ")]
+        assert len(words) >= 4
+        for word in words:
+            assert word in page, f"{program.name}: {word} is not in its manual page"
+
+
+@pytest.mark.long(60)
+def test_same_sources_same_package(packages: Packages, tmp_path: Path) -> None:
+    """Built again from scratch, from another folder in another place, the package is the same bit by bit."""
+    tree = tmp_path / "elsewhere"
+    # Without what was built, and with the commit's time: there is no repository to ask in there.
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git", "__pycache__", "data"))
+    epoch = said("git", "-C", ROOT, "log", "-1", "--format=%ct").strip() if (ROOT / ".git").exists() else \
+        str(int((ROOT / "CHANGELOG.md").stat().st_mtime))
+    done = subprocess.run([tree / "deploy/package", "--no-lint"], cwd=tree, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "SOURCE_DATE_EPOCH": epoch, "TZ": "Asia/Seoul"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    again = tree / done.stdout.split()[0]
+    assert again.read_bytes() == packages.first.read_bytes(), f"{again} differs from the one built in {BUILD}"

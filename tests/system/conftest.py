@@ -1,0 +1,108 @@
+"""Fixtures of the system tests, and how they are shared out when pytest-xdist runs them side by side (-n 2)."""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from figures import FIGURE, Figures
+from tellerline import BIN, System
+
+_passed = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--fast", action="store_true", help="skip the tests marked long")
+    parser.addoption("--machine", choices=("shared", "alone"),
+                     help="only the tests that can share the machine with others, or only those that cannot")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Figures(), "tellerline-figures")
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")  # gw0, gw1, ...
+    if worker:
+        # Each process chooses ports from a range of its own.
+        os.environ["TELLERLINE_TEST_LANE"] = worker.removeprefix("gw")
+
+
+def pytest_sessionstart() -> None:
+    if not (BIN / "tellerline").exists():
+        pytest.exit(f"no programs in {BIN}: build the preset asan, or set TELLERLINE_TEST_BIN", 2)
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest first, so that two processes end at about the same time; otherwise in the order of the files."""
+    machine = config.getoption("machine")
+    if machine is not None:
+        items[:] = [item for item in items if bool(item.get_closest_marker("alone")) == (machine == "alone")]
+    for item in items:
+        if config.getoption("fast") and item.get_closest_marker("long"):
+            item.add_marker(pytest.mark.skip(reason="long: left out by --fast"))
+        if item.get_closest_marker("together") and config.pluginmanager.hasplugin("xdist"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    items.sort(key=_seconds, reverse=True)
+
+
+def _seconds(item: pytest.Item) -> float:
+    """About how long a test takes, or those together that one process must run; 0 if it does not say."""
+    mark = item.get_closest_marker("together") or item.get_closest_marker("long")
+    return float(mark.kwargs.get("seconds", 0)) if mark else 0.0
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item):
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call":
+        item.stash[_passed] = report.passed
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
+    """Starts a System; after the test checks it (System.finish) and ends it.
+
+    start(queues={"q": {...}}, workers=1, dispatchers=1, admitters=1, expirers=1,
+          settings={"http": {...}}, redis={"appendfsync": "always"}, prepare=...)
+
+    prepare(system) is called before the programs start.
+    """
+    systems: list[System] = []
+
+    def start_one(queues: dict[str, dict[str, Any]], workers: int = 1, dispatchers: int = 1,
+                  admitters: int = 1, expirers: int = 1,
+                  settings: dict[str, Any] | None = None,
+                  redis: dict[str, str] | None = None,
+                  prepare: Callable[[System], None] | None = None) -> System:
+        counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters,
+                  "expirer": expirers}
+        system = System(queues, counts, settings or {}, redis or {})
+        systems.append(system)
+        if prepare is not None:
+            prepare(system)
+        system.start()
+        return system
+
+    yield start_one
+
+    passed = request.node.stash.get(_passed, False)
+    fine = False
+    try:
+        if passed:
+            for system in systems:
+                system.finish()
+            fine = True
+    finally:
+        for system in systems:
+            if not fine:
+                for program in system.programs:
+                    print(f"---- {program.name} ({program.log})\n{program.tail()}")
+            system.close(keep=not fine)
+
+
+@pytest.fixture
+def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Notes a measured figure; all are printed at the end of the run."""
+    return lambda text: request.node.user_properties.append((FIGURE, text))

@@ -1,0 +1,27 @@
+"""Figures that tests measure: noted with a test's report, and printed at the end of the run."""
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+#: The property of a report that holds one.
+FIGURE = "figure"
+
+
+class Figures:
+    """Gathers the figures from the reports: of this process, or of all that xdist started."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call":
+            name = report.nodeid.rpartition("::")[2]
+            self._lines += [f"{name}: {text}" for kind, text in report.user_properties if kind == FIGURE]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._lines:
+            terminalreporter.section("figures")
+            for line in sorted(self._lines, key=lambda line: line.partition(":")[0]):  # those of a test in their order
+                terminalreporter.write_line(line)

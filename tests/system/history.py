@@ -1,0 +1,288 @@
+"""What visitors saw, and whether it can be the story of one fair line.
+
+Clients write down what they were told and when; the checker asks of the whole: was an acknowledged place
+lost or given twice, did anybody come before somebody who was there first, was anyone called out of turn, were
+there ever more active than the capacity allows, did a position rise. Clients that keep the time of Redis's clock
+(time.time() on the same machine) may have every position they saw compared with the line as it really was.
+"""
+from __future__ import annotations
+
+import bisect
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import wire
+
+
+class Sighting(NamedTuple):
+    """A position that somebody was told."""
+    sent: float      # when it was asked for; of a pushed one: when it was read
+    received: float
+    position: int
+    stream: int = 0  # numbers the event streams of a visitor; 0: an answer of its own
+
+
+@dataclass
+class Stay:
+    """One acknowledged place of one visitor, as its client knows it. Times are the client's clock."""
+    visitor: str
+    place: int
+    generation: int
+    join_sent: float = 0.0             # the join that was answered with this place...
+    join_received: float | None = None  # ...and when the place was known; None: not noted
+    last_waiting: float = 0.0         # the last request sent that was answered `waiting`
+    first_active: float | None = None  # the first answer `active`
+    gave_back: float | None = None     # first time that session or place was given back, acknowledged or not
+    end: str | None = None            # completed, left: as acknowledged
+    sightings: list[Sighting] = field(default_factory=list)
+    tickets: set[wire.Ticket] = field(default_factory=set)  # every ticket given for this place
+
+    def saw_position(self, sent: float, received: float, position: int, stream: int = 0) -> None:
+        self.last_waiting = max(self.last_waiting, sent)
+        self.sightings.append(Sighting(sent, received, position, stream))
+
+    def saw_active(self, received: float) -> None:
+        if self.first_active is None:
+            self.first_active = received
+
+    def gives_back(self, sent: float) -> None:
+        if self.gave_back is None:
+            self.gave_back = sent
+
+
+@dataclass
+class History:
+    stays: list[Stay] = field(default_factory=list)
+    joins_without_answer: int = 0  # sent, and the connection broke: nobody knows
+    oddities: list[str] = field(default_factory=list)  # answers that no story of a fair line contains
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def acknowledged(self, ticket: str, sent: float = 0.0, received: float | None = None) -> Stay:
+        content = wire.read_ticket(ticket)
+        stay = Stay(content.visitor, content.place, content.generation, sent, received)
+        stay.tickets.add(content)
+        with self._lock:
+            self.stays.append(stay)
+        return stay
+
+    def unanswered(self) -> None:
+        with self._lock:
+            self.joins_without_answer += 1
+
+    def odd(self, text: str) -> None:
+        with self._lock:
+            self.oddities.append(text)
+
+
+def check(history: History, steps: Iterable[wire.Step], capacity: int, joined: int,
+          staleness: float, one_clock: bool = False) -> None:
+    """Raises AssertionError with what cannot be. `steps` is the whole events stream, `joined` the store's
+    count of joins, `staleness` how far behind a worker's answer may be (seconds). one_clock: the clients' times
+    are of the clock that the events stream has, so what they saw is compared with it."""
+    assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
+    steps = list(steps)
+    _check_places(history, joined)
+    _check_arrivals(history)
+    _check_stream(steps, capacity)
+    _check_fates(history, steps)
+    _check_turns_as_seen(history, staleness)
+    _check_overlap(history, capacity)
+    for stay in history.stays:
+        _check_positions_as_seen(stay, staleness)
+    if one_clock:
+        _check_positions_true(history, steps, staleness)
+
+
+def _check_places(history: History, joined: int) -> None:
+    places = [stay.place for stay in history.stays]
+    assert len(set(places)) == len(places), "one place was given to two stays"
+    assert len({stay.generation for stay in history.stays}) == 1, "the queue was made anew"
+    for stay in history.stays:
+        assert {(ticket.generation, ticket.place, ticket.visitor) for ticket in stay.tickets} <= {
+            (stay.generation, stay.place, stay.visitor)}, f"place {stay.place} became another one: {stay.tickets}"
+    known, unknown = len(places), history.joins_without_answer
+    assert known <= joined <= known + unknown, (
+        f"{joined} places for {known} acknowledged joins and {unknown} without an answer")
+
+
+def _lanes(history: History) -> list[list[Stay]]:
+    """The stays of each lane, by place."""
+    lanes: dict[int, list[Stay]] = {}
+    for stay in sorted(history.stays, key=lambda stay: stay.place):
+        lanes.setdefault(stay.place // wire.LANE, []).append(stay)
+    return list(lanes.values())
+
+
+def _check_arrivals(history: History) -> None:
+    """First come, first served, as far as clients can tell: whoever knew a place before somebody else asked for one in
+    the same lane stands in front."""
+    for stays in _lanes(history):
+        earliest_known = float("inf")
+        for stay in reversed(stays):
+            assert stay.join_sent <= earliest_known, (
+                f"place {stay.place} was asked for {stay.join_sent - earliest_known:.3f} s after "
+                "somebody behind it had one")
+            if stay.join_received is not None:
+                earliest_known = min(earliest_known, stay.join_received)
+
+
+def _check_stream(steps: list[wire.Step], capacity: int) -> None:
+    numbers = [step.number for step in steps]
+    assert numbers == list(range(1, len(numbers) + 1)), "the events have a gap, or lack their beginning"
+    assert max(step.active for step in steps) <= capacity, "more active than the capacity"
+    admitted = [place for step in steps for place in step.admitted]
+    by_lane: dict[int, int] = {}
+    for place in admitted:
+        before = by_lane.get(place // wire.LANE, 0)
+        assert place > before, f"place {place} was admitted after {before}"
+        by_lane[place // wire.LANE] = place
+    for kind in ("joined", "admitted"):
+        places = [place for step in steps for place in getattr(step, kind)]
+        assert len(set(places)) == len(places), f"a place was {kind} twice"
+    ends = [place for step in steps for place, _ in step.removed + step.freed]
+    assert len(set(ends)) == len(ends), "a place ended twice"
+    _check_counts(steps)
+
+
+def _check_counts(steps: list[wire.Step]) -> None:
+    """The sizes that every step tells are those that its events lead to."""
+    waiting: set[int] = set()
+    active: set[int] = set()
+    for step in steps:
+        waiting |= set(step.joined)
+        assert set(step.admitted) <= waiting, f"step {step.number} admits somebody who does not wait"
+        waiting -= set(step.admitted)
+        active |= set(step.admitted)
+        waiting -= {place for place, _ in step.removed}
+        active -= {place for place, _ in step.freed}
+        assert (step.waiting, step.active) == (len(waiting), len(active)), (
+            f"step {step.number} tells of {step.waiting} waiting and {step.active} active, "
+            f"its events of {len(waiting)} and {len(active)}")
+
+
+def _check_fates(history: History, steps: list[wire.Step]) -> None:
+    """Every acknowledged join went the way its client knows it went."""
+    joined = {place for step in steps for place in step.joined}
+    admitted = {place for step in steps for place in step.admitted}
+    ends = {place: reason for step in steps for place, reason in step.removed + step.freed}
+    for stay in history.stays:
+        assert stay.place in joined, f"place {stay.place} of {stay.visitor} never joined the line"
+        assert stay.end is not None, f"place {stay.place} of {stay.visitor} never came to an end"
+        assert ends.get(stay.place) == stay.end, (
+            f"place {stay.place}: the visitor knows {stay.end}, the stream {ends.get(stay.place)}")
+        if stay.first_active is not None or stay.end == "completed":
+            assert stay.place in admitted, f"place {stay.place} was active but never admitted"
+
+
+def _check_turns_as_seen(history: History, staleness: float) -> None:
+    """Nobody saw themselves waiting well after somebody behind them saw themselves active."""
+    for stays in _lanes(history):
+        earliest_behind = float("inf")
+        for stay in reversed(stays):
+            assert stay.last_waiting <= earliest_behind + staleness, (
+                f"place {stay.place} still waited {stay.last_waiting - earliest_behind:.2f} s after "
+                "somebody behind was active")
+            if stay.first_active is not None:
+                earliest_behind = min(earliest_behind, stay.first_active)
+
+
+def _check_overlap(history: History, capacity: int) -> None:
+    """From the answer `active` to giving back the session, a client is in: never more at once than the capacity."""
+    moments = []
+    for stay in history.stays:
+        if stay.first_active is not None and stay.gave_back is not None:
+            moments += [(stay.first_active, 1), (max(stay.gave_back, stay.first_active), -1)]
+    inside = 0
+    for at, change in sorted(moments):  # at the same moment, whoever goes goes first
+        inside += change
+        assert inside <= capacity, f"{inside} clients knew themselves active at {at:.3f}"
+
+
+def _check_positions_as_seen(stay: Stay, staleness: float) -> None:
+    """A position never rises on one event stream, and elsewhere only as far as an answer may be stale. (In the
+    first lane, that is, and in others as long as nobody joins a lane before them.)"""
+    on_stream: dict[int, int] = {}
+    lowest: list[tuple[float, int]] = []  # (received, lowest position so far)
+    for seen in sorted(stay.sightings, key=lambda seen: seen.received):
+        if seen.stream:
+            before = on_stream.get(seen.stream, seen.position)
+            assert seen.position <= before, (
+                f"place {stay.place}: position {before} rose to {seen.position} on one stream")
+            on_stream[seen.stream] = seen.position
+        known = bisect.bisect_left(lowest, (seen.sent - staleness, 0))
+        if known > 0:
+            before = lowest[known - 1][1]
+            assert seen.position <= before, (
+                f"place {stay.place}: position {before}, and {seen.position} more than {staleness} s later")
+        if not lowest or seen.position < lowest[-1][1]:
+            lowest.append((seen.received, seen.position))
+
+
+# ---- what was seen, and what was ----
+
+#: Clocks of one machine are one clock, but Redis counts whole milliseconds and reads its own once per command.
+_CLOCK_GRAIN = 0.05
+
+
+def _check_positions_true(history: History, steps: list[wire.Step], staleness: float) -> None:
+    """Every position seen was the true one at some moment shortly before the answer. In one lane a true position never
+    rises: so it lies between the true ones at both ends of that while."""
+    assert len({stay.place // wire.LANE for stay in history.stays}) <= 1, "more than one lane: positions may rise"
+    times = [step.time_ms / 1000 for step in steps]
+    joined_at = {place: at for at, step in enumerate(steps) for place in step.joined}
+    over_at = {place: at for at, step in enumerate(steps)
+               for place in step.admitted + [place for place, _ in step.removed]}
+    sightings = [(stay.place, seen) for stay in history.stays for seen in stay.sightings]
+    questions: list[tuple[int, int]] = []
+    for place, seen in sightings:
+        first = bisect.bisect_right(times, seen.sent - staleness - _CLOCK_GRAIN) - 1
+        last = bisect.bisect_right(times, seen.received + _CLOCK_GRAIN) - 1
+        assert joined_at[place] <= last, f"place {place} was seen waiting before it was joined"
+        assert over_at.get(place, last) > first, f"place {place} was seen waiting {staleness} s after it no longer was"
+        questions += [(max(first, joined_at[place]), place), (last, place)]
+    answers = _positions_after(steps, questions)
+    for (place, seen), most, least in zip(sightings, answers[::2], answers[1::2]):
+        assert least <= seen.position <= most, (
+            f"place {place} was told position {seen.position} when it was {most} to {least}")
+
+
+def _positions_after(steps: list[wire.Step], questions: list[tuple[int, int]]) -> list[int]:
+    """For each (step, place): 1 + how many waited in front of that place after that step."""
+    everybody = sorted(place for step in steps for place in step.joined)
+    rank = {place: at for at, place in enumerate(everybody)}
+    line = _Line(len(everybody))
+    answers = [0] * len(questions)
+    done = -1
+    for number in sorted(range(len(questions)), key=lambda number: questions[number][0]):
+        at, place = questions[number]
+        while done < at:
+            done += 1
+            for new in steps[done].joined:
+                line.add(rank[new], 1)
+            for gone in steps[done].admitted + [gone for gone, _ in steps[done].removed]:
+                line.add(rank[gone], -1)
+        answers[number] = 1 + line.before(rank[place])
+    return answers
+
+
+class _Line:
+    """Counts by rank: a binary indexed tree (Fenwick, 1994)."""
+
+    def __init__(self, size: int) -> None:
+        self._sums = [0] * (size + 1)
+
+    def add(self, rank: int, change: int) -> None:
+        at = rank + 1
+        while at < len(self._sums):
+            self._sums[at] += change
+            at += at & -at
+
+    def before(self, rank: int) -> int:
+        """How many have a lower rank."""
+        count, at = 0, rank
+        while at > 0:
+            count += self._sums[at]
+            at &= at - 1
+        return count

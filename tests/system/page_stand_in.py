@@ -1,0 +1,237 @@
+"""A stand-in for the worker, for the tests of the waiting page's script: it serves the real page, rendered by page_tool,
+and answers its questions with whatever state the test sets, including the troubles a real worker cannot be asked for."""
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+from email.utils import formatdate
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+TOP = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("TELLERLINE_TEST_BIN", TOP / "build" / "asan" / "bin")).resolve()
+TOOL = BIN / "page_tool"
+POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+          "form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+
+
+def page_tool(*args: str) -> bytes:
+    return subprocess.run([str(TOOL), *args], check=True, capture_output=True, timeout=30).stdout
+
+
+class StandIn:
+    """One queue, "concert", with one visitor. Attributes may be changed at any time by the test."""
+
+    def __init__(self) -> None:
+        self.view: dict[str, Any] = {}
+        self.page: dict[str, Any] = {}  # what else the page is rendered with
+        self.refuse: int | None = None  # status and events answer this
+        self.stream = "open"            # open, refused, silent
+        self.streams = 0                # open now
+        self.streams_begun = 0
+        self.statuses = 0
+        self.joins = 0
+        self.asked: list[str] = []      # of the API, in order
+        self._lock = threading.Lock()
+        self._listeners: list[queue.Queue[bytes | None]] = []
+        self._server: ThreadingHTTPServer | None = None
+        self.port = 0
+        self.waiting(1234)
+
+    # ---- what the visitor's state is ----
+
+    def waiting(self, position: int, **more: Any) -> None:
+        self.push("position", {"queue": "concert", "visitor": "v1", "status": "waiting",
+                               "position": position, "ahead": position - 1, "waiting": 5000,
+                               "poll_after_ms": 1000, "eta_low": position // 4,
+                               "eta_high": position // 3 + 20} | more)
+
+    def admitted(self, target: str | None) -> None:
+        view = {"queue": "concert", "visitor": "v1", "status": "active", "pass": "secret-pass",
+                "expires_at": "2026-12-01T12:00:00Z", "poll_after_ms": 1000}
+        self.push("admitted", view | ({"target_url": target} if target else {}))
+
+    def ended(self, status: str, reason: str) -> None:
+        self.push("ended", {"queue": "concert", "visitor": "v1", "status": status, "reason": reason})
+
+    def push(self, event: str, data: dict[str, Any]) -> None:
+        """An event on every open stream; a view is also what status answers from now on."""
+        if event != "notice":
+            self.view = data
+        message = f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()
+        with self._lock:
+            for listener in self._listeners:
+                listener.put(message)
+
+    # ---- serving ----
+
+    @property
+    def running(self) -> bool:
+        return self._server is not None
+
+    def start(self) -> None:
+        stand_in = self
+
+        class Handler(_Handler):
+            state = stand_in
+
+        ThreadingHTTPServer.daemon_threads = True
+        ThreadingHTTPServer.allow_reuse_address = True
+        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
+        self.port = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def stop(self) -> None:
+        """Closes the port and cuts every stream, as a worker that is restarted does."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+        with self._lock:
+            for listener in self._listeners:
+                listener.put(None)
+
+    def listen(self) -> queue.Queue[bytes | None]:
+        listener: queue.Queue[bytes | None] = queue.Queue()
+        with self._lock:
+            self._listeners.append(listener)
+            self.streams += 1
+            self.streams_begun += 1
+        return listener
+
+    def unlisten(self, listener: queue.Queue[bytes | None]) -> None:
+        with self._lock:
+            self._listeners.remove(listener)
+            self.streams -= 1
+
+    def render(self, language: str, query: dict[str, str]) -> bytes:
+        view = self.view
+        state = view["status"]
+        if state == "expired" and view.get("reason") in ("absent", "unclaimed"):
+            state = view["reason"]
+        fields: dict[str, Any] = {"state": state, "visitor": "v1", "waiting_ttl_ms": 600000,
+                                  "now_ms": int(time.time() * 1000),
+                                  "poll_after_ms": view.get("poll_after_ms", 1000)}
+        for name, member in (("position", "position"), ("ahead", "ahead"), ("eta_low_s", "eta_low"),
+                             ("eta_high_s", "eta_high"), ("target_url", "target_url")):
+            if member in view:
+                fields[name] = view[member]
+        if "from" in query:
+            fields["from"] = query["from"]
+        fields |= self.page
+        return page_tool("page", language, *(f"{name}={value}" for name, value in fields.items()))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    state: StandIn
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+    def answer(self, status: int, body: bytes, kind: str, **headers: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def answer_json(self, status: int, data: dict[str, Any]) -> None:
+        self.answer(status, json.dumps(data).encode(), "application/json", Cache_Control="no-store")
+
+    def language(self, query: dict[str, str]) -> str:
+        if query.get("lang") in ("ko", "en"):
+            return query["lang"]
+        for cookie in (self.headers["Cookie"] or "").split("; "):
+            if cookie.startswith("tellerline_lang="):
+                return cookie.partition("=")[2]
+        return "en"
+
+    def do_GET(self) -> None:
+        try:
+            if not self.state.running:  # a connection from before the stop
+                raise ConnectionResetError
+            self.route()
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
+
+    def route(self) -> None:
+        address = urlsplit(self.path)
+        if address.path.startswith("/v1/"):
+            self.state.asked.append(self.path)
+        query = {name: values[0] for name, values in parse_qs(address.query).items()}
+        if address.path == "/q/concert":
+            language = self.language(query)
+            self.answer(200, self.state.render(language, query), "text/html; charset=utf-8",
+                        Content_Security_Policy=POLICY, Cache_Control="no-store",
+                        Set_Cookie=f"tellerline_lang={language}; Path=/; SameSite=Lax")
+        elif address.path.startswith("/q/assets/"):
+            kinds = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+            self.answer(200, page_tool("asset", address.path), kinds[address.path.rpartition(".")[2]])
+        elif address.path == "/target":
+            self.answer(200, b"<!doctype html><title>target</title>in", "text/html")
+        elif address.path == "/v1/queues/concert":
+            self.answer_json(200, {"queue": "concert"})
+        elif address.path == "/v1/queues/concert/status":
+            self.status()
+        elif address.path == "/v1/queues/concert/events":
+            self.events()
+        else:
+            self.answer_json(404, {"status": 404})
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"] or 0))
+        if self.path.startswith("/q/concert/join"):
+            self.state.joins += 1
+            self.state.waiting(5000)
+        elif self.path.startswith("/q/concert/leave"):
+            self.state.ended("left", "left")
+        self.answer(303, b"", "text/plain", Location="/q/concert")
+
+    def status(self) -> None:
+        self.state.statuses += 1
+        if self.state.refuse is not None:
+            self.answer_json(self.state.refuse, {"status": self.state.refuse})
+        else:
+            self.answer_json(200, self.state.view)
+
+    def events(self) -> None:
+        if self.state.refuse is not None or self.state.stream == "refused":
+            self.answer_json(self.state.refuse or 503, {"status": 503})
+            return
+        listener = self.state.listen()
+        try:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("Date", formatdate(usegmt=True))
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.close_connection = True
+            if self.state.stream == "open":
+                view = self.state.view
+                kind = {"waiting": "position", "pending": "position", "active": "admitted"}.get(view["status"], "ended")
+                self.wfile.write(f"event: {kind}\ndata: {json.dumps(view)}\n\n".encode())
+            self.copy(listener)
+        finally:
+            self.state.unlisten(listener)
+
+    def copy(self, listener: queue.Queue[bytes | None]) -> None:
+        while True:
+            try:
+                message = listener.get(timeout=0.2)
+            except queue.Empty:
+                message = b": still here\n\n"  # also finds out when the browser has gone
+            if message is None:
+                return
+            if self.state.stream == "open" or message.startswith(b":"):
+                self.wfile.write(message)

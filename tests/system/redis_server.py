@@ -1,0 +1,179 @@
+"""A real redis-server on a private socket, and a tiny client for it (RESP2, blocking)."""
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from waiting import wait_until
+
+Argument = str | bytes | int | float
+Reply = "str | int | list | None"
+
+
+class RedisError(Exception):
+    """Redis answered with an error."""
+
+
+class RedisGone(Exception):
+    """The connection broke."""
+
+
+class Redis:
+    """One connection. Replies are text (surrogate-escaped, so bytes survive), int, list or None."""
+
+    def __init__(self, path: Path, timeout: float = 30.0) -> None:
+        self._socket = socket.socket(socket.AF_UNIX)
+        self._socket.settimeout(timeout)
+        try:
+            self._socket.connect(str(path))
+        except OSError as error:
+            self._socket.close()
+            raise RedisGone(str(error)) from error
+        self._file = self._socket.makefile("rb")
+
+    def close(self) -> None:
+        self._file.close()
+        self._socket.close()
+
+    def send(self, *args: Argument) -> None:
+        out = [b"*%d\r\n" % len(args)]
+        for arg in args:
+            data = arg if isinstance(arg, bytes) else str(arg).encode()
+            out.append(b"$%d\r\n%b\r\n" % (len(data), data))
+        try:
+            self._socket.sendall(b"".join(out))
+        except OSError as error:
+            raise RedisGone(str(error)) from error
+
+    def command(self, *args: Argument):
+        self.send(*args)
+        return self.read()
+
+    def read(self):
+        line = self._line()
+        kind, rest = line[:1], line[1:]
+        if kind == b"+":
+            return _text(rest)
+        if kind == b":":
+            return int(rest)
+        if kind == b"$":
+            length = int(rest)
+            return None if length < 0 else _text(self._exactly(length + 2)[:-2])
+        if kind == b"*":
+            count = int(rest)
+            return None if count < 0 else [self.read() for _ in range(count)]
+        raise RedisError(_text(rest))
+
+    def hash(self, key: str) -> dict[str, str]:
+        flat = self.command("HGETALL", key)
+        return dict(zip(flat[::2], flat[1::2]))
+
+    def monitor(self) -> Iterator[str]:
+        """Lines of MONITOR, without an end: close the connection to stop."""
+        self.command("MONITOR")
+        while True:
+            yield self.read()
+
+    def _line(self) -> bytes:
+        try:
+            line = self._file.readline()
+        except OSError as error:
+            raise RedisGone(str(error)) from error
+        if not line.endswith(b"\r\n"):
+            raise RedisGone("connection closed")
+        return line[:-2]
+
+    def _exactly(self, length: int) -> bytes:
+        try:
+            data = self._file.read(length)
+        except OSError as error:
+            raise RedisGone(str(error)) from error
+        if len(data) != length:
+            raise RedisGone("connection closed")
+        return data
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")
+
+
+class RedisServer:
+    """redis-server with its data in `directory`; may be killed and started again."""
+
+    def __init__(self, directory: Path, options: dict[str, str] | None = None) -> None:
+        self.directory = directory
+        self.socket = directory / "redis.sock"
+        self.log = directory / "redis.log"
+        self.options = {"appendonly": "yes", "appendfsync": "everysec"} | (options or {})
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"unix://{self.socket}"
+
+    def start(self, extra: dict[str, str] | None = None, wait: bool = True) -> None:
+        binary = shutil.which("redis-server") or shutil.which("valkey-server")
+        assert binary, "neither redis-server nor valkey-server is installed"
+        settings = {
+            "port": "0", "unixsocket": str(self.socket), "dir": str(self.directory), "save": "",
+            "logfile": str(self.log), "daemonize": "no", "maxmemory-policy": "noeviction",
+            "enable-debug-command": "local",
+        } | self.options | (extra or {})
+        argv = [binary]
+        for name, value in settings.items():
+            argv += [f"--{name}", value]
+        self._process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *argv],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if wait:
+            wait_until(self.answers, 40, "redis-server answers")
+
+    def answers(self) -> bool:
+        assert self._process is not None and self._process.poll() is None, self._log_tail()
+        try:
+            client = self.connect()
+        except RedisGone:
+            return False
+        try:
+            return client.command("PING") == "PONG"
+        except (RedisError, RedisGone):
+            return False
+        finally:
+            client.close()
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def connect(self, timeout: float = 30.0) -> Redis:
+        return Redis(self.socket, timeout)
+
+    def kill(self) -> None:
+        """kill -9, as a crash would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        self._end(signal.SIGTERM)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            self._process.send_signal(number)
+            try:
+                self._process.wait(10)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._process = None
+        if self.socket.exists():
+            os.unlink(self.socket)
+
+    def _log_tail(self) -> str:
+        text = self.log.read_text(errors="replace") if self.log.exists() else ""
+        return "redis-server ended: " + text[-2000:]

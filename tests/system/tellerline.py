@@ -1,0 +1,318 @@
+"""A whole Tellerline for one test: a real Redis and any number of the real programs."""
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import wire
+from http_client import CONNECTION_TROUBLE, Client, Visitor
+from redis_server import Redis, RedisServer
+from waiting import wait_until
+
+TOP = Path(__file__).resolve().parents[2]
+BIN = Path(os.environ.get("TELLERLINE_TEST_BIN", TOP / "build" / "asan" / "bin")).resolve()
+
+#: How long something may take that normally takes milliseconds: sanitizers on a busy machine.
+PATIENCE = 40.0
+
+#: Lanes so long that nothing ends by itself during a test that is about something else.
+CALM = {"session_ttl": "10m", "claim_ttl": "10m", "waiting_ttl": "10m"}
+
+_SANITIZER = re.compile(r"Sanitizer|runtime error:")
+_TROUBLE = re.compile(r'\blevel=(error|fatal)\b|"level":"(error|fatal)"')
+
+
+_given: set[int] = set()
+
+
+def free_port() -> int:
+    """A port nobody uses and that was not given out yet, outside the range of outgoing connections.
+
+    Tests that run side by side (TELLERLINE_TEST_LANE: 0, 1, ...) choose from ranges of their own.
+    """
+    first = 15000 + 4000 * (int(os.environ.get("TELLERLINE_TEST_LANE", "0")) % 4)
+    for _ in range(200):
+        port = random.SystemRandom().randrange(first, first + 4000)
+        if port in _given:
+            continue
+        _given.add(port)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+    raise AssertionError("no free port")
+
+
+def yaml(value: dict[str, Any], indent: int = 0) -> str:
+    """Nested dictionaries as YAML; lists in flow style."""
+    lines = []
+    for name, item in value.items():
+        if isinstance(item, dict):
+            lines.append(" " * indent + f"{name}:\n" + yaml(item, indent + 2))
+        else:
+            if isinstance(item, list):
+                item = "[" + ", ".join(map(str, item)) + "]"
+            elif isinstance(item, bool):
+                item = str(item).lower()
+            lines.append(" " * indent + f"{name}: {item}\n")
+    return "".join(lines)
+
+
+def environment(more: dict[str, str] | None = None) -> dict[str, str]:
+    """The programs see none of the caller's TELLERLINE_ settings, and tell of every sanitizer finding."""
+    clean = {name: value for name, value in os.environ.items()
+             if not name.startswith("TELLERLINE_")}
+    clean.setdefault("ASAN_OPTIONS", "detect_leaks=1:strict_string_checks=1")
+    clean.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+    return clean | (more or {})
+
+
+class Program:
+    """One running program with its log. May be killed and started again."""
+
+    def __init__(self, role: str, name: str, directory: Path, config: Path, admin_port: int,
+                 http_port: int = 0) -> None:
+        self.role, self.name = role, name
+        self.log = directory / f"{name}.log"
+        self.admin_port, self.http_port = admin_port, http_port
+        self._config = config
+        self._process: subprocess.Popen[bytes] | None = None
+        self._paused = False
+
+    def start(self) -> None:
+        env = {f"TELLERLINE_ADMIN_{self.role.upper()}": f"127.0.0.1:{self.admin_port}"}
+        if self.http_port:
+            env["TELLERLINE_HTTP_LISTEN"] = f"127.0.0.1:{self.http_port}"
+        with self.log.open("ab") as log:
+            # Dies with us, whatever happens to us.
+            self._process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", str(BIN / f"tellerline-{self.role}"),
+                 "--config", str(self._config)],
+                env=environment(env), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def ready(self) -> bool:
+        assert self.running, f"{self.name} ended by itself:\n{self.tail()}"
+        client = Client(self.http_port or self.admin_port, timeout=5)
+        try:
+            return client.get("/readyz").status == 200
+        except CONNECTION_TROUBLE:
+            return False
+        finally:
+            client.close()
+
+    def wait_ready(self) -> None:
+        wait_until(self.ready, PATIENCE, f"{self.name} is ready")
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+        if number in (signal.SIGSTOP, signal.SIGCONT):
+            self._paused = number == signal.SIGSTOP
+
+    def kill(self) -> None:
+        """kill -9, and nothing of it is left."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        self._process = None
+
+    def stop(self) -> None:
+        """SIGTERM: must drain and exit with status 0."""
+        if self._process is None:
+            return
+        if self._paused:
+            self.send(signal.SIGCONT)
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            status = self._process.wait(45)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not end on SIGTERM:\n{self.tail()}") from None
+        self._process = None
+        assert status == 0, f"{self.name} ended with {status} on SIGTERM:\n{self.tail()}"
+
+    def children(self) -> list[int]:
+        """The process ids of the processes it forked (a worker's children)."""
+        found = []
+        for entry in Path(f"/proc/{self.pid}/task").glob("*/children"):
+            found += [int(pid) for pid in entry.read_text().split()]
+        return found
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def tail(self, lines: int = 25) -> str:
+        return "\n".join(self.text().splitlines()[-lines:])
+
+
+class System:
+    """Redis and the programs around it, configured from one file."""
+
+    def __init__(self, queues: dict[str, dict[str, Any]], counts: dict[str, int],
+                 settings: dict[str, Any], redis_options: dict[str, str]) -> None:
+        # A short path: a socket's name must fit into 107 bytes.
+        self.directory = Path(tempfile.mkdtemp(prefix="tellerline-"))
+        self.config = self.directory / "tellerline.yaml"
+        self.redis = RedisServer(self.directory, redis_options)
+        self._queues, self._settings = queues, settings
+        self._expected: list[str] = []
+        self._clients: list[Client] = []
+        self._store: Redis | None = None
+        self.programs: list[Program] = []
+        for role, count in counts.items():
+            for i in range(count):
+                port = free_port() if role == "worker" else 0
+                self.programs.append(Program(role, f"{role}-{i}", self.directory, self.config,
+                                             free_port(), port))
+
+    # ---- life ----
+
+    def start(self) -> None:
+        sections: dict[str, Any] = {
+            "redis": {"url": self.redis.url},
+            "worker": {"processes": 1},
+            "secrets": {"ticket_keys": str(self.directory / "ticket.keys"),
+                        "api_keys": str(self.directory / "api.keys"),
+                        "pass_keys": str(self.directory / "pass.keys"),
+                        "admin_token": str(self.directory / "admin.token")},
+        }
+        for name, section in self._settings.items():
+            sections[name] = sections.get(name, {}) | section
+        sections["queues"] = self._queues
+        self.config.write_text(yaml(sections))
+        self.redis.start()
+        for program in self.programs:
+            program.start()
+        for program in self.programs:
+            program.wait_ready()
+
+    def expect(self, pattern: str) -> None:
+        """This test provokes errors: lines of level error that match are no failure."""
+        self._expected.append(pattern)
+
+    def finish(self) -> None:
+        """What must hold after every test: invariants, clean ends, no surprise in a log."""
+        if self.redis.running:
+            audit = self.ctl("audit")
+            assert audit.returncode == 0, f"audit:\n{audit.stdout}{audit.stderr}"
+        for program in self.programs:
+            program.stop()
+        for program in self.programs:
+            self._check_log(program)
+
+    def close(self, keep: bool) -> None:
+        """Ends everything, whatever state it is in."""
+        for client in self._clients:
+            client.close()
+        for program in self.programs:
+            program.kill()
+        if self._store is not None:
+            self._store.close()
+        self.redis.stop()
+        if not keep:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def _check_log(self, program: Program) -> None:
+        for line in program.text().splitlines():
+            assert not _SANITIZER.search(line), f"{program.name}:\n{program.text()[-6000:]}"
+            if _TROUBLE.search(line):
+                expected = any(re.search(pattern, line) for pattern in self._expected)
+                assert expected, f"unexpected in the log of {program.name}: {line}"
+
+    # ---- parts ----
+
+    def of(self, role: str) -> list[Program]:
+        return [program for program in self.programs if program.role == role]
+
+    def client(self, worker: int = 0) -> Client:
+        client = Client(self.of("worker")[worker].http_port)
+        self._clients.append(client)
+        return client
+
+    def visitor(self, queue: str, worker: int = 0) -> Visitor:
+        """Somebody who has not joined yet."""
+        return Visitor(self.client(worker), queue)
+
+    def join(self, queue: str, worker: int = 0) -> Visitor:
+        return self.visitor(queue, worker).join()
+
+    @property
+    def store(self) -> Redis:
+        if self._store is None:
+            self._store = self.redis.connect()
+        return self._store
+
+    def forget_store(self) -> None:
+        """After Redis was stopped: the next use of `store` connects again."""
+        if self._store is not None:
+            self._store.close()
+        self._store = None
+
+    def key(self, queue: str, name: str) -> str:
+        return f"tl:{{{queue}}}:{name}"
+
+    def numbers(self, queue: str) -> dict[str, int]:
+        """The counters of a queue, as the store has them. Without the event number: presence alone moves it."""
+        state = self.store.hash(self.key(queue, "state"))
+        return {name: int(value) for name, value in state.items()
+                if value.isdigit() and name != "event"}
+
+    def active(self, queue: str) -> int:
+        return self.store.command("ZCARD", self.key(queue, "active"))
+
+    def waiting(self, queue: str) -> int:
+        return self.store.command("ZCARD", self.key(queue, "waiting"))
+
+    def last_batch(self, queue: str) -> str:
+        """The id of the last ingest entry."""
+        info = self.store.command("XINFO", "STREAM", self.key(queue, "ingest"))
+        return dict(zip(info[::2], info[1::2]))["last-generated-id"]
+
+    def commands_since(self, queue: str, last: str) -> list[list]:
+        """What was sent onto the ingest stream after that entry, without presence (SEEN)."""
+        entries = self.store.command("XRANGE", self.key(queue, "ingest"), f"({last}", "+")
+        batches = [wire.unpack(fields[1].encode("utf-8", "surrogateescape")) for _, fields in entries]
+        return [command for batch in batches for command in batch[3] if command[0] != wire.SEEN]
+
+    def steps(self, queue: str) -> Iterator[wire.Step]:
+        """The whole events stream."""
+        for entry_id, fields in self.store.command("XRANGE", self.key(queue, "events"), "-", "+"):
+            yield wire.step_of(entry_id, fields[1])
+
+    def ctl(self, *args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        """Runs `tellerline ARGS --config ...`."""
+        return run(BIN / "tellerline", *args, "--config", str(self.config), timeout=timeout)
+
+    def set(self, queue: str, *settings: str) -> None:
+        done = self.ctl("set", queue, *settings)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def run(binary: Path, *args: str, timeout: float = 60, env: dict[str, str] | None = None,
+        cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Runs a program to its end; a sanitizer's finding fails the test."""
+    done = subprocess.run([str(binary), *args], env=environment(env), cwd=cwd, timeout=timeout,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert not _SANITIZER.search(done.stderr), done.stderr
+    return done

@@ -1,0 +1,48 @@
+"""Somebody who listens has shown up, even if the store did not take that at first."""
+from __future__ import annotations
+
+import os
+import signal
+
+import wire
+from http_client import Visitor
+from sse import EventStream
+from tellerline import CALM, PATIENCE, System
+from waiting import wait_until
+
+
+def test_an_open_stream_claims_when_the_store_takes_it_again(start):
+    system = start({"door": CALM | {"capacity": 1, "claim_ttl": "10s"}})
+    worker = system.of("worker")[0]
+    first = system.join("door")
+    second = system.join("door")
+    stream = EventStream(worker.http_port, "/v1/queues/door/events", second.ticket)
+    stream.event("position")
+
+    # The worker hears of the admission when its own writes are refused already: the claim is lost.
+    children = worker.children()
+    send(signal.SIGSTOP, children)
+    complete(system, first)
+    wait_until(lambda: system.numbers("door")["admitted"] == 2, PATIENCE, "the second is admitted")
+    system.store.command("ACL", "SETUSER", "default", "-xadd")
+    send(signal.SIGCONT, children)
+    stream.event("admitted")
+    wait_until(lambda: "did not take a batch" in worker.text(), PATIENCE, "the claim was refused")
+    system.store.command("ACL", "SETUSER", "default", "+xadd")
+
+    sessions, visitor = system.key("door", "sessions"), second.view["visitor"]
+    wait_until(lambda: system.store.hash(sessions).get(visitor, "").endswith(":1"), 8,
+               "the session is claimed: the stream is open")
+    stream.close()
+
+
+def send(number: signal.Signals, processes: list[int]) -> None:
+    for process in processes:
+        os.kill(process, number)
+
+
+def complete(system: System, visitor: Visitor) -> None:
+    """Frees the counter without the worker: as a batch of another one."""
+    ticket = wire.read_ticket(visitor.ticket)
+    batch = wire.pack([1, "another", 1, [[wire.COMPLETE, ticket.visitor, ticket.place]]])
+    system.store.command("XADD", system.key("door", "ingest"), "*", "d", batch)

@@ -1,0 +1,128 @@
+"""The configuration: wrong ones stop the start and say where; --check only looks."""
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tellerline import BIN, TOP, run
+
+PROGRAMS = ["tellerline-worker", "tellerline-dispatcher", "tellerline-admitter",
+            "tellerline-expirer"]
+
+GOOD = """\
+redis:
+  url: redis://127.0.0.1:1/0
+queues:
+  bank:
+    capacity: 10
+    lanes: [vip, normal]
+"""
+
+#: What is put in place of what, and where (line, column) the message must point to, and a word of it.
+WRONG = [
+    ("capacity: 10", "capacity: many", (5, 15), "capacity"),
+    ("capacity: 10", "capacity: -1", (5, 15), "capacity"),
+    ("capacity: 10", "capacity: 99999999999", (5, 15), "10000000"),
+    ("capacity: 10", "capacitance: 10", (5, 5), "capacitance"),
+    ("capacity: 10", "capacity: [1, 2]", (5, 15), "capacity"),
+    ("capacity: 10", "session_ttl: 10 parsecs", (5, 18), "session_ttl"),
+    ("capacity: 10", "capacity: 10\n    capacity: 11", (6, 5), "capacity"),
+    ("capacity: 10", "policy: roulette", (5, 13), "policy"),
+    ("capacity: 10", "opens_at: tomorrow", (5, 15), "opens_at"),
+    ("  bank:", "  Bank!:", (4, 3), "Bank"),
+    ("lanes: [vip, normal]", "lanes: []", (6, 12), "lanes"),
+    ("lanes: [vip, normal]", "lanes: [a, a]", (6, 12), "lanes"),
+    ("redis:", "radish:", (1, 1), "radish"),
+    ("url: redis://127.0.0.1:1/0", "url: http://127.0.0.1/", (2, 8), "redis"),
+    ("capacity: 10", "capacity: &a 10", (5, 15), "anchor"),
+    ("capacity: 10", "capacity: *a", (5, 15), "alias"),
+    ("capacity: 10", "capacity: {", None, ""),
+    ("    capacity: 10", "\tcapacity: 10", None, ""),
+]
+
+
+def write(directory: Path, text: str) -> Path:
+    path = directory / "wrong.yaml"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("old,new,where,word", WRONG, ids=[row[1].strip() for row in WRONG])
+def test_wrong_configuration(tmp_path, old, new, where, word):
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+    path = write(tmp_path, text)
+    for program in PROGRAMS:
+        done = run(BIN / program, "--config", str(path), timeout=20, cwd=tmp_path)
+        assert done.returncode not in (0, -6, -11), done
+        said = re.search(re.escape(str(path)) + r":(\d+):(\d+): (.+)", done.stderr)
+        assert said, f"no file:line:column in {done.stderr!r}"
+        if where is not None:
+            assert (int(said[1]), int(said[2])) == where, done.stderr
+        assert word in said[3], done.stderr
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["wrong.yaml"], "files were made"
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_check_only_looks(tmp_path, program):
+    good, wrong = tmp_path / "good.yaml", tmp_path / "wrong.yaml"
+    good.write_text(GOOD)
+    wrong.write_text(GOOD.replace("capacity: 10", "capacity: x"))
+    done = run(BIN / program, "--config", str(good), "--check", timeout=20, cwd=tmp_path)
+    assert done.returncode == 0, done
+    done = run(BIN / program, "--config", str(wrong), "--check", timeout=20, cwd=tmp_path)
+    assert done.returncode != 0 and "wrong.yaml:5:15" in done.stderr, done
+    assert len(list(tmp_path.iterdir())) == 2, "a check makes no file"
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_configuration_that_comes_with_it(tmp_path, program):
+    files = [TOP / "conf" / "tellerline.yaml", *sorted((TOP / "conf" / "examples").glob("*.yaml"))]
+    for path in files:
+        done = run(BIN / program, "--config", str(path), "--check", timeout=20, cwd=tmp_path)
+        assert done.returncode == 0, f"{path}: {done.stderr}"
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_environment_is_checked_too(tmp_path, program):
+    path = write(tmp_path, GOOD)
+    done = run(BIN / program, "--config", str(path), "--check", timeout=20, cwd=tmp_path,
+               env={"TELLERLINE_REDIS_TIMEOUT": "soon"})
+    assert done.returncode != 0 and "TELLERLINE_REDIS_TIMEOUT" in done.stderr, done
+    done = run(BIN / program, "--config", str(path), "--check", timeout=20, cwd=tmp_path,
+               env={"TELLERLINE_REDIS_TIMEOUT": "3s"})
+    assert done.returncode == 0, done
+
+
+@pytest.mark.parametrize("program", PROGRAMS + ["tellerline"])
+def test_help_and_version(program):
+    done = run(BIN / program, "--version", timeout=20)
+    assert done.returncode == 0 and re.search(r"\d+\.\d+\.\d+", done.stdout), done
+    done = run(BIN / program, "--help", timeout=20)
+    assert done.returncode == 0, done
+    assert ("up " if program == "tellerline" else "--config") in done.stdout, done
+    done = run(BIN / program, "--no-such-option", timeout=20)
+    assert done.returncode not in (0, -6, -11) and "--no-such-option" in done.stderr, done
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_missing_file(tmp_path, program):
+    done = run(BIN / program, "--config", str(tmp_path / "none.yaml"), timeout=20, cwd=tmp_path)
+    assert done.returncode != 0 and "none.yaml" in done.stderr, done
+
+
+def test_settings_of_a_running_queue_are_checked(start):
+    """`tellerline set` refuses what the file would refuse, and changes nothing then."""
+    system = start({"bank": {"capacity": 10}})
+    before = system.store.hash(system.key("bank", "config"))
+    for setting in ("capacity=many", "capacitance=3", "session_ttl=1", "policy=rate", "lanes=",
+                    "capacity"):
+        done = system.ctl("set", "bank", setting)
+        assert done.returncode == 1 and done.stderr, (setting, done)
+    assert system.ctl("set", "nowhere", "capacity=3").returncode == 1
+    assert system.store.hash(system.key("bank", "config")) == before
+    system.set("bank", "capacity=20", "session_ttl=20s")
+    after = system.store.hash(system.key("bank", "config"))
+    assert after == before | {"capacity": "20", "session_ttl": "20000"}

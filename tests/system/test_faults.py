@@ -1,0 +1,227 @@
+"""Faults from inside: data lost, a sleeping lease holder, batches sent twice, entries nobody can read."""
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+import wire
+from tellerline import CALM, PATIENCE, Program, System
+from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again
+from waiting import wait_until
+
+
+def ingest(system: System, payload: bytes, field: str = "d") -> None:
+    system.store.command("XADD", system.key("bank", "ingest"), "*", field, payload)
+
+
+def settled(system: System) -> bool:
+    """Everything appended so far is applied: nothing pending, nothing unread."""
+    groups = system.store.command("XINFO", "GROUPS", system.key("bank", "ingest"))
+    group = dict(zip(groups[0][::2], groups[0][1::2]))
+    return group["pending"] == 0 and group["lag"] == 0
+
+
+def batch(worker: str, number: int, *commands: list) -> bytes:
+    return wire.pack([1, worker, number, list(commands)])
+
+
+def test_data_lost_under_connected_visitors(start):
+    """FLUSHALL: nothing pretends to be a place it is not; the queue is there again, and empty."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=PROMPT)
+    system.expect(STORE_TROUBLE)
+    visitors = [system.join("bank", i % 2) for i in range(6)]
+    wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    system.store.command("FLUSHALL")
+    for worker in (0, 1):
+        joins_again(system, system.client(worker))
+
+    client = system.client(1)
+    answer = wait_until(lambda: (a := client.get(f"{visitors[3].path}/status", visitors[3].ticket))
+                        .status != 200 and a, PATIENCE, "an old ticket is no place in the new line")
+    assert answer.problem(409)["type"].endswith("/made-anew")
+    visitors[3].join()
+    assert visitors[3].status()["status"] in ("waiting", "active")
+    wait_until(lambda: system.active("bank") == 1, PATIENCE, "the line moves")
+
+
+def test_sleeping_lease_holder_is_fenced(start):
+    """SIGSTOP of the dispatcher that holds the lease: the other takes over; the woken one does no harm."""
+    system = start({"bank": {"capacity": 1} | CALM}, dispatchers=2)
+    system.expect(r"kind=(stale|timeout|connect)\b")
+    system.join("bank")
+    asleep = stop_the_holder(system)
+    joined = [system.join("bank") for _ in range(20)]
+    fence = system.numbers("bank")["fence"]
+    asleep.send(signal.SIGCONT)
+    joined += [system.join("bank") for _ in range(20)]
+    asleep.wait_ready()
+    assert [visitor.status()["position"] for visitor in joined] == list(range(1, 41))
+    assert system.numbers("bank")["joined"] == 41
+    assert system.numbers("bank")["fence"] >= fence >= 2
+    # And the other way round.
+    stop_the_holder(system).send(signal.SIGCONT)
+    wait_until(lambda: settled(system), PATIENCE, "all is applied")
+    assert system.join("bank").view["position"] == 41
+
+
+def stop_the_holder(system: System) -> Program:
+    """Stops dispatchers in turn until the one that held the lease sleeps and another has taken it."""
+    key = system.key("bank", "dispatcher")
+    holder = wait_until(lambda: system.store.command("GET", key), PATIENCE, "a lease")
+    for program in system.of("dispatcher"):
+        program.send(signal.SIGSTOP)
+        before = system.store.command("PTTL", key)
+
+        def decided() -> str:
+            nonlocal before
+            now = system.store.command("GET", key)
+            left = system.store.command("PTTL", key)
+            renewed, before = left > before, left
+            if now == holder:
+                return "renewed" if renewed else ""
+            return "taken over" if now else ""
+
+        if wait_until(decided, PATIENCE, "the lease is renewed or taken over") == "taken over":
+            return program
+        program.send(signal.SIGCONT)
+    raise AssertionError("no dispatcher held the lease")
+
+
+def test_batch_delivered_twice_is_applied_once(start):
+    """A sender that never heard back sends the same bytes again."""
+    system = start({"bank": {"capacity": 1} | CALM})
+    payload = batch("tester-1", 1, [wire.JOIN, "alice", 1], [wire.JOIN, "bob", 1])
+    ingest(system, payload)
+    ingest(system, payload)
+    ingest(system, batch("tester-1", 2, [wire.JOIN, "carol", 1]))
+    ingest(system, payload)
+    wait_until(lambda: settled(system) and system.numbers("bank")["joined"] == 3, PATIENCE,
+               "three joins")
+    places = {place for step in system.steps("bank") for place in step.joined}
+    assert sorted(place % wire.LANE for place in places) == [1, 2, 3]
+
+    place = next(iter(sorted(places)))
+    complete = batch("tester-1", 3, [wire.COMPLETE, "alice", place])
+    wait_until(lambda: system.active("bank") == 1, PATIENCE, "alice is active")
+    ingest(system, complete)
+    ingest(system, complete)
+    wait_until(lambda: settled(system) and system.numbers("bank")["completed"] == 1, PATIENCE,
+               "one completion")
+    numbers = system.numbers("bank")
+    assert (numbers["joined"], numbers["left"], numbers["expired"]) == (3, 0, 0)
+
+
+def test_doubled_and_reordered_commands(start):
+    """Join twice, leave before join, complete twice, renew after the end: each has one meaning."""
+    system = start({"bank": {"capacity": 1} | CALM})
+    ingest(system, batch("tester-2", 1, [wire.LEAVE, "alice", wire.LANE + 1],
+                         [wire.JOIN, "alice", 1], [wire.JOIN, "alice", 1], [wire.JOIN, "alice", 0]))
+    wait_until(lambda: system.active("bank") == 1, PATIENCE, "alice is active")
+    assert system.numbers("bank")["joined"] == 1
+    place = next(place for step in system.steps("bank") for place in step.joined)
+    ingest(system, batch("tester-2", 2, [wire.COMPLETE, "alice", place + 7],
+                         [wire.RENEW, "alice", place], [wire.COMPLETE, "alice", place],
+                         [wire.COMPLETE, "alice", place], [wire.RENEW, "alice", place],
+                         [wire.LEAVE, "alice", place]))
+    wait_until(lambda: settled(system) and system.active("bank") == 0, PATIENCE, "alice is done")
+    numbers = system.numbers("bank")
+    assert (numbers["joined"], numbers["completed"], numbers["left"]) == (1, 1, 0)
+
+
+POISON = {
+    "garbage": b"\xc1not msgpack",
+    "empty": b"",
+    "another version": wire.pack([99, "tester", 1, []]),
+    "bomb": b"\x94\x01\xa1x\x01\xdd\xff\xff\xff\xff",
+    "deep": b"\x91" * 5000,
+    "cut short": wire.pack([1, "tester", 1, [[wire.JOIN, "alice", 1]]])[:-1],
+    "more behind": wire.pack([1, "tester", 1, []]) + b"\x00",
+    "unknown command": wire.pack([1, "tester", 1, [[77, "alice", 1]]]),
+    "lane that is none": wire.pack([1, "tester", 1, [[wire.JOIN, "alice", 200]]]),
+    "visitor too long": wire.pack([1, "tester", 1, [[wire.JOIN, "x" * 65, 1]]]),
+    "visitor with a space": wire.pack([1, "tester", 1, [[wire.JOIN, "a b", 1]]]),
+    "too large": b"\x94\x01\xa1x\x01\xdb\x00\x10\x00\x00" + b"x" * (1024 * 1024),
+}
+
+
+@pytest.mark.parametrize("dispatchers", [1, 2])
+def test_poison_does_not_stop_the_queue(start, dispatchers):
+    """Entries no dispatcher can read are put aside with a word, and the next in line is served."""
+    system = start({"bank": {"capacity": 1} | CALM}, dispatchers=dispatchers)
+    system.expect(r"role=dispatcher\S* .*(poison|aside|unreadable)")
+    for payload in POISON.values():
+        ingest(system, payload)
+    ingest(system, batch("tester", 5, []), field="other")
+    visitors = [system.join("bank") for _ in range(3)]
+    assert [visitor.view["status"] for visitor in visitors[1:]] == ["waiting"] * 2
+    wait_until(lambda: settled(system), PATIENCE, "nothing is left pending")
+    assert system.numbers("bank")["joined"] == 3
+    assert system.store.command("EXISTS", "tl:{bank}:poison") == 1, "kept for whoever looks into it"
+    log = "".join(program.text() for program in system.of("dispatcher"))
+    assert log.count("level=error") >= 1, "an operator should know"
+
+
+def test_ingest_stream_is_trimmed_only_of_what_is_applied(start):
+    system = start({"bank": {"capacity": 1} | CALM})
+    for number in range(1, 3001):
+        system.store.send("XADD", system.key("bank", "ingest"), "*", "d",
+                          batch("tester", number, [wire.JOIN, f"v{number}", 1]))
+    for _ in range(3000):
+        system.store.read()
+    wait_until(lambda: settled(system), PATIENCE, "all is applied")
+    assert system.numbers("bank")["joined"] == 3000
+    key = system.key("bank", "ingest")
+    wait_until(lambda: system.store.command("XLEN", key) < 1500, PATIENCE, "what is applied is trimmed")
+
+
+def test_sigterm_drains(start):
+    """A join that is held when SIGTERM comes gets its answer; every program ends with status 0."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2,
+                   settings={"http": {"join_wait": "2s"}, "worker": {"processes": 2}})
+    system.join("bank")
+    system.of("dispatcher")[0].stop()
+    worker = system.of("worker")[0]
+    client = system.client(0)
+    before = system.last_batch("bank")
+    client.send("POST", "/v1/queues/bank/join")
+    wait_until(lambda: system.commands_since("bank", before), PATIENCE, "the join is on its way")
+    pids = [worker.pid, *worker.children()]
+    worker.stop()
+    answer = client.receive()
+    assert answer.status in (202, 503), answer.body
+    assert not any(alive(pid) for pid in pids)
+    for role in ("admitter", "expirer"):
+        system.of(role)[0].stop()
+    system.of("dispatcher")[0].start()
+    wait_until(lambda: system.numbers("bank")["joined"] == 2, PATIENCE, "the held join is applied")
+
+
+def alive(pid: int) -> bool:
+    """Running, that is: neither gone (which may happen between open and read) nor waiting to be reaped."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_worker_child_that_dies_is_replaced(start):
+    system = start({"bank": {"capacity": 1} | CALM}, settings={"worker": {"processes": 2}})
+    visitor = system.join("bank")
+    worker = system.of("worker")[0]
+    count = len(worker.children())
+    assert count >= 2
+    for pid in worker.children():
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue  # it ended by itself; the log, which is checked, says why
+        wait_until(lambda p=pid: not alive(p) and len(worker.children()) == count, PATIENCE, "replaced")
+    worker.wait_ready()
+    client = system.client()
+    wait_until(lambda: client.get(f"{visitor.path}/status", visitor.ticket).status == 200, PATIENCE,
+               "the place is known to the new child")
+    system.expect(r"role=worker .*ended by signal 9 \(Killed\)")

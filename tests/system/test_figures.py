@@ -1,0 +1,91 @@
+"""The figures that autoscalers and alarms go by: how far the line is behind, how many event streams are open."""
+from __future__ import annotations
+
+import re
+
+from http_client import Client
+from sse import EventStream
+from tellerline import CALM, PATIENCE, Program, System
+from waiting import wait_until
+
+
+def gauge(program: Program, name: str) -> int:
+    client = Client(program.admin_port)
+    try:
+        text = client.get("/metrics").body.decode()
+    finally:
+        client.close()
+    found = re.search(rf"^{name}{{.*}} (\d+)$", text, re.MULTILINE)
+    assert found, f"no {name} in {text[:400]}"
+    return int(found.group(1))
+
+
+def total(system: System, name: str) -> int:
+    return sum(gauge(program, name) for program in system.of("dispatcher"))
+
+
+def unapplied(system: System) -> int:
+    return total(system, "tellerline_dispatcher_ingest_unapplied")
+
+
+def age_ms(system: System) -> int:
+    return max(gauge(program, "tellerline_dispatcher_ingest_age_milliseconds")
+               for program in system.of("dispatcher"))
+
+
+def test_lag_is_told_and_goes_away(start) -> None:
+    """Batches that cannot be applied for a while are counted, by one replica only, and grow older."""
+    system = start({"bank": {"capacity": 0} | CALM, "shop": CALM}, dispatchers=2,
+                   settings={"http": {"join_wait": "200ms"}})
+    system.join("bank")
+    wait_until(lambda: unapplied(system) == 0, PATIENCE, "nothing is left to apply")
+    last = system.last_batch("bank")
+
+    def behind() -> list:
+        """The entries behind the last one that was applied; presence may be among them."""
+        return system.store.command("XRANGE", system.key("bank", "ingest"), f"({last}", "+")
+
+    # The store refuses the one command that takes an entry off the stream; all else goes on.
+    system.store.command("ACL", "SETUSER", "default", "-xack")
+    for _ in range(3):
+        assert system.client().post("/v1/queues/bank/join").status == 202
+    assert len(behind()) >= 3
+    wait_until(lambda: unapplied(system) == len(behind()), PATIENCE, "every entry counts once")
+    wait_until(lambda: age_ms(system) >= 2000, PATIENCE, "the oldest grows older")
+    told_ms = age_ms(system)
+    seconds, micros = map(int, system.store.command("TIME"))
+    assert told_ms <= seconds * 1000 + micros // 1000 - int(behind()[0][0].split("-")[0])
+
+    system.store.command("ACL", "SETUSER", "default", "+xack")
+    wait_until(lambda: unapplied(system) == 0 and age_ms(system) == 0, PATIENCE, "all is applied")
+    assert system.waiting("bank") == 4
+
+
+def test_what_cannot_be_measured_stops_nothing(start) -> None:
+    system = start({"bank": {"capacity": 1} | CALM})
+    system.store.command("ACL", "SETUSER", "default", "-xinfo")
+    dispatcher = system.of("dispatcher")[0]
+    wait_until(lambda: "cannot tell how far the line is behind" in dispatcher.text(), PATIENCE,
+               "the dispatcher says so")
+    system.join("bank")
+    assert dispatcher.ready()
+
+
+def test_open_event_streams_are_counted(start) -> None:
+    """Streams count while they are open; a long poll, which waits as well, is none."""
+    system = start({"bank": {"capacity": 0} | CALM})
+    worker = system.of("worker")[0]
+    line = [system.join("bank") for _ in range(3)]
+    streams = [EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket)
+               for visitor in line[:2]]
+    name = "tellerline_worker_event_streams"
+    wait_until(lambda: gauge(worker, name) == 2, PATIENCE, "two streams are open")
+
+    poll = system.client()
+    poll.send("GET", f"{line[2].path}/status?wait=20s", ticket=line[2].ticket)
+    wait_until(lambda: gauge(worker, "tellerline_worker_subscribers") == 3, PATIENCE, "a third one waits")
+    assert gauge(worker, name) == 2
+
+    for left, stream in enumerate(reversed(streams)):
+        stream.close()
+        wait_until(lambda: gauge(worker, name) == 1 - left, PATIENCE, "a closed one is gone")

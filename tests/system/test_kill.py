@@ -1,0 +1,129 @@
+"""kill -9 of any one program at random moments: nothing acknowledged is lost, doubled or out of turn.
+
+TELLERLINE_SEED=N repeats the choices of a run, TELLERLINE_KILL_SECONDS makes it longer.
+"""
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from actors import Actor
+from history import History, check
+from redis_server import Redis, RedisError, RedisGone
+from tellerline import Program, System
+from waiting import wait_until
+
+CAPACITY = 5
+ACTORS = 16
+#: A worker that was just started, or follows a dispatcher that was, may be this far behind (seconds).
+STALENESS = 3.0
+
+
+class Sampler(threading.Thread):
+    """Watches from the side that active never exceeds the capacity."""
+
+    def __init__(self, store: Redis, key: str) -> None:
+        super().__init__(daemon=True)
+        self._store, self._key = store, key
+        self.done = threading.Event()
+        self.highest = 0
+        self.samples = 0
+        self.error: str | None = None
+
+    def run(self) -> None:
+        try:
+            while not self.done.wait(0.005):
+                self.highest = max(self.highest, self._store.command("ZCARD", self._key))
+                self.samples += 1
+        except (RedisError, RedisGone) as error:
+            self.error = str(error)
+        finally:
+            self._store.close()
+
+
+class Supervisor:
+    """Kills one process at a time and starts again what is down, as an operator's would."""
+
+    def __init__(self, system: System, chance: random.Random) -> None:
+        self._system, self._random = system, chance
+        self.kills: dict[str, int] = {}
+
+    def work(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            program = self._random.choice(self._system.programs)
+            self._kill(program)
+            self._random_pause()
+            if not program.running:
+                program.start()
+            self._random_pause()
+            for other in self._system.programs:
+                assert other.running, f"{other.name} ended by itself:\n{other.tail()}"
+
+    def _kill(self, program: Program) -> None:
+        name = program.role
+        children = program.children() if program.role == "worker" else []
+        if children and self._random.random() < 0.5:
+            # A child alone: its parent starts another.
+            try:
+                os.kill(self._random.choice(children), signal.SIGKILL)
+                name = "worker's child"
+            except ProcessLookupError:
+                return
+        else:
+            program.kill()
+        self.kills[name] = self.kills.get(name, 0) + 1
+
+    def _random_pause(self) -> None:
+        time.sleep(self._random.uniform(0.0, 0.8))  # "at a random moment"
+
+
+@pytest.mark.long(seconds=65)
+def test_kill_any_program_at_any_moment(start, figure):
+    seed = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
+    seconds = float(os.environ.get("TELLERLINE_KILL_SECONDS", 60))
+    print(f"TELLERLINE_SEED={seed}")
+    queue = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": "4s", "waiting_ttl": "12s"}
+    system = start({"door": queue}, workers=2, dispatchers=2, admitters=2, expirers=2,
+                   settings={"http": {"join_wait": "1s"}, "worker": {"processes": 2},
+                             "streams": {"events_length": 1000000}})
+    system.expect(r"role=worker .*ended by signal 9 \(Killed\)")
+    history, stop = History(), threading.Event()
+    ports = [program.http_port for program in system.of("worker")]
+    deadline = time.monotonic() + seconds + 60
+    sampler = Sampler(system.redis.connect(), system.key("door", "active"))
+    actors = [Actor(i, seed, ports, "door", history, stop, deadline) for i in range(ACTORS)]
+    supervisor = Supervisor(system, random.Random(seed))
+    sampler.start()
+    for actor in actors:
+        actor.start()
+    try:
+        supervisor.work(seconds)
+    finally:
+        stop.set()
+    for program in system.programs:
+        program.wait_ready()
+    for actor in actors:
+        actor.join()
+        assert actor.error is None, f"{actor.error} (TELLERLINE_SEED={seed})"
+
+    # Places whose client never heard of them are claimed by nobody and go by themselves.
+    wait_until(lambda: system.waiting("door") == 0 and system.active("door") == 0, 60,
+               "the line drains to empty")
+    sampler.done.set()
+    sampler.join()
+    assert sampler.error is None and sampler.samples > 100, sampler.error
+    assert sampler.highest <= CAPACITY
+    try:
+        check(history, system.steps("door"), CAPACITY, system.numbers("door")["joined"], STALENESS)
+    except AssertionError as error:
+        raise AssertionError(f"{error} (TELLERLINE_SEED={seed})") from error
+    assert len(history.stays) > 5 * seconds, "too few visitors to prove anything"
+    figure(f"seed {seed}: {sum(supervisor.kills.values())} kills {supervisor.kills}, "
+           f"{len(history.stays)} acknowledged joins, {history.joins_without_answer} without an "
+           f"answer, at most {sampler.highest} active in {sampler.samples} samples")

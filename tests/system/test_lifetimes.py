@@ -1,0 +1,223 @@
+"""What ends by itself and what is changed while running: sessions, claims, absence, capacity, pause, lanes."""
+from __future__ import annotations
+
+import statistics
+import threading
+
+from http_client import Client, Visitor
+from tellerline import CALM, PATIENCE, System
+from test_answers import API_KEY
+from waiting import one_of, wait_until
+from wire import read_ticket
+
+#: Sessions end within 20 ms of their deadline; a pause of a busy machine may cost more.
+LATE_MS = 20
+
+
+def end_of(system: System, queue: str, visitor: Visitor) -> tuple[int, int]:
+    """When and why the visitor's place ended: Redis ms and reason."""
+    score = system.store.command("ZSCORE", system.key(queue, "ended"), visitor.view["visitor"])
+    return divmod(int(score), 8)
+
+
+def deadline_of(system: System, queue: str, visitor: Visitor) -> int:
+    return int(system.store.command("ZSCORE", system.key(queue, "active"),
+                                    visitor.view["visitor"]))
+
+
+def lateness(system: System, queue: str, places: set[int]) -> list[int]:
+    """How many ms after its last deadline each of these sessions ended, as the events tell it."""
+    deadlines: dict[int, int] = {}
+    late = []
+    for step in system.steps(queue):
+        deadlines |= step.deadlines
+        for place, reason in step.freed:
+            if place in places:
+                assert reason == "expired", (place, reason)
+                late.append(step.time_ms - deadlines[place])
+    assert len(late) == len(places), (late, places)
+    return late
+
+
+def test_session_ends_at_its_deadline(start, figure):
+    system = start({"bank": CALM | {"capacity": 20, "session_ttl": "1500ms", "claim_ttl": "30s"}})
+
+    def has_been(visitor: Visitor, *states: str) -> None:
+        wait_until(lambda: visitor.status()["status"] in states, PATIENCE, " or ".join(states))
+
+    def median_of_twenty() -> float:
+        visitors = [system.join("bank") for _ in range(20)]
+        for visitor in visitors:
+            # The claim turns claim_ttl into session_ttl.
+            has_been(visitor, "active", "expired")
+        for visitor in visitors:
+            has_been(visitor, "expired")
+            assert visitor.view["reason"] == "expired", visitor.view
+        late = lateness(system, "bank", {read_ticket(visitor.ticket).place for visitor in visitors})
+        figure(f"sessions ended {min(late)} to {max(late)} ms after their deadline")
+        assert min(late) >= 0, late
+        return statistics.median(late)
+
+    one_of(6, median_of_twenty, LATE_MS, "ms from the deadline to the end")
+    visitors = [system.join("bank") for _ in range(21)]
+    for visitor in visitors:
+        has_been(visitor, "active", "expired")  # the last one, after an end
+    assert system.numbers("bank")["expired"] >= 21
+
+
+def test_unclaimed_admission_is_given_on(start):
+    system = start({"bank": CALM | {"capacity": 1, "claim_ttl": "1s"}})
+    silent, present = system.join("bank"), system.join("bank")
+    wait_until(present.is_active, PATIENCE, "the one who shows up gets the silent one's counter")
+    _, reason = end_of(system, "bank", silent)
+    assert reason == 4
+    view = silent.status()
+    assert (view["status"], view["reason"]) == ("expired", "unclaimed")
+    assert system.numbers("bank")["unclaimed"] == 1
+    # A session that was claimed lasts longer than claim_ttl.
+    claimed = system.key("bank", "sessions")
+    wait_until(lambda: system.store.command("HVALS", claimed)[0].endswith(":1"), PATIENCE, "claimed")
+    left = deadline_of(system, "bank", present)
+    seconds, _ = system.store.command("TIME")
+    assert left / 1000 - int(seconds) > 60
+
+
+def test_absent_are_dropped_and_present_kept(start):
+    """waiting_ttl: who polls (at any worker) stays, who does not is dropped, places behind move up."""
+    system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "4s"}}, workers=2)
+    first = system.join("bank")
+    line = [system.join("bank", worker=i % 2) for i in range(12)]
+    absent, present = line[::3], [visitor for i, visitor in enumerate(line) if i % 3]
+    ports = [program.http_port for program in system.of("worker")]
+    poller = Poller([first, *present], ports)
+    poller.start()
+    try:
+        wait_until(lambda: system.waiting("bank") <= len(present), PATIENCE, "the absent go")
+        # Longer than that again: who polls is still there.
+        began = int(system.store.command("TIME")[0])
+        wait_until(lambda: int(system.store.command("TIME")[0]) > began + 5, PATIENCE, "5 s",
+                   every=0.1)
+        assert system.waiting("bank") == len(present)
+    finally:
+        poller.stop()
+    for i, visitor in enumerate(present):
+        assert visitor.status()["position"] == i + 1
+    for visitor in absent:
+        view = visitor.status()
+        assert (view["status"], view["reason"]) == ("expired", "absent")
+    assert system.numbers("bank")["absent"] == len(absent)
+
+
+class Poller(threading.Thread):
+    """Visitors who keep asking, each time at another worker."""
+
+    def __init__(self, visitors: list[Visitor], ports: list[int]) -> None:
+        super().__init__(daemon=True)
+        self._tickets = [(visitor.path, visitor.ticket) for visitor in visitors]
+        self._clients = [Client(port) for port in ports]
+        self._stopped = threading.Event()
+        self.bad: list[str] = []
+
+    def run(self) -> None:
+        turn = 0
+        while not self._stopped.wait(0.2):
+            turn += 1
+            for path, ticket in self._tickets:
+                answer = self._clients[turn % len(self._clients)].get(f"{path}/status", ticket)
+                if answer.status != 200:
+                    self.bad.append(f"{answer.status} {answer.body!r}")
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self.join()
+        for client in self._clients:
+            client.close()
+        assert not self.bad, self.bad[:5]
+
+
+def test_capacity_changed_while_running(start):
+    system = start({"bank": {"capacity": 3} | CALM})
+    visitors = [system.join("bank") for _ in range(12)]
+    wait_until(lambda: system.active("bank") == 3, PATIENCE, "three are active")
+    system.set("bank", "capacity=6")
+    wait_until(lambda: system.active("bank") == 6, PATIENCE, "raised: more are admitted at once")
+
+    system.set("bank", "capacity=2")
+    client = system.client()
+    wait_until(lambda: client.get("/v1/queues/bank").json["capacity"] == 2, PATIENCE, "told")
+    assert system.active("bank") == 6, "lowering sends nobody out"
+    for done in visitors[:4]:
+        done.complete()
+    wait_until(lambda: system.active("bank") == 2, PATIENCE, "two are left")
+    assert visitors[6].status()["position"] == 1, "nobody was admitted above the new capacity"
+    visitors[4].complete()
+    wait_until(visitors[6].is_active, PATIENCE, "below it, the next is admitted")
+
+    system.set("bank", "capacity=0")
+    visitors[5].complete()
+    visitors[6].complete()
+    wait_until(lambda: system.active("bank") == 0, PATIENCE, "empty")
+    assert visitors[7].status()["position"] == 1
+    system.set("bank", "capacity=100")
+    wait_until(visitors[11].is_active, PATIENCE, "everyone is in")
+
+
+def test_pause_and_resume(start):
+    system = start({"bank": {"capacity": 1, "paused": True} | CALM})
+    visitors = [system.join("bank") for _ in range(3)]
+    assert [visitor.view["position"] for visitor in visitors] == [1, 2, 3]
+    assert system.client().get("/v1/queues/bank").json["paused"] is True
+    system.set("bank", "paused=false")
+    wait_until(visitors[0].is_active, PATIENCE, "resumed")
+    system.set("bank", "paused=true")
+    visitors[0].complete()
+    assert visitors[1].status()["position"] == 1 and system.active("bank") == 0
+    system.set("bank", "paused=false")
+    wait_until(visitors[1].is_active, PATIENCE, "resumed again")
+
+
+def test_not_open_yet(start):
+    """Joining works before opens_at; nobody is admitted, and then everybody at once."""
+    system = start({"bank": {"capacity": 5, "opens_at": "2099-01-01T00:00:00Z"} | CALM})
+    visitors = [system.join("bank") for _ in range(3)]
+    view = system.client().get("/v1/queues/bank").json
+    assert view["open"] is False and view["opens_at"].startswith("2099-01-01T00:00:00"), view
+    assert system.active("bank") == 0
+    system.set("bank", "opens_at=2020-01-01T00:00:00Z")
+    for visitor in visitors:
+        wait_until(visitor.is_active, PATIENCE, "open")
+
+
+def test_two_lanes(start):
+    """The first lane is served first; positions count everyone who will be admitted before."""
+    def keys(system: System) -> None:
+        path = system.directory / "api.keys"
+        path.write_text(f"shop {API_KEY}\n")
+        path.chmod(0o600)
+
+    system = start({"bank": {"capacity": 1, "lanes": ["vip", "normal"]} | CALM}, workers=2,
+                   prepare=keys)
+    normal = [system.join("bank") for _ in range(4)]
+    wait_until(normal[0].is_active, PATIENCE, "the first is active")
+    vip = [join_as(system, f"vip-{i}", "vip", i % 2) for i in range(3)]
+    for worker in (0, 1):
+        client = system.client(worker)
+        wait_until(lambda c=client: [v.status(c)["position"] for v in vip + normal[1:]]
+                   == [1, 2, 3, 4, 5, 6], PATIENCE, "vip stand before normal")
+    # The same person once more: the place already held, whatever lane is asked for.
+    again = join_as(system, "vip-1", "normal", 0)
+    assert again.view["position"] == 2
+
+    order = [normal[0], *vip, *normal[1:]]
+    for done, following in zip(order, order[1:]):
+        done.complete()
+        wait_until(following.is_active, PATIENCE, "vip first, then normal, each in order")
+
+
+def join_as(system: System, name: str, lane: str, worker: int) -> Visitor:
+    visitor = system.visitor("bank", worker)
+    body = f'{{"visitor": "{name}", "lane": "{lane}"}}'.encode()
+    answer = visitor.client.post(f"{visitor.path}/join", body, ticket=API_KEY)
+    assert answer.status == 200 and answer.json["visitor"] == name, answer.body
+    visitor.view, visitor.ticket = answer.json, answer.json["ticket"]
+    return visitor

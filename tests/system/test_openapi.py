@@ -1,0 +1,409 @@
+"""docs/openapi.yaml against the running service: what is answered is documented, what is documented is answered."""
+from __future__ import annotations
+
+import json
+import re
+import signal
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from http_client import Answer, Client, Visitor
+from sse import EventStream
+from tellerline import CALM, PATIENCE, TOP, System
+from test_pass import API_KEY, Shop, key_file
+from test_push import post_notice
+from test_store_trouble import STORE_TROUBLE
+from waiting import wait_until
+
+pytestmark = pytest.mark.together
+
+DOCUMENT = TOP / "docs" / "openapi.yaml"
+METHODS = ("get", "post", "put", "patch", "delete")
+
+#: Documented, and not provoked here, each for a reason.
+ELSEWHERE = {
+    "/problems/stopping": "a moment that cannot be held",
+    "/problems/loading": "a worker that starts serves when its lines are loaded: only a queue's first moments",
+    "image/png": "a logo, if the operator has one",
+    "image/webp": "the same",
+}
+
+
+class Contract:
+    """The document, and which of its answers have been seen."""
+
+    def __init__(self) -> None:
+        self.document = yaml.safe_load(DOCUMENT.read_text())
+        self.seen: set[tuple[str, str, str, str]] = set()
+        self._resolver = jsonschema.RefResolver("", self.document)
+
+    def resolve(self, node: dict[str, Any]) -> dict[str, Any]:
+        while "$ref" in node:
+            node = self._resolver.resolve(node["$ref"])[1]
+        return node
+
+    def validate(self, value: Any, schema: dict[str, Any], what: str) -> None:
+        checker = jsonschema.Draft202012Validator(
+            schema, resolver=self._resolver,
+            format_checker=jsonschema.draft202012_format_checker)
+        errors = [f"{error.json_path}: {error.message}" for error in checker.iter_errors(value)]
+        assert not errors, f"{what}: {errors[:3]} in {value}"
+
+    def path_of(self, path: str) -> str | None:
+        """The documented path that fits; those without a parameter first."""
+        for template in sorted(self.document["paths"], key=lambda t: (t.count("{"), t)):
+            if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)), path):
+                return template
+        return None
+
+    def check(self, method: str, target: str, answer: Answer) -> None:
+        template = self.path_of(target.partition("?")[0])
+        what = f"{method} {target} -> {answer.status}"
+        assert "x-request-id" in answer.headers, what
+        if template is None:
+            assert answer.status == 404, what
+            return
+        item = self.document["paths"][template]
+        if method == "HEAD" and answer.status == 200:
+            assert "get" in item and not answer.body, what
+            return
+        if answer.status == 405:
+            # By no operation; every one of the path documents it.
+            operation = next(item[name] for name in METHODS if name in item)
+        else:
+            assert method.lower() in item, f"{what}: no such operation"
+            operation = item[method.lower()]
+        assert str(answer.status) in operation["responses"], f"{what} is not documented"
+        response = self.resolve(operation["responses"][str(answer.status)])
+        for name, header in response.get("headers", {}).items():
+            header = self.resolve(header)
+            given = answer.headers.get(name.lower())
+            assert given is not None or not header.get("required"), f"{what}: no {name}"
+            if given is not None:
+                self.validate(given, header["schema"], f"{what}, {name}")
+        kind = self._check_body(response, answer, what)
+        self.seen.add((operation["operationId"], str(answer.status), *kind))
+
+    def _check_body(self, response: dict[str, Any], answer: Answer, what: str) -> tuple[str, str]:
+        media = answer.headers.get("content-type", "").partition(";")[0]
+        content = response.get("content", {})
+        if not content:
+            assert not answer.body, f"{what}: an undocumented body"
+            return "", ""
+        assert media in content, f"{what}: {media} is not documented"
+        schema = content[media].get("schema")
+        value: Any = answer.body.decode("utf-8", "replace")
+        if media.endswith("json"):
+            value = json.loads(value)
+        if schema is not None:
+            self.validate(value, schema, what)
+        if media == "application/problem+json":
+            assert value["status"] == answer.status, what
+            return media, value["type"]
+        return media, ""
+
+    def documented(self) -> set[tuple[str, str, str, str]]:
+        """Every operation, status, media type and, of problems, type."""
+        found = set()
+        for item in self.document["paths"].values():
+            for operation in (item[name] for name in METHODS if name in item):
+                for status, response in operation["responses"].items():
+                    response = self.resolve(response)
+                    name = operation["operationId"]
+                    for media, content in (response.get("content") or {"": {}}).items():
+                        for kind in self._problem_types(content.get("schema", {})) or [""]:
+                            found.add((name, status, media, kind))
+        return found
+
+    def _problem_types(self, schema: dict[str, Any]) -> list[str]:
+        for part in schema.get("allOf", []):
+            kinds = part.get("properties", {}).get("type", {}).get("enum")
+            if kinds:
+                return kinds
+        return []
+
+
+class Witness(Client):
+    """A client that holds every answer against the document."""
+
+    def __init__(self, contract: Contract, port: int) -> None:
+        super().__init__(port)
+        self._contract = contract
+        self._asked = ("", "")
+
+    def send(self, method: str, path: str, *args: Any, **more: Any) -> None:
+        self._asked = (method, path)
+        super().send(method, path, *args, **more)
+
+    def receive(self) -> Answer:
+        answer = super().receive()
+        self._contract.check(*self._asked, answer)
+        return answer
+
+
+@pytest.fixture(scope="module")
+def contract() -> Contract:
+    return Contract()
+
+
+def witness(contract: Contract, system: System) -> Witness:
+    return Witness(contract, system.of("worker")[0].http_port)
+
+
+def stream_view(contract: Contract, stream: EventStream, kind: str) -> None:
+    assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
+    contract.validate(stream.event(kind).json, {"$ref": "#/components/schemas/View"}, kind)
+    contract.seen.add(("events", "200", "text/event-stream", ""))
+
+
+# ---- what provokes which answer ----
+
+def ordinary(contract: Contract, system: System, shop: Shop) -> None:
+    client = witness(contract, system)
+    first = Visitor(client, "bank").join()
+    wait_until(first.is_active, PATIENCE, "the first is active")
+    assert first.renew()
+    second, third = Visitor(client, "bank").join(), Visitor(client, "bank").join()
+    post_notice(system, "open until six")
+    wait_until(lambda: second.status().get("notice") == "open until six", PATIENCE, "the notice")
+    for visitor, kind in ((first, "admitted"), (second, "position")):
+        stream = EventStream(client.port, f"{visitor.path}/events", visitor.ticket)
+        stream_view(contract, stream, kind)
+        contract.validate(stream.event("notice").json, {"$ref": "#/components/schemas/Notice"}, "")
+        stream.close()
+    for verb in ("complete", "renew"):
+        client.post(f"{second.path}/{verb}", ticket=second.ticket).problem(409)
+    third.leave()
+    stream = EventStream(client.port, f"{third.path}/events", third.ticket)
+    stream_view(contract, stream, "ended")
+    stream.close()
+    assert client.get(f"{first.path}/check", ticket=first.ticket).status == 204
+    assert client.get(f"{first.path}/check").status == 401
+    first.complete()
+    wait_until(second.is_active, PATIENCE, "the next is active")
+    client.get("/v1/queues/bank")
+    client.get("/v1/queues/later")
+    Visitor(client, "later").join().status()
+    for path in ("/livez", "/readyz", "/.well-known/jwks.json"):
+        assert client.get(path).status == 200
+    joined = client.post("/v1/queues/bank/join",
+                         json.dumps({"invite": shop.invite("user-1", jti="1")}).encode())
+    Visitor(client, "bank", joined.json["ticket"]).leave()
+    trusted = client.post("/v1/queues/bank/join", b'{"visitor": "u", "lane": "vip"}', ticket=API_KEY)
+    assert trusted.json["visitor"] == "u"
+    answer = client.get("/openapi.yaml")
+    assert yaml.safe_load(answer.body) == contract.document, "it is served as it is"
+
+
+def refused(contract: Contract, system: System, shop: Shop) -> None:
+    client = witness(contract, system)
+    large = b" " * 5000
+    for template, item in contract.document["paths"].items():
+        for queue in ("bank", "nowhere"):
+            path = template.replace("{queue}", queue).replace("{file}", "none.css")
+            client.request("PUT", path).problem(405)
+            for method in (name for name in METHODS if name in item):
+                client.request(method.upper(), path)
+                if "413" in item[method]["responses"]:
+                    assert client.request(method.upper(), path, large).status == 413
+                    client.close()
+    join = "/v1/queues/bank/join"
+    client.get("/v1/queues/bank/status?wait=x", ticket=Visitor(client, "bank").join().ticket)
+    for body, status in ((b"{", 400), (b'{"visitor": "u"}', 403), (b'{"invite": "x.y.z"}', 403),
+                         (json.dumps({"invite": shop.invite("user-2", jti="1")}).encode(), 403)):
+        client.post(join, body).problem(status)
+    client.post("/v1/queues/club/join").problem(403)
+    client.post(join, b"{}", headers={"Content-Type": "text/plain"}).problem(415)
+    client.get("/nowhere").problem(404)
+
+
+def pages(contract: Contract, system: System, shop: Shop) -> None:
+    client = witness(contract, system)
+    answer = client.get("/q/bank")
+    ticket = answer.headers["set-cookie"].partition("=")[2].partition(";")[0]
+    cookie = {"Cookie": f"tellerline_bank={ticket}"}
+    asset = re.search(r"/q/assets/[\w.-]+\.css", answer.body.decode()).group()
+    script = re.search(r"/q/assets/[\w.-]+\.js", answer.body.decode()).group()
+    icon = re.search(r"/q/assets/[\w.-]+\.svg", answer.body.decode())
+    for path in filter(None, (asset, script, icon and icon.group())):
+        given = client.get(path)
+        assert given.status == 200
+        assert client.get(path, headers={"If-None-Match": given.headers["etag"]}).status == 304
+    for verb in ("leave", "join"):
+        assert client.post(f"/q/bank/{verb}", headers=cookie).status == 303
+    assert client.post("/q/bank/leave").status == 401
+    for method in ("GET", "POST"):
+        path = "/q/club" if method == "GET" else "/q/club/join"
+        assert client.request(method, path).status == 403
+        nowhere = shop.invite("user-9", aud="club", lane="nowhere")
+        assert client.request(method, f"{path}?invite={nowhere}").status == 400
+
+
+def crowded(contract: Contract, system: System) -> None:
+    """Joins from one address beyond the limit."""
+    client = witness(contract, system)
+    assert client.post("/v1/queues/bank/join").status == 200
+    client.post("/v1/queues/bank/join").problem(429)
+    assert client.get("/q/bank").status == 429
+    assert client.post("/q/bank/join").status == 429
+
+
+def slow_dispatcher(contract: Contract, system: System) -> None:
+    """Nobody numbers the joins for a while: 202, and what can be said then."""
+    client = witness(contract, system)
+    inside, waiting = Visitor(client, "bank").join(), Visitor(client, "bank").join()
+    # The session is claimed, so that nothing else is under way.
+    wait_until(inside.is_active, PATIENCE, "the first is active")
+    session = system.key("bank", "sessions")
+    wait_until(lambda: system.store.command("HVALS", session)[0].endswith(":1"), PATIENCE, "claimed")
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.send(signal.SIGSTOP)
+    pending = client.post("/v1/queues/bank/join")
+    assert pending.status == 202 and pending.json["status"] == "pending", pending
+    ticket = pending.json["ticket"]
+    for verb in ("status", "events"):
+        assert client.get(f"/v1/queues/bank/{verb}", ticket=ticket).status == 202
+    for verb in ("leave", "complete", "renew"):
+        problem = client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(409)
+        assert problem["type"] == "/problems/not-numbered"
+    unknown = client.post("/v1/queues/bank/leave", ticket=waiting.ticket).problem(503)
+    assert unknown["type"] == "/problems/unknown-outcome"
+    for verb in ("complete", "renew"):
+        client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
+    # Beyond worker.max_pending.
+    wait_until(lambda: client.post("/v1/queues/bank/join").status == 503, PATIENCE, "busy")
+    for verb in ("status", "events"):
+        problem = client.get(f"/v1/queues/bank/{verb}", ticket=ticket).problem(503)
+        assert problem["type"] == "/problems/busy"
+    for verb in ("leave", "complete", "renew"):
+        client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
+    dispatcher.send(signal.SIGCONT)
+
+    def numbered() -> bool:
+        answer = client.get("/v1/queues/bank/status", ticket=ticket)
+        return answer.status == 200 and answer.json["status"] in ("waiting", "active")
+
+    wait_until(numbered, PATIENCE, "the place is numbered", every=0.1)
+    assert client.request("HEAD", "/v1/queues/bank/events", ticket=ticket).status == 200
+
+    # An end that the worker has to look up: the view instead of a stream.
+    inside.leave()
+    client.close()
+    worker = system.of("worker")[0]
+    worker.stop()
+    worker.start()
+    worker.wait_ready()
+    answer = client.get("/v1/queues/bank/events", ticket=inside.ticket)
+    assert answer.status == 200 and answer.json["reason"] == "completed", answer.body
+
+
+def store_away(contract: Contract, system: System) -> None:
+    """The store goes, and comes back empty: whoever was in line has a ticket of a former life."""
+    client = witness(contract, system)
+    inside = Visitor(client, "bank").join()
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.send(signal.SIGSTOP)
+    pending = client.post("/v1/queues/bank/join").json["ticket"]
+    dispatcher.send(signal.SIGCONT)
+    system.redis.kill()
+    system.forget_store()
+    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the store is missed")
+    client.post("/v1/queues/bank/join").problem(503)
+    for verb in ("status", "events"):
+        client.get(f"/v1/queues/bank/{verb}", ticket=pending).problem(503)
+    for verb in ("leave", "complete", "renew"):
+        client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
+    assert client.get("/q/bank").status == 503
+    assert client.post("/q/bank/join").status == 503
+    cookie = {"Cookie": f"tellerline_bank={inside.ticket}"}
+    assert client.post("/q/bank/leave", headers=cookie).status == 503
+    for leftover in system.directory.glob("appendonlydir/*"):
+        leftover.unlink()
+    system.redis.start()
+    for program in system.programs:
+        program.wait_ready()
+    path = "/v1/queues/bank"
+    wait_until(lambda: client.get(f"{path}/status", ticket=inside.ticket).status == 409, PATIENCE,
+               "the queue was made anew")
+    assert client.get(f"{path}/events", ticket=inside.ticket).status == 409
+    for verb in ("leave", "complete", "renew"):
+        problem = client.post(f"{path}/{verb}", ticket=inside.ticket).problem(409)
+        assert problem["type"] == "/problems/made-anew"
+    assert client.get("/q/bank", headers=cookie).status == 409
+    assert client.post("/q/bank/leave", headers=cookie).status == 409
+
+
+# ---- tests ----
+
+def test_document_is_sound(contract):
+    """Every schema is one, every reference leads somewhere, every component is used."""
+    assert contract.document["openapi"].startswith("3.1.")
+    used = set()
+
+    def walk(node: Any) -> None:
+        if isinstance(node, dict):
+            if "$ref" in node:
+                used.add(node["$ref"])
+                assert contract.resolve(node)
+            for value in node.values():
+                walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                walk(value)
+
+    walk(contract.document)
+    for schema in contract.document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+    for group in ("parameters", "headers", "responses", "schemas"):
+        for name in contract.document["components"][group]:
+            if name != "Notice":  # described in words: OpenAPI has none for single events
+                assert f"#/components/{group}/{name}" in used, f"{group}/{name} is used nowhere"
+    names = [item[method]["operationId"] for item in contract.document["paths"].values()
+             for method in METHODS if method in item]
+    assert len(names) == len(set(names))
+
+
+def test_every_route_is_documented(contract):
+    """Against the table of routes itself."""
+    table = (TOP / "worker" / "routes.c").read_text()
+    routes = set(re.findall(r'\{"(GET|POST)", "([^"]+)",', table))
+    documented = {(method.upper(), re.sub(r"\{\w+\}", "*", path))
+                  for path, item in contract.document["paths"].items()
+                  for method in METHODS if method in item}
+    assert routes and routes == documented
+
+
+def test_every_problem_is_documented(contract):
+    types = set(re.findall(r'"(/problems/[a-z-]+)"', (TOP / "worker" / "problem.c").read_text()))
+    text = DOCUMENT.read_text()
+    assert types and not [kind for kind in types if kind not in text]
+
+
+def test_answers_are_as_documented(contract, start, tmp_path):
+    """Each documented answer is provoked, except a few; each answer on the way is documented."""
+    shop = Shop(tmp_path)
+
+    def keys(system: System) -> None:
+        key_file(system.directory / "api.keys", f"shop {API_KEY}\n")
+
+    bank = {"capacity": 1} | CALM
+    system = start({"bank": bank | {"target_url": "https://shop.example/in?a=\"b"},
+                    "later": bank | {"opens_at": "2999-01-01T00:00:00Z", "paused": True},
+                    "club": bank | {"join": "invited"}},
+                   settings=shop.settings | {"pass": {"algorithm": "ES256"}}, prepare=keys)
+    ordinary(contract, system, shop)
+    refused(contract, system, shop)
+    pages(contract, system, shop)
+    crowded(contract, start({"bank": bank}, settings={"http": {"joins_per_minute": 1}}))
+    slow_dispatcher(contract, start({"bank": bank}, settings={
+        "http": {"join_wait": "300ms"}, "worker": {"max_pending": 8}}))
+    away = start({"bank": bank}, settings={"redis": {"timeout": "1s"}, "http": {"join_wait": "1s"}})
+    away.expect(STORE_TROUBLE)
+    store_away(contract, away)
+
+    missing = {answer for answer in contract.documented() - contract.seen
+               if not ELSEWHERE.keys() & set(answer)}
+    assert not missing, "documented, but never seen:\n" + "\n".join(map(str, sorted(missing)))

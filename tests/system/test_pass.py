@@ -1,0 +1,543 @@
+"""Passes, what a gateway asks about visitors, and invites, as other programs see them."""
+from __future__ import annotations
+
+import base64
+import json
+import signal
+import threading
+import time
+import uuid
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from http_client import Answer, Client, Visitor
+from sse import EventStream
+from tellerline import CALM, PATIENCE, System
+from test_store_trouble import STORE_TROUBLE
+from waiting import wait_until
+
+ISSUER = "http://localhost:8080"
+API_KEY = "k" * 40
+SECRET = "0123456789abcdef" * 4
+OTHER_SECRET = "fedcba9876543210" * 4
+REQUIRED = {"require": ["exp", "iat", "sub", "jti", "aud", "iss"]}
+
+
+def active_visitor(system: System, queue: str = "bank", worker: int = 0) -> Visitor:
+    visitor = system.join(queue, worker)
+    wait_until(visitor.is_active, PATIENCE, "active")
+    return visitor
+
+
+def hs256_keys(path: Path) -> dict[str, bytes]:
+    """kid -> secret, as a site that was given the file would read it."""
+    lines = [line.split() for line in path.read_text().splitlines() if " HS256 " in line]
+    return {kid: bytes.fromhex(digits) for kid, _, digits in lines}
+
+
+def verify(token: str, key: Any, algorithm: str = "HS256", audience: str = "bank") -> dict[str, Any]:
+    return jwt.decode(token, key, algorithms=[algorithm], audience=audience, issuer=ISSUER,
+                      options=REQUIRED)
+
+
+def with_part(token: str, part: int, change) -> str:
+    """The token with one of its JSON parts changed."""
+    parts = token.split(".")
+    value = json.loads(base64.urlsafe_b64decode(parts[part] + "=="))
+    change(value)
+    parts[part] = base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+    return ".".join(parts)
+
+
+def private_key() -> tuple[ec.EllipticCurvePrivateKey, str]:
+    key = ec.generate_private_key(ec.SECP256R1())
+    return key, key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8,
+                                  serialization.NoEncryption()).decode()
+
+
+def public_pem(key: ec.EllipticCurvePrivateKey) -> str:
+    return key.public_key().public_bytes(serialization.Encoding.PEM,
+                                         serialization.PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+def key_file(path: Path, text: str) -> str:
+    path.write_text(text)
+    path.chmod(0o600)
+    return str(path)
+
+
+def key_set(client: Client) -> dict[str, Any]:
+    answer = client.get("/.well-known/jwks.json")
+    assert answer.status == 200, answer.body
+    return {key["kid"]: jwt.PyJWK(key).key for key in answer.json["keys"]}
+
+
+# ---- passes ----
+
+def test_pass_by_shared_secret(start):
+    """A pass is good for PyJWT and the secret of the key file, and says who, where and until when."""
+    system = start({"bank": {"capacity": 2} | CALM}, workers=2,
+                   settings={"worker": {"processes": 2}})
+    path = system.directory / "pass.keys"
+    assert path.stat().st_mode & 0o777 == 0o600
+    keys = hs256_keys(path)
+    assert len(keys) == 1, "made once, by whichever process came first"
+    visitor = active_visitor(system)
+    for worker in (0, 1):
+        view = visitor.status(system.client(worker))
+        header = jwt.get_unverified_header(view["pass"])
+        assert header["alg"] == "HS256" and header["typ"] == "JWT"
+        claims = verify(view["pass"], keys[header["kid"]])
+        assert claims["sub"] == visitor.view["visitor"] and claims["aud"] == "bank"
+        ends = datetime.fromisoformat(view["expires_at"]).replace(tzinfo=timezone.utc)
+        assert claims["exp"] == int(ends.timestamp())
+        assert abs(claims["iat"] - time.time()) < 60
+    assert key_set(visitor.client) == {}, "a shared secret is never published"
+
+    admission = verify(visitor.view["pass"], keys[header["kid"]])["jti"]
+    visitor.complete()
+    assert "pass" not in visitor.view
+    visitor.join()
+    wait_until(visitor.is_active, PATIENCE, "admitted a second time")
+    again = verify(visitor.view["pass"], keys[header["kid"]])
+    assert again["sub"] == visitor.view["visitor"] and again["jti"] != admission
+
+
+def test_pass_comes_with_the_admission(start):
+    """In the answer of a join that finds room, and in the event `admitted`; while waiting there is none."""
+    system = start({"bank": {"capacity": 1} | CALM})
+    keys = hs256_keys(system.directory / "pass.keys")
+    (secret,) = keys.values()
+    at_once = 0
+    for _ in range(9):
+        first = system.join("bank")
+        if first.view["status"] == "active":
+            at_once += 1
+            assert verify(first.view["pass"], secret)["sub"] == first.view["visitor"]
+        wait_until(first.is_active, PATIENCE, "active")
+        first.complete()
+    # The answer waits for the admission a quarter of a second: always enough, but for a machine that stands still.
+    assert at_once > 4, f"{at_once} of 9 heard in the answer to their join"
+    first = system.join("bank")
+    wait_until(first.is_active, PATIENCE, "the first is active")
+    second = system.join("bank")
+    assert second.view["status"] == "waiting" and "pass" not in second.view
+    stream = EventStream(second.client.port, f"{second.path}/events", second.ticket)
+    assert "pass" not in stream.event("position").json
+    first.complete()
+    told = stream.event("admitted").json
+    assert verify(told["pass"], secret)["sub"] == second.view["visitor"]
+    jti = verify(told["pass"], secret)["jti"]
+    assert {verify(second.status()["pass"], secret)["jti"] for _ in range(3)} == {jti}
+    stream.close()
+
+
+def test_pass_that_is_not_quite_one(start):
+    system = start({"bank": {"capacity": 1} | CALM, "post": {"capacity": 1} | CALM})
+    token = active_visitor(system).view["pass"]
+    ((kid, secret),) = hs256_keys(system.directory / "pass.keys").items()
+    assert verify(token, secret)
+    for key, audience, wrong in (
+            (bytes.fromhex(OTHER_SECRET), "bank", token),
+            (secret, "post", token),
+            (secret, "bank", with_part(token, 1, lambda claims: claims.update(sub="somebody"))),
+            (secret, "bank", with_part(token, 1, lambda claims: claims.update(exp=2**31))),
+            (secret, "bank", with_part(token, 0, lambda header: header.update(alg="none"))),
+            (secret, "bank", token.rpartition(".")[0] + ".")):
+        with pytest.raises(jwt.InvalidTokenError):
+            verify(wrong, key, audience=audience)
+    with pytest.raises(jwt.InvalidIssuerError):
+        jwt.decode(token, secret, algorithms=["HS256"], audience="bank", issuer="http://elsewhere")
+    header, claims, signature = token.split(".")
+    for i in range(0, len(signature) - 1, 5):  # the last character has bits that do not count
+        other = "A" if signature[i] != "A" else "B"
+        with pytest.raises(jwt.InvalidSignatureError):
+            verify(f"{header}.{claims}.{signature[:i]}{other}{signature[i + 1:]}", secret)
+
+
+def test_pass_expires_with_the_session(start):
+    system = start({"bank": {"capacity": 1, "session_ttl": "3s", "claim_ttl": "3s"}})
+    visitor = active_visitor(system)
+    (secret,) = hs256_keys(system.directory / "pass.keys").values()
+    token = visitor.view["pass"]
+    assert verify(token, secret)
+
+    def expired() -> bool:
+        try:
+            verify(token, secret)
+            return False
+        except jwt.ExpiredSignatureError:
+            return True
+
+    wait_until(expired, PATIENCE, "the pass is no longer good")
+    wait_until(lambda: visitor.status()["status"] == "expired", PATIENCE, "nor is the session")
+    assert "pass" not in visitor.view
+
+
+def test_pass_lasts_as_long_as_the_session(start):
+    """Before the session is claimed the pass ends with the time for that; `renew` gives the one for all of it."""
+    system = start({"bank": {"capacity": 1, "claim_ttl": "1m", "session_ttl": "10m"}})
+    visitor = system.join("bank")
+    (secret,) = hs256_keys(system.directory / "pass.keys").values()
+
+    def lifetime() -> int:
+        claims = verify(visitor.view["pass"], secret)
+        return claims["exp"] - claims["iat"]
+
+    assert 30 <= lifetime() <= 60
+    visitor.renew()
+    assert 540 <= lifetime() <= 600
+    visitor.status()
+    assert 540 <= lifetime() <= 600
+
+
+def test_pass_by_public_key(start):
+    """ES256: a site needs no secret, only the key set."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2,
+                   settings={"pass": {"algorithm": "ES256"}})
+    view = active_visitor(system).view
+    for worker in system.of("worker"):
+        client = jwt.PyJWKClient(f"http://127.0.0.1:{worker.http_port}/.well-known/jwks.json")
+        key = client.get_signing_key_from_jwt(view["pass"]).key
+        assert verify(view["pass"], key, "ES256")["sub"] == view["visitor"]
+    answer = system.client().get("/.well-known/jwks.json")
+    (published,) = answer.json["keys"]
+    assert "d" not in published, "the private half stays here"
+    assert (published["kty"], published["crv"], published["alg"], published["use"]) \
+        == ("EC", "P-256", "ES256", "sig")
+    with pytest.raises(jwt.InvalidTokenError):
+        verify(view["pass"], private_key()[0].public_key(), "ES256")
+    with pytest.raises(jwt.InvalidTokenError):
+        verify(with_part(view["pass"], 1, lambda claims: claims.update(sub="x")), key, "ES256")
+
+
+def test_key_rotation_without_a_gap(start, tmp_path):
+    """Whatever worker has reloaded already: every pass is good by the key set of every worker."""
+    (_, old_pem), (_, new_pem) = private_key(), private_key()
+    old, new = f"old ES256\n{old_pem}", f"new ES256\n{new_pem}"
+    path = tmp_path / "pass.keys"
+    system = start({"bank": {"capacity": 5} | CALM}, workers=2,
+                   settings={"pass": {"algorithm": "ES256"},
+                             "secrets": {"pass_keys": key_file(path, old)}})
+    visitor = active_visitor(system)
+    passes = [visitor.view["pass"]]
+    clients = [system.client(0), system.client(1)]
+
+    def all_good() -> None:
+        for client in clients:
+            token = visitor.status(client)["pass"]
+            passes.append(token)
+        for client in clients:
+            keys = key_set(client)
+            for token in passes:
+                kid = jwt.get_unverified_header(token)["kid"]
+                assert verify(token, keys[kid], "ES256")
+
+    def kids() -> list[str]:
+        return [jwt.get_unverified_header(visitor.status(client)["pass"])["kid"]
+                for client in clients]
+
+    all_good()
+    assert kids() == ["old", "old"]
+    key_file(path, old + new)
+    for worker in (0, 1):
+        system.of("worker")[worker].send(signal.SIGHUP)
+        wait_until(lambda w=worker: "new" in key_set(clients[w]), PATIENCE, "the new key is known")
+    all_good()
+    assert kids() == ["old", "old"]
+    key_file(path, new + old)
+    for worker in (0, 1):
+        system.of("worker")[worker].send(signal.SIGHUP)
+        wait_until(lambda w=worker: kids()[w] == "new", PATIENCE, "the new key signs")
+        all_good()
+    assert kids() == ["new", "new"]
+    # What cannot be read leaves the running keys.
+    key_file(path, "broken")
+    system.expect("reload refused")
+    system.of("worker")[0].send(signal.SIGHUP)
+    wait_until(lambda: "reload refused" in system.of("worker")[0].text(), PATIENCE, "refused")
+    all_good()
+    key_file(path, new)
+    for worker in (0, 1):
+        system.of("worker")[worker].send(signal.SIGHUP)
+        wait_until(lambda w=worker: "old" not in key_set(clients[w]), PATIENCE, "the old key is gone")
+
+
+# ---- check ----
+
+def check(client: Client, queue: str = "bank", query: str = "", ticket: str | None = None,
+          headers: dict[str, str] | None = None) -> Answer:
+    return client.get(f"/v1/queues/{queue}/check{query}", ticket=ticket, headers=headers)
+
+
+def let_in(answer: Answer, visitor: str | None) -> bool:
+    assert answer.status in (204, 401), f"{answer.status}: {answer.body!r}"
+    if answer.status == 401:
+        return False
+    assert answer.body == b"" and answer.headers.get("x-tellerline-visitor") == visitor
+    return True
+
+
+def turned_away(answer: Answer, queue: str = "bank") -> str:
+    """The place to wait at."""
+    answer.problem(401)
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    location = answer.headers["x-tellerline-location"]
+    assert location.startswith(f"{ISSUER}/q/{queue}")
+    return location
+
+
+def test_check_by_bearer_cookie_and_query(start):
+    system = start({"bank": {"capacity": 1} | CALM, "post": {"capacity": 1} | CALM}, workers=2)
+    inside = active_visitor(system)
+    outside = system.join("bank")
+    assert outside.view["status"] == "waiting"
+    name = inside.view["visitor"]
+    for worker in (0, 1):
+        client = system.client(worker)
+
+        def asked(visitor: Visitor, c: Client = client) -> list[Answer]:
+            return [check(c, ticket=visitor.ticket), check(c, query=f"?ticket={visitor.ticket}"),
+                    check(c, headers={"Cookie": f"x=y; tellerline_bank={visitor.ticket}"})]
+
+        wait_until(lambda: let_in(asked(inside)[0], name), PATIENCE, "known to this worker")
+        assert all(let_in(answer, name) for answer in asked(inside))
+        for answer in asked(outside) + [check(client), check(client, ticket="x" * 40)]:
+            turned_away(answer)
+        turned_away(check(client, "post", ticket=inside.ticket), "post")
+        check(client, "nowhere", ticket=inside.ticket).problem(404)
+    inside.complete()
+    assert not let_in(check(inside.client, ticket=inside.ticket), None)
+    wait_until(lambda: let_in(check(outside.client, ticket=outside.ticket), outside.view["visitor"]),
+               PATIENCE, "the next is let in")
+
+
+def test_check_by_pass(start):
+    """A gateway that was given the pass asks with it."""
+    system = start({"bank": {"capacity": 1} | CALM, "post": {"capacity": 1} | CALM})
+    client = system.client()
+    visitor = active_visitor(system)
+    token, name = visitor.view["pass"], visitor.view["visitor"]
+    ((kid, secret),) = hs256_keys(system.directory / "pass.keys").items()
+    assert let_in(check(client, ticket=token), name)
+    claims = verify(token, secret)
+
+    def forged(key: Any = secret, algorithm: str = "HS256", header: dict[str, str] | None = None,
+               **changes: Any) -> str:
+        return jwt.encode(claims | changes, key, algorithm, {"kid": kid} | (header or {}))
+
+    wrong = [forged(exp=int(time.time()) - 60), forged(aud="post"), forged(iss="http://elsewhere"),
+             forged(iat=int(time.time()) + 600), forged(key=bytes.fromhex(OTHER_SECRET)),
+             forged(header={"kid": "../../etc/passwd"}), forged(key=None, algorithm="none"),
+             with_part(token, 1, lambda part: part.update(sub="somebody")), token[:-2], token + ".x"]
+    for other in wrong:
+        turned_away(check(client, ticket=other))
+    turned_away(check(client, "post", ticket=token), "post")
+
+
+def test_check_names_the_place_to_wait(start):
+    system = start({"bank": {"capacity": 1} | CALM})
+    client = system.client()
+    address = "https://shop.example/checkout?item=7&size=a b#x\"<é"
+    wide = address.encode().decode("latin-1")  # bytes as they travel in a header
+    encoded = quote(address, safe="")
+    assert turned_away(check(client)) == f"{ISSUER}/q/bank"
+    assert turned_away(check(client, headers={"X-Original-URL": wide})) \
+        == f"{ISSUER}/q/bank?return={encoded}"
+    forwarded = {"X-Forwarded-Proto": "https", "X-Forwarded-Host": "shop.example",
+                 "X-Forwarded-Uri": wide.removeprefix("https://shop.example")}
+    assert turned_away(check(client, headers=forwarded)) == f"{ISSUER}/q/bank?return={encoded}"
+    long = {"X-Original-URL": "https://shop.example/" + "x" * 2000}
+    assert turned_away(check(client, headers=long)) == f"{ISSUER}/q/bank"
+
+
+def test_check_is_a_sign_of_life(start):
+    """A site that only ever asks `check` claims the session, and slides it on."""
+    system = start({"bank": {"capacity": 1, "claim_ttl": "3s", "session_ttl": "3s",
+                             "session_sliding": True, "session_max": "1m"}})
+    visitor = system.join("bank")
+    other = system.join("bank")
+    wait_until(visitor.is_active, PATIENCE, "the first is active")
+    began = time.monotonic()
+    while time.monotonic() - began < 7:
+        assert let_in(check(visitor.client, ticket=visitor.ticket), visitor.view["visitor"]), \
+            f"turned away after {time.monotonic() - began:.1f} s"
+        other.status()
+        time.sleep(0.2)  # a visitor who clicks along
+    assert system.numbers("bank")["expired"] + system.numbers("bank")["unclaimed"] == 0
+    wait_until(lambda: not let_in(check(visitor.client, ticket=visitor.ticket),
+                                  visitor.view["visitor"]), PATIENCE, "silence ends it", every=4)
+
+
+@pytest.mark.parametrize("mode", ["closed", "open"])
+def test_check_while_the_store_is_away(start, mode):
+    """Whoever is known to be in stays in; about everybody else on_store_error decides."""
+    system = start({"bank": {"capacity": 1, "on_store_error": mode} | CALM},
+                   settings={"redis": {"timeout": "1s"}}, redis={"appendfsync": "always"})
+    system.expect(STORE_TROUBLE)
+    client = system.client()
+    inside = active_visitor(system)
+    outside = system.join("bank")
+    name = inside.view["visitor"]
+    assert not let_in(check(client, ticket=outside.ticket), None)
+    system.redis.kill()
+    system.forget_store()
+    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the store is missed")
+    assert let_in(check(client, ticket=inside.ticket), name)
+    for ticket in (outside.ticket, None, "x" * 40):
+        if mode == "open":
+            wait_until(lambda t=ticket: let_in(check(client, ticket=t), None), PATIENCE, "let through")
+        else:
+            turned_away(check(client, ticket=ticket))
+    system.redis.start()
+    for program in system.programs:
+        program.wait_ready()
+    assert let_in(check(client, ticket=inside.ticket), name)
+    wait_until(lambda: not let_in(check(client, ticket=outside.ticket), None), PATIENCE,
+               "turned away again")
+
+
+# ---- invites ----
+
+class Shop:
+    """The back end of a site, which signs invites."""
+
+    def __init__(self, directory: Path) -> None:
+        self.es256, _ = private_key()
+        self.keys = key_file(directory / "invite.keys",
+                             f"shop HS256 {SECRET}\nshop-2 ES256\n{public_pem(self.es256)}")
+        self.settings = {"secrets": {"invite_keys": self.keys}}
+
+    def invite(self, sub: str, key: Any = bytes.fromhex(SECRET), algorithm: str = "HS256",
+               kid: str | None = "shop", **claims: Any) -> str:
+        given = {"aud": "bank", "sub": sub, "jti": str(uuid.uuid4()), "exp": int(time.time()) + 600}
+        given |= claims
+        return jwt.encode({name: value for name, value in given.items() if value is not None}, key,
+                          algorithm, {"kid": kid} if kid else None)
+
+
+@pytest.fixture
+def shop(tmp_path) -> Shop:
+    return Shop(tmp_path)
+
+
+def join_by(client: Client, invite: str, queue: str = "bank") -> Answer:
+    return client.post(f"/v1/queues/{queue}/join", json.dumps({"invite": invite}).encode())
+
+
+def test_invite_names_visitor_and_lane(start, shop):
+    system = start({"bank": {"capacity": 1} | CALM}, settings=shop.settings)
+    client = system.client()
+    active_visitor(system)
+    for _ in range(3):
+        system.join("bank")
+    normal = join_by(client, shop.invite("user-1")).json
+    assert (normal["visitor"], normal["position"]) == ("user-1", 4)
+    vip = join_by(client, shop.invite("user-2", lane="vip")).json
+    assert (vip["visitor"], vip["position"]) == ("user-2", 1)
+    key = shop.es256
+    other = join_by(client, shop.invite("user-3", key=key, algorithm="ES256", kid="shop-2")).json
+    assert (other["visitor"], other["status"]) == ("user-3", "waiting")
+    assert Visitor(client, "bank", vip["ticket"]).status()["position"] == 1
+
+
+def test_invite_counts_once(start, shop):
+    """Used again by who still stands there: the same place. By anybody else, or afterwards: spent."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=shop.settings)
+    active_visitor(system)
+    invite = shop.invite("user-1", jti="only-once")
+    clients = [system.client(0), system.client(1)]
+    first = join_by(clients[0], invite).json
+    again = join_by(clients[1], invite).json
+    assert (again["visitor"], again["position"]) == (first["visitor"], first["position"])
+    assert system.numbers("bank")["joined"] == 2
+    stolen = join_by(clients[1], shop.invite("user-2", jti="only-once"))
+    assert stolen.problem(403)["type"] == "/problems/invite-spent"
+    Visitor(clients[0], "bank", again["ticket"]).leave()
+    for client in clients:
+        assert join_by(client, invite).problem(403)["type"] == "/problems/invite-spent"
+    assert system.numbers("bank")["joined"] == 2
+    assert join_by(clients[0], shop.invite("user-1")).status == 200, "a new invite is a new chance"
+
+
+def test_invite_raced(start, shop):
+    """The same invite from many sides at once makes one place."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=shop.settings)
+    active_visitor(system)
+    invite = shop.invite("user-1")
+    answers: list[Answer] = []
+    clients = [system.client(i % 2) for i in range(12)]
+    racers = [threading.Thread(target=lambda c=client: answers.append(join_by(c, invite)))
+              for client in clients]
+    for racer in racers:
+        racer.start()
+    for racer in racers:
+        racer.join()
+    assert [answer.status for answer in answers] == [200] * 12
+    assert {(a.json["visitor"], a.json["position"]) for a in answers} == {("user-1", 1)}
+    assert system.numbers("bank")["joined"] == 2
+
+
+def test_invite_that_does_not_count(start, shop):
+    system = start({"bank": {"capacity": 1} | CALM, "post": {"capacity": 1} | CALM},
+                   settings=shop.settings)
+    client = system.client()
+    now = int(time.time())
+    wrong = [
+        shop.invite("u", exp=now - 60), shop.invite("u", exp=now + 2 * 86400),
+        shop.invite("u", exp=None), shop.invite("u", jti=None), shop.invite("u", aud="post"),
+        shop.invite("u", aud=None), shop.invite("u", nbf=now + 600), shop.invite("two words"),
+        shop.invite("x" * 65), shop.invite("u", kid=None), shop.invite("u", kid="nobody"),
+        shop.invite("u", kid="../invite.keys"), shop.invite("u", key=bytes.fromhex(OTHER_SECRET)),
+        shop.invite("u", key=None, algorithm="none"), shop.invite("u", kid="shop-2"),
+        shop.invite("u", key=private_key()[0], algorithm="ES256", kid="shop-2"),
+        with_part(shop.invite("u"), 1, lambda claims: claims.update(sub="admin")),
+        "x.y.z", "x", shop.invite("u")[:-3],
+    ]
+    for invite in wrong:
+        problem = join_by(client, invite).problem(403)
+        assert problem["type"] == "/problems/bad-invite" and problem["detail"], invite
+    assert join_by(client, shop.invite("u", lane="nowhere")).status in (400, 403)
+    body = json.dumps({"invite": shop.invite("u"), "lane": "vip"}).encode()
+    assert client.post("/v1/queues/bank/join", body).status in (400, 403)
+    assert system.numbers("bank")["joined"] == 0
+    passes = active_visitor(system, "post").view["pass"]
+    join_by(client, passes).problem(403)
+
+
+def test_no_invite_keys_no_invites(start, shop):
+    system = start({"bank": {"capacity": 1} | CALM})
+    assert join_by(system.client(), shop.invite("u")).problem(403)["type"] == "/problems/bad-invite"
+
+
+def test_by_invitation_only(start, shop):
+    def keys(system: System) -> None:
+        key_file(system.directory / "api.keys", f"shop {API_KEY}\n")
+
+    system = start({"bank": {"capacity": 1, "join": "invited"} | CALM}, settings=shop.settings,
+                   prepare=keys)
+    client = system.client()
+    problem = client.post("/v1/queues/bank/join").problem(403)
+    assert problem["type"] == "/problems/by-invitation"
+    assert client.get("/q/bank").status == 403, "the page does not join uninvited either"
+    assert client.post("/q/bank/join").status == 403
+    assert system.numbers("bank")["joined"] == 0
+
+    trusted = client.post("/v1/queues/bank/join", b'{"visitor": "user-0"}', ticket=API_KEY)
+    assert trusted.json["visitor"] == "user-0"
+    view = join_by(client, shop.invite("user-1")).json
+    guest = Visitor(client, "bank", view["ticket"])
+    assert guest.join().view["position"] == 1, "who stands in line needs no second invite"
+    guest.leave()
+    answer = client.post("/v1/queues/bank/join", ticket=guest.ticket)
+    assert answer.problem(403)["type"] == "/problems/by-invitation"
+    page = client.get(f"/q/bank?invite={shop.invite('user-2')}")
+    assert page.status == 200 and "tellerline_bank=" in page.headers["set-cookie"]
+    assert system.numbers("bank")["joined"] == 3

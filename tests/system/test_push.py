@@ -1,0 +1,394 @@
+"""Being told: event streams and long polls."""
+from __future__ import annotations
+
+import re
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from http_client import Client, Visitor
+from sse import Ended, EventStream
+from tellerline import CALM, PATIENCE, TOP, System
+from waiting import one_of, wait_until
+
+KEYS = ("state", "config", "waiting", "active", "sessions", "ended", "events", "ingest", "batches",
+        "seen:")
+
+
+@pytest.fixture
+def open_stream():
+    """open_stream(visitor, worker port): the event stream of this visitor, closed after the test."""
+    streams = []
+
+    def open_one(visitor: Visitor, port: int | None = None, **more) -> EventStream:
+        stream = EventStream(port or visitor.client.port, f"{visitor.path}/events", visitor.ticket,
+                             **more)
+        streams.append(stream)
+        return stream
+
+    yield open_one
+    for stream in streams:
+        stream.close()
+
+
+def bank(start, visitors: int, workers: int = 1, **queue) -> tuple[System, list[Visitor]]:
+    """A bank with one counter; the first visitor is active, the others wait."""
+    system = start({"bank": {"capacity": 1} | CALM | queue}, workers=workers)
+    line = [system.join("bank") for _ in range(visitors)]
+    wait_until(line[0].is_active, PATIENCE, "the first is active")
+    return system, line
+
+
+def post_notice(system: System, text: str) -> None:
+    """As `tellerline notice`, without a process for each of many: the script that it runs."""
+    script = "".join((TOP / "common" / name).read_text() for name in ("prelude.lua", "configure.lua"))
+    keys = [system.key("bank", name) for name in KEYS]
+    assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text) == 1
+
+
+def gauge(system: System, name: str, worker: int = 0) -> int:
+    client = Client(system.of("worker")[worker].admin_port)
+    try:
+        text = client.get("/metrics").body.decode()
+    finally:
+        client.close()
+    found = re.search(rf"^{name}(?:{{.*}})? (\d+)$", text, re.MULTILINE)
+    assert found, f"no {name} in {text[:400]}"
+    return int(found.group(1))
+
+
+# ---- event streams ----
+
+def test_first_event_comes_at_once(start, open_stream, figure):
+    system, line = bank(start, 3)
+
+    def time_to_the_first() -> float:
+        nonlocal stream, retry, first
+        began = time.monotonic()
+        stream = open_stream(line[2])
+        retry, first = stream.next(), stream.next()
+        return (first.seconds - began) * 1000
+
+    stream = retry = first = None
+    times = one_of(10, time_to_the_first, 100, "ms until the first event")
+    figure(f"the first event after {times[-1]:.1f} ms")
+    assert stream.status == 200
+    assert stream.headers["content-type"].startswith("text/event-stream")
+    assert stream.headers["cache-control"] == "no-store"
+    assert stream.headers["x-accel-buffering"] == "no", "proxies must not gather events"
+    assert retry.kind == "retry" and 1000 <= int(retry.data) <= 4000
+    assert first.kind == "position"
+    view = first.json
+    assert (view["status"], view["position"], view["ahead"]) == ("waiting", 2, 1)
+    assert view["visitor"] == line[2].view["visitor"] and "ticket" not in view
+    admitted = open_stream(line[0]).event("position", "admitted", "ended")
+    assert admitted.kind == "admitted" and admitted.json["status"] == "active"
+    system.join("bank").leave()
+    gone = system.join("bank")
+    gone.leave()
+    ended = open_stream(gone).event("position", "admitted", "ended")
+    assert (ended.kind, ended.json["status"]) == ("ended", "left")
+
+
+def test_retry_is_spread(start, open_stream):
+    _, line = bank(start, 2)
+    times = {open_stream(line[1]).next().data for _ in range(12)}
+    assert len(times) > 6, f"everybody would come back at once: {times}"
+
+
+def test_position_falls_step_by_step(start, open_stream):
+    """Near the front every step is told, in order, and then the turn, and then the end."""
+    system, line = bank(start, 8)
+    last = line[-1]
+    stream = open_stream(last)
+    assert stream.event("position").json["position"] == 7
+    for place in range(6, 0, -1):
+        line[6 - place].complete()
+        event = stream.event("position", "admitted", "ended")
+        assert (event.kind, event.json["position"]) == ("position", place)
+        wait_until(line[7 - place].is_active, PATIENCE, "the next is active")
+    line[6].complete()
+    event = stream.event("position", "admitted", "ended")
+    assert (event.kind, event.json["status"]) == ("admitted", "active")
+    assert event.json["pass"] and event.json["expires_at"]
+    last.complete()
+    event = stream.event("position", "admitted", "ended")
+    assert (event.kind, event.json["reason"]) == ("ended", "completed")
+
+
+def test_admission_is_told_at_once(start, open_stream, figure):
+    """From `complete` to the next visitor's `admitted` event."""
+    system, line = bank(start, 11)
+    delays = []
+    for done, following in zip(line, line[1:]):
+        stream = open_stream(following)
+        stream.event("position")
+        began = time.monotonic()
+        done.complete()
+        delays.append((stream.event("admitted").seconds - began) * 1000)
+    figure(f"from complete to the event `admitted`: median {sorted(delays)[5]:.1f} ms, "
+           f"max {max(delays):.1f} ms")
+    # A busy machine may spoil most of them; the half-second round of the crowd would hardly leave three so short.
+    assert sorted(delays)[2] < 30, delays
+
+
+def test_ticket_by_query_and_cookie(start):
+    """A browser's EventSource sends no headers of its own."""
+    system, line = bank(start, 2)
+    port, path = line[1].client.port, f"{line[1].path}/events"
+    for query, headers in ((f"?ticket={line[1].ticket}", {}),
+                           ("", {"Cookie": f"tellerline_bank={line[1].ticket}"})):
+        stream = EventStream(port, path + query, headers=headers)
+        assert stream.event("position").json["position"] == 1
+        stream.close()
+    system.client().get(path).problem(401)
+    system.client().get(path, ticket=line[1].ticket[:-1] + "_").problem(401)
+
+
+def test_notice_and_its_end(start, open_stream):
+    system, line = bank(start, 2)
+    stream = open_stream(line[1])
+    stream.event("position")
+    text = 'Two "more" counters open at 15:00 \u2713'
+    assert system.ctl("notice", "bank", text).returncode == 0
+    assert stream.event("notice").json == {"text": text}
+    late = open_stream(line[0])
+    assert late.event("notice").json == {"text": text}, "who comes later hears of it, too"
+    assert system.ctl("notice", "bank", "").returncode == 0
+    for reader in (stream, late):
+        assert reader.event("notice").json == {"text": ""}
+
+
+@pytest.mark.long(seconds=16)
+def test_heartbeat(start, open_stream):
+    """A quiet stream says something before proxies give it up."""
+    system, line = bank(start, 2)
+    stream = open_stream(line[1])
+    first = stream.event("position")
+    beat = stream.next(50)  # proxies wait for a minute
+    assert (beat.kind, beat.data) == ("comment", "")
+    assert beat.seconds - first.seconds > 10, "a heartbeat is for quiet streams"
+
+
+def test_several_streams_of_one_ticket(start, open_stream):
+    system, line = bank(start, 3)
+    streams = [open_stream(line[2]) for _ in range(4)]
+    for stream in streams:
+        assert stream.event("position").json["position"] == 2
+    streams.pop().close()
+    line[0].complete()
+    for stream in streams:
+        assert stream.event("position").json["position"] == 1
+    wait_until(line[1].is_active, PATIENCE, "the second is active")
+    line[1].complete()
+    for stream in streams:
+        assert stream.event("admitted").json["status"] == "active"
+
+
+def test_closed_stream_is_forgotten(start, open_stream):
+    system, line = bank(start, 2)
+    streams = [open_stream(line[1]) for _ in range(10)]
+    for stream in streams:
+        stream.event("position")
+    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 10, PATIENCE, "ten streams")
+    for stream in streams:
+        stream.close()
+    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 0, PATIENCE, "none left")
+
+
+def test_stream_is_a_sign_of_life(start, open_stream):
+    """An open page keeps its place, one that was closed loses it."""
+    system, line = bank(start, 3, waiting_ttl="3s")
+    stream = open_stream(line[2])
+    stream.event("position")
+    wait_until(lambda: system.numbers("bank")["absent"] == 1, PATIENCE, "the absent one is dropped")
+    assert stream.event("position").json["position"] == 1
+    with pytest.raises(AssertionError, match="nothing more"):
+        stream.event("ended", seconds=7)  # more than twice waiting_ttl
+
+
+# ---- slow readers ----
+
+def flood(system: System, reader: EventStream, count: int) -> str:
+    """So many notices of some 3,000 bytes on the wire, each heard by `reader`; the last one's text."""
+    text = ""
+    for i in range(count):
+        text = f"{i} " + "\x01" * 490
+        post_notice(system, text)
+        while reader.event("notice").json["text"] != text:
+            pass
+    return text
+
+
+def test_slow_reader_gets_the_newest_state(start, open_stream):
+    """What a reader does not take is not kept: when it reads again, it hears the newest."""
+    count = 120
+    system, line = bank(start, 4)
+    slow, quick = open_stream(line[3], narrow=True), open_stream(line[3])
+    for stream in (slow, quick):
+        stream.event("position")
+    last = flood(system, quick, count)
+    line[1].leave()
+    line[2].leave()
+    wait_until(lambda: quick.event("position").json["position"] == 1, PATIENCE, "the line moved")
+
+    notices, position = [], 0
+    while not (position == 1 and notices and notices[-1] == last):
+        event = slow.event("notice", "position")
+        if event.kind == "notice":
+            notices.append(event.json["text"])
+        else:
+            position = event.json["position"]
+    assert len(notices) < count // 2, f"{len(notices)} of {count} were kept for a slow reader"
+    assert slow.received < 200_000, "that much was kept for a reader who did not read"
+
+
+@pytest.mark.long(seconds=32)
+def test_reader_that_takes_nothing_is_dropped(start, open_stream):
+    system, line = bank(start, 2)
+    stuck, quick = open_stream(line[1], narrow=True), open_stream(line[1])
+    for stream in (stuck, quick):
+        stream.event("position")
+    flood(system, quick, 120)
+    quick.close()
+    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 1, PATIENCE, "one is left")
+    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 0, 90, "dropped", every=0.2)
+    with pytest.raises(Ended):
+        while True:
+            stuck.next()
+    assert line[1].status()["position"] == 1, "the place belongs to the ticket"
+
+
+# ---- coming back ----
+
+def test_reconnection_on_the_other_worker(start, open_stream):
+    system, line = bank(start, 3, workers=2)
+    ports = [program.http_port for program in system.of("worker")]
+    first = open_stream(line[2], ports[0])
+    assert first.event("position").json["position"] == 2
+    first.close()
+    line[0].complete()
+    second = open_stream(line[2], ports[1])
+    view = second.event("position").json
+    assert view["visitor"] == line[2].view["visitor"]
+    while view["position"] == 2:  # the other worker may be a moment behind
+        view = second.event("position").json
+    assert view["position"] == 1
+
+
+def test_kill_of_the_worker(start, open_stream):
+    """kill -9: the stream ends, and goes on at the other worker where it stopped."""
+    system, line = bank(start, 3, workers=2)
+    victim, other = system.of("worker")
+    stream = open_stream(line[2], victim.http_port)
+    assert stream.event("position").json["position"] == 2
+    children = victim.children()
+    victim.kill()
+    with pytest.raises(Ended):
+        while True:
+            stream.next()
+    stream = open_stream(line[2], other.http_port)
+    assert stream.event("position").json["position"] == 2
+    for done in line[:2]:
+        active = Visitor(system.client(1), "bank", done.ticket)
+        wait_until(active.is_active, PATIENCE, "active")
+        active.complete()
+    assert stream.event("admitted").json["visitor"] == line[2].view["visitor"]
+    wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), PATIENCE,
+               "its children have sent their streams away and are gone, too")
+    victim.start()
+    victim.wait_ready()
+
+
+def test_drain_sends_everybody_away_over_time(start, open_stream, figure):
+    """SIGTERM: each stream is told when to come back and ends, not all of them at once."""
+    system, line = bank(start, 2, workers=2)
+    victim, other = system.of("worker")
+    streams = [open_stream(line[1], victim.http_port) for _ in range(40)]
+    for stream in streams:
+        stream.event("position")
+    began = time.monotonic()
+    ends = []
+
+    def read_to_the_end(stream: EventStream) -> None:
+        events = stream.rest(60)
+        ends.append((time.monotonic() - began, events[-1] if events else None))
+
+    readers = [threading.Thread(target=read_to_the_end, args=(stream,)) for stream in streams]
+    for reader in readers:
+        reader.start()
+    victim.send(signal.SIGTERM)
+    for reader in readers:
+        reader.join()
+    assert len(ends) == 40
+    for _, last in ends:
+        assert last is not None and last.kind == "retry" and 0 < int(last.data) <= 10000, last
+    moments = sorted(moment for moment, _ in ends)
+    figure(f"40 streams ended from {moments[0]:.2f} to {moments[-1]:.2f} s after SIGTERM")
+    assert moments[-1] - moments[0] > 0.5
+    assert len({last.data for _, last in ends}) > 20, "they would all come back at once"
+    victim.stop()
+    assert open_stream(line[1], other.http_port).event("position").json["position"] == 1
+
+
+# ---- long poll ----
+
+def poll(visitor: Visitor, wait: str, client: Client):
+    return client.get(f"{visitor.path}/status?wait={wait}", ticket=visitor.ticket)
+
+
+def test_long_poll_answers_a_change(start, figure):
+    system, line = bank(start, 3)
+    client = system.client()
+    for change, status, position in ((line[0].complete, "waiting", 1), (line[1].complete, "active", None)):
+        wait_until(line[0 if position else 1].is_active, PATIENCE, "active")
+        client.send("GET", f"{line[2].path}/status?wait=20s", ticket=line[2].ticket)
+        wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 1, PATIENCE, "it waits")
+        began = time.monotonic()
+        change()
+        answer = client.receive()
+        figure(f"a long poll answered {(time.monotonic() - began) * 1000:.1f} ms after the change")
+        assert answer.status == 200  # before the 20 s are over: our client waits for 15
+        assert (answer.json["status"], answer.json.get("position")) == (status, position)
+
+
+def test_long_poll_runs_out(start):
+    system, line = bank(start, 2)
+    client = system.client()
+    for visitor, wait, seconds in ((line[1], "1s", 1.0), (line[0], "500ms", 0.5)):
+        def beyond() -> float:
+            began = time.monotonic()
+            answer = poll(visitor, wait, client)
+            took = time.monotonic() - began
+            assert answer.status == 200 and answer.json["status"] == visitor.status()["status"]
+            assert took >= seconds, took
+            return took - seconds
+
+        one_of(5, beyond, 0.5, f"seconds more than {wait}")
+    # Nothing can change any more: no reason to wait (our client would for 15 s).
+    line[1].leave()
+    assert poll(line[1], "20s", client).json["status"] == "left"
+    assert poll(line[0], "0s", client).json["status"] == "active"
+
+
+def test_long_poll_wrong_wait(start):
+    system, line = bank(start, 2)
+    client = system.client()
+    for wait in ("", "soon", "20", "-1s", "56s", "1d", "1.5s", "99999999999999999999s", "20s%20"):
+        problem = poll(line[1], wait, client).problem(400)
+        assert problem["type"] == "/problems/bad-query" and "wait" in problem["detail"], wait
+    client.get(f"{line[1].path}/status?wait=1s").problem(401)
+
+
+def test_long_poll_ends_with_the_worker(start):
+    """SIGTERM answers a poll that waits, with how things stand."""
+    system, line = bank(start, 2)
+    client = system.client()
+    client.send("GET", f"{line[1].path}/status?wait=50s", ticket=line[1].ticket)
+    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 1, PATIENCE, "it waits")
+    system.of("worker")[0].send(signal.SIGTERM)
+    answer = client.receive()
+    assert answer.status == 200 and answer.json["position"] == 1, answer.body

@@ -1,0 +1,210 @@
+"""Everything on one machine: `tellerline up`, and the quickstart on a copy of the sources."""
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from http_client import CONNECTION_TROUBLE, Client, Visitor
+from tellerline import BIN, PATIENCE, TOP, environment, free_port, yaml
+from waiting import wait_until
+
+
+def descendants(pid: int) -> list[int]:
+    found = []
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            for child in path.read_text().split():
+                found += [int(child), *descendants(int(child))]
+        except OSError:
+            continue  # it has just ended
+    return found
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def ready(port: int) -> bool:
+    client = Client(port)
+    try:
+        return client.get("/readyz").status == 200
+    except CONNECTION_TROUBLE:
+        return False
+    finally:
+        client.close()
+
+
+def write_config(directory: Path) -> tuple[Path, int]:
+    port = free_port()
+    config = directory / "up.yaml"
+    config.write_text(yaml({
+        "http": {"listen": f"127.0.0.1:{port}"},
+        "admin": {role: f"127.0.0.1:{free_port()}"
+                  for role in ("worker", "dispatcher", "admitter", "expirer")},
+        "secrets": {"ticket_keys": str(directory / "ticket.keys")},
+        "queues": {"bank": {"capacity": 1}},
+    }))
+    return config, port
+
+
+class Up:
+    """`tellerline up` with its embedded Redis."""
+
+    def __init__(self, directory: Path, config: Path) -> None:
+        self.log = directory / "up.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "TERM", str(BIN / "tellerline"), "up", "--config",
+                 str(config), "--data", str(directory / "data")], cwd=directory,
+                env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def wait_ready(self, port: int) -> None:
+        def check() -> bool:
+            assert self.process.poll() is None, self.text()
+            return ready(port)
+        wait_until(check, PATIENCE, "everything is up")
+
+    def text(self) -> str:
+        return self.log.read_text(errors="replace")
+
+    def end(self, number: signal.Signals) -> None:
+        """Stops it; nothing of it may be left."""
+        family = descendants(self.process.pid)
+        assert len(family) >= 6, f"Redis, four programs, a worker's child: {family}"
+        self.process.send_signal(number)
+        try:
+            status = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        assert status == 0, self.text()[-3000:]
+        left = [pid for pid in family if alive(pid)]
+        assert not left, f"still there: {left}\n{self.text()[-3000:]}"
+
+    def abandon(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+@pytest.fixture
+def up(tmp_path) -> Callable[[Path], Up]:
+    started: list[Up] = []
+
+    def start_up(config: Path) -> Up:
+        started.append(Up(tmp_path, config))
+        return started[-1]
+
+    yield start_up
+    for one in started:
+        one.abandon()
+
+
+def test_up_serves_and_stops_cleanly(tmp_path, up):
+    config, port = write_config(tmp_path)
+    first = up(config)
+    first.wait_ready(port)
+    client = Client(port)
+    active, waiting = Visitor(client, "bank").join(), Visitor(client, "bank").join()
+    wait_until(active.is_active, PATIENCE, "the first is active")
+    assert waiting.view["position"] == 1
+    client.close()
+
+    second = up(config)
+    assert second.process.wait(PATIENCE) != 0, "two on one data folder"
+    first.end(signal.SIGINT)
+    text = first.text()
+    for trouble in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "level=error",
+                    "level=fatal"):
+        assert trouble not in text, text
+
+    # The places are there again after a restart.
+    third = up(config)
+    third.wait_ready(port)
+    client = Client(port)
+    for visitor, status in ((active, "active"), (waiting, "waiting")):
+        wait_until(lambda v=visitor, s=status: v.status(client)["status"] == s, PATIENCE, status)
+    client.close()
+    third.end(signal.SIGTERM)
+
+
+def test_up_restarts_a_program_that_dies(tmp_path, up):
+    config, port = write_config(tmp_path)
+    running = up(config)
+    running.wait_ready(port)
+    client = Client(port)
+    for pid in descendants(running.process.pid):
+        name = Path(f"/proc/{pid}/comm").read_text().strip()
+        if name.startswith("tellerline-disp"):
+            os.kill(pid, signal.SIGKILL)
+    visitor = Visitor(client, "bank")
+
+    def joined() -> bool:
+        answer = client.post("/v1/queues/bank/join", ticket=visitor.ticket)
+        if answer.status in (200, 202):
+            visitor.ticket = answer.json["ticket"]
+        return answer.status == 200
+
+    wait_until(joined, PATIENCE, "a join after the restart")
+    client.close()
+    running.end(signal.SIGTERM)
+
+
+def copy_sources(target: Path) -> None:
+    """What a clone would hold: tracked and new files, nothing that git ignores."""
+    listed = subprocess.run(["git", "-C", str(TOP), "ls-files", "-co", "--exclude-standard", "-z"],
+                            capture_output=True, check=False)
+    if listed.returncode != 0:  # not a git tree: a source package
+        shutil.copytree(TOP, target, ignore=shutil.ignore_patterns("build", "data", ".git"))
+        return
+    for entry in listed.stdout.decode().split("\0"):
+        source = TOP / entry
+        if entry and source.is_file():
+            (target / entry).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / entry)
+
+
+@pytest.mark.long(seconds=90)
+def test_quickstart_on_a_clean_copy(tmp_path):
+    """Builds, shows a line that moves, and ends by itself with nothing left."""
+    copy_sources(tmp_path / "clone")
+    port = free_port()
+    log = tmp_path / "quickstart.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "TERM", "./deploy/quickstart", "--port", str(port),
+             "--seconds", "30"], cwd=tmp_path / "clone", env=environment(),
+            stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        def up_and_ready() -> bool:
+            assert process.poll() is None, log.read_text(errors="replace")[-4000:]
+            return ready(port)
+
+        wait_until(up_and_ready, 900, "built and ready", every=0.2)
+        client = Client(port)
+        seen = set()
+
+        def moving() -> bool:
+            view = client.get("/v1/queues/demo").json
+            seen.add((view["waiting"], view["active"]))
+            return view["active"] > 0 and len(seen) >= 5
+
+        wait_until(moving, 20, "the line moves", every=0.1)
+        client.close()
+        family = descendants(process.pid)
+        assert process.wait(60) == 0, log.read_text(errors="replace")[-4000:]
+        wait_until(lambda: not any(alive(pid) for pid in family), PATIENCE, "no process is left")
+        assert f":{port}" in log.read_text(errors="replace"), "the address is printed"
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)

@@ -1,0 +1,34 @@
+"""Waiting for a condition: never a fixed sleep."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def wait_until(condition: Callable[[], T], seconds: float, what: str, every: float = 0.01) -> T:
+    """Polls until `condition()` is true and returns what it returned."""
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds:g} s: {what} (last: {value!r})")
+        time.sleep(every)
+
+
+def one_of(tries: int, measure: Callable[[], float], limit: float, what: str) -> list[float]:
+    """Measures until a figure is within the limit, at most so often; returns all figures, the good one last.
+
+    For what the programs can do when the machine lets them: something else that runs may spoil a measurement, but
+    does not spoil all of them, while a program that is too slow by itself is too slow each time.
+    """
+    figures: list[float] = []
+    while len(figures) < tries:
+        figures.append(measure())
+        if figures[-1] <= limit:
+            return figures
+    raise AssertionError(f"{what}: not once within {limit:g} in {tries} tries: {figures}")

@@ -1,0 +1,139 @@
+"""What travels between the programs, read and written independently of them: msgpack entries and tickets.
+
+The formats are those of docs/wire-format.md.
+"""
+from __future__ import annotations
+
+import base64
+import struct
+from dataclasses import dataclass, field
+from typing import Any
+
+JOIN, LEAVE, COMPLETE, RENEW, SEEN = 1, 2, 3, 4, 5
+APPLIED, JOINED, ADMITTED, REMOVED, FREED, RENEWED, CONFIG, NOTICE = range(1, 9)
+REASONS = {1: "completed", 2: "left", 3: "expired", 4: "unclaimed", 5: "absent"}
+LANE = 2**48
+
+
+def pack(value: Any) -> bytes:
+    """msgpack of non-negative integers, text and lists."""
+    if isinstance(value, int):
+        if value < 0x80:
+            return bytes([value])
+        return b"\xcf" + struct.pack(">Q", value)
+    if isinstance(value, str):
+        data = value.encode()
+        return b"\xd9" + bytes([len(data)]) + data
+    return b"\xdc" + struct.pack(">H", len(value)) + b"".join(pack(item) for item in value)
+
+
+def unpack(data: bytes) -> Any:
+    value, end = _unpack(data, 0)
+    assert end == len(data), "bytes after the end"
+    return value
+
+
+_NUMBERS = {0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i",
+            0xD3: ">q", 0xCA: ">f", 0xCB: ">d"}
+_TEXT_LENGTHS = {0xD9: ">B", 0xDA: ">H", 0xDB: ">I", 0xC4: ">B", 0xC5: ">H", 0xC6: ">I"}
+_ARRAY_LENGTHS = {0xDC: ">H", 0xDD: ">I"}
+
+
+def _unpack(data: bytes, at: int) -> tuple[Any, int]:
+    kind = data[at]
+    at += 1
+    if kind < 0x80:
+        return kind, at
+    if 0x90 <= kind < 0xA0:
+        return _unpack_array(data, at, kind & 0x0F)
+    if 0xA0 <= kind < 0xC0:
+        return _unpack_text(data, at, kind & 0x1F)
+    if kind >= 0xE0:
+        return kind - 0x100, at
+    for formats, rest in ((_NUMBERS, None), (_TEXT_LENGTHS, _unpack_text),
+                          (_ARRAY_LENGTHS, _unpack_array)):
+        if kind in formats:
+            (number,) = struct.unpack_from(formats[kind], data, at)
+            at += struct.calcsize(formats[kind])
+            if rest is not None:
+                return rest(data, at, number)
+            return (int(number) if number == int(number) else number), at
+    raise ValueError(f"unexpected msgpack type {kind:#x}")
+
+
+def _unpack_text(data: bytes, at: int, length: int) -> tuple[str, int]:
+    return data[at:at + length].decode("utf-8", "surrogateescape"), at + length
+
+
+def _unpack_array(data: bytes, at: int, count: int) -> tuple[list, int]:
+    items = []
+    for _ in range(count):
+        item, at = _unpack(data, at)
+        items.append(item)
+    return items, at
+
+
+def expand(runs: list[int]) -> list[int]:
+    """[first, count, gap, count, ...] as the numbers it stands for."""
+    numbers: list[int] = []
+    following = 0
+    for i in range(0, len(runs), 2):
+        first = runs[i] if i == 0 else following + runs[i]
+        following = first + runs[i + 1]
+        numbers.extend(range(first, following))
+    return numbers
+
+
+@dataclass
+class Step:
+    """One entry of the events stream."""
+    time_ms: int  # Redis's clock when it was appended
+    number: int
+    generation: int
+    waiting: int
+    active: int
+    joined: list[int] = field(default_factory=list)
+    admitted: list[int] = field(default_factory=list)
+    removed: list[tuple[int, str]] = field(default_factory=list)
+    freed: list[tuple[int, str]] = field(default_factory=list)
+    deadlines: dict[int, int] = field(default_factory=dict)  # of the admitted and the renewed, by place
+
+
+def step_of(entry_id: str, payload: str) -> Step:
+    version, number, generation, waiting, active, events = unpack(
+        payload.encode("utf-8", "surrogateescape"))
+    assert version == 1
+    step = Step(int(entry_id.split("-")[0]), number, generation, waiting, active)
+    for event in events:
+        if event[0] == JOINED:
+            step.joined += expand(event[1])
+        elif event[0] == ADMITTED:
+            step.admitted += expand(event[1])
+            step.deadlines |= dict.fromkeys(expand(event[1]), event[2])
+        elif event[0] == RENEWED:
+            step.deadlines[event[1]] = event[2]
+        elif event[0] == REMOVED:
+            step.removed += [(place, REASONS[event[2]]) for place in expand(event[1])]
+        elif event[0] == FREED:
+            step.freed += [(place, REASONS[event[2]]) for place in expand(event[1])]
+    return step
+
+
+@dataclass(frozen=True)
+class Ticket:
+    generation: int
+    lane: int
+    seq: int
+    visitor: str
+
+    @property
+    def place(self) -> int:
+        return self.lane * LANE + self.seq
+
+
+def read_ticket(text: str) -> Ticket:
+    """What a ticket says; its MAC is not checked here."""
+    data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    _version, _key, generation, place, _issued, length = struct.unpack_from(">B4sQQIB", data)
+    visitor = data[26:26 + length].decode()
+    return Ticket(generation, place // LANE, place % LANE, visitor)

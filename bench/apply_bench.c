@@ -1,0 +1,569 @@
+/*
+ * How fast joins get into the line, beside what the same Redis takes as plain variadic ZADD.
+ *
+ *     apply_bench [--million 1] [--rounds 3] [--active 0,300,10000] [--batch 100,1000] [--bin DIR]
+ *
+ * Starts a redis-server of its own, pinned to the last processor, and for every size of batch, in
+ * turn and in the same run:
+ *   plain  ZADD of the same visitors and places, as many a command as a batch has joins, pipelined
+ *          from bytes made beforehand: all that Redis does besides is to parse the command;
+ *   path   the ingest stream is filled with batches, then the real tellerline-dispatcher drains it;
+ *          timed from the first change of state.seq to the last;
+ *   script what Redis spent inside the apply script on the way (INFO commandstats), beside what it
+ *          spent inside ZADD;
+ *   and the processor time of both programs, which tells most on a machine that does other things
+ * too. Each round begins with an empty Redis. The figures are medians of the rounds: JSON lines on
+ * standard output, text for people on standard error. With --active, so many visitors hold a
+ * session while the others join.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/keys.h"
+#include "common/queue.h"
+#include "common/redis.h"
+#include "common/wire.h"
+#include "generated/admitter_scripts.h"
+
+#define MILLION    1000000
+#define WORKERS    4 /* names that the batches come from, in turn */
+#define ROUNDS_MAX 9
+#define SIZES_MAX  4
+#define PATH_MAX_  108
+#define PREFIX     "tl:"
+#define QUEUE      "bench"
+
+struct sizes {
+    size_t n;
+    unsigned long at[SIZES_MAX];
+};
+
+struct bench {
+    unsigned long millions, rounds;
+    struct sizes batches, actives;
+    char bin[256];
+    char folder[64], socket[PATH_MAX_], config[PATH_MAX_];
+    pid_t server, dispatcher;
+    struct tl_redis *redis;
+    struct tl_keys keys;
+    uint64_t number; /* of the last batch */
+};
+
+/* Seconds that one million joins and more took. */
+struct cost {
+    double wall, inside, processor; /* passed; inside the command; of Redis's processor time */
+    double dispatcher;              /* of the dispatcher's processor time */
+};
+
+static struct bench bench = {
+    .millions = 1, .rounds = 3, .batches = {2, {100, 1000}}, .actives = {3, {0, 300, 10000}}};
+
+/* ---- processes ---- */
+
+/* Returns the seconds of processor time that it used. */
+static double stop(pid_t *pid, int signal_number)
+{
+    struct rusage used = {0};
+    if (*pid > 0) {
+        kill(*pid, signal_number);
+        wait4(*pid, NULL, 0, &used);
+    }
+    *pid = 0;
+    return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+           (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) / 1e6;
+}
+
+static void clean_up(void)
+{
+    stop(&bench.dispatcher, SIGKILL);
+    stop(&bench.server, SIGKILL);
+    unlink(bench.socket);
+    unlink(bench.config);
+    if (bench.folder[0] != '\0')
+        rmdir(bench.folder);
+}
+
+static void require(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "apply_bench: %s\n", what);
+    clean_up();
+    exit(1);
+}
+
+/* Redis gets the last processor for itself; whoever feeds it has the others. */
+static void pin(bool redis)
+{
+    long n = sysconf(_SC_NPROCESSORS_ONLN);
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (long i = 0; i < n; i++)
+        if ((i == n - 1) == redis)
+            CPU_SET((size_t)i, &set);
+    if (n > 1)
+        sched_setaffinity(0, sizeof(set), &set);
+}
+
+static pid_t start(const char *const *words, bool redis)
+{
+    fflush(NULL);
+    pid_t pid = fork();
+    require(pid >= 0, "cannot start a process");
+    if (pid > 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* our standard output is for figures */
+    pin(redis);
+    char *argv[32];
+    size_t n = 0;
+    for (; n < 31 && words[n] != NULL; n++)
+        argv[n] = strdup(words[n]);
+    argv[n] = NULL;
+    execvp(argv[0], argv);
+    perror(argv[0]);
+    _exit(127);
+}
+
+static void pause_ms(int ms)
+{
+    poll(NULL, 0, ms);
+}
+
+static void start_server(void)
+{
+    const char *const words[] = {
+        "redis-server", "--port", "0",     "--unixsocket", bench.socket, "--save",  "",
+        "--appendonly", "no",     "--dir", bench.folder,   "--loglevel", "warning", NULL};
+    bench.server = start(words, true);
+    char url[PATH_MAX_ + 8];
+    snprintf(url, sizeof(url), "unix://%s", bench.socket);
+    const struct tl_redis_settings settings = {.url = url, .timeout_ms = 60000};
+    struct tl_error err = {0};
+    bench.redis = tl_redis_new(&settings, &err);
+    require(bench.redis != NULL, err.text);
+    for (int i = 0; i < 1000 && !tl_redis_connect(bench.redis, &err); i++)
+        pause_ms(10);
+    require(tl_redis_connected(bench.redis), err.text);
+}
+
+static void start_dispatcher(void)
+{
+    FILE *file = fopen(bench.config, "w");
+    require(file != NULL, "cannot write the configuration");
+    fprintf(file, "redis:\n  url: unix://%s\nadmin:\n  dispatcher: \"\"\nlog:\n  level: warn\n",
+            bench.socket);
+    require(fclose(file) == 0, "cannot write the configuration");
+    char program[320];
+    snprintf(program, sizeof(program), "%s/tellerline-dispatcher", bench.bin);
+    const char *const words[] = {program, "--config", bench.config, NULL};
+    bench.dispatcher = start(words, false);
+}
+
+/* ---- asking Redis ---- */
+
+/* One command, words divided by spaces. The caller frees the reply. */
+static struct tl_reply *ask(const char *line)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    for (const char *at = line; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        tl_args_bin(&args, at, length);
+        at += length + (at[length] == ' ');
+    }
+    struct tl_reply *reply = tl_redis_call(bench.redis, &args, &err);
+    tl_args_free(&args);
+    require(reply != NULL, err.text);
+    return reply;
+}
+
+static void tell(const char *line)
+{
+    tl_reply_free(ask(line));
+}
+
+static double info(const char *section, const char *before, const char *name)
+{
+    char line[64];
+    snprintf(line, sizeof(line), "INFO %s", section);
+    struct tl_reply *reply = ask(line);
+    const char *at = strstr(tl_reply_string(reply, NULL), before);
+    at = at != NULL ? strstr(at, name) : NULL;
+    double value = at != NULL ? strtod(at + strlen(name), NULL) : 0;
+    tl_reply_free(reply);
+    return value;
+}
+
+static double processor_seconds(void)
+{
+    return info("cpu", "used_cpu_user_main_thread", "used_cpu_user_main_thread:") +
+           info("cpu", "used_cpu_sys_main_thread", "used_cpu_sys_main_thread:");
+}
+
+static uint64_t seq_now(void)
+{
+    char line[TL_KEY_MAX + 16];
+    snprintf(line, sizeof(line), "HGET %s seq", bench.keys.names[TL_KEY_STATE]);
+    struct tl_reply *reply = ask(line);
+    int64_t seq = tl_reply_integer(reply);
+    tl_reply_free(reply);
+    return (uint64_t)seq;
+}
+
+/* ---- bytes for Redis, made beforehand ---- */
+
+struct bytes {
+    char *at;
+    size_t length;
+    FILE *file;
+};
+
+static void bytes_open(struct bytes *bytes)
+{
+    bytes->file = open_memstream(&bytes->at, &bytes->length);
+    require(bytes->file != NULL, "out of memory");
+}
+
+static void put_word(struct bytes *bytes, const void *word, size_t length)
+{
+    fprintf(bytes->file, "$%zu\r\n", length);
+    fwrite(word, 1, length, bytes->file);
+    fputs("\r\n", bytes->file);
+}
+
+static void put_text(struct bytes *bytes, const char *text)
+{
+    put_word(bytes, text, strlen(text));
+}
+
+/* Sends the bytes while it reads what comes back, and counts the lines of that. */
+static double pipe_through(struct bytes *bytes, size_t lines)
+{
+    require(fclose(bytes->file) == 0, "out of memory");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", bench.socket);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    require(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0,
+            "cannot connect to Redis");
+    int64_t started_us = tl_clock_us();
+    size_t sent = 0, seen = 0;
+    while (seen < lines) {
+        struct pollfd event = {.fd = fd, .events = POLLIN};
+        event.events = (short)(event.events | (sent < bytes->length ? POLLOUT : 0));
+        require(poll(&event, 1, 60000) > 0, "Redis does not answer");
+        if ((event.revents & POLLOUT) != 0) {
+            ssize_t n = send(fd, bytes->at + sent, bytes->length - sent, MSG_DONTWAIT);
+            require(n > 0 || errno == EAGAIN, "the connection to Redis broke");
+            sent += n > 0 ? (size_t)n : 0;
+        }
+        if ((event.revents & POLLIN) != 0) {
+            char answer[65536];
+            ssize_t n = read(fd, answer, sizeof(answer));
+            require(n > 0, "the connection to Redis broke");
+            for (ssize_t i = 0; i < n; i++) {
+                require(answer[i] != '-' || i == 0 || answer[i - 1] != '\n',
+                        "Redis answered with an error");
+                seen += answer[i] == '\n';
+            }
+        }
+    }
+    double seconds = (double)(tl_clock_us() - started_us) / 1e6;
+    close(fd);
+    free(bytes->at);
+    return seconds;
+}
+
+/* The i-th visitor: 128 mixed bits as 22 characters, as the worker makes them. */
+static void visitor(uint64_t i, char text[23])
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    uint64_t x = i;
+    for (size_t k = 0; k < 22; k++) {
+        if (k % 10 == 0) { /* splitmix64 (G. Steele et al., 2014) */
+            x += UINT64_C(0x9E3779B97F4A7C15);
+            x = (x ^ (x >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+            x = (x ^ (x >> 27)) * UINT64_C(0x94D049BB133111EB);
+            x ^= x >> 31;
+        }
+        text[k] = digits[x >> (6 * (k % 10)) & 63];
+    }
+    text[22] = '\0';
+}
+
+/* ---- plain ---- */
+
+static struct cost plain(unsigned long batch)
+{
+    struct cost cost = {0};
+    tell("FLUSHALL SYNC");
+    tell("CONFIG RESETSTAT");
+    double before = processor_seconds();
+    for (uint64_t million = 0; million < bench.millions; million++) {
+        struct bytes bytes;
+        bytes_open(&bytes);
+        for (uint64_t i = 0; i < MILLION; i++) {
+            if (i % batch == 0) {
+                fprintf(bytes.file, "*%lu\r\n", 2 + 2 * batch);
+                put_text(&bytes, "ZADD");
+                put_text(&bytes, bench.keys.names[TL_KEY_WAITING]);
+            }
+            char place[24], name[23];
+            snprintf(place, sizeof(place), "%" PRIu64, million * MILLION + i + 1);
+            visitor(million * MILLION + i, name);
+            put_text(&bytes, place);
+            put_text(&bytes, name);
+        }
+        cost.wall += pipe_through(&bytes, MILLION / batch);
+    }
+    cost.processor = processor_seconds() - before;
+    cost.inside = info("commandstats", "cmdstat_zadd:", "usec=") / 1e6;
+    return cost;
+}
+
+/* ---- the path ---- */
+
+static void fill(uint64_t from, uint64_t n, unsigned long batch)
+{
+    static const char *const workers[WORKERS] = {"bench-0", "bench-1", "bench-2", "bench-3"};
+    struct tl_batch_writer *writer = tl_batch_writer_new();
+    require(writer != NULL, "out of memory");
+    struct bytes bytes;
+    bytes_open(&bytes);
+    size_t entries = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        char name[23];
+        visitor(from + i, name);
+        require(tl_batch_join(writer, name, 22, 0) >= 0, "a batch is full");
+        if (tl_batch_count(writer) < batch && i + 1 < n)
+            continue;
+        size_t length;
+        const void *payload =
+            tl_batch_finish(writer, workers[entries % WORKERS], ++bench.number, &length);
+        require(payload != NULL, "out of memory");
+        fputs("*5\r\n", bytes.file);
+        put_text(&bytes, "XADD");
+        put_text(&bytes, bench.keys.names[TL_KEY_INGEST]);
+        put_text(&bytes, "*");
+        put_text(&bytes, "d");
+        put_word(&bytes, payload, length);
+        tl_batch_writer_reset(writer);
+        entries++;
+    }
+    tl_batch_writer_free(&writer);
+    pipe_through(&bytes, 2 * entries);
+}
+
+static void wait_for_seq(uint64_t seq)
+{
+    while (seq_now() < seq) {
+        require(waitpid(bench.dispatcher, NULL, WNOHANG) == 0, "the dispatcher has ended");
+        pause_ms(1);
+    }
+}
+
+static void make_queue(void)
+{
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    tl_queue_settings_defaults(&settings);
+    require(tl_queue_ensure(bench.redis, PREFIX, QUEUE, &settings, NULL, &err), err.text);
+    require(tl_queue_configure(bench.redis, &bench.keys, "capacity", "100000", &err), err.text);
+}
+
+/* The first `active` visitors join and are admitted. */
+static void admit(unsigned long active)
+{
+    if (active == 0)
+        return;
+    fill(UINT64_C(1) << 40, active, 1000);
+    start_dispatcher();
+    wait_for_seq(active);
+    stop(&bench.dispatcher, SIGTERM);
+    struct tl_script script = {.source = tl_script_admit};
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    for (uint64_t done = 0; done < active;) {
+        require(tl_script_begin(bench.redis, &script, &args, &err), err.text);
+        tl_keys_append(&bench.keys, &args);
+        tl_args_strs(&args, "1000", "10000", NULL);
+        struct tl_reply *reply = tl_script_call(bench.redis, &script, &args, &err);
+        require(reply != NULL && tl_reply_integer(tl_reply_at(reply, 0)) > 0, "nobody is admitted");
+        done += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+        tl_reply_free(reply);
+    }
+    tl_args_free(&args);
+}
+
+static struct cost path(unsigned long batch, unsigned long active)
+{
+    struct cost cost = {0};
+    tell("FLUSHALL SYNC");
+    make_queue();
+    admit(active);
+    for (uint64_t million = 0; million < bench.millions; million++)
+        fill(million * MILLION, MILLION, batch);
+    tell("CONFIG RESETSTAT");
+    start_dispatcher();
+    wait_for_seq(active + 1);
+    int64_t started_us = tl_clock_us();
+    double before = processor_seconds();
+    uint64_t first = seq_now(), last = active + bench.millions * MILLION;
+    wait_for_seq(last);
+    cost.wall = (double)(tl_clock_us() - started_us) / 1e6;
+    cost.processor = processor_seconds() - before;
+    cost.inside = info("commandstats", "cmdstat_evalsha:", "usec=") / 1e6;
+    cost.dispatcher = stop(&bench.dispatcher, SIGTERM);
+    double share = (double)(bench.millions * MILLION) / (double)(last - first);
+    cost.wall *= share;
+    cost.processor *= share;
+    return cost;
+}
+
+/* ---- reporting ---- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *figures)
+{
+    qsort(figures, bench.rounds, sizeof(*figures), ascending);
+    return figures[bench.rounds / 2];
+}
+
+static struct cost middle(const struct cost *costs)
+{
+    double wall[ROUNDS_MAX] = {0}, inside[ROUNDS_MAX] = {0};
+    double processor[ROUNDS_MAX] = {0}, dispatcher[ROUNDS_MAX] = {0};
+    for (size_t i = 0; i < bench.rounds; i++) {
+        wall[i] = costs[i].wall;
+        inside[i] = costs[i].inside;
+        processor[i] = costs[i].processor;
+        dispatcher[i] = costs[i].dispatcher;
+    }
+    return (struct cost){median(wall), median(inside), median(processor), median(dispatcher)};
+}
+
+static void line(const char *what, unsigned long batch, unsigned long active, double seconds,
+                 double baseline_seconds)
+{
+    double joins = (double)(bench.millions * MILLION);
+    char name[96];
+    snprintf(name, sizeof(name), "%s, batches of %lu, line of %luM, %lu active", what, batch,
+             bench.millions, active);
+    printf("{\"group\":\"apply\",\"name\":\"%s\",\"value\":%.0f,\"unit\":\"joins/s\","
+           "\"baseline\":%.0f,\"ratio\":%.3f}\n",
+           name, joins / seconds, joins / baseline_seconds, baseline_seconds / seconds);
+    fflush(stdout);
+    fprintf(stderr, "%-64s %9.0f joins/s   plain ZADD %9.0f   ratio %.3f\n", name, joins / seconds,
+            joins / baseline_seconds, baseline_seconds / seconds);
+}
+
+static void measure(unsigned long batch)
+{
+    struct cost plains[ROUNDS_MAX], paths[SIZES_MAX][ROUNDS_MAX];
+    for (size_t round = 0; round < bench.rounds; round++) {
+        plains[round] = plain(batch);
+        for (size_t i = 0; i < bench.actives.n; i++)
+            paths[i][round] = path(batch, bench.actives.at[i]);
+    }
+    struct cost base = middle(plains);
+    for (size_t i = 0; i < bench.actives.n; i++) {
+        struct cost cost = middle(paths[i]);
+        unsigned long active = bench.actives.at[i];
+        line("path", batch, active, cost.wall, base.wall);
+        line("Redis processor time of the path", batch, active, cost.processor, base.processor);
+        line("script", batch, active, cost.inside, base.inside);
+        line("dispatcher processor time of the path", batch, active, cost.dispatcher,
+             base.processor);
+    }
+}
+
+/* ---- options ---- */
+
+static bool parse_number(const char *text, unsigned long least, unsigned long most,
+                         unsigned long *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoul(text, &end, 10);
+    return errno == 0 && end != text && (*end == '\0' || *end == ',') && *value >= least &&
+           *value <= most;
+}
+
+static bool parse_sizes(const char *text, unsigned long least, unsigned long most,
+                        struct sizes *sizes)
+{
+    sizes->n = 0;
+    do {
+        if (sizes->n == SIZES_MAX || !parse_number(text, least, most, &sizes->at[sizes->n++]))
+            return false;
+        text += strcspn(text, ",");
+    } while (*text++ == ',');
+    return true;
+}
+
+static bool parse(int argc, char **argv)
+{
+    bool ok = argc % 2 == 1;
+    for (int i = 1; ok && i + 1 < argc; i += 2) {
+        const char *value = argv[i + 1];
+        if (strcmp(argv[i], "--million") == 0)
+            ok = parse_number(value, 1, 10, &bench.millions);
+        else if (strcmp(argv[i], "--rounds") == 0)
+            ok = parse_number(value, 1, ROUNDS_MAX, &bench.rounds);
+        else if (strcmp(argv[i], "--active") == 0)
+            ok = parse_sizes(value, 0, 100000, &bench.actives);
+        else if (strcmp(argv[i], "--batch") == 0)
+            ok = parse_sizes(value, 1, TL_BATCH_COMMANDS_MAX, &bench.batches);
+        else if (strcmp(argv[i], "--bin") == 0)
+            snprintf(bench.bin, sizeof(bench.bin), "%s", value);
+        else
+            ok = false;
+    }
+    for (size_t i = 0; ok && i < bench.batches.n; i++)
+        ok = MILLION % bench.batches.at[i] == 0;
+    return ok;
+}
+
+int main(int argc, char **argv)
+{
+    ssize_t length = readlink("/proc/self/exe", bench.bin, sizeof(bench.bin) - 1);
+    bench.bin[length > 0 ? length : 0] = '\0';
+    *(strrchr(bench.bin, '/') != NULL ? strrchr(bench.bin, '/') : bench.bin) = '\0';
+    if (!parse(argc, argv)) {
+        fputs("usage: apply_bench [--million 1..10] [--rounds 1..9] [--active N,N] [--batch N,N] "
+              "[--bin DIR]\n"
+              "A batch is 1 to 1000 joins and divides a million.\n",
+              stderr);
+        return 2;
+    }
+    snprintf(bench.folder, sizeof(bench.folder), "/tmp/apply-bench-XXXXXX");
+    require(mkdtemp(bench.folder) != NULL, "cannot make a folder");
+    snprintf(bench.socket, sizeof(bench.socket), "%s/redis.sock", bench.folder);
+    snprintf(bench.config, sizeof(bench.config), "%s/tellerline.yaml", bench.folder);
+    tl_keys_init(&bench.keys, PREFIX, QUEUE);
+    pin(false);
+    start_server();
+    for (size_t i = 0; i < bench.batches.n; i++)
+        measure(bench.batches.at[i]);
+    tl_redis_free(&bench.redis);
+    clean_up();
+    return 0;
+}

@@ -1,0 +1,99 @@
+"""The groups of measurements that bench/run knows. How a group plugs in: bench/README.md."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether `ours` beats every other name of a group, at the largest n, by metric; and why it may not."""
+    ours: str
+    why: dict[str, str]  # metric -> what explains it where ours is behind
+    limits: tuple[str, ...] = ()  # names that are no rivals but bounds
+
+
+@dataclass(frozen=True)
+class Group:
+    """One executable that prints JSON lines. {bin} and {top} in its command are filled in."""
+    name: str
+    title: str
+    what: str  # for the report: what is measured, and what is not
+    command: list[str]
+    needs: tuple[str, ...] = ()  # of: redis, postgres, wrk, perf; or a file below {bin} as "bin:NAME"
+    wants: tuple[str, ...] = ()  # the same, but the group can do without and says so itself
+    pin: bool = True  # keep its process off the servers' core
+    quick: bool = True  # part of a quick run
+    verdict: Verdict | None = None
+    quick_arguments: list[str] = field(default_factory=list)
+
+
+GROUPS = [
+    Group(
+        name="ways", title="Ways to build a waiting line", command=["{bin}/ways_bench"],
+        needs=("redis", "bin:ways_bench", "bin:tellerline-dispatcher"), wants=("postgres",),
+        what="The designs people use for a waiting line, each built as well as it allows, with the same client and the "
+             "same pipelining (1,000 visitors in a command or a pipeline, 16 such under way). Sessions last 0.4 s here "
+             "and 1,400 may be active, so that admission and expiry of 1,400 can be timed in one go. Schedulers run "
+             "the moment there is something to do: a fixed period would add half of it on average. Positions are "
+             "looked up for visitors chosen at random; each answer is compared with the true one, and so is every "
+             "count. Two rows show what goes wrong: two admitters at the same moment (a design that runs one scheduler "
+             "under a lock avoids that, and waits for the lock when it dies), and a restart in the middle of an expiry "
+             "wave.",
+        verdict=Verdict(
+            ours="Tellerline", limits=("plain Redis", "plain XADD"),
+            why={
+                "join": "this way only adds to a Sorted Set (1,000 visitors in one command, which no web server that "
+                        "handles requests one by one does; see ZADD and ZRANK per join). A crash can lose or repeat a "
+                        "join, the visitor is not told a place, and nobody else is told anything. Tellerline reads a "
+                        "stream, applies each batch exactly once and in order, answers with the places and tells all "
+                        "workers, in one atomic step",
+                "position, p50": "",
+                "positions": "",
+                "admission of 1,400": "this way moves the visitors with plain commands, one after the other, which a "
+                                      "crash or a second admitter can interrupt (see the two rows on what goes wrong). "
+                                      "Tellerline counts, moves, writes each session and tells all workers in one "
+                                      "atomic step of at most 1,000",
+            })),
+    Group(
+        name="apply", title="Joins through the dispatcher", pin=False,
+        command=["{bin}/apply_bench", "--bin", "{bin}", "--rounds", "1"],
+        quick_arguments=["--batch", "1000", "--active", "300"],
+        needs=("bin:apply_bench", "bin:tellerline-dispatcher"),
+        what="Batches of joins from the ingest stream into a line of a million, by the real dispatcher, beside plain "
+             "variadic ZADD of the same visitors at the same pipelining, in turn on one Redis; and how long Redis "
+             "spent inside the script. It pins what it starts by itself. The design wants half of the plain rate."),
+    Group(
+        name="order", title="Order index", command=["{bin}/order_bench", "--json"],
+        needs=("bin:order_bench",),
+        what="The worker's index of who waits, in memory, beside a sorted array and a plain bitmap doing the same "
+             "operations. One core, no server."),
+]
+
+# Tellerline as a whole: the real programs, started by the group itself on a Redis without persistence.
+_OURS = ["/usr/bin/python3", "{top}/bench/ours/NAME.py"]
+
+
+def _ours(name: str, title: str, what: str, needs: tuple[str, ...] = ()) -> Group:
+    return Group(name=name, title=title, what=what, command=[word.replace("NAME", name) for word in _OURS],
+                 needs=("bin:tellerline-worker", *needs), pin=False)
+
+
+GROUPS += [
+    _ours("edge", "Worker: requests a second", "One worker process on one core, 64 connections of wrk on the other, "
+          "beside the bare HTTP library answering a constant of the same length. Then joins through 1, 2 and 4 workers "
+          "with nothing pinned: on two cores that shows what sharing costs, not how workers scale.",
+          ("wrk", "bin:bare_http")),
+    _ours("turn", "From complete to the next one's admitted", "One counter, so that each turn takes the whole way: "
+          "HTTP, ingest stream, dispatcher, events, admitter, events, worker, event stream. One turn after the other.",
+          ("bin:sse_bench",)),
+    _ours("expiry", "Sessions that end by themselves", "How long after their deadline sessions end, when they end a "
+          "few at a time; and how fast a mass of them, all overdue when the expirer starts, is drained."),
+    _ours("start", "Worker start beside a long line", "From starting the program to the answer that it is ready, with "
+          "so many waiting, and what the line costs in memory."),
+    _ours("visitor", "What one visitor costs", "From join to end: Redis commands and bytes, and the processor time of "
+          "every program, over the number of visitors. The worker's part is mostly HTTP."),
+    _ours("idle", "Idle queues", "Queues in which nothing happens: leases are renewed, workers look after settings."),
+    _ours("crowd", "Event streams", "Visitors who all listen, over several worker processes, and are all told when the "
+          "front of the line moves. The readers run on the same cores and need about as much as the workers.",
+          ("bin:sse_bench",)),
+]

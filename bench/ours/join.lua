@@ -1,0 +1,3 @@
+-- For wrk: every request is a new visitor.
+wrk.method = "POST"
+wrk.headers["Content-Length"] = "0"

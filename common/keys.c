@@ -24,10 +24,9 @@ void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)
         tl_args_str(args, keys->names[i]);
 }
 
-void tl_keys_lease(const struct tl_keys *keys, const char *prefix, const char *role,
-                   char name[TL_KEY_MAX])
+void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX])
 {
-    snprintf(name, TL_KEY_MAX, "%s{%s}:%s", prefix, keys->queue, role);
+    snprintf(name, TL_KEY_MAX, "%s{%s}:%s", prefix, queue, role);
 }
 
 void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX])

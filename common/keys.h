@@ -36,8 +36,7 @@ void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
 /* Appends the number of keys and all keys, as EVALSHA wants them. */
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */
-void tl_keys_lease(const struct tl_keys *keys, const char *prefix, const char *role,
-                   char name[TL_KEY_MAX]);
+void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
 /* Writes tl:queues, the set of all queue names. */
 void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX]);
 

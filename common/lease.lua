@@ -1,5 +1,6 @@
 -- lease: takes, renews or gives back a role's lease on a queue. A lease only spreads the work; what keeps it right is
--- the fence, which the apply script checks.
+-- the fence, which the apply script checks. A lease that is surely still held is renewed without a script
+-- (common/lease.h).
 --
 -- KEYS  1 state   2 the lease      (not the keys of the other scripts)
 -- ARGV  1 owner   2 time to live ms, 0 gives it back   3 field of the state that counts the fence, or ''

@@ -1,8 +1,9 @@
 /*
- * Which queues this process looks after: every replica of a role goes through all queues about
- * twice a second and takes or renews the leases it can get. A lease that is not renewed (its holder
- * died) runs out within LEASE_MS, so another replica takes over in less than two seconds. Leases
- * spread the work; they are not what keeps it right.
+ * Which queues this process looks after: every replica of a role goes through all queues twice a
+ * second, renews the leases it holds and takes those that are free. A lease that is not renewed
+ * (its holder died) runs out within TL_LEASE_MS (common/lease.h), and others look at it when it
+ * has, so another replica takes over in less than two seconds. One that was given back is found in
+ * the next round. Leases spread the work; they are not what keeps it right.
  */
 #ifndef TL_ROSTER_H
 #define TL_ROSTER_H
@@ -44,8 +45,8 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
 void tl_roster_free(struct tl_roster **roster);
 
 /* Does a round when one is due, and at once after the connection was made anew: creates configured
- * queues that are missing, lists all queues, takes and renews leases. now_ms: local monotonic time.
- */
+ * queues that are missing, lists all queues, takes and renews leases. now_ms: local monotonic time,
+ * at most a turn of the loop old. */
 bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t now_ms,
                      struct tl_error *err);
 /* When the next round is due, local monotonic ms. */

@@ -14,8 +14,10 @@
 #include "common/roster.h"
 #include "redis_server.h"
 
-#define LEASE_MS 1500
-#define ROUND_MS 400
+#define LEASE_MS      1500
+#define ROUND_MS      500
+#define LOOKS_A_ROUND 16
+#define MANY          100
 
 static const char yaml[] = "queues:\n  alpha: {capacity: 3}\n  beta: {}\n";
 
@@ -165,22 +167,118 @@ static void a_round_happens_only_when_it_is_due(void **state)
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
 }
 
+/* Makes queues beside those of the configuration, so that there are MANY. */
+static void make_many(struct fixture *fixture)
+{
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    for (int i = 0; i < MANY - 2; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "queue-%02d", i);
+        assert_true(tl_queue_ensure(fixture->redis, "tl:", name, &settings, NULL, NULL));
+    }
+}
+
+/* How often the store was told this command so far. */
+static long long calls_of(struct fixture *fixture, const char *command)
+{
+    char field[64];
+    struct tl_reply *reply = test_redis_call(fixture->redis, "INFO commandstats");
+    snprintf(field, sizeof(field), "cmdstat_%s:calls=", command);
+    const char *found = strstr(tl_reply_string(reply, NULL), field);
+    long long calls = found != NULL ? strtoll(found + strlen(field), NULL, 10) : 0;
+    tl_reply_free(reply);
+    return calls;
+}
+
 static void who_stops_renewing_is_replaced_within_two_seconds(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    make_many(fixture);
+    assert_int_equal(posts_after_round(&fixture->a), MANY);
     int64_t began_ms = tl_clock_ms();
     int64_t taken_ms = 0;
     do {
-        assert_int_equal(tl_roster_count(fixture->a.roster), 2); /* it does not know yet */
-        posts_after_round(&fixture->b);
+        struct tl_error err = {0};
+        if (!tl_roster_round(fixture->b.roster, fixture->b.store, tl_clock_ms(), &err))
+            fail_msg("%s", err.text);
         taken_ms = tl_clock_ms() - began_ms;
-    } while (tl_roster_count(fixture->b.roster) < 2 && taken_ms < 10000);
-    assert_int_equal(fixture->b.gained, 2);
+    } while (tl_roster_count(fixture->b.roster) < MANY && taken_ms < 10000);
+    assert_int_equal(fixture->b.gained, MANY);
     assert_in_range(taken_ms, 1000, 2000);
     assert_int_equal(fence_of(&fixture->b, "alpha"), 2);
-    assert_int_equal(posts_after_round(&fixture->a), 0); /* woke up */
-    assert_int_equal(fixture->a.lost, 2);
+    assert_int_equal(tl_roster_count(fixture->a.roster), MANY); /* it does not know yet */
+    assert_int_equal(posts_after_round(&fixture->a), 0);        /* woke up */
+    assert_int_equal(fixture->a.lost, MANY);
+}
+
+static void keeping_a_lease_is_one_plain_command(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    long long scripts = calls_of(fixture, "evalsha");
+    long long renewals = calls_of(fixture, "getex");
+    for (int i = 1; i <= 5; i++) {
+        tl_reply_free(test_redis_call(fixture->redis, "PEXPIRE tl:{alpha}:dispatcher 100"));
+        assert_int_equal(posts_after_round(&fixture->a), 2);
+        assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 101,
+                        LEASE_MS);
+        assert_int_equal(calls_of(fixture, "getex"), renewals + 2 * i);
+    }
+    assert_int_equal(calls_of(fixture, "evalsha"), scripts);
+    assert_int_equal(fixture->a.gained, 2);
+}
+
+static void who_slept_through_a_lease_does_not_lengthen_that_of_another(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:dispatcher b PX 1000"));
+    fixture->a.now_ms += LEASE_MS - ROUND_MS;
+    assert_int_equal(posts_after_round(&fixture->a), 1);
+    assert_int_equal(fence_of(&fixture->a, "alpha"), -1);
+    assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 0, 1000);
+    assert_int_equal(fence_of(&fixture->a, "beta"), 1);
+}
+
+static void a_lease_that_went_to_another_in_time_is_given_up(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:dispatcher b PX 60000"));
+    assert_int_equal(posts_after_round(&fixture->a), 1);
+    assert_int_equal(fence_of(&fixture->a, "alpha"), -1);
+    assert_int_equal(fixture->a.lost, 1);
+}
+
+static void many_leases_of_another_are_looked_at_seldom(void **state)
+{
+    struct fixture *fixture = *state;
+    make_many(fixture);
+    assert_int_equal(posts_after_round(&fixture->a), MANY);
+    assert_int_equal(posts_after_round(&fixture->b), 0);
+    fixture->b.now_ms += ROUND_MS;
+    assert_int_equal(posts_after_round(&fixture->b), 0); /* at all of them, now */
+    long long before = calls_of(fixture, "pttl");
+    long long scripts = calls_of(fixture, "evalsha");
+    assert_int_equal(posts_after_round(&fixture->b), 0);
+    assert_int_equal(calls_of(fixture, "pttl"), before + LOOKS_A_ROUND);
+    assert_int_equal(calls_of(fixture, "evalsha"), scripts);
+    /* And yet those of one who goes are taken in the next round. */
+    tl_roster_resign(fixture->a.roster, fixture->a.store);
+    assert_int_equal(posts_after_round(&fixture->b), MANY);
+    assert_int_equal(fence_of(&fixture->b, "queue-00"), 2);
+}
+
+static void a_hurried_round_learns_a_fence_that_was_changed(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_reply_free(test_redis_call(fixture->redis, "HSET tl:{alpha}:state fence 7"));
+    tl_roster_hurry(fixture->a.roster); /* as after STALE */
+    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(fence_of(&fixture->a, "alpha"), 7);
+    assert_int_equal(fixture->a.lost, 1);
 }
 
 static void resigning_hands_over_at_once(void **state)
@@ -324,6 +422,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_gains_and_the_other_does_not, start, stop),
         cmocka_unit_test_setup_teardown(a_round_happens_only_when_it_is_due, start, stop),
         cmocka_unit_test_setup_teardown(who_stops_renewing_is_replaced_within_two_seconds, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(keeping_a_lease_is_one_plain_command, start, stop),
+        cmocka_unit_test_setup_teardown(who_slept_through_a_lease_does_not_lengthen_that_of_another,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(a_lease_that_went_to_another_in_time_is_given_up, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(many_leases_of_another_are_looked_at_seldom, start, stop),
+        cmocka_unit_test_setup_teardown(a_hurried_round_learns_a_fence_that_was_changed, start,
                                         stop),
         cmocka_unit_test_setup_teardown(resigning_hands_over_at_once, start, stop),
         cmocka_unit_test_setup_teardown(resigning_takes_nothing_from_others, start, stop),

@@ -24,7 +24,7 @@ static void a_queue_has_its_keys(void **state)
     for (size_t i = 0; i < TL_KEY_COUNT; i++)
         assert_string_equal(keys.names[i], names[i]);
     assert_string_equal(keys.poison, "tl:{sale}:poison");
-    tl_keys_lease(&keys, "tl:", "expirer", name);
+    tl_keys_lease(keys.queue, "tl:", "expirer", name);
     assert_string_equal(name, "tl:{sale}:expirer");
     tl_keys_queues("shop.", name);
     assert_string_equal(name, "shop.queues");
@@ -43,7 +43,7 @@ static void the_longest_names_fit(void **state)
     assert_string_equal(keys.queue, queue);
     snprintf(expected, sizeof(expected), "%s{%s}:sessions", prefix, queue);
     assert_string_equal(keys.names[TL_KEY_SESSIONS], expected);
-    tl_keys_lease(&keys, prefix, "dispatcher", name);
+    tl_keys_lease(keys.queue, prefix, "dispatcher", name);
     assert_int_equal(strlen(name), 31 + 63 + 3 + strlen("dispatcher"));
 }
 

@@ -17,7 +17,7 @@
 /* How often a holder looks for pending entries that it did not read itself: a former holder that
  * woke up late may have fetched (but could not apply) some. */
 #define PENDING_EVERY_MS 1000
-#define BLOCK_MAX_MS     400
+#define BLOCK_MAX_MS     500
 #define LAG_EVERY_MS     1000
 #define LOG_EVERY_MS     60000
 
@@ -50,7 +50,7 @@ const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
 /* What is known of one queue whose lease is held. */
 struct work {
     bool pending;                   /* look at what is pending before reading on */
-    int64_t pending_due;            /* when to look again in any case */
+    bool behind;                    /* entries may be there that are not applied */
     char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
     bool trim;                      /* `applied` has moved since the last trim */
 };
@@ -63,7 +63,8 @@ struct dispatcher {
     struct tl_script lag_script;
     struct tl_log_limit lag_log;
     int64_t lag_due_ms;
-    uint64_t epoch; /* of the connection */
+    int64_t pending_due_ms; /* when to look for pending entries in any case */
+    uint64_t epoch;         /* of the connection */
 };
 
 static bool gain(void *context, struct tl_post *post, struct tl_error *err)
@@ -72,7 +73,7 @@ static bool gain(void *context, struct tl_post *post, struct tl_error *err)
     struct work *work = calloc(1, sizeof(*work));
     if (work == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    work->pending = true;
+    work->pending = work->behind = true;
     post->work = work;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_QUEUES, 1);
@@ -121,12 +122,18 @@ void tl_dispatcher_stop(void *state)
     free(self);
 }
 
-static struct tl_post *post_of_stream(struct dispatcher *self, const char *key)
+/* The post of this stream, looked for from *at on, which moves there: the store answers in the
+ * order in which it was asked. */
+static struct tl_post *post_of_stream(const struct dispatcher *self, const char *key, size_t *at)
 {
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+    size_t n = tl_roster_count(self->keeper.roster);
+    for (size_t k = 0; k < n; k++) {
+        size_t i = (*at + k) % n;
         struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        if (strcmp(post->keys.names[TL_KEY_INGEST], key) == 0)
+        if (strcmp(post->keys.names[TL_KEY_INGEST], key) == 0) {
+            *at = i;
             return post;
+        }
     }
     return NULL;
 }
@@ -135,8 +142,10 @@ static struct tl_post *post_of_stream(struct dispatcher *self, const char *key)
  * there. */
 static void distrust(struct dispatcher *self)
 {
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
-        ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->pending = true;
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+        struct work *work = tl_roster_at(self->keeper.roster, i)->work;
+        work->pending = work->behind = true;
+    }
 }
 
 static void report(struct dispatcher *self, const struct tl_apply_counts *counts,
@@ -151,21 +160,21 @@ static void report(struct dispatcher *self, const struct tl_apply_counts *counts
     tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
 }
 
-/* Applies the entries of one stream, [id, [field, value]] each, in pipelines. *n gets how many
- * there were. */
+/* Applies the entries of one stream, [id, [field, value]] each, in pipelines. */
 static bool apply_stream(struct dispatcher *self, struct tl_post *post,
-                         const struct tl_reply *entries, size_t *n, struct tl_error *err)
+                         const struct tl_reply *entries, struct tl_error *err)
 {
     struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
     struct work *work = post->work;
     struct tl_apply_counts counts = {0};
     int64_t started_us = tl_clock_us();
-    *n = tl_reply_count(entries);
+    size_t n = tl_reply_count(entries);
+    work->behind = true;
     size_t i = 0;
     bool ok = true;
-    while (ok && i < *n) {
+    while (ok && i < n) {
         size_t last = i;
-        for (size_t k = 0; ok && k < TL_APPLY_ENTRIES_MAX && i < *n; k++, i++) {
+        for (size_t k = 0; ok && k < TL_APPLY_ENTRIES_MAX && i < n; k++, i++) {
             const struct tl_reply *entry = tl_reply_at(entries, i);
             const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
             size_t length;
@@ -186,57 +195,79 @@ static bool apply_stream(struct dispatcher *self, struct tl_post *post,
             work->trim = true;
         }
     }
-    if (*n > 0)
-        report(self, &counts, started_us);
+    report(self, &counts, started_us);
     return ok;
 }
 
+/* *n gets how many entries there were. */
 static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, size_t *n,
                         struct tl_error *err)
 {
+    size_t at = 0;
     *n = 0;
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
         const struct tl_reply *stream = tl_reply_at(reply, i);
-        struct tl_post *post = post_of_stream(self, tl_reply_string(tl_reply_at(stream, 0), NULL));
-        size_t entries = 0;
-        if (post != NULL && !apply_stream(self, post, tl_reply_at(stream, 1), &entries, err))
+        const struct tl_reply *entries = tl_reply_at(stream, 1);
+        struct tl_post *post =
+            post_of_stream(self, tl_reply_string(tl_reply_at(stream, 0), NULL), &at);
+        if (post == NULL)
+            continue;
+        if (tl_reply_count(entries) == 0) /* only where pending entries were asked for */
+            ((struct work *)post->work)->pending = false;
+        else if (!apply_stream(self, post, entries, err))
             return false;
-        *n += entries;
+        *n += tl_reply_count(entries);
     }
     return true;
+}
+
+/* Begins the command that reads on in streams: they and where to begin in them are to be added. */
+static struct tl_args *begin_read(struct dispatcher *self)
+{
+    tl_args_reset(&self->args);
+    tl_args_strs(&self->args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", COUNT, NULL);
+    return &self->args;
+}
+
+/* One read of what is pending, of all queues that are marked so; *n gets how many entries it was.
+ */
+static bool read_pending(struct dispatcher *self, size_t *n, struct tl_error *err)
+{
+    struct tl_args *args = begin_read(self);
+    size_t streams = 0;
+    tl_args_str(args, "STREAMS");
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+        const struct tl_post *post = tl_roster_at(self->keeper.roster, i);
+        if (!((const struct work *)post->work)->pending)
+            continue;
+        tl_args_str(args, post->keys.names[TL_KEY_INGEST]);
+        streams++;
+    }
+    *n = 0;
+    if (streams == 0)
+        return true;
+    for (size_t i = 0; i < streams; i++)
+        tl_args_str(args, "0");
+    struct tl_reply *reply = tl_redis_call(tl_keeper_redis(&self->keeper, NULL), args, err);
+    bool ok = reply != NULL && apply_reply(self, reply, n, err);
+    tl_reply_free(reply);
+    return ok;
 }
 
 /* Applies what was delivered to somebody but never acknowledged, oldest first, until nothing is
  * left. */
-static bool apply_pending(struct dispatcher *self, struct tl_post *post, struct tl_error *err)
-{
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
-    size_t n = 1;
-    bool ok = true;
-    while (ok && n > 0 && !tl_daemon_stopping(self->daemon)) {
-        tl_args_reset(&self->args);
-        tl_args_strs(&self->args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", COUNT, "STREAMS",
-                     post->keys.names[TL_KEY_INGEST], "0", NULL);
-        struct tl_reply *reply = tl_redis_call(redis, &self->args, err);
-        ok = reply != NULL && apply_reply(self, reply, &n, err);
-        tl_reply_free(reply);
-    }
-    return ok;
-}
-
 static bool look_at_pending(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        struct work *work = post->work;
-        if (!work->pending && now_ms < work->pending_due)
-            continue;
-        if (!apply_pending(self, post, err))
-            return false;
-        work->pending = false;
-        work->pending_due = now_ms + PENDING_EVERY_MS;
+    if (now_ms >= self->pending_due_ms) {
+        for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
+            ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->pending = true;
+        self->pending_due_ms = now_ms + PENDING_EVERY_MS;
     }
-    return true;
+    size_t n = 1;
+    bool ok = true;
+    while (ok && n > 0 && !tl_daemon_stopping(self->daemon))
+        ok = read_pending(self, &n, err);
+    return ok;
 }
 
 /* Drops applied entries from the stream. Entries are applied in order, so everything up to the last
@@ -262,9 +293,8 @@ static bool trim(struct dispatcher *self, struct tl_error *err)
 static bool read_on(struct dispatcher *self, int64_t block_ms, struct tl_error *err)
 {
     size_t n = tl_roster_count(self->keeper.roster);
-    struct tl_args *args = &self->args;
-    tl_args_reset(args);
-    tl_args_strs(args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", COUNT, "BLOCK", NULL);
+    struct tl_args *args = begin_read(self);
+    tl_args_str(args, "BLOCK");
     tl_args_int(args, block_ms);
     tl_args_str(args, "STREAMS");
     for (size_t i = 0; i < n; i++)
@@ -279,8 +309,10 @@ static bool read_on(struct dispatcher *self, int64_t block_ms, struct tl_error *
     return ok;
 }
 
-/* Now and then: how far the queues held are behind. Nobody's place depends on it, so what the store
- * refuses to tell is logged and stops nothing; only a broken connection does. */
+/* Now and then: how far the queues held are behind. A queue that was not and from which nothing has
+ * come since is not asked about: reading its stream would have brought what is there. Nobody's
+ * place depends on it, so what the store refuses to tell is logged and stops nothing; only a broken
+ * connection does. */
 static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
@@ -290,11 +322,18 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         return true;
     self->lag_due_ms = now_ms + LAG_EVERY_MS;
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        const struct tl_keys *keys = &tl_roster_at(self->keeper.roster, i)->keys;
+        const struct tl_post *post = tl_roster_at(self->keeper.roster, i);
+        const struct tl_keys *keys = &post->keys;
+        struct work *work = post->work;
         struct tl_redis *redis = tl_keeper_redis(&self->keeper, keys->queue);
         struct tl_error why = {0};
-        if (tl_lag_add(&lag, redis, &self->lag_script, keys, &self->args, &why))
+        int64_t others = lag.entries;
+        if (!work->behind)
             continue;
+        if (tl_lag_add(&lag, redis, &self->lag_script, keys, &self->args, &why)) {
+            work->behind = lag.entries > others;
+            continue;
+        }
         if (!tl_redis_connected(redis)) {
             *err = why;
             return false;

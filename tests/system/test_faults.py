@@ -90,6 +90,25 @@ def stop_the_holder(system: System) -> Program:
     raise AssertionError("no dispatcher held the lease")
 
 
+def test_entries_another_read_and_left_are_applied(start):
+    """What a former lease holder fetched and did not apply: nobody else is given it, so it is looked for."""
+    system = start({name: {"capacity": 0} | CALM for name in ("bank", "post", "shop")})
+    sent = {"bank": 70, "post": 0, "shop": 1}  # more than one read brings
+    wait_until(lambda: settled(system), PATIENCE, "nothing is pending")
+    system.store.command("MULTI")
+    for name, n in sent.items():
+        for number in range(1, n + 1):
+            payload = batch("tester-1", number, [wire.JOIN, f"{name}-{number}", 1])
+            system.store.command("XADD", system.key(name, "ingest"), "*", "d", payload)
+        system.store.command("XREADGROUP", "GROUP", "dispatchers", "dispatcher", "STREAMS",
+                             system.key(name, "ingest"), ">")
+    system.store.command("EXEC")
+    wait_until(lambda: all(system.numbers(name)["joined"] == n for name, n in sent.items()), PATIENCE,
+               "all are in their lines")
+    assert settled(system)
+    system.join("post")
+
+
 def test_batch_delivered_twice_is_applied_once(start):
     """A sender that never heard back sends the same bytes again."""
     system = start({"bank": {"capacity": 1} | CALM})

@@ -65,6 +65,7 @@ def test_what_cannot_be_measured_stops_nothing(start) -> None:
     system = start({"bank": {"capacity": 1} | CALM})
     system.store.command("ACL", "SETUSER", "default", "-xinfo")
     dispatcher = system.of("dispatcher")[0]
+    system.join("bank")
     wait_until(lambda: "cannot tell how far the line is behind" in dispatcher.text(), PATIENCE,
                "the dispatcher says so")
     system.join("bank")

@@ -9,7 +9,11 @@
 #include "common/queue.h"
 #include "worker/sources.h"
 
-enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, ROUND_MS = 1000, BLOCK_MS = 200 };
+enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, ROUND_MS = 1000 };
+/* How long one read waits for events. What the loop asks for (a rebuild, settings) waits behind it,
+ * and it asks after something has come; while nothing does, reading the streams of all queues
+ * seldom is what counts. */
+enum { BLOCK_MS = 200, BLOCK_IDLE_MS = 500 };
 
 /* The tail's handler. Without memory the queue is rebuilt: an entry that was dropped is a gap. */
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
@@ -103,7 +107,12 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
         return false;
     set_up(follower, true);
     tl_backoff_reset(&follower->backoff);
-    return tl_tail_read(follower->tail, redis, BLOCK_MS, NULL, err);
+    int64_t block_ms = follower->quiet ? BLOCK_IDLE_MS : BLOCK_MS;
+    size_t entries;
+    if (!tl_tail_read(follower->tail, redis, block_ms, &entries, err))
+        return false;
+    follower->quiet = entries == 0;
+    return true;
 }
 
 /* Waits until then, or until it is time to stop. */

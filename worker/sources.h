@@ -43,6 +43,7 @@ struct tl_follower {
     uint64_t epoch;
     bool ensure;      /* the next round creates configured queues that are missing */
     int64_t round_ms; /* when the next round is due */
+    bool quiet;       /* the last read brought nothing */
     bool up, told;
     struct tl_backoff backoff;
     struct tl_log_limit limit;

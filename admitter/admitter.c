@@ -11,7 +11,7 @@
 /* The timer behind the events: with somebody waiting, and in any case. */
 #define LOOK_AGAIN_MS 1000
 #define LOOK_IDLE_MS  5000
-#define BLOCK_MAX_MS  400
+#define BLOCK_MAX_MS  500
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 

@@ -9,13 +9,16 @@
 #include "expirer/expirer.h"
 #include "generated/expirer_scripts.h"
 
-#define BLOCK_MAX_MS 400
+#define BLOCK_MAX_MS 500
 /* Redis looks ten times a second for blocked clients whose time is over: so much later may a
  * blocking read return than it was asked to. */
 #define STORE_TIMER_MS 100
 /* Looks at every queue so often even if nothing seems due: forgets old ends, and heals a deadline
  * that was missed. */
 #define LOOK_AGAIN_MS 5000
+/* Only deadlines are met to the millisecond. What else is due waits this long for company: each
+ * turn reads the streams of all queues, and the times of many queues lie close together. */
+#define COMPANY_MS 500
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 /* Pages of a snapshot loaded in one turn: some 30 ms, well within a lease. */
@@ -249,15 +252,23 @@ static bool drop_absent(struct expirer *self, struct tl_post *post, int64_t now_
 
 /* ---- the loop ---- */
 
-/* How long this queue can be left alone, in ms. */
-static int64_t idle_ms(const struct work *work, int64_t now_ms)
+static int64_t smaller(int64_t a, int64_t b)
 {
-    int64_t idle = work->look_ms - now_ms;
-    if (work->presence_ms - now_ms < idle)
-        idle = work->presence_ms - now_ms;
-    if (work->deadline_ms != 0 && work->deadline_ms - redis_now(work, now_ms) < idle)
-        idle = work->deadline_ms - redis_now(work, now_ms);
-    return idle;
+    return a < b ? a : b;
+}
+
+/* How long a turn may wait, in ms. */
+struct wait {
+    int64_t idle;     /* for all that may be a little late */
+    int64_t deadline; /* for the next deadline */
+};
+
+static void note_wait(struct wait *wait, const struct work *work, int64_t now_ms)
+{
+    int64_t idle = smaller(work->look_ms, work->presence_ms) - now_ms;
+    wait->idle = smaller(wait->idle, idle > COMPANY_MS ? idle : COMPANY_MS);
+    if (work->deadline_ms != 0)
+        wait->deadline = smaller(wait->deadline, work->deadline_ms - redis_now(work, now_ms));
 }
 
 static bool tend(struct expirer *self, struct tl_post *post, bool *more, struct tl_error *err)
@@ -279,14 +290,16 @@ static bool tend(struct expirer *self, struct tl_post *post, bool *more, struct 
     return true;
 }
 
-/* Reads events for as long, or sleeps when that is too short for the store's timer; a session that
- * begins meanwhile lasts longer than that. */
-static bool read_events(struct expirer *self, int64_t wait_ms, struct tl_error *err)
+/* Reads events for as long, or sleeps when the next deadline is too near for the store's timer; a
+ * session that begins meanwhile lasts longer than that. */
+static bool read_events(struct expirer *self, const struct wait *wait, struct tl_error *err)
 {
-    int64_t block_ms = wait_ms > STORE_TIMER_MS ? wait_ms - STORE_TIMER_MS : 0;
+    int64_t block_ms = smaller(wait->idle, wait->deadline - STORE_TIMER_MS);
+    block_ms = block_ms > 0 ? block_ms : 0;
     if (!tl_tail_read(self->keeper.tail, tl_keeper_redis(&self->keeper, NULL), block_ms, NULL, err))
         return false;
-    return block_ms > 0 || wait_ms == 0 || tl_daemon_pause(self->daemon, wait_ms);
+    return block_ms > 0 || wait->idle == 0 ||
+           tl_daemon_pause(self->daemon, smaller(wait->idle, wait->deadline));
 }
 
 static bool turn(struct expirer *self, struct tl_error *err)
@@ -295,19 +308,20 @@ static bool turn(struct expirer *self, struct tl_error *err)
     if (!tl_store_connect(self->keeper.store, err) ||
         !tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err))
         return false;
-    int64_t block_ms = tl_roster_due(self->keeper.roster) - now_ms;
+    struct wait wait = {.idle = smaller(tl_roster_due(self->keeper.roster) - now_ms, BLOCK_MAX_MS),
+                        .deadline = BLOCK_MAX_MS + STORE_TIMER_MS};
     bool more = false;
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
         struct tl_post *post = tl_roster_at(self->keeper.roster, i);
         if (!tend(self, post, &more, err))
             return false;
-        int64_t idle = idle_ms(post->work, tl_clock_ms());
-        block_ms = idle < block_ms ? idle : block_ms;
+        note_wait(&wait, post->work, tl_clock_ms());
     }
-    block_ms = more ? 0 : block_ms < 1 ? 1 : block_ms > BLOCK_MAX_MS ? BLOCK_MAX_MS : block_ms;
+    wait.idle = more ? 0 : wait.idle < 1 ? 1 : wait.idle;
+    wait.deadline = wait.deadline < 1 ? 1 : wait.deadline;
     if (tl_tail_count(self->keeper.tail) == 0)
-        return tl_daemon_pause(self->daemon, block_ms);
-    return read_events(self, block_ms, err);
+        return tl_daemon_pause(self->daemon, smaller(wait.idle, wait.deadline));
+    return read_events(self, &wait, err);
 }
 
 bool tl_expirer_turn(void *state, struct tl_error *err)

@@ -1,11 +1,14 @@
 """What Tellerline costs while nothing happens."""
 from __future__ import annotations
 
+import time
+
 from tellerline import CALM, PATIENCE
 from waiting import wait_until
 
 QUEUES = 100
 LOOKS_A_ROUND = 32  # worker/sources.c
+SPAN_S = 6.0        # one look of the admit and expire scripts is in it
 
 
 def calls(system) -> dict[str, int]:
@@ -18,23 +21,26 @@ def calls(system) -> dict[str, int]:
     return found
 
 
-def test_idle_queues_cost_a_worker_no_more(start, figure):
-    """A worker asks for the time once a round (a second); all else it asks is counted against that."""
+def test_idle_queues_cost_little(start, figure):
+    """What 100 queues cost the store in which nothing happens."""
     system = start({f"q{i}": {"capacity": 1} | CALM for i in range(QUEUES)})
-    before = calls(system)
-
-    def rounds() -> int:
-        return calls(system)["time"] - before["time"]
-
-    wait_until(lambda: rounds() >= 4, PATIENCE, "the worker has looked at its queues again")
-    after = calls(system)
+    wait_until(lambda: calls(system).get("xinfo|groups", 0) >= QUEUES, PATIENCE,
+               "every queue was once asked how far it is behind")
+    before, began = calls(system), time.monotonic()
+    wait_until(lambda: time.monotonic() - began >= SPAN_S, PATIENCE, "the span that is measured is over")
+    after, seconds = calls(system), time.monotonic() - began
     more = {name: after[name] - before.get(name, 0) for name in sorted(after)
-            if after[name] > before.get(name, 0)}
-    n = after["time"] - before["time"]
-    figure(f"{QUEUES} idle queues, commands in {n} s: "
+            if after[name] > before.get(name, 0) and name != "info"}
+    figure(f"{QUEUES} idle queues, commands in {seconds:.1f} s: "
            + ", ".join(f"{name} {count}" for name, count in more.items()))
-    assert more.get("hgetall", 0) <= LOOKS_A_ROUND * (n + 1), more
-    for seldom in ("script|load", "xgroup|create", "sadd"):
+    # Leases: three roles, twice a second, one plain command each.
+    assert 0 < more["getex"] <= 3 * QUEUES * (2 * seconds + 1), more
+    # The admit and the expire script have a look every five seconds; no other script runs.
+    assert more.get("evalsha", 0) <= 2 * QUEUES * (seconds / 5 + 1), more
+    # Reading is one command for the streams of all queues.
+    for name, a_second in {"xread": 10, "xreadgroup": 4, "smembers": 8, "hgetall": LOOKS_A_ROUND}.items():
+        assert more.get(name, 0) <= a_second * (seconds + 1), (name, more)
+    for seldom in ("script|load", "xgroup|create", "sadd", "set", "xinfo|groups", "xadd"):
         assert more.get(seldom, 0) == 0, (seldom, more)
 
 

@@ -250,12 +250,9 @@ void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event)
     line->event = event;
 }
 
-bool tl_line_add_waiting(struct tl_line *line, const struct tl_runs *places)
+bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count)
 {
-    for (size_t i = 0; i < places->n; i++)
-        if (!add_waiting(line, &places->runs[i]))
-            return false;
-    return true;
+    return add_waiting(line, &(struct tl_run){.first = first, .count = count});
 }
 
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)

@@ -65,7 +65,7 @@ size_t tl_line_bytes(const struct tl_line *line);
 /* For the snapshot: sets what a head knows, then adds what the pages hold. False when out of
  * memory. */
 void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event);
-bool tl_line_add_waiting(struct tl_line *line, const struct tl_runs *places);
+bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count);
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms);
 
 #endif

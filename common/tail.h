@@ -58,8 +58,8 @@ struct tl_snapshot;
 /* Reads the head and starts. keys is borrowed. NULL on failure. */
 struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_keys *keys,
                                       struct tl_error *err);
-/* Loads one page, about a millisecond of the store's time. *done is set when the line is complete.
- */
+/* Loads one page, at most about 2 ms of the store's time. *done is set when the line is complete. A
+ * failure may leave the connection closed. */
 bool tl_snapshot_step(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,
                       struct tl_error *err);
 /* Frees the snapshot and hands over its line and head (follow from there). */

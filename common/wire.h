@@ -163,8 +163,4 @@ bool tl_events_decode(const void *bytes, size_t length, struct tl_event_entry *e
                       struct tl_error *err);
 void tl_events_free(struct tl_event_entry *entry);
 
-/* Decodes a bare array of runs (what the snapshot script returns). Freed with tl_runs_free. */
-bool tl_runs_decode(const void *bytes, size_t length, struct tl_runs *runs, struct tl_error *err);
-void tl_runs_free(struct tl_runs *runs);
-
 #endif

@@ -188,31 +188,9 @@ void tl_events_free(struct tl_event_entry *entry)
 {
     for (size_t i = 0; i < entry->n_events; i++) {
         free(entry->events[i].exceptions);
-        tl_runs_free(&entry->events[i].places);
+        free(entry->events[i].places.runs);
     }
     free(entry->events);
     entry->events = NULL;
     entry->n_events = 0;
-}
-
-bool tl_runs_decode(const void *bytes, size_t length, struct tl_runs *runs, struct tl_error *err)
-{
-    *runs = (struct tl_runs){0};
-    struct tl_unpacked unpacked;
-    if (!tl_unpack(bytes, length, &unpacked, err))
-        return false;
-    bool ok = unpacked.object.type == MSGPACK_OBJECT_ARRAY
-                  ? decode_runs(&unpacked.object, runs, err)
-                  : tl_error_set(err, TL_ERR_INVALID, "expected an array of runs");
-    tl_unpacked_free(&unpacked);
-    if (!ok)
-        tl_runs_free(runs);
-    return ok;
-}
-
-void tl_runs_free(struct tl_runs *runs)
-{
-    free(runs->runs);
-    runs->runs = NULL;
-    runs->n = 0;
 }

@@ -254,7 +254,7 @@ static void a_snapshot_taken_while_things_happen_comes_right(void **state)
     for (unsigned lane = 0; lane < LANES; lane++) {
         char name[8];
         snprintf(name, sizeof(name), "l%u-", lane);
-        test_join_many(store, name, 3000, lane);
+        test_join_many(store, name, 20000, lane);
     }
     assert_int_equal(test_admit(store, 2500), 2500);
     struct follower follower = {0};
@@ -280,6 +280,88 @@ static void a_snapshot_taken_while_things_happen_comes_right(void **state)
     assert_int_equal(follower.last, TL_LINE_APPLIED);
     compare(store, follower.line);
     unfollow(&follower);
+}
+
+/* ---- pages ---- */
+
+static long long calls(struct test_store *store, const char *command)
+{
+    char name[64];
+    snprintf(name, sizeof(name), "cmdstat_%s:calls=", command);
+    struct tl_reply *info = test_redis_call(store->redis, "INFO commandstats");
+    const char *at = strstr(tl_reply_string(info, NULL), name);
+    long long n = at != NULL ? strtoll(at + strlen(name), NULL, 10) : 0;
+    tl_reply_free(info);
+    return n;
+}
+
+static void an_unbroken_line_is_counted_and_not_read(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only waiting_ttl=7d");
+    test_join_many(store, "v", 40000, 0);
+    long long read = calls(store, "zrange");
+    long long counted = calls(store, "zcount");
+    compare_with_snapshot(store); /* reads both sorted sets itself */
+    assert_true(calls(store, "zrange") - read <= 2 + 3);
+    assert_in_range(calls(store, "zcount") - counted, 36000 / 128, 400);
+}
+
+static void remove_places(struct test_store *store, unsigned lane, uint64_t first, uint64_t count)
+{
+    tl_place place = tl_place_make(lane, first);
+    test_redis_ask(store->redis, "ZREMRANGEBYSCORE %s %" PRIu64 " %" PRIu64,
+                   store->keys.names[TL_KEY_WAITING], place, place + count - 1);
+}
+
+/* Single holes, holes as long as blocks and pages and at every border of them, stretches where most
+ * are gone, and the end of a lane. */
+static void holes_of_all_kinds_are_seen(void **state)
+{
+    struct test_store *store = *state;
+    uint64_t random = random_seed("holes_of_all_kinds_are_seen");
+    test_store_queue(store, "lanes=a,b waiting_ttl=7d");
+    test_join_many(store, "v", 40000, 0);
+    test_join_many(store, "w", 20000, 1);
+    for (int round = 0; round < 8; round++) {
+        uint64_t first = 1 + random_below(&random, 38000);
+        remove_places(store, 0, first, 1); /* the row stays unbroken enough to be counted */
+        remove_places(store, 1, 40001 + random_below(&random, 20000), 1);
+        if (round % 4 == 1)
+            remove_places(store, 0, 4001 + random_below(&random, 50) * 128, 128);
+        if (round % 4 == 2)
+            remove_places(store, 0, first, random_below(&random, 9000));
+        if (round % 4 == 3)
+            for (uint64_t i = 0; i < 600; i++)
+                remove_places(store, 0, first + i * 3, 1 + random_below(&random, 3));
+        compare_with_snapshot(store);
+    }
+}
+
+static void a_score_that_is_no_place_is_refused(void **state)
+{
+    static const char *const scores[] = {"6000.5", "-3", "0", "1e300", "inf", "9007199254740992"};
+    struct test_store *store = *state;
+    struct tl_tail_head head;
+    test_store_queue(store, "lanes=only waiting_ttl=7d");
+    test_join_many(store, "v", 9000, 0);
+    remove_places(store, 0, 6000, 2); /* the block of the first score is read out */
+    for (size_t i = 0; i < sizeof(scores) / sizeof(scores[0]); i++) {
+        struct tl_error err = {0};
+        test_redis_ask(store->redis, "ZADD %s %s odd", store->keys.names[TL_KEY_WAITING],
+                       scores[i]);
+        struct tl_line *line = tl_snapshot(store->redis, &store->keys, &head, &err);
+        if (strtod(scores[i], NULL) < 1) { /* below all places: never asked for */
+            assert_non_null(line);
+            tl_line_free(&line);
+            continue;
+        }
+        assert_null(line);
+        assert_int_equal(err.kind, TL_ERR_PROTOCOL);
+        assert_true(tl_redis_connect(store->redis, &err)); /* in any case it can go on */
+        test_redis_ask(store->redis, "ZREM %s odd", store->keys.names[TL_KEY_WAITING]);
+        compare_with_snapshot(store);
+    }
 }
 
 /* ---- gaps ---- */
@@ -371,6 +453,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_random_history_is_followed_exactly, test_store_clean),
         cmocka_unit_test_setup(a_snapshot_taken_while_things_happen_comes_right, test_store_clean),
+        cmocka_unit_test_setup(an_unbroken_line_is_counted_and_not_read, test_store_clean),
+        cmocka_unit_test_setup(holes_of_all_kinds_are_seen, test_store_clean),
+        cmocka_unit_test_setup(a_score_that_is_no_place_is_refused, test_store_clean),
         cmocka_unit_test_setup(a_trimmed_stream_is_a_gap, test_store_clean),
         cmocka_unit_test_setup(a_stream_trimmed_up_to_where_we_are_is_no_gap, test_store_clean),
         cmocka_unit_test_setup(a_store_that_came_back_empty_is_a_gap, test_store_clean),

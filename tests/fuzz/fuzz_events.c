@@ -1,5 +1,5 @@
 /* Events entries: any bytes are either refused, or can be applied to a line, where a second time
- * changes nothing. The same bytes are also tried as bare runs. */
+ * changes nothing. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,12 +52,7 @@ static void apply(const struct tl_event_entry *entry)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct tl_event_entry entry;
-    struct tl_runs runs;
     struct tl_error err = {0};
-    if (tl_runs_decode(data, size, &runs, &err)) {
-        check_runs(&runs);
-        tl_runs_free(&runs);
-    }
     if (!tl_events_decode(data, size, &entry, &err)) {
         require(err.kind == TL_ERR_INVALID && err.text[0] != '\0');
         return 0;

@@ -167,11 +167,9 @@ static void a_fuzzy_snapshot_comes_right(void **state)
     for (unsigned lane = 0; lane < LANES; lane++)
         for (uint64_t seq = 1; seq < SEQS; seq++) {
             tl_place place = tl_place_make(lane, seq);
-            struct tl_run run = {.first = place, .count = 1};
-            const struct tl_runs runs = {.n = 1, .runs = &run};
             uint64_t page = random_below(&random, AFTER + 1); /* waiting pages are read first */
             if (past[page].status[lane][seq] == TL_LINE_WAITING)
-                assert_true(tl_line_add_waiting(line, &runs));
+                assert_true(tl_line_add_waiting(line, place, 1));
             page += random_below(&random, AFTER + 1 - page);
             if (past[page].status[lane][seq] == TL_LINE_ACTIVE)
                 assert_true(tl_line_add_active(line, place, past[page].deadline[lane][seq]));

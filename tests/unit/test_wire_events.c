@@ -198,36 +198,10 @@ static void bombs_are_refused(void **state)
     (void)state;
     for (size_t i = 0; i < COUNT(bombs); i++) {
         struct tl_event_entry entry;
-        struct tl_runs runs;
         struct tl_error err = {0};
         assert_false(tl_events_decode(bombs[i].bytes, bombs[i].length, &entry, &err));
         assert_int_equal(err.kind, TL_ERR_INVALID);
-        assert_false(tl_runs_decode(bombs[i].bytes, bombs[i].length, &runs, &err));
     }
-}
-
-static void bare_runs_are_read(void **state)
-{
-    (void)state;
-    struct tl_runs runs;
-    struct tl_error err = {0};
-    msgpack_sbuffer buffer;
-    pack_text(&buffer, "[5,3,10,1]");
-    assert_true(tl_runs_decode(buffer.data, buffer.size, &runs, &err));
-    assert_int_equal(runs.n, 2);
-    assert_int_equal(runs.runs[1].first, 18);
-    tl_runs_free(&runs);
-    assert_int_equal(runs.n, 0);
-    msgpack_sbuffer_destroy(&buffer);
-    pack_text(&buffer, "[]");
-    assert_true(tl_runs_decode(buffer.data, buffer.size, &runs, &err));
-    assert_int_equal(runs.n, 0);
-    tl_runs_free(&runs);
-    msgpack_sbuffer_destroy(&buffer);
-    pack_text(&buffer, "5");
-    assert_false(tl_runs_decode(buffer.data, buffer.size, &runs, &err));
-    assert_int_equal(err.kind, TL_ERR_INVALID);
-    msgpack_sbuffer_destroy(&buffer);
 }
 
 int main(void)
@@ -238,7 +212,6 @@ int main(void)
         cmocka_unit_test(whatever_is_unexpected_is_refused),
         cmocka_unit_test(cut_anywhere_it_is_refused),
         cmocka_unit_test(bombs_are_refused),
-        cmocka_unit_test(bare_runs_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

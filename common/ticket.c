@@ -59,17 +59,37 @@ void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
     sodium_bin2base64(text, TL_TICKET_MAX, bytes, length + MAC_BYTES, BASE64);
 }
 
-/* Only the one canonical text of the bytes: libsodium 1.0.18 also decodes bytes above 127, as '_'.
- */
+/* What the digits from '-' to 'z' stand for in base64url; NO: it is none. */
+enum { NO = 64 };
+static const unsigned char digit_values['z' - '-' + 1] = {
+    62, NO, NO, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, NO, NO, NO, NO, NO, NO, NO, /* - 0 9 */
+    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, /* A T */
+    20, 21, 22, 23, 24, 25, NO, NO, NO, NO, 63, NO, 26, 27, 28, 29, 30, 31, 32, 33, /* U Z _ a h */
+    34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,         /* i z */
+};
+
+/* Only the one canonical text of the bytes: the bits that are left over must be zeros. Libsodium's
+ * decoder takes several times as long, so that nobody learns from its time what it reads: here
+ * whoever could learn it has sent it. (It also takes bytes above 127 for '_', in 1.0.18.) */
 static bool decode(const char *text, size_t length, unsigned char bytes[BYTES_MAX], size_t *n)
 {
-    const char *end = NULL;
-    char again[TL_TICKET_MAX];
-    if (sodium_base642bin(bytes, BYTES_MAX, text, length, NULL, n, &end, BASE64) != 0 ||
-        end != text + length || *n < BYTES_MIN)
+    uint32_t bits = 0;
+    unsigned n_bits = 0;
+    *n = 0;
+    if (length >= TL_TICKET_MAX || length * 6 / 8 > BYTES_MAX)
         return false;
-    sodium_bin2base64(again, sizeof(again), bytes, *n, BASE64);
-    return memcmp(again, text, length) == 0;
+    for (size_t i = 0; i < length; i++) {
+        unsigned digit = (unsigned)(unsigned char)text[i] - '-';
+        if (digit >= sizeof(digit_values) || digit_values[digit] == NO)
+            return false;
+        bits = bits << 6 | digit_values[digit];
+        n_bits += 6;
+        if (n_bits >= 8) {
+            n_bits -= 8;
+            bytes[(*n)++] = (unsigned char)(bits >> n_bits);
+        }
+    }
+    return n_bits < 6 && (bits & ((1U << n_bits) - 1)) == 0 && *n >= BYTES_MIN;
 }
 
 bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const char *text,

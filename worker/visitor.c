@@ -22,19 +22,22 @@ const char *tl_visitor_bearer(const struct tl_request *request)
     return header + strspn(header, " ");
 }
 
+/* text may be NULL: there is none. */
+static bool is_ticket(const struct tl_room *room, const char *text, struct tl_ticket *ticket)
+{
+    return text != NULL &&
+           tl_ticket_verify(room->edge->secrets.keyring, room->name, text, strlen(text), ticket);
+}
+
 bool tl_visitor_ticket(const struct tl_room *room, const struct tl_request *request,
                        struct tl_ticket *ticket)
 {
     char cookie[16 + TL_QUEUE_NAME_MAX];
+    if (is_ticket(room, tl_visitor_bearer(request), ticket))
+        return true;
     snprintf(cookie, sizeof(cookie), "tellerline_%s", room->name);
-    const char *candidates[] = {tl_visitor_bearer(request), tl_request_cookie(request, cookie),
-                                tl_request_query(request, "ticket")};
-    for (size_t i = 0; i < sizeof(candidates) / sizeof(candidates[0]); i++) {
-        if (candidates[i] != NULL && tl_ticket_verify(room->edge->secrets.keyring, room->name,
-                                                      candidates[i], strlen(candidates[i]), ticket))
-            return true;
-    }
-    return false;
+    return is_ticket(room, tl_request_cookie(request, cookie), ticket) ||
+           is_ticket(room, tl_request_query(request, "ticket"), ticket);
 }
 
 struct tl_room *tl_visitor_room(struct tl_edge *edge, struct tl_request *request, const char *queue)

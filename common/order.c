@@ -6,27 +6,35 @@
 /*
  * The window is an array of `capacity` slots (a power of two, or 0 before first use); slot i stands
  * for the block of seqs [(base + i) * 4096, (base + i + 1) * 4096). A block that holds nothing has
- * no memory of its own. Whenever a seq falls outside the window, the window is laid out anew around
- * all that is held, with at least an eighth of it free on either side: that one step grows, slides
- * and shrinks it, and an eighth of the window must be filled before it is needed again, so its cost
- * is spread thin in either direction.
+ * no memory of its own; one that holds something also knows how much each eighth of it holds, so
+ * that a rank need not count all its bits. Whenever a seq falls outside the window, the window is
+ * laid out anew around all that is held, with at least an eighth of it free on either side: that
+ * one step grows, slides and shrinks it, and an eighth of the window must be filled before it is
+ * needed again, so its cost is spread thin in either direction.
  */
 enum {
     BLOCK_SHIFT = 12,
     BLOCK_BITS = 1 << BLOCK_SHIFT,
     BLOCK_WORDS = BLOCK_BITS / 64,
+    EIGHTH_WORDS = BLOCK_WORDS / 8, /* one line of a processor's cache */
+    EIGHTH_BITS = BLOCK_BITS / 8,
     CAPACITY_MIN = 16,
 };
 
 #define SPAN_MAX (UINT64_C(1) << 32)
 #define SEQ_END  (UINT64_C(1) << 63) /* seqs stay below it, so that no sum of them wraps */
 
+struct block {
+    uint64_t words[BLOCK_WORDS];
+    uint16_t eighths[8]; /* bits set in each eighth of the words */
+};
+
 struct tl_order {
-    uint64_t base;     /* block number of slot 0 */
-    size_t capacity;   /* slots */
-    uint64_t **blocks; /* per slot: BLOCK_WORDS words, or NULL when it holds nothing */
-    uint16_t *counts;  /* per slot: seqs held */
-    uint64_t *sums;    /* Fenwick tree over counts, 1-based: capacity + 1 entries */
+    uint64_t base;         /* block number of slot 0 */
+    size_t capacity;       /* slots */
+    struct block **blocks; /* per slot; NULL when it holds nothing */
+    uint16_t *counts;      /* per slot: seqs held */
+    uint64_t *sums;        /* Fenwick tree over counts, 1-based: capacity + 1 entries */
     uint64_t count;
     size_t n_blocks; /* blocks that have memory */
 };
@@ -43,49 +51,59 @@ static uint64_t word_mask(unsigned word, unsigned low, unsigned high)
     return mask;
 }
 
-static unsigned bits_set(uint64_t *words, unsigned low, unsigned high)
+static unsigned bits_set(struct block *block, unsigned low, unsigned high)
 {
-    unsigned added = 0;
+    unsigned total = 0;
     for (unsigned w = low / 64; w <= (high - 1) / 64; w++) {
-        uint64_t fresh = word_mask(w, low, high) & ~words[w];
-        added += (unsigned)__builtin_popcountll(fresh);
-        words[w] |= fresh;
+        uint64_t fresh = word_mask(w, low, high) & ~block->words[w];
+        unsigned added = (unsigned)__builtin_popcountll(fresh);
+        block->words[w] |= fresh;
+        block->eighths[w / EIGHTH_WORDS] = (uint16_t)(block->eighths[w / EIGHTH_WORDS] + added);
+        total += added;
     }
-    return added;
+    return total;
 }
 
-static unsigned bits_clear(uint64_t *words, unsigned low, unsigned high)
+static unsigned bits_clear(struct block *block, unsigned low, unsigned high)
 {
-    unsigned gone = 0;
+    unsigned total = 0;
     for (unsigned w = low / 64; w <= (high - 1) / 64; w++) {
-        uint64_t held = word_mask(w, low, high) & words[w];
-        gone += (unsigned)__builtin_popcountll(held);
-        words[w] &= ~held;
+        uint64_t held = word_mask(w, low, high) & block->words[w];
+        unsigned gone = (unsigned)__builtin_popcountll(held);
+        block->words[w] &= ~held;
+        block->eighths[w / EIGHTH_WORDS] = (uint16_t)(block->eighths[w / EIGHTH_WORDS] - gone);
+        total += gone;
     }
-    return gone;
+    return total;
 }
 
 /* How many bits are set below `high`, which is less than BLOCK_BITS and may be 0. */
-static unsigned bits_below(const uint64_t *words, unsigned high)
+static unsigned bits_below(const struct block *block, unsigned high)
 {
     unsigned n = 0;
-    for (unsigned w = 0; w < high / 64; w++)
-        n += (unsigned)__builtin_popcountll(words[w]);
+    unsigned eighth = high / EIGHTH_BITS;
+    for (unsigned i = 0; i < eighth; i++)
+        n += block->eighths[i];
+    for (unsigned w = eighth * EIGHTH_WORDS; w < high / 64; w++)
+        n += (unsigned)__builtin_popcountll(block->words[w]);
     uint64_t below = (UINT64_C(1) << (high % 64)) - 1;
-    return n + (unsigned)__builtin_popcountll(words[high / 64] & below);
+    return n + (unsigned)__builtin_popcountll(block->words[high / 64] & below);
 }
 
 /* The position of the set bit with 0-based rank `rank` in the block, which holds more than that. */
-static unsigned bits_select(const uint64_t *words, unsigned rank)
+static unsigned bits_select(const struct block *block, unsigned rank)
 {
-    unsigned w = 0;
+    unsigned eighth = 0;
+    for (; rank >= block->eighths[eighth]; eighth++)
+        rank -= block->eighths[eighth];
+    unsigned w = eighth * EIGHTH_WORDS;
     for (;; w++) {
-        unsigned held = (unsigned)__builtin_popcountll(words[w]);
+        unsigned held = (unsigned)__builtin_popcountll(block->words[w]);
         if (rank < held)
             break;
         rank -= held;
     }
-    uint64_t word = words[w];
+    uint64_t word = block->words[w];
     while (rank-- > 0)
         word &= word - 1;
     return w * 64 + (unsigned)__builtin_ctzll(word);
@@ -154,7 +172,7 @@ static bool span_fits(const struct tl_order *order, uint64_t first, uint64_t las
 /* Gives the window the slots [base, base + capacity), which must cover all that is held. */
 static bool window_move(struct tl_order *order, uint64_t base, size_t capacity)
 {
-    uint64_t **blocks = calloc(capacity, sizeof(*blocks));
+    struct block **blocks = calloc(capacity, sizeof(struct block *));
     uint16_t *counts = calloc(capacity, sizeof(*counts));
     uint64_t *sums = calloc(capacity + 1, sizeof(*sums));
     if (blocks == NULL || counts == NULL || sums == NULL) {
@@ -213,7 +231,7 @@ static bool slots_acquire(struct tl_order *order, size_t first, size_t last)
     for (size_t slot = first; slot <= last; slot++) {
         if (order->blocks[slot] != NULL)
             continue;
-        order->blocks[slot] = calloc(BLOCK_WORDS, sizeof(uint64_t));
+        order->blocks[slot] = calloc(1, sizeof(struct block));
         if (order->blocks[slot] != NULL) {
             order->n_blocks++;
             continue;
@@ -339,7 +357,7 @@ bool tl_order_contains(const struct tl_order *order, uint64_t seq)
     if (!slot_of(order, seq, &slot))
         return false;
     unsigned bit = (unsigned)(seq % BLOCK_BITS);
-    return (order->blocks[slot][bit / 64] >> (bit % 64) & 1) != 0;
+    return (order->blocks[slot]->words[bit / 64] >> (bit % 64) & 1) != 0;
 }
 
 uint64_t tl_order_rank(const struct tl_order *order, uint64_t seq)
@@ -376,7 +394,7 @@ bool tl_order_next(const struct tl_order *order, uint64_t from, uint64_t *found)
     size_t slot;
     if (slot_of(order, from, &slot)) {
         /* The usual step of an iteration stays within one block and needs no tree. */
-        const uint64_t *words = order->blocks[slot];
+        const uint64_t *words = order->blocks[slot]->words;
         unsigned bit = (unsigned)(from % BLOCK_BITS);
         unsigned w = bit / 64;
         uint64_t word = words[w] & (~UINT64_C(0) << (bit % 64));
@@ -394,5 +412,5 @@ size_t tl_order_bytes(const struct tl_order *order)
 {
     size_t per_slot = sizeof(*order->blocks) + sizeof(*order->counts) + sizeof(*order->sums);
     size_t window = order->capacity == 0 ? 0 : order->capacity * per_slot + sizeof(*order->sums);
-    return sizeof(*order) + window + order->n_blocks * BLOCK_WORDS * sizeof(uint64_t);
+    return sizeof(*order) + window + order->n_blocks * sizeof(struct block);
 }

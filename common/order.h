@@ -3,9 +3,9 @@
  *
  * A bitmap over sequence numbers, cut into blocks of 4,096 bits; a Fenwick tree (P. Fenwick, "A new
  * data structure for cumulative frequency tables", 1994) over the blocks' counts gives the rank of
- * any seq in O(log blocks) plus at most 64 population counts. Empty blocks cost a pointer; the
+ * any seq in O(log blocks) plus at most 8 population counts. Empty blocks cost a pointer; the
  * window slides forward as the front of the line empties, and grows (both ways) by doubling. Ten
- * million waiting visitors take about 1.3 MB. Not thread-safe.
+ * million waiting visitors take about 1.4 MB. Not thread-safe.
  */
 #ifndef TL_ORDER_H
 #define TL_ORDER_H

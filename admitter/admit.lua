@@ -47,32 +47,81 @@ if n == 0 then
     return { 0, room, waiting, now, 0 }
 end
 
-local called = redis.call('ZPOPMIN', K_WAITING, n) -- visitor, place, visitor, place, ...
-n = #called / 2
--- This loop is what a mass of admissions costs. What is the same for everybody is made text once, as each number handed
--- over from Lua is printed anew; and a place goes from set to session as the text it comes in.
-local find, tonumber = string.find, tonumber
+-- What follows is what a mass of admissions costs. Redis prints and reads numbers slowly: what is the same for everybody is
+-- made text once, and a place goes from set to session as the text it comes in. Where the line has no gap, which its first
+-- and last place tell, no place is asked for at all.
+local PORTION = 250   -- visitors at a time; unpack, which hands them over, is bounded by Lua's stack
+local GAPLESS_MIN = 50 -- fewer are taken sooner than looked at
+
 local deadline = now + math.min(claim_ttl, session_ttl) -- until the visitor shows up (RENEW)
 local score, suffix = int(deadline), ':' .. int(now) .. ':0'
-local places, nth = {}, 0
--- unpack is bounded by Lua's stack: hand over at most 1,000 visitors a call
-for from = 1, #called, 2000 do
-    local to = math.min(from + 1999, #called)
-    local actives, at = {}, 0 -- score, visitor, ...; `called` itself becomes visitor, session, ...
-    for i = from, to, 2 do
-        local text = called[i + 1]
-        local place = tonumber(text)
-        nth = nth + 1
-        places[nth] = place
-        if find(text, 'e', 1, true) then -- in case a server writes 100000000 as 1e+8
+local places, actives, sessions = {}, {}, {} -- of all; score, visitor, ... and visitor, session, ... of a portion
+
+local function place_at(rank)
+    return tonumber(redis.call('ZRANGE', K_WAITING, rank, rank, 'WITHSCORES')[2])
+end
+
+-- The place of the first of `count` visitors if they stand on `count` places in a row; nil if not, or if it has fewer than
+-- the three digits that take_gapless puts together.
+local function first_of_gapless(count)
+    local place = count >= GAPLESS_MIN and place_at(0)
+    return place and place >= 100 and place_at(count - 1) - place == count - 1 and place or nil
+end
+
+local tails -- the ends of sessions, by the last two digits of the place; made when first needed
+
+local function made_tails()
+    local made = {}
+    for i = 0, 99 do
+        made[i] = string.format('%02d', i) .. suffix
+    end
+    return made
+end
+
+local function take_gapless(count, place)
+    tails = tails or made_tails()
+    local places, actives, sessions, tails, nth = places, actives, sessions, tails, #places
+    local called = redis.call('ZRANGE', K_WAITING, 0, count - 1)
+    redis.call('ZREMRANGEBYRANK', K_WAITING, 0, count - 1)
+    local digits = place % 100
+    local head = int((place - digits) / 100)
+    for i = 1, count do
+        local visitor = called[i]
+        actives[2 * i - 1], actives[2 * i] = score, visitor
+        sessions[2 * i - 1], sessions[2 * i] = visitor, head .. tails[digits]
+        places[nth + i] = place
+        place, digits = place + 1, digits + 1
+        if digits == 100 then
+            head, digits = int(place / 100), 0
+        end
+    end
+end
+
+local function take(count)
+    local places, actives, sessions, suffix, nth = places, actives, sessions, suffix, #places
+    local called = redis.call('ZPOPMIN', K_WAITING, count)
+    for i = 1, count do
+        local visitor, text = called[2 * i - 1], called[2 * i]
+        local place = text + 0
+        if place % 100000 == 0 then -- some servers write 100000000 as 1e+8
             text = int(place)
         end
-        actives[at + 1], actives[at + 2] = score, called[i]
-        called[i + 1] = text .. suffix
-        at = at + 2
+        actives[2 * i - 1], actives[2 * i] = score, visitor
+        sessions[2 * i - 1], sessions[2 * i] = visitor, text .. suffix
+        places[nth + i] = place
     end
-    redis.call('ZADD', K_ACTIVE, unpack(actives))
-    redis.call('HSET', K_SESSIONS, unpack(called, from, to))
+end
+
+for done = 0, n - 1, PORTION do
+    local count = math.min(PORTION, n - done)
+    local first = first_of_gapless(count)
+    if first then
+        take_gapless(count, first)
+    else
+        take(count)
+    end
+    redis.call('ZADD', K_ACTIVE, unpack(actives, 1, 2 * count))
+    redis.call('HSET', K_SESSIONS, unpack(sessions, 1, 2 * count))
 end
 
 waiting, active = waiting - n, active + n

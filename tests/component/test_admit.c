@@ -137,6 +137,81 @@ static void a_step_is_bounded(void **state)
     assert_int_equal(admit(store, "10000").n, 4000 - 2507);
 }
 
+/* Visitors of this lane, by the seqs in gone[], leave. */
+static void leave(struct test_store *store, uint64_t lane, const unsigned *gone, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char visitor[8];
+        snprintf(visitor, sizeof(visitor), "v%u", gone[i]);
+        test_command(store, TL_COMMAND_LEAVE, visitor, lane + gone[i]);
+    }
+    test_batch(store);
+}
+
+/* Visitors v1 to vN of this lane are active with their own places, but for those who left. */
+static void assert_sessions(struct test_store *store, uint64_t lane, unsigned n,
+                            const unsigned *gone, size_t n_gone, long long admitted_ms)
+{
+    size_t past = 0;
+    for (unsigned i = 1; i <= n; i++) {
+        char visitor[8];
+        snprintf(visitor, sizeof(visitor), "v%u", i);
+        bool left = past < n_gone && gone[past] == i;
+        past += left ? 1 : 0;
+        assert_int_equal(test_deadline(store, visitor) > 0, !left);
+        if (!left)
+            assert_session(store, visitor, lane + i, admitted_ms);
+    }
+}
+
+/* A portion of the line without a gap is taken in another way than one with gaps. */
+static void everyone_keeps_their_place_whatever_gaps_the_line_has(void **state)
+{
+    struct test_store *store = *state;
+    static const unsigned gone[] = {1, 100, 101, 599, 850, 1100};
+    const size_t n_gone = sizeof(gone) / sizeof(gone[0]);
+    for (uint64_t lane = 0; lane <= 1; lane++) {
+        test_store_clean(state);
+        test_store_queue(store, "lanes=vip,normal capacity=9999");
+        test_join_many(store, "v", 1400, (unsigned)lane);
+        leave(store, lane * LANE1, gone, n_gone);
+        struct admitted result = admit(store, "1300");
+        assert_int_equal(result.n, 1300);
+        struct test_entry last;
+        test_entry_read(store, &last);
+        const unsigned long long base = lane * LANE1;
+        char runs[256];
+        snprintf(runs, sizeof(runs), "%llu+98 %llu+497 %llu+250 %llu+249 %llu+206", base + 2,
+                 base + 102, base + 600, base + 851, base + 1101);
+        test_runs_are(test_event(&last, TL_EVENT_ADMITTED, 0), runs);
+        test_entry_free(&last);
+        assert_sessions(store, lane * LANE1, 1306, gone, n_gone, result.now_ms);
+        assert_int_equal(test_waiting_place(store, "v1307"), base + 1307);
+        assert_int_equal(admit(store, "1300").n, 94);
+    }
+}
+
+/* A portion holds the end of one lane and the beginning of the next. */
+static void a_change_of_lane_is_a_gap(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=vip,normal capacity=9999");
+    test_join_many(store, "a", 150, 0);
+    test_join_many(store, "b", 300, 1);
+    assert_int_equal(admit(store, "120").n, 120);
+    struct admitted result = admit(store, "1000");
+    assert_int_equal(result.n, 330);
+    assert_session(store, "a150", 150, result.now_ms);
+    assert_session(store, "b1", LANE1 + 151, result.now_ms);
+    assert_session(store, "b300", LANE1 + 450, result.now_ms);
+    struct test_entry last;
+    test_entry_read(store, &last);
+    char runs[64];
+    snprintf(runs, sizeof(runs), "121+30 %llu+300", (unsigned long long)LANE1 + 151);
+    test_runs_are(test_event(&last, TL_EVENT_ADMITTED, 0), runs);
+    test_entry_free(&last);
+}
+
 static void the_event_is_what_was_done(void **state)
 {
     struct test_store *store = *state;
@@ -257,6 +332,9 @@ int main(void)
         cmocka_unit_test_setup(an_empty_line_admits_nobody, test_store_clean),
         cmocka_unit_test_setup(earlier_lanes_go_first, test_store_clean),
         cmocka_unit_test_setup(a_step_is_bounded, test_store_clean),
+        cmocka_unit_test_setup(everyone_keeps_their_place_whatever_gaps_the_line_has,
+                               test_store_clean),
+        cmocka_unit_test_setup(a_change_of_lane_is_a_gap, test_store_clean),
         cmocka_unit_test_setup(the_event_is_what_was_done, test_store_clean),
         cmocka_unit_test_setup(the_shorter_of_claim_and_session_counts, test_store_clean),
         cmocka_unit_test_setup(lowering_capacity_evicts_nobody, test_store_clean),

@@ -19,14 +19,52 @@ local function int(n)
     return string.format('%.0f', n)
 end
 
--- Ascending numbers as [first, count, gap, count, ...]; sorts `places` in place where they are not in order.
-local function runs_of(places)
-    for i = 2, #places do
+-- The places in ascending order; may sort the list it is given. Visitors who were admitted together end together, in the
+-- order of their ids: their places lie close, and to tick them off takes half as long as table.sort.
+local function ascending(places)
+    local n, in_order = #places, true
+    for i = 2, n do
         if places[i] < places[i - 1] then
-            table.sort(places)
+            in_order = false
             break
         end
     end
+    if in_order then
+        return places
+    end
+    local low, high = places[1], places[1]
+    for i = 2, n do
+        local place = places[i]
+        if place < low then
+            low = place
+        elseif place > high then
+            high = place
+        end
+    end
+    if high - low > 4 * n then
+        table.sort(places)
+        return places
+    end
+    local before, ticked, sorted = low - 1, {}, {}
+    for i = 1, high - before do
+        ticked[i] = false -- filled in order it is a list, otherwise Lua would make it a hash
+    end
+    for i = 1, n do
+        ticked[places[i] - before] = true
+    end
+    local nth = 0
+    for i = 1, #ticked do
+        if ticked[i] then
+            nth = nth + 1
+            sorted[nth] = before + i
+        end
+    end
+    return sorted
+end
+
+-- Numbers as [first, count, gap, count, ...], ascending; may sort the list it is given.
+local function runs_of(places)
+    places = ascending(places)
     local runs, n, past = {}, 0, 0 -- past: the number after the last run
     for i = 1, #places do
         local place = places[i]

@@ -20,7 +20,8 @@ local due = redis.call('ZRANGE', K_ACTIVE, '-inf', now, 'BYSCORE', 'LIMIT', 0, m
 if #due > 0 then
     -- This loop is what a mass of ends costs. Scores are made text once, as each number handed over from Lua is printed
     -- anew; lists are filled by a count of their own; and of a session only what is needed is parsed.
-    local match, byte, tonumber = string.match, string.byte, tonumber
+    local sub, byte, tonumber = string.sub, string.byte, tonumber
+    local PLACE_END = -17 -- of place:admitted_ms:claimed, as Redis's clock has 13 digits in ms until the year 2286
     local UNCLAIMED = byte('0') -- how a session ends in text that nobody claimed
     local expired, n_expired, score_expired = {}, 0, int(now * 8 + REASON.expired)
     local unclaimed, n_unclaimed, score_unclaimed = {}, 0, int(now * 8 + REASON.unclaimed)
@@ -30,14 +31,15 @@ if #due > 0 then
         local sessions = redis.call('HMGET', K_SESSIONS, unpack(due, from, to))
         local ended, n = {}, 0
         for i = from, to do
-            local session = sessions[i - from + 1] or '' -- place:admitted_ms:claimed
-            local place = tonumber(match(session, '^%d+')) -- nil only in damaged data: that ends, too
-            if place and byte(session, -1) == UNCLAIMED then
+            local session = sessions[i - from + 1] or ''
+            local place = tonumber(sub(session, 1, PLACE_END))
+            local is_known = place and place >= 0 -- false only in damaged data, such as "nan": that ends, too
+            if is_known and byte(session, -1) == UNCLAIMED then
                 n_unclaimed = n_unclaimed + 1
                 unclaimed[n_unclaimed] = place
                 ended[n + 1] = score_unclaimed
             else
-                if place then
+                if is_known then
                     n_expired = n_expired + 1
                     expired[n_expired] = place
                 end

@@ -192,6 +192,34 @@ static void many_due_at_once_end_in_one_step(void **state)
                      2500);
 }
 
+/* Lets these visitors end in one step, in this order, and reads what is told of it. */
+static void assert_freed(struct test_store *store, const unsigned *seqs, size_t n, const char *runs)
+{
+    for (size_t i = 0; i < n; i++) {
+        char visitor[8];
+        snprintf(visitor, sizeof(visitor), "v%u", seqs[i]);
+        set_deadline(store, visitor, 1000 + (long long)i);
+    }
+    assert_int_equal(expire(store, 1000).n, n);
+    struct test_entry last;
+    test_entry_read(store, &last);
+    test_runs_are(test_event(&last, TL_EVENT_FREED, TL_REASON_UNCLAIMED), runs);
+    test_entry_free(&last);
+}
+
+/* Places that lie close are put in order in another way than those that lie far apart. */
+static void places_are_told_in_order_however_far_apart(void **state)
+{
+    struct test_store *store = *state;
+    static const unsigned far[] = {900, 3, 901, 1, 2, 500};
+    static const unsigned close[] = {22, 12, 10, 11, 21, 13};
+    static const unsigned two[] = {41, 40};
+    admit_many(store, "lanes=only capacity=9999 claim_ttl=1h session_ttl=1h", 1000);
+    assert_freed(store, far, 6, "1+3 500+1 900+2");
+    assert_freed(store, close, 6, "10+4 21+2");
+    assert_freed(store, two, 2, "40+2");
+}
+
 static void ends_are_forgotten_after_an_hour(void **state)
 {
     struct test_store *store = *state;
@@ -217,17 +245,21 @@ static void damaged_sessions_end_all_the_same(void **state)
 {
     struct test_store *store = *state;
     const char *sessions = store->keys.names[TL_KEY_SESSIONS];
-    admit_many(store, "lanes=only capacity=9", 5);
-    all_due(store, 5);
+    admit_many(store, "lanes=only capacity=9", 8);
+    all_due(store, 8);
     test_redis_ask(store->redis, "HSET %s v2 nonsense0", sessions);
     test_redis_ask(store->redis, "HDEL %s v4", sessions);
+    test_redis_ask(store->redis, "HSET %s v6 6:17", sessions);
+    test_redis_ask(store->redis, "HSET %s v7 nan:1763717000123:0", sessions);
+    test_redis_ask(store->redis, "HSET %s v8 -8:1763717000123:0", sessions);
     struct expired result = expire(store, 10);
-    assert_int_equal(result.n, 5);
+    assert_int_equal(result.n, 8);
     assert_int_equal(result.next_ms, 0);
     assert_int_equal(test_end_reason(store, "v2"), TL_REASON_EXPIRED);
     assert_int_equal(test_end_reason(store, "v4"), TL_REASON_EXPIRED);
     assert_int_equal(test_end_reason(store, "v5"), TL_REASON_UNCLAIMED);
-    assert_int_equal(test_state(store, "expired"), 5);
+    assert_int_equal(test_end_reason(store, "v7"), TL_REASON_EXPIRED);
+    assert_int_equal(test_state(store, "expired"), 8);
     assert_int_equal(test_state(store, "unclaimed"), 3);
     struct test_entry last;
     test_entry_read(store, &last);
@@ -259,6 +291,7 @@ int main(void)
         cmocka_unit_test_setup(a_step_is_bounded_and_takes_the_oldest, test_store_clean),
         cmocka_unit_test_setup(many_due_at_once_end_batch_by_batch, test_store_clean),
         cmocka_unit_test_setup(many_due_at_once_end_in_one_step, test_store_clean),
+        cmocka_unit_test_setup(places_are_told_in_order_however_far_apart, test_store_clean),
         cmocka_unit_test_setup(ends_are_forgotten_after_an_hour, test_store_clean),
         cmocka_unit_test_setup(damaged_sessions_end_all_the_same, test_store_clean),
         cmocka_unit_test_setup(without_a_queue_nothing_expires, test_store_clean),

@@ -25,6 +25,7 @@ local JOINS_MAX = 1000  -- in one ZADD, and so on the stack of unpack
 local ENTRIES_MAX = 100
 local BATCH_MEMORY_MS = 3600000
 
+local ARGV, n_args = ARGV, #ARGV -- a local one is found faster
 local fence, keep = ARGV[1], ARGV[2]
 
 ---- checks before the first write
@@ -45,85 +46,92 @@ local function whole(text)
     return n and n >= 0 and n % 1 == 0 and n or nil
 end
 
--- JOINs in a row become one command { spans, n, invite or nil }, a span being { lane, from, to } with the visitors
--- ARGV[from..to]; others are { a, b }. Each has a kind, and as index that of its first JOIN, or its own, in the batch.
-local entries, entry, at = {}, nil, FIRST
+-- The arguments as steps of four numbers each: { kind, a, b, at }, `at` being where in ARGV the texts of the step are.
+-- One flat list: a table for each command, of which a call may have a thousand, costs more than the command.
+--   ENTRY batch, 0, id and worker   JOIN lane, n, visitors   SPEND until_ms, 0, invite   SEEN first seq, count, -
+--   others place, 0, visitor
+local steps, n_steps = {}, 0
+local entries, n_entries = {}, 0 -- ids of the entries
+local at = FIRST
 
-local function parse_entry(batch)
-    if not batch or #entries == ENTRIES_MAX then
+local function add_step(kind, a, b, texts)
+    local n = n_steps * 4
+    steps[n + 1], steps[n + 2], steps[n + 3], steps[n + 4] = kind, a, b, texts
+    n_steps = n_steps + 1
+    return true
+end
+
+local function parse_entry()
+    local batch = whole(ARGV[at + 3])
+    if not batch or n_entries == ENTRIES_MAX then
         return false
     end
-    entry = { id = ARGV[at + 1], worker = ARGV[at + 2], batch = batch, commands = {}, size = 0 }
-    entries[#entries + 1] = entry
+    n_entries = n_entries + 1
+    entries[n_entries] = ARGV[at + 1]
+    add_step(ENTRY, batch, 0, at + 1)
     at = at + 4
     return true
 end
 
-local function parse_join(invite)
-    local lane, n = whole(ARGV[at + 1]), whole(ARGV[at + 2])
-    if not lane or lane >= LANES_MAX or not n or n < 1 or n > JOINS_MAX or at + 2 + n > #ARGV
-        or (invite and n > 1) then
+local function parse_join(most)
+    local lane, n, first = whole(ARGV[at + 1]), whole(ARGV[at + 2]), at + 3
+    if not lane or lane >= LANES_MAX or not n or n < 1 or n > most or first + n - 1 > n_args then
         return false
     end
-    local commands = entry.commands
-    local span, last = { lane = lane, from = at + 3, to = at + 2 + n }, commands[#commands]
-    if not invite and last and last.spans and not last.invite and last.n + n <= JOINS_MAX then
-        last.spans[#last.spans + 1] = span
-        last.n = last.n + n
-    else
-        commands[#commands + 1] = { kind = JOIN, spans = { span }, invite = invite, index = entry.size, n = n }
-    end
-    entry.size, at = entry.size + n, at + 3 + n
-    return true
+    at = first + n
+    return add_step(JOIN, lane, n, first)
 end
 
-local function parse_command()
-    local kind, a, b = whole(ARGV[at]), ARGV[at + 1], whole(ARGV[at + 2])
+local function parse_step()
+    local kind = whole(ARGV[at])
     if kind == ENTRY then
-        return parse_entry(whole(ARGV[at + 3]))
-    elseif not entry then
+        return parse_entry()
+    elseif n_entries == 0 then
         return false
     elseif kind == JOIN then
-        return parse_join()
+        return parse_join(JOINS_MAX)
     end
-    if not kind or kind > SPEND or not b or (kind == SEEN and not whole(a)) then
+    local texts, b = at + 1, whole(ARGV[at + 2])
+    if not kind or kind > SPEND or not b then
         return false
     end
     at = at + 3
     if kind == SPEND then
-        return whole(ARGV[at]) == JOIN and parse_join({ a, b })
+        return add_step(SPEND, b, 0, texts) and whole(ARGV[at]) == JOIN and parse_join(1)
+    elseif kind == SEEN then
+        local first = whole(ARGV[texts])
+        return first and add_step(SEEN, first, b, texts)
     end
-    entry.commands[#entry.commands + 1] = { kind = kind, a = a, b = b, index = entry.size }
-    entry.size = entry.size + 1
-    return true
+    return add_step(kind, b, 0, texts)
 end
 
-while at <= #ARGV do
-    if not parse_command() then
+while at <= n_args do
+    if not parse_step() then
         return redis.error_reply('INVALID argument ' .. at)
     end
 end
-if not entry then
+if n_entries == 0 then
     return redis.error_reply('INVALID nothing to apply')
 end
 
 -- Everything pending up to the last of these entries must be one of them.
-local results, due, ids = {}, {}, {}
-for i = 1, #entries do
+local results, ids = {}, {}
+for i = 1, n_entries do
     results[i] = NOT_PENDING
 end
 local next_entry = 1
-for _, pending in ipairs(redis.call('XPENDING', K_INGEST, 'dispatchers', '-', entry.id, #entries + 1)) do
-    while entries[next_entry] and entries[next_entry].id ~= pending[1] do
+for _, pending in ipairs(redis.call('XPENDING', K_INGEST, 'dispatchers', '-', entries[n_entries], n_entries + 1)) do
+    local id = pending[1]
+    while entries[next_entry] and entries[next_entry] ~= id do
         next_entry = next_entry + 1
     end
     if not entries[next_entry] then
         return redis.error_reply('ORDER an older entry is pending')
     end
-    due[#due + 1], ids[#ids + 1] = next_entry, pending[1]
+    results[next_entry], ids[#ids + 1] = APPLIED, id
     next_entry = next_entry + 1
 end
-if #due == 0 then
+if #ids == 0 then
     return results
 end
 local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl')
@@ -188,8 +196,8 @@ local removed = {}                                                   -- places t
 local freed = { [REASON.completed] = {}, [REASON.left] = {} }        -- places that ended a session, by reason
 local bucket = math.floor(now / bucket_length(waiting_ttl))
 
-local function except(index, outcome, place, deadline)
-    exceptions[#exceptions + 1] = { index, outcome, place, deadline }
+local function except(list, index, outcome, place, deadline)
+    list[#list + 1] = { index, outcome, place, deadline }
 end
 
 -- A session is kept as place:admitted_ms:claimed(0|1).
@@ -216,95 +224,113 @@ local DIGITS = {
     '90', '91', '92', '93', '94', '95', '96', '97', '98', '99',
 }
 
--- Appends to `scored`, of which n are filled, a place for each visitor of the span, from `place` on. Returns the new n.
-local function number_span(scored, n, place, span)
-    local from = span.from
-    while from <= span.to do
+-- The joins gathered for one ZADD, of one entry or several: places and visitors in turn; how many; and which, as spans
+-- { first place, from, to, index of the first in its entry, exceptions of the entry }, the visitors being
+-- ARGV[from..to].
+local scored, n_gathered, spans = {}, 0, {}
+
+-- Gathers the visitors ARGV[from..to], who get the places from `place` on.
+local function number_visitors(place, from, to)
+    local argv, digits_of, list, n = ARGV, DIGITS, scored, 2 * n_gathered
+    n_gathered = n_gathered + to - from + 1
+    while from <= to do
         local digits = place % 100
         local head = int((place - digits) / 100)
-        local last = math.min(span.to, from + 99 - digits)
+        local last = math.min(to, from + 99 - digits)
+        local shift = digits + 1 - from
         place = place + last - from + 1
         for i = from, last do
-            digits = digits + 1
-            scored[n + 1], scored[n + 2] = head .. DIGITS[digits], ARGV[i]
             n = n + 2
+            list[n - 1] = head .. digits_of[i + shift]
+            list[n] = argv[i]
         end
         from = last + 1
     end
-    return n
 end
 
-local function visitors_of(command)
-    local visitors, n = {}, 0
-    for _, span in ipairs(command.spans) do
-        for i = span.from, span.to do
-            n = n + 1
-            visitors[n] = ARGV[i]
+-- Those gathered who are active, as visitor -> deadline; nil if nobody is.
+local function find_active()
+    local found = nil
+    for _, span in ipairs(spans) do
+        local from, to = span[2], span[3]
+        local deadlines = redis.call('ZMSCORE', K_ACTIVE, unpack(ARGV, from, to))
+        for i = 1, to - from + 1 do
+            if deadlines[i] then
+                found = found or {}
+                found[ARGV[from + i - 1]] = deadlines[i]
+            end
         end
     end
-    return visitors
+    return found
 end
 
--- What ZMSCORE says of these visitors in the active set; nil if none of them is in it.
-local function deadlines_of(visitors)
-    local deadlines = redis.call('ZMSCORE', K_ACTIVE, unpack(visitors))
-    for i = 1, #visitors do
-        if deadlines[i] then
-            return deadlines
-        end
-    end
-    return nil
-end
-
--- `scored` but for those who are active.
-local function but_for(deadlines, scored)
-    local rest, n = {}, 0
-    for i = 1, #scored / 2 do
-        if not deadlines[i] then
-            rest[n + 1], rest[n + 2] = scored[2 * i - 1], scored[2 * i]
+-- Drops from what is gathered those who are active. Returns how many remain.
+local function drop(deadlines)
+    local n = 0
+    for i = 1, 2 * n_gathered, 2 do
+        if not deadlines[scored[i + 1]] then
+            scored[n + 1], scored[n + 2] = scored[i], scored[i + 1]
             n = n + 2
         end
     end
-    return rest
+    return n / 2
+end
+
+local function note_came(first, count)
+    local last = came[#came]
+    if last and last[1] + last[2] == first then
+        last[2] = last[2] + count
+    else
+        came[#came + 1] = { first, count }
+    end
 end
 
 -- Tells these joins apart: not all of the visitors were new.
-local function tell_apart(command, scored, deadlines)
-    local visitors = visitors_of(command)
-    local stands = redis.call('ZMSCORE', K_WAITING, unpack(visitors))
-    for i = 1, command.n do
-        local place = tonumber(scored[2 * i - 1])
-        if deadlines[i] then
-            except(command.index + i - 1, ACTIVE, session(visitors[i]), tonumber(deadlines[i]))
-        elseif tonumber(stands[i]) ~= place then
-            except(command.index + i - 1, WAITING, tonumber(stands[i]), 0)
+local function tell_apart(span, deadlines)
+    local first, from, to, index, exceptions = unpack(span)
+    local stands = redis.call('ZMSCORE', K_WAITING, unpack(ARGV, from, to))
+    for i = 0, to - from do
+        local visitor, stand = ARGV[from + i], tonumber(stands[i + 1] or nil)
+        if deadlines[visitor] then
+            local place = session(visitor)
+            except(exceptions, index + i, ACTIVE, place, tonumber(deadlines[visitor]))
+        elseif stand ~= first + i then
+            except(exceptions, index + i, WAITING, stand, 0)
         else
-            came[#came + 1] = { place, 1 }
+            note_came(first + i, 1)
         end
     end
 end
 
--- A handful of calls, however many join. Every JOIN uses up one seq, so that the k-th JOIN of a batch has the k-th seq
--- of it; one that holds a place already leaves its seq unused.
-local function join(command)
-    local scored, n, spans = {}, 0, {}
-    for i, span in ipairs(command.spans) do
-        local first, count = span.lane * LANE + seq + 1, span.to - span.from + 1
-        n = number_span(scored, n, first, span)
-        spans[i] = { first, count }
-        seq = seq + count
+-- The gathered join: a handful of calls, however many they are.
+local function join_gathered()
+    if n_gathered == 0 then
+        return
     end
-    local deadlines = active > 0 and deadlines_of(visitors_of(command)) or nil
-    local new = deadlines and but_for(deadlines, scored) or scored
-    local added = #new > 0 and redis.call('ZADD', K_WAITING, 'NX', unpack(new)) or 0
-    if added < command.n then
-        tell_apart(command, scored, deadlines or {})
-    else
-        for _, span in ipairs(spans) do
-            came[#came + 1] = span
+    local deadlines = active > 0 and find_active() or nil
+    local n = deadlines and drop(deadlines) or n_gathered
+    local added = n > 0 and redis.call('ZADD', K_WAITING, 'NX', unpack(scored, 1, 2 * n)) or 0
+    for _, span in ipairs(spans) do
+        if added < n_gathered then
+            tell_apart(span, deadlines or {})
+        else
+            note_came(span[1], span[3] - span[2] + 1)
         end
     end
     waiting, joined = waiting + added, joined + added
+    n_gathered, spans = 0, {}
+end
+
+-- Every JOIN uses up one seq, so that the k-th JOIN of a batch has the k-th seq of it; one that holds a place already
+-- leaves its seq unused.
+local function join(index, lane, n, from)
+    if n_gathered + n > JOINS_MAX then
+        join_gathered()
+    end
+    local first, to = lane * LANE + seq + 1, from + n - 1
+    spans[#spans + 1] = { first, from, to, index, exceptions }
+    number_visitors(first, from, to)
+    seq = seq + n
 end
 
 -- runs_of for places given as spans { first, count } that do not overlap; sorts them in place.
@@ -328,18 +354,18 @@ local function stands(visitor)
     return redis.call('ZSCORE', K_WAITING, visitor) or redis.call('ZSCORE', K_ACTIVE, visitor)
 end
 
--- Spends the invite { id, until_ms }. False if somebody did before; then the JOIN's seq stays unused. Who did and still
--- stands here may come with it again: the answer to the first time was lost on the way.
-local function spend(index, spent_by, by_visitor)
-    local key = string.gsub(K_STATE, 'state$', 'spent:') .. spent_by[1]
-    if redis.call('SET', key, by_visitor, 'NX', 'PX', math.max(1000, spent_by[2] - now)) then
+-- Spends the invite. False if somebody did before; then the JOIN's seq stays unused. Who did and still stands here may
+-- come with it again: the answer to the first time was lost on the way.
+local function spend(index, invite, until_ms, by_visitor)
+    local key = string.gsub(K_STATE, 'state$', 'spent:') .. invite
+    if redis.call('SET', key, by_visitor, 'NX', 'PX', math.max(1000, until_ms - now)) then
         return true
     end
     if redis.call('GET', key) == by_visitor and stands(by_visitor) then
         return true
     end
     seq = seq + 1
-    except(index, SPENT, 0, 0)
+    except(exceptions, index, SPENT, 0, 0)
     return false
 end
 
@@ -370,7 +396,7 @@ local function leave(index, visitor, place)
     elseif end_session(visitor, place, REASON.left) then
         left = left + 1
     else
-        except(index, GONE, place, 0)
+        except(exceptions, index, GONE, place, 0)
     end
 end
 
@@ -382,7 +408,7 @@ local function complete(index, visitor, place)
     if end_session(visitor, place, REASON.completed) then
         completed = completed + 1
     else
-        except(index, waits(visitor, place) and WAITING or GONE, place, 0)
+        except(exceptions, index, waits(visitor, place) and WAITING or GONE, place, 0)
     end
 end
 
@@ -391,7 +417,7 @@ end
 local function renew(index, visitor, place)
     local held, admitted, claimed = session(visitor)
     if held ~= place then
-        except(index, waits(visitor, place) and WAITING or GONE, place, 0)
+        except(exceptions, index, waits(visitor, place) and WAITING or GONE, place, 0)
         return
     end
     local deadline = admitted + session_ttl
@@ -431,36 +457,58 @@ local function seen(first, count)
     end
 end
 
-local function apply(command)
-    local kind, index, a, b = command.kind, command.index, command.a, command.b
+-- Does a step of an entry, whose command it is being `index`. Returns the number of the next step.
+local function apply(i, index)
+    local kind, a, b, texts = unpack(steps, 4 * i - 3, 4 * i)
     if kind == JOIN then
-        if not command.invite or spend(index, command.invite, ARGV[command.spans[1].from]) then
-            join(command)
-        end
-    elseif kind == LEAVE then
-        leave(index, a, b)
-    elseif kind == COMPLETE then
-        complete(index, a, b)
-    elseif kind == RENEW then
-        renew(index, a, b)
-    else
-        seen(tonumber(a), b)
+        join(index, a, b, texts)
+        return i + 1, index + b
     end
+    join_gathered() -- what follows sees those who came before
+    if kind == SPEND then
+        local lane, visitor = steps[4 * i + 2], steps[4 * i + 4]
+        if spend(index, ARGV[texts], a, ARGV[visitor]) then
+            join(index, lane, 1, visitor)
+        end
+        return i + 2, index + 1
+    elseif kind == LEAVE then
+        leave(index, ARGV[texts], a)
+    elseif kind == COMPLETE then
+        complete(index, ARGV[texts], a)
+    elseif kind == RENEW then
+        renew(index, ARGV[texts], a)
+    else
+        seen(a, b)
+    end
+    return i + 1, index + 1
 end
 
-for _, i in ipairs(due) do
-    entry = entries[i]
-    if is_repeated(entry.worker, entry.batch) then
-        results[i] = REPEATED
+-- Begins an entry. False if it is not ours, or its batch a repeated one.
+local function begin(k, batch, worker)
+    if results[k] == NOT_PENDING then
+        return false
+    elseif is_repeated(worker, batch) then
+        results[k] = REPEATED
+        return false
+    end
+    exceptions = {}
+    applied[#applied + 1] = { EVENT.applied, worker, batch, seq + 1, exceptions }
+    return true
+end
+
+local i, k, index, ours = 1, 0, 0, false
+while i <= n_steps do
+    if steps[4 * i - 3] == ENTRY then
+        k, index = k + 1, 0
+        ours = begin(k, steps[4 * i - 2], ARGV[steps[4 * i] + 1])
+        i = i + 1
+    elseif ours then
+        i, index = apply(i, index)
     else
-        exceptions = {}
-        applied[#applied + 1] = { EVENT.applied, entry.worker, entry.batch, seq + 1, exceptions }
-        for _, command in ipairs(entry.commands) do
-            apply(command)
-        end
-        results[i] = APPLIED
+        i = i + 1
     end
 end
+join_gathered()
 if #applied == 0 then
     return results
 end

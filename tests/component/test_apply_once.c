@@ -468,6 +468,58 @@ static void a_new_pipeline_may_meet_poison_anywhere(void **state)
     joined_are(store, visitors, 3);
 }
 
+/* The exceptions of the k-th APPLIED of an entry, as "index:outcome:place ...". */
+static void applied_is(const struct test_entry *last, size_t k, uint64_t first_seq,
+                       const char *expected)
+{
+    const struct tl_event *event = &last->entry.events[k];
+    char text[128] = "";
+    assert_int_equal(event->kind, TL_EVENT_APPLIED);
+    assert_int_equal(event->first_seq, first_seq);
+    for (size_t i = 0; i < event->n_exceptions; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%llu:%d:%llu",
+                 i > 0 ? " " : "", (unsigned long long)event->exceptions[i].index,
+                 (int)event->exceptions[i].outcome, (unsigned long long)event->exceptions[i].place);
+    assert_string_equal(text, expected);
+}
+
+/* They go into the line together; still each batch hears of its own, and what stands between joins
+ * is done between them. */
+static void joins_of_several_entries_are_told_apart(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_apply_counts counts = {0};
+    struct test_entry last;
+    test_store_queue(store, "lanes=only capacity=1");
+    test_join(store, "anna", 0);
+    test_batch(store);
+    assert_int_equal(test_admit(store, 1), 1);
+    test_join(store, "bert", 0);
+    test_join(store, "carl", 0);
+    test_send(store, "x", 1, NULL);
+    test_join(store, "dora", 0);
+    test_join(store, "bert", 0); /* came with the entry before */
+    test_join(store, "anna", 0); /* is active */
+    test_send(store, "y", 1, NULL);
+    test_command(store, TL_COMMAND_LEAVE, "carl", 3);
+    test_join(store, "carl", 0); /* and comes again */
+    test_join(store, "emil", 0);
+    test_send(store, "z", 1, NULL);
+    assert_int_equal(test_deliver(store), 3);
+    assert_true(test_apply_pending(store, 1, &counts, NULL));
+    assert_int_equal(counts.applied, 3);
+    test_entry_read(store, &last);
+    applied_is(&last, 0, 2, "");
+    applied_is(&last, 1, 4, "1:1:2 2:2:1");
+    applied_is(&last, 2, 7, "");
+    test_runs_are(test_event(&last, TL_EVENT_JOINED, 0), "2+3 7+2");
+    test_runs_are(test_event(&last, TL_EVENT_REMOVED, 0), "3+1");
+    test_entry_free(&last);
+    assert_int_equal(test_waiting_place(store, "carl"), 7);
+    assert_int_equal(test_waiting_place(store, "emil"), 8);
+    test_invariants(store->redis, &store->keys);
+}
+
 static int open_quietly(void **state)
 {
     const struct tl_log_settings settings = {.level =
@@ -497,6 +549,7 @@ int main(void)
         cmocka_unit_test_setup(one_call_leaves_no_entry_out, test_store_clean),
         cmocka_unit_test_setup(one_call_is_refused_as_a_whole, test_store_clean),
         cmocka_unit_test_setup(small_entries_share_a_call, test_store_clean),
+        cmocka_unit_test_setup(joins_of_several_entries_are_told_apart, test_store_clean),
         cmocka_unit_test_setup(a_new_pipeline_may_meet_poison_anywhere, test_store_clean),
     };
     return cmocka_run_group_tests(tests, open_quietly, test_store_close);

@@ -123,6 +123,12 @@ static bool send_open(struct tl_apply *apply, struct tl_redis *redis, struct tl_
     return call.n == 0 || send_call(apply, redis, &call, err);
 }
 
+static bool is_full(const struct call *call, size_t n_commands)
+{
+    return call->n == TL_APPLY_CALL_ENTRIES_MAX ||
+           call->commands + n_commands > TL_BATCH_COMMANDS_MAX;
+}
+
 /* Adds the entry to the call being made, or to a new one where that has enough to do: a call has no
  * more commands than one batch can have. */
 static bool add_apply(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
@@ -131,7 +137,7 @@ static bool add_apply(struct tl_apply *apply, struct tl_redis *redis, const stru
 {
     struct tl_args *args = &apply->args;
     struct call *open = &apply->open;
-    if (open->commands + batch->n_commands > TL_BATCH_COMMANDS_MAX && !send_open(apply, redis, err))
+    if (is_full(open, batch->n_commands) && !send_open(apply, redis, err))
         return false;
     if (open->n == 0) {
         if (!tl_script_begin(redis, &apply->apply_script, args, err))

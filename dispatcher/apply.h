@@ -13,8 +13,9 @@
 #include "common/keys.h"
 #include "common/redis.h"
 
-#define TL_APPLY_ENTRIES_MAX 64 /* in one pipeline */
-#define TL_STREAM_ID_MAX     48
+#define TL_APPLY_ENTRIES_MAX      256 /* in one pipeline */
+#define TL_APPLY_CALL_ENTRIES_MAX 100 /* in one call; the script refuses more */
+#define TL_STREAM_ID_MAX          48
 
 struct tl_apply;
 

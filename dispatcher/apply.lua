@@ -22,7 +22,7 @@ local APPLIED, REPEATED, NOT_PENDING = 1, 2, 0
 local FIRST = 3
 local LANES_MAX = 16
 local JOINS_MAX = 1000  -- in one ZADD, and so on the stack of unpack
-local ENTRIES_MAX = 100
+local ENTRIES_MAX = 100 -- TL_APPLY_CALL_ENTRIES_MAX
 local BATCH_MEMORY_MS = 3600000
 
 local ARGV, n_args = ARGV, #ARGV -- a local one is found faster

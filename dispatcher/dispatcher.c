@@ -13,7 +13,12 @@
 /* All replicas read as one consumer: what is pending is pending for whoever holds the lease. */
 #define GROUP    "dispatchers"
 #define CONSUMER "dispatcher"
-#define COUNT    "64"
+/* What to read at a time: so many commands, in entries as large as the last ones were. Between two
+ * reads the store waits for us, which many small entries would make it do often; with large ones a
+ * read must not take long enough to lose a lease. */
+#define READ_COMMANDS    20000
+#define READ_ENTRIES_MIN 64
+#define READ_ENTRIES_MAX TL_APPLY_ENTRIES_MAX
 /* How often a holder looks for pending entries that it did not read itself: a former holder that
  * woke up late may have fetched (but could not apply) some. */
 #define PENDING_EVERY_MS 1000
@@ -65,6 +70,7 @@ struct dispatcher {
     int64_t lag_due_ms;
     int64_t pending_due_ms; /* when to look for pending entries in any case */
     uint64_t epoch;         /* of the connection */
+    uint64_t read_entries;  /* at a time */
 };
 
 static bool gain(void *context, struct tl_post *post, struct tl_error *err)
@@ -101,6 +107,7 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
         return NULL;
     }
     self->daemon = daemon;
+    self->read_entries = READ_ENTRIES_MIN;
     const struct tl_keeper_settings keeper = {
         .roster = {
             .role = "dispatcher", .fenced = true, .context = self, .gain = gain, .lose = lose}};
@@ -160,6 +167,16 @@ static void report(struct dispatcher *self, const struct tl_apply_counts *counts
     tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
 }
 
+/* How many entries the next read takes, after these. */
+static uint64_t read_size(const struct tl_apply_counts *counts)
+{
+    uint64_t commands = counts->commands > 0 ? counts->commands : 1;
+    uint64_t entries = READ_COMMANDS * counts->applied / commands;
+    return entries < READ_ENTRIES_MIN   ? READ_ENTRIES_MIN
+           : entries > READ_ENTRIES_MAX ? READ_ENTRIES_MAX
+                                        : entries;
+}
+
 /* Applies the entries of one stream, [id, [field, value]] each, in pipelines. */
 static bool apply_stream(struct dispatcher *self, struct tl_post *post,
                          const struct tl_reply *entries, struct tl_error *err)
@@ -196,6 +213,7 @@ static bool apply_stream(struct dispatcher *self, struct tl_post *post,
         }
     }
     report(self, &counts, started_us);
+    self->read_entries = read_size(&counts);
     return ok;
 }
 
@@ -225,7 +243,8 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, s
 static struct tl_args *begin_read(struct dispatcher *self)
 {
     tl_args_reset(&self->args);
-    tl_args_strs(&self->args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", COUNT, NULL);
+    tl_args_strs(&self->args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", NULL);
+    tl_args_uint(&self->args, self->read_entries);
     return &self->args;
 }
 

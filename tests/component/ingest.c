@@ -76,8 +76,8 @@ void test_send(struct test_store *store, const char *worker, uint64_t number, ch
 static struct tl_reply *read_ingest(struct test_store *store, const char *from)
 {
     char words[256];
-    snprintf(words, sizeof(words), "XREADGROUP GROUP dispatchers dispatcher COUNT 64 STREAMS %s %s",
-             store->keys.names[TL_KEY_INGEST], from);
+    snprintf(words, sizeof(words), "XREADGROUP GROUP dispatchers dispatcher COUNT %d STREAMS %s %s",
+             TL_APPLY_ENTRIES_MAX, store->keys.names[TL_KEY_INGEST], from);
     return test_redis_call(store->redis, words);
 }
 

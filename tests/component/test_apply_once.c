@@ -468,6 +468,27 @@ static void a_new_pipeline_may_meet_poison_anywhere(void **state)
     joined_are(store, visitors, 3);
 }
 
+/* However small they are: as many as the script takes, and as many as a dispatcher reads. */
+static void a_call_takes_no_more_entries_than_the_script(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_apply_counts counts = {0};
+    test_store_queue(store, "lanes=only");
+    for (uint64_t i = 0; i < TL_APPLY_ENTRIES_MAX; i++) {
+        char visitor[16];
+        snprintf(visitor, sizeof(visitor), "v%d", (int)i);
+        test_join(store, visitor, 0);
+        test_send(store, "w", i + 1, NULL);
+    }
+    assert_int_equal(test_deliver(store), TL_APPLY_ENTRIES_MAX);
+    assert_true(test_apply_pending(store, 1, &counts, NULL));
+    assert_int_equal(counts.applied, TL_APPLY_ENTRIES_MAX);
+    assert_int_equal(test_state(store, "event"),
+                     TL_APPLY_ENTRIES_MAX / TL_APPLY_CALL_ENTRIES_MAX + 1);
+    assert_int_equal(test_waiting_place(store, "v255"), 256);
+    test_invariants(store->redis, &store->keys);
+}
+
 /* The exceptions of the k-th APPLIED of an entry, as "index:outcome:place ...". */
 static void applied_is(const struct test_entry *last, size_t k, uint64_t first_seq,
                        const char *expected)
@@ -549,6 +570,7 @@ int main(void)
         cmocka_unit_test_setup(one_call_leaves_no_entry_out, test_store_clean),
         cmocka_unit_test_setup(one_call_is_refused_as_a_whole, test_store_clean),
         cmocka_unit_test_setup(small_entries_share_a_call, test_store_clean),
+        cmocka_unit_test_setup(a_call_takes_no_more_entries_than_the_script, test_store_clean),
         cmocka_unit_test_setup(joins_of_several_entries_are_told_apart, test_store_clean),
         cmocka_unit_test_setup(a_new_pipeline_may_meet_poison_anywhere, test_store_clean),
     };

@@ -1,5 +1,6 @@
 # Every Lua script of a folder becomes a C string: FOLDER/NAME.lua is `tl_script_NAME` in
-# "generated/FOLDER_scripts.h". A script is preceded by common/prelude.lua, which holds what all of them use.
+# "generated/FOLDER_scripts.h". A script is preceded by common/prelude.lua, which holds what all of them use,
+# and by its parts, FOLDER/NAME.PART.lua.
 function(tellerline_embed_lua target folder)
     file(GLOB SCRIPTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.lua)
     list(REMOVE_ITEM SCRIPTS ${CMAKE_SOURCE_DIR}/common/prelude.lua)

@@ -16,16 +16,11 @@
 -- Holds: XACK and the changes are one step; entries are applied in the order of the stream; a visitor is in at most one
 -- of waiting and active; state.waiting, state.active are the sizes of the sets;
 -- joined = waiting + active + completed + expired + left. Work is bounded by the commands given.
-local ENTRY, JOIN, LEAVE, COMPLETE, RENEW, SEEN, SPEND = 0, 1, 2, 3, 4, 5, 6
 local WAITING, ACTIVE, GONE, SPENT = 1, 2, 3, 4
 local APPLIED, REPEATED, NOT_PENDING = 1, 2, 0
 local FIRST = 3
-local LANES_MAX = 16
-local JOINS_MAX = 1000  -- in one ZADD, and so on the stack of unpack
-local ENTRIES_MAX = 100 -- TL_APPLY_CALL_ENTRIES_MAX
 local BATCH_MEMORY_MS = 3600000
 
-local ARGV, n_args = ARGV, #ARGV -- a local one is found faster
 local fence, keep = ARGV[1], ARGV[2]
 
 ---- checks before the first write
@@ -40,78 +35,8 @@ if s[2] ~= fence then
     return redis.error_reply('STALE another dispatcher holds the lease')
 end
 
--- The whole number >= 0 in a text, nil for anything else.
-local function whole(text)
-    local n = tonumber(text)
-    return n and n >= 0 and n % 1 == 0 and n or nil
-end
-
--- The arguments as steps of four numbers each: { kind, a, b, at }, `at` being where in ARGV the texts of the step are.
--- One flat list: a table for each command, of which a call may have a thousand, costs more than the command.
---   ENTRY batch, 0, id and worker   JOIN lane, n, visitors   SPEND until_ms, 0, invite   SEEN first seq, count, -
---   others place, 0, visitor
-local steps, n_steps = {}, 0
-local entries, n_entries = {}, 0 -- ids of the entries
-local at = FIRST
-
-local function add_step(kind, a, b, texts)
-    local n = n_steps * 4
-    steps[n + 1], steps[n + 2], steps[n + 3], steps[n + 4] = kind, a, b, texts
-    n_steps = n_steps + 1
-    return true
-end
-
-local function parse_entry()
-    local batch = whole(ARGV[at + 3])
-    if not batch or n_entries == ENTRIES_MAX then
-        return false
-    end
-    n_entries = n_entries + 1
-    entries[n_entries] = ARGV[at + 1]
-    add_step(ENTRY, batch, 0, at + 1)
-    at = at + 4
-    return true
-end
-
-local function parse_join(most)
-    local lane, n, first = whole(ARGV[at + 1]), whole(ARGV[at + 2]), at + 3
-    if not lane or lane >= LANES_MAX or not n or n < 1 or n > most or first + n - 1 > n_args then
-        return false
-    end
-    at = first + n
-    return add_step(JOIN, lane, n, first)
-end
-
-local function parse_step()
-    local kind = whole(ARGV[at])
-    if kind == ENTRY then
-        return parse_entry()
-    elseif n_entries == 0 then
-        return false
-    elseif kind == JOIN then
-        return parse_join(JOINS_MAX)
-    end
-    local texts, b = at + 1, whole(ARGV[at + 2])
-    if not kind or kind > SPEND or not b then
-        return false
-    end
-    at = at + 3
-    if kind == SPEND then
-        return add_step(SPEND, b, 0, texts) and whole(ARGV[at]) == JOIN and parse_join(1)
-    elseif kind == SEEN then
-        local first = whole(ARGV[texts])
-        return first and add_step(SEEN, first, b, texts)
-    end
-    return add_step(kind, b, 0, texts)
-end
-
-while at <= n_args do
-    if not parse_step() then
-        return redis.error_reply('INVALID argument ' .. at)
-    end
-end
-if n_entries == 0 then
-    return redis.error_reply('INVALID nothing to apply')
+if not parse_steps(FIRST) then
+    return redis.error_reply('INVALID argument ' .. at)
 end
 
 -- Everything pending up to the last of these entries must be one of them.
@@ -210,43 +135,10 @@ local function session(visitor)
     return tonumber(place), tonumber(admitted), claimed == '1'
 end
 
--- Redis takes text as it is, but formats a number slowly. Of numbers in a row only the last two digits differ.
-local DIGITS = {
-    '00', '01', '02', '03', '04', '05', '06', '07', '08', '09',
-    '10', '11', '12', '13', '14', '15', '16', '17', '18', '19',
-    '20', '21', '22', '23', '24', '25', '26', '27', '28', '29',
-    '30', '31', '32', '33', '34', '35', '36', '37', '38', '39',
-    '40', '41', '42', '43', '44', '45', '46', '47', '48', '49',
-    '50', '51', '52', '53', '54', '55', '56', '57', '58', '59',
-    '60', '61', '62', '63', '64', '65', '66', '67', '68', '69',
-    '70', '71', '72', '73', '74', '75', '76', '77', '78', '79',
-    '80', '81', '82', '83', '84', '85', '86', '87', '88', '89',
-    '90', '91', '92', '93', '94', '95', '96', '97', '98', '99',
-}
-
 -- The joins gathered for one ZADD, of one entry or several: places and visitors in turn; how many; and which, as spans
 -- { first place, from, to, index of the first in its entry, exceptions of the entry }, the visitors being
 -- ARGV[from..to].
 local scored, n_gathered, spans = {}, 0, {}
-
--- Gathers the visitors ARGV[from..to], who get the places from `place` on.
-local function number_visitors(place, from, to)
-    local argv, digits_of, list, n = ARGV, DIGITS, scored, 2 * n_gathered
-    n_gathered = n_gathered + to - from + 1
-    while from <= to do
-        local digits = place % 100
-        local head = int((place - digits) / 100)
-        local last = math.min(to, from + 99 - digits)
-        local shift = digits + 1 - from
-        place = place + last - from + 1
-        for i = from, last do
-            n = n + 2
-            list[n - 1] = head .. digits_of[i + shift]
-            list[n] = argv[i]
-        end
-        from = last + 1
-    end
-end
 
 -- Those gathered who are active, as visitor -> deadline; nil if nobody is.
 local function find_active()
@@ -329,25 +221,8 @@ local function join(index, lane, n, from)
     end
     local first, to = lane * LANE + seq + 1, from + n - 1
     spans[#spans + 1] = { first, from, to, index, exceptions }
-    number_visitors(first, from, to)
-    seq = seq + n
-end
-
--- runs_of for places given as spans { first, count } that do not overlap; sorts them in place.
-local function runs_of_spans(spans)
-    table.sort(spans, function(a, b) return a[1] < b[1] end)
-    local runs, n, past = {}, 0, 0
-    for i, span in ipairs(spans) do
-        if i > 1 and span[1] == past then
-            runs[n] = runs[n] + span[2]
-        else
-            runs[n + 1] = span[1] - past
-            runs[n + 2] = span[2]
-            n = n + 2
-        end
-        past = span[1] + span[2]
-    end
-    return runs
+    append_scored(scored, 2 * n_gathered, first, from, to)
+    n_gathered, seq = n_gathered + n, seq + n
 end
 
 local function stands(visitor)

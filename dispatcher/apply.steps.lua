@@ -1,0 +1,84 @@
+-- The arguments of the apply script (see there) as steps, checked one by one. Put before apply.lua when it is built.
+local ENTRY, JOIN, LEAVE, COMPLETE, RENEW, SEEN, SPEND = 0, 1, 2, 3, 4, 5, 6
+local LANES_MAX = 16
+local JOINS_MAX = 1000  -- in one ZADD, and so on the stack of unpack
+local ENTRIES_MAX = 100 -- TL_APPLY_CALL_ENTRIES_MAX
+
+local ARGV, n_args = ARGV, #ARGV -- a local one is found faster
+
+-- The whole number >= 0 in a text, nil for anything else.
+local function whole(text)
+    local n = tonumber(text)
+    return n and n >= 0 and n % 1 == 0 and n or nil
+end
+
+-- The arguments as steps of four numbers each: { kind, a, b, at }, `at` being where in ARGV the texts of the step are.
+-- One flat list: a table for each command, of which a call may have a thousand, costs more than the command.
+--   ENTRY batch, 0, id and worker   JOIN lane, n, visitors   SPEND until_ms, 0, invite   SEEN first seq, count, -
+--   others place, 0, visitor
+local steps, n_steps = {}, 0
+local entries, n_entries = {}, 0 -- ids of the entries
+local at -- the argument to parse next
+
+local function add_step(kind, a, b, texts)
+    local n = n_steps * 4
+    steps[n + 1], steps[n + 2], steps[n + 3], steps[n + 4] = kind, a, b, texts
+    n_steps = n_steps + 1
+    return true
+end
+
+local function parse_entry()
+    local batch = whole(ARGV[at + 3])
+    if not batch or n_entries == ENTRIES_MAX then
+        return false
+    end
+    n_entries = n_entries + 1
+    entries[n_entries] = ARGV[at + 1]
+    add_step(ENTRY, batch, 0, at + 1)
+    at = at + 4
+    return true
+end
+
+local function parse_join(most)
+    local lane, n, first = whole(ARGV[at + 1]), whole(ARGV[at + 2]), at + 3
+    if not lane or lane >= LANES_MAX or not n or n < 1 or n > most or first + n - 1 > n_args then
+        return false
+    end
+    at = first + n
+    return add_step(JOIN, lane, n, first)
+end
+
+local function parse_step()
+    local kind = whole(ARGV[at])
+    if kind == ENTRY then
+        return parse_entry()
+    elseif n_entries == 0 then
+        return false
+    elseif kind == JOIN then
+        return parse_join(JOINS_MAX)
+    end
+    local texts, b = at + 1, whole(ARGV[at + 2])
+    if not kind or kind > SPEND or not b then
+        return false
+    end
+    at = at + 3
+    if kind == SPEND then
+        return add_step(SPEND, b, 0, texts) and whole(ARGV[at]) == JOIN and parse_join(1)
+    elseif kind == SEEN then
+        local first = whole(ARGV[texts])
+        return first and add_step(SEEN, first, b, texts)
+    end
+    return add_step(kind, b, 0, texts)
+end
+
+-- Fills steps and entries from the arguments from `first` on. False if they make no sense, at argument `at`.
+local function parse_steps(first)
+    at = first
+    while at <= n_args do
+        if not parse_step() then
+            return false
+        end
+    end
+    return n_entries > 0
+end
+

@@ -11,17 +11,15 @@ from urllib.parse import quote
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
-from selenium.webdriver.chrome.options import Options
-from selenium.webdriver.chrome.service import Service
-from selenium.webdriver.common.by import By
 
+from browser import Page, chromium, look, make_new, press, scripts, until, visit
 from http_client import Visitor
 from tellerline import CALM, PATIENCE, TOP, System
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=60)
 
+JOIN, LEAVE = "form[action*=join] button", "form[action*=leave] button"
 SCREENSHOTS = TOP / "build" / "test-logs" / "screenshots"
 AXE = TOP.parent / "shared" / "vendor" / "axe-core" / "axe.min.js"
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
@@ -59,18 +57,9 @@ class ShopPage(BaseHTTPRequestHandler):
 
 
 @pytest.fixture(scope="module")
-def chromium() -> Iterator[webdriver.Chrome]:
-    options = Options()
-    options.binary_location = "/usr/bin/chromium"
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     "--lang=en-US"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
-    driver.set_page_load_timeout(60)
-    driver.set_script_timeout(30)
-    yield driver
-    driver.quit()
+def one_browser() -> Iterator[webdriver.Chrome]:
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -85,22 +74,10 @@ def shop() -> Iterator[Shop]:
 
 
 @pytest.fixture
-def browser(chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+def browser(one_browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
     """A browser that has never been here; afterwards its console must be free of errors of the page."""
-    yield chromium
-    for extra in chromium.window_handles[1:]:
-        chromium.switch_to.window(extra)
-        chromium.close()
-    chromium.switch_to.window(chromium.window_handles[0])
-    for command, parameters in [("Network.clearBrowserCookies", {}),
-                                ("Emulation.setScriptExecutionDisabled", {"value": False}),
-                                ("Emulation.setEmulatedMedia", {"features": []}),
-                                ("Emulation.clearDeviceMetricsOverride", {})]:
-        chromium.execute_cdp_cmd(command, parameters)
-    chromium.get("about:blank")
-    wrong = [entry["message"] for entry in chromium.get_log("browser")
-             if "Content Security Policy" in entry["message"] or "Uncaught" in entry["message"]]
-    assert not wrong, wrong
+    yield one_browser
+    make_new(one_browser)
 
 
 @pytest.fixture
@@ -116,42 +93,27 @@ def line(start: Callable[..., System], shop: Shop) -> tuple[System, list[Visitor
 # ---- what the browser shows ----
 
 def open_page(browser: webdriver.Chrome, system: System, query: str = "") -> None:
-    browser.get(f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/shop{query}")
+    visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/shop{query}")
 
 
-def text(browser: webdriver.Chrome, key: str) -> str:
-    """What is written there; "" while one page gives way to the next."""
-    try:
-        return browser.find_element(By.CSS_SELECTOR, f'[data-tl="{key}"]').text
-    except (NoSuchElementException, StaleElementReferenceException):
-        return ""
+def stands_at(place: int) -> Callable[[Page], bool]:
+    return lambda page: page.state == "waiting" and page.text("position") == str(place)
 
 
-def state(browser: webdriver.Chrome) -> str:
-    """The state; "shop" after the page has gone on, "" while one page gives way to the next."""
-    if browser.title == "Shop":
-        return "shop"
-    try:
-        return browser.find_element(By.TAG_NAME, "body").get_dom_attribute("data-state") or ""
-    except (NoSuchElementException, StaleElementReferenceException):
-        return ""
+def at(browser: webdriver.Chrome, place: int) -> Page:
+    return until(browser, stands_at(place), f"place {place}")
 
 
-def at(browser: webdriver.Chrome, place: int) -> None:
-    wait_until(lambda: state(browser) == "waiting" and text(browser, "position") == str(place),
-               PATIENCE, f"place {place}", 0.05)
+def is_shop(page: Page) -> bool:
+    return page.title == "Shop"
 
 
 def lands(browser: webdriver.Chrome, address: str) -> None:
-    wait_until(lambda: browser.current_url == address and browser.title == "Shop", PATIENCE,
-               f"the browser is at {address}", 0.05)
+    until(browser, lambda page: page.url == address and is_shop(page), f"the browser is at {address}")
 
 
-def heading(browser: webdriver.Chrome) -> str:
-    seen = browser.execute_script("return [...document.querySelectorAll('h1')].filter(h => h.checkVisibility())"
-                                  ".map(h => h.textContent)")
-    assert len(seen) <= 1, seen
-    return seen[0] if seen else ""
+def gets_in(browser: webdriver.Chrome) -> None:
+    until(browser, lambda page: page.state == "active" or is_shop(page), "let in")
 
 
 def photograph(browser: webdriver.Chrome, name: str) -> None:
@@ -161,25 +123,22 @@ def photograph(browser: webdriver.Chrome, name: str) -> None:
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                 {"width": width, "height": height, "deviceScaleFactor": 1,
                                  "mobile": False})
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+        until(browser, lambda page: page.width <= width, f"nothing is wider than {width} pixels")
         assert browser.save_screenshot(str(SCREENSHOTS / f"{name}-{size}.png"))
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
 def look_at_admission(browser: webdriver.Chrome, system: System, language: str) -> None:
     """The page of somebody admitted. It goes on after three seconds: a slow machine needs more than one look."""
-    def seen() -> bool:
-        if state(browser) == "shop":
+    def seen(page: Page) -> bool:
+        if is_shop(page):
             open_page(browser, system, f"?lang={language}")
-        try:
-            if state(browser) != "active" or heading(browser) != HEADINGS[language]["active"]:
-                return False
-            photograph(browser, f"admitted-{language}")
-            return state(browser) == "active"
-        except (NoSuchElementException, StaleElementReferenceException):
+        if page.state != "active" or page.headings != [HEADINGS[language]["active"]]:
             return False
+        photograph(browser, f"admitted-{language}")
+        return look(browser).state == "active"
 
-    wait_until(seen, PATIENCE, f"the page says {HEADINGS[language]['active']!r}", 0.02)
+    until(browser, seen, f"the page says {HEADINGS[language]['active']!r}")
 
 
 def check_accessible(browser: webdriver.Chrome, source: str) -> None:
@@ -188,8 +147,8 @@ def check_accessible(browser: webdriver.Chrome, source: str) -> None:
     for scheme in ("light", "dark"):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        query = "return matchMedia('(prefers-color-scheme: ' + arguments[0] + ')').matches"
-        assert browser.execute_script(query, scheme), f"the page is not {scheme}"
+        query = f"return matchMedia('(prefers-color-scheme: {scheme})').matches"
+        wait_until(lambda: browser.execute_script(query), PATIENCE, f"the page is {scheme}")
         found = browser.execute_async_script(
             "const done = arguments[0];"
             "axe.run(document).then(r => done({passes: r.passes.length, violations: r.violations"
@@ -197,6 +156,10 @@ def check_accessible(browser: webdriver.Chrome, source: str) -> None:
         assert "failed" not in found and found["passes"] > 10, found
         assert not found["violations"], (scheme, found["violations"])
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def leave(browser: webdriver.Chrome) -> None:
+    press(browser, "summary", LEAVE, then=lambda page: page.state == "left", what="left")
 
 
 def ticket_of(browser: webdriver.Chrome, system: System) -> Visitor:
@@ -212,39 +175,37 @@ def ticket_of(browser: webdriver.Chrome, system: System) -> Visitor:
 def test_from_the_line_into_the_shop_and_again(browser, line, shop, language):
     system, others = line
     open_page(browser, system, f"?lang={language}")
-    at(browser, 3)
-    assert heading(browser) == HEADINGS[language]["waiting"]
-    assert text(browser, "ahead") == {"en": "2", "ko": "2명"}[language]
+    page = at(browser, 3)
+    assert page.heading == HEADINGS[language]["waiting"]
+    assert page.text("ahead") == {"en": "2", "ko": "2명"}[language]
     others[2].leave()
     at(browser, 2)
     assert system.ctl("notice", "shop", NOTICES[language]).returncode == 0
-    wait_until(lambda: text(browser, "notice") == NOTICES[language], PATIENCE, "the notice", 0.05)
+    until(browser, lambda page: page.text("notice") == NOTICES[language], "the notice")
     photograph(browser, f"waiting-{language}")
     assert system.ctl("notice", "shop", "").returncode == 0
-    notice = browser.find_element(By.CSS_SELECTOR, '[data-tl="notice-box"]')
-    wait_until(lambda: not notice.is_displayed(), PATIENCE, "the notice is taken back", 0.05)
+    until(browser, lambda page: page.state == "waiting" and not page.shows("notice-box"), "the notice is taken back")
     others[1].leave()
     at(browser, 1)
     assert shop.asked == [], "nobody is let in early"
 
     others[0].complete()
-    wait_until(lambda: state(browser) in ("active", "shop"), PATIENCE, "admitted", 0.02)
+    gets_in(browser)
     look_at_admission(browser, system, language)
     lands(browser, shop.url + "/")
 
     next_in = system.join("shop")
     visitor = ticket_of(browser, system)
     open_page(browser, system)
-    wait_until(lambda: state(browser) == "active", PATIENCE, "still in")
+    until(browser, lambda page: page.state == "active", "still in")
     visitor.complete()
-    wait_until(lambda: state(browser) == "completed", PATIENCE, "the page hears of the end", 0.02)
-    assert heading(browser) == HEADINGS[language]["completed"]
+    page = until(browser, lambda page: page.state == "completed", "the page hears of the end")
+    assert page.heading == HEADINGS[language]["completed"]
     photograph(browser, f"ended-{language}")
     browser.refresh()
-    assert state(browser) == "completed", "a look at an ended place does not join again"
+    assert look(browser).state == "completed", "a look at an ended place does not join again"
     wait_until(next_in.is_active, PATIENCE, "the next one is in")
-    browser.find_element(By.CSS_SELECTOR, "form[action*=join] button").click()
-    at(browser, 1)
+    press(browser, JOIN, then=stands_at(1), what="in line again")
     next_in.complete()
     lands(browser, shop.url + "/")
 
@@ -257,26 +218,23 @@ def test_axe_finds_nothing(browser, line, language):
     assert system.ctl("notice", "shop", NOTICES[language]).returncode == 0
     open_page(browser, system, f"?lang={language}")
     at(browser, 3)
-    wait_until(lambda: text(browser, "notice") == NOTICES[language], PATIENCE, "the notice", 0.05)
-    browser.find_element(By.TAG_NAME, "summary").click()
+    until(browser, lambda page: page.text("notice") == NOTICES[language], "the notice")
+    press(browser, "details:not([open]) summary", then=lambda page: not page.offered, what="how to leave")
     check_accessible(browser, source)
-    browser.find_element(By.CSS_SELECTOR, "form[action*=leave] button").click()
-    wait_until(lambda: state(browser) == "left", PATIENCE, "left", 0.05)
+    leave(browser)
     check_accessible(browser, source)
 
 
 def test_without_javascript(browser, line, shop):
     system, others = line
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    scripts(browser, enabled=False)
     open_page(browser, system)
-    at(browser, 3)
-    assert heading(browser) == HEADINGS["en"]["waiting"]
+    assert at(browser, 3).heading == HEADINGS["en"]["waiting"]
     others[2].leave()
-    at(browser, 2)
-    assert "from=3" in browser.current_url, "the page refreshed itself"
+    assert "from=3" in at(browser, 2).url, "the page refreshed itself"
     others[1].leave()
     others[0].complete()
-    wait_until(lambda: state(browser) in ("active", "shop"), PATIENCE, "admitted", 0.02)
+    gets_in(browser)
     lands(browser, shop.url + "/")
     assert system.numbers("shop")["joined"] == 4, "every refresh was the same visitor"
 
@@ -337,8 +295,7 @@ def test_place_survives_the_worker_that_served_it(browser, line, shop):
     for visitor in others:
         visitor.client.close()
     open_page(browser, system)
-    at(browser, 3)
-    visitor = browser.find_element(By.TAG_NAME, "body").get_dom_attribute("data-visitor")
+    visitor = at(browser, 3).visitor
     before = system.of("worker")[0].children()
     killed = wait_until(lambda: serving(system), PATIENCE, "the page is served by somebody")
     for pid in killed:
@@ -349,9 +306,7 @@ def test_place_survives_the_worker_that_served_it(browser, line, shop):
     Visitor(system.client(), "shop", others[2].ticket).leave()
     at(browser, 2)
     browser.refresh()
-    at(browser, 2)
-    again = browser.find_element(By.TAG_NAME, "body").get_dom_attribute("data-visitor")
-    assert again == visitor and system.numbers("shop")["joined"] == 4
+    assert at(browser, 2).visitor == visitor and system.numbers("shop")["joined"] == 4
     Visitor(system.client(), "shop", others[1].ticket).leave()
     Visitor(system.client(), "shop", others[0].ticket).complete()
     lands(browser, shop.url + "/")
@@ -362,16 +317,12 @@ def test_return_address_survives(browser, line, shop, script):
     system, others = line
     for visitor in others[1:]:
         visitor.leave()
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not script})
+    scripts(browser, enabled=script)
     deep = f"{shop.url}/concert/seats?row=4&seat=7%208&name=%EA%B0%80"
     open_page(browser, system, f"?return={quote(deep, safe='')}")
     at(browser, 1)
-    browser.find_element(By.CSS_SELECTOR, "nav a[lang=ko]").click()
-    wait_until(lambda: text(browser, "ahead") == "0명", PATIENCE, "in Korean", 0.05)
-    browser.find_element(By.TAG_NAME, "summary").click()
-    browser.find_element(By.CSS_SELECTOR, "form[action*=leave] button").click()
-    wait_until(lambda: state(browser) == "left", PATIENCE, "left", 0.05)
-    browser.find_element(By.CSS_SELECTOR, "form[action*=join] button").click()
-    at(browser, 1)
+    press(browser, "nav a[lang=ko]", then=lambda page: page.text("ahead") == "0명", what="in Korean")
+    leave(browser)
+    press(browser, JOIN, then=stands_at(1), what="in line again")
     others[0].complete()
     lands(browser, deep)

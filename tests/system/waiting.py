@@ -8,15 +8,25 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_until(condition: Callable[[], T], seconds: float, what: str, every: float = 0.01) -> T:
-    """Polls until `condition()` is true and returns what it returned."""
+def wait_until(condition: Callable[[], T], seconds: float, what: str, every: float = 0.01,
+               again_on: type[Exception] | tuple[type[Exception], ...] = ()) -> T:
+    """Polls until `condition()` is true and returns what it returned.
+
+    An exception of `again_on` says no more than that it is not true yet; the last one is shown if it never is.
+    """
     end = time.monotonic() + seconds
     while True:
-        value = condition()
+        failure: Exception | None = None
+        value: T | None = None
+        try:
+            value = condition()
+        except again_on as error:
+            failure = error
         if value:
             return value
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds:g} s: {what} (last: {value!r})")
+            last = f"{type(failure).__name__}: {str(failure).partition(chr(10))[0]}" if failure else repr(value)
+            raise AssertionError(f"not within {seconds:g} s: {what} (last: {last})") from failure
         time.sleep(every)
 
 

@@ -1,0 +1,157 @@
+"""Chromium, and how the tests of the waiting page read what it shows.
+
+A page gives way to another whenever it refreshes itself, goes on or is left. Whoever reads it with two commands may
+ask the second of a document that is gone, and what Chromium then says has many forms. So all of a page is read by one
+command (Page), a look that fails is taken again, and what fails for good is shown when the time is over.
+"""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.options import Options
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+from tellerline import PATIENCE
+from waiting import wait_until
+
+#: A click that has shown no effect for so long (seconds) was lost with the document it was meant for.
+LOST = 5.0
+
+# All of a document that has been read to its end, or null. Works where the page's own scripts are switched off, too.
+_READ = """
+if (document.readyState === 'loading') return null;
+const seen = (element) => element !== null && element.checkVisibility();
+const texts = {};
+for (const element of document.querySelectorAll('[data-tl]'))
+    if (seen(element) && !(element.dataset.tl in texts)) texts[element.dataset.tl] = element.innerText.trim();
+return {
+    url: location.href,
+    title: document.title,
+    state: document.body.dataset.state ?? '',
+    visitor: document.body.dataset.visitor ?? '',
+    headings: [...document.querySelectorAll('h1')].filter(seen).map((element) => element.innerText.trim()),
+    texts: texts,
+    progress: document.querySelector('progress')?.value ?? null,
+    way_on: document.querySelector('a[data-tl=go]')?.href ?? '',
+    width: document.documentElement.scrollWidth,
+    offered: arguments[0].filter((selector) => seen(document.querySelector(selector))),
+};
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What is to be seen, of one document at one moment."""
+
+    url: str
+    title: str
+    state: str                # of a waiting page; "" of any other
+    visitor: str
+    headings: list[str]       # of the first level
+    texts: dict[str, str]     # by their data-tl; what is hidden has none
+    progress: float | None
+    way_on: str               # where the button leads that goes on
+    width: int                # in pixels, with what sticks out
+    offered: list[str]        # those of the selectors asked for whose element can be seen
+
+    @property
+    def heading(self) -> str:
+        assert len(self.headings) == 1, self
+        return self.headings[0]
+
+    def text(self, key: str) -> str:
+        return self.texts.get(key, "")
+
+    def shows(self, key: str) -> bool:
+        return key in self.texts
+
+
+def until(browser: webdriver.Chrome, condition: Callable[[Page], object], what: str, seconds: float = PATIENCE,
+          offers: tuple[str, ...] = ()) -> Page:
+    """Looks at the page until the condition is true of it; the page as it then was. `offers`: see Page.offered."""
+    last: Page | None = None
+
+    def look() -> Page | None:
+        nonlocal last
+        found = browser.execute_script(_READ, offers)
+        if found is None:
+            return None  # still being read
+        last = Page(**found)
+        return last if condition(last) else None
+
+    try:
+        return wait_until(look, seconds, what, 0.05, again_on=WebDriverException)
+    except AssertionError as error:
+        raise AssertionError(f"{error}; the last page seen: {last}") from error
+
+
+def look(browser: webdriver.Chrome, *offers: str) -> Page:
+    """The page as it is now."""
+    return until(browser, lambda page: True, "a look at the page", offers=offers)
+
+
+def press(browser: webdriver.Chrome, *selectors: str, then: Callable[[Page], object], what: str) -> Page:
+    """Clicks until the condition is true: always the last of the selectors whose element can be seen, so that those
+    before it may open what hides it. Only for what does no harm when done twice: a click that was lost is repeated."""
+    clicked, at = "", 0.0
+
+    def pressed(page: Page) -> bool:
+        nonlocal clicked, at
+        if then(page):
+            return True
+        if page.offered and (page.offered[-1] != clicked or time.monotonic() > at + LOST):
+            browser.find_element(By.CSS_SELECTOR, page.offered[-1]).click()
+            clicked, at = page.offered[-1], time.monotonic()
+        return False
+
+    return until(browser, pressed, what, offers=selectors)
+
+
+def visit(browser: webdriver.Chrome, address: str) -> None:
+    """Also while the page is about to go elsewhere by itself, which may get in the way."""
+    wait_until(lambda: browser.get(address) or True, PATIENCE, f"a visit to {address}", again_on=WebDriverException)
+
+
+@contextmanager
+def chromium(*arguments: str) -> Iterator[webdriver.Chrome]:
+    options = Options()
+    options.binary_location = "/usr/bin/chromium"
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en-US",
+                     *arguments):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+    try:
+        driver.set_page_load_timeout(60)
+        driver.set_script_timeout(30)
+        yield driver
+    finally:
+        driver.quit()
+
+
+def scripts(browser: webdriver.Chrome, enabled: bool) -> None:
+    """Switches the scripts of pages on or off, from the next page on."""
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not enabled})
+
+
+def make_new(browser: webdriver.Chrome) -> None:
+    """As if it had never been anywhere; its console must be free of errors of the pages."""
+    for extra in browser.window_handles[1:]:
+        browser.switch_to.window(extra)
+        browser.close()
+    browser.switch_to.window(browser.window_handles[0])
+    for command, parameters in [("Network.clearBrowserCookies", {}),
+                                ("Emulation.setScriptExecutionDisabled", {"value": False}),
+                                ("Emulation.setEmulatedMedia", {"features": []}),
+                                ("Emulation.clearDeviceMetricsOverride", {})]:
+        browser.execute_cdp_cmd(command, parameters)
+    visit(browser, "about:blank")
+    wrong = [entry["message"] for entry in browser.get_log("browser")
+             if "Content Security Policy" in entry["message"] or "Uncaught" in entry["message"]]
+    assert not wrong, wrong

@@ -3,22 +3,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cluster import Cluster
+from figures import FIGURE, Figures
 from manifests import ALL, EXAMPLE, Object, Report, build_validator, copy_with_secrets
 from tellerline import BIN
 
-_figures: list[str] = []
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Figures(), "tellerline-figures")
 
 
 @pytest.fixture(scope="session")
-def validator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The validator, and how long it took to build."""
     target = tmp_path_factory.mktemp("validator") / "validate"
-    _figures.append(build_validator(target))
-    return target
+    return target, build_validator(target)
+
+
+@pytest.fixture(scope="session")
+def validator(built: tuple[Path, str]) -> Path:
+    return built[0]
 
 
 @pytest.fixture
@@ -58,12 +65,6 @@ def cluster(example: list[Object], binaries: Path, tmp_path: Path) -> Iterator[C
 
 
 @pytest.fixture
-def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    return lambda text: _figures.append(f"{request.node.name}: {text}")
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    if _figures:
-        terminalreporter.section("figures")
-        for text in _figures:
-            terminalreporter.write_line(text)
+def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+    """Notes a measured figure; all are printed at the end of the run."""
+    return lambda text: record_property(FIGURE, text)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ ROLES = ("admitter", "dispatcher", "expirer", "worker")
 
 # ---- the schemas ----
 
-def test_everything_is_valid(report: Report) -> None:
+def test_everything_is_valid(built: tuple[Path, str], report: Report, figure: Callable[[str], None]) -> None:
+    figure(built[1])
     assert not report.errors, "\n".join(report.errors)
     kinds = {obj["kind"] for obj in report.objects[EXAMPLE] + report.objects[MONITORING]}
     assert kinds == {"ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Namespace", "NetworkPolicy",

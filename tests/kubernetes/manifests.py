@@ -47,13 +47,13 @@ def build_validator(target: Path) -> str:
         pytest.skip("Go is not installed: the manifests are neither rendered nor validated")
     began = time.monotonic()
     # Fetches what the build needs, and nothing more.
-    fetched = _go("list", "-deps", ".", timeout=300)
+    fetched = _go("list", "-deps", ".", timeout=600)
     if fetched.returncode != 0:
         if _UNREACHABLE.search(fetched.stderr):
             pytest.skip(f"the modules of the validator cannot be had: {fetched.stderr.strip()[-300:]}")
         pytest.fail(f"go list: {fetched.stderr[-3000:]}")
     listed = time.monotonic() - began
-    built = _go("build", "-ldflags=-s -w", "-o", str(target), ".", timeout=480)
+    built = _go("build", "-ldflags=-s -w", "-o", str(target), ".", timeout=1200)
     assert built.returncode == 0, built.stderr[-3000:]
     return f"validator: modules in {listed:.1f} s, build in {time.monotonic() - began - listed:.1f} s"
 

@@ -17,8 +17,7 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
-from tellerline import PATIENCE
-from waiting import wait_until
+from waiting import PATIENCE, wait_until
 
 #: A click that has shown no effect for so long (seconds) was lost with the document it was meant for.
 LOST = 5.0
@@ -38,7 +37,6 @@ return {
     headings: [...document.querySelectorAll('h1')].filter(seen).map((element) => element.innerText.trim()),
     texts: texts,
     progress: document.querySelector('progress')?.value ?? null,
-    way_on: document.querySelector('a[data-tl=go]')?.href ?? '',
     width: document.documentElement.scrollWidth,
     offered: arguments[0].filter((selector) => seen(document.querySelector(selector))),
 };
@@ -56,7 +54,6 @@ class Page:
     headings: list[str]       # of the first level
     texts: dict[str, str]     # by their data-tl; what is hidden has none
     progress: float | None
-    way_on: str               # where the button leads that goes on
     width: int                # in pixels, with what sticks out
     offered: list[str]        # those of the selectors asked for whose element can be seen
 

@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from waiting import PATIENCE, wait_until
+
 
 @dataclass
 class Answer:
@@ -98,7 +100,14 @@ class Visitor:
         self.view: dict[str, Any] = {}
 
     def join(self) -> "Visitor":
-        return self._take(self.client.post(f"{self.path}/join", ticket=self.ticket))
+        """Joins; where the place is not known at once (202), asks for it until it is."""
+        answer = self.client.post(f"{self.path}/join", ticket=self.ticket)
+        if answer.status == 202:
+            pending = answer.json["ticket"]
+            answer = wait_until(
+                lambda: (now := self.client.get(f"{self.path}/status", ticket=pending)).status != 202 and now,
+                PATIENCE, "the place is known")
+        return self._take(answer)
 
     def status(self, client: Client | None = None) -> dict[str, Any]:
         self._take((client or self.client).get(f"{self.path}/status", ticket=self.ticket))
@@ -117,7 +126,13 @@ class Visitor:
         return self.status()["status"] == "active"
 
     def _act(self, verb: str) -> dict[str, Any]:
-        return self._take(self.client.post(f"{self.path}/{verb}", ticket=self.ticket)).view
+        """Again while the outcome is not known: done twice it has one meaning."""
+        def known() -> Answer | None:
+            answer = self.client.post(f"{self.path}/{verb}", ticket=self.ticket)
+            unknown = answer.status == 503 and answer.json["type"] == "/problems/unknown-outcome"
+            return None if unknown else answer
+
+        return self._take(wait_until(known, PATIENCE, f"the outcome of {verb} is known")).view
 
     def _take(self, answer: Answer) -> "Visitor":
         assert answer.status == 200, f"{answer.status}: {answer.body[:300]!r}"

@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from waiting import PATIENCE
+
 
 @dataclass
 class Event:
@@ -33,7 +35,7 @@ class EventStream:
     def __init__(self, port: int, path: str, ticket: str | None = None,
                  headers: dict[str, str] | None = None, narrow: bool = False) -> None:
         self._socket = socket.socket()
-        self._socket.settimeout(15)
+        self._socket.settimeout(PATIENCE)
         if narrow:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
@@ -46,12 +48,12 @@ class EventStream:
         self.received = 0  # bytes after the head
         self.began = time.monotonic()
         self._socket.sendall(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
-        head = self._until(b"\r\n\r\n", 15).decode("latin-1").split("\r\n")
+        head = self._until(b"\r\n\r\n", PATIENCE).decode("latin-1").split("\r\n")
         self.status = int(head[0].split(" ")[1])
         self.headers = {name.lower(): value.strip()
                         for name, _, value in (line.partition(":") for line in head[1:])}
 
-    def next(self, seconds: float = 15.0) -> Event:
+    def next(self, seconds: float = PATIENCE) -> Event:
         """The next block, whatever it is; Ended at the end of the stream."""
         block = self._until(b"\n\n", seconds).decode()
         self.received += len(block) + 2
@@ -71,7 +73,7 @@ class EventStream:
                 raise AssertionError(f"a field the specification does not know: {line!r}")
         return Event(kind, data, time.monotonic())
 
-    def event(self, *kinds: str, seconds: float = 15.0) -> Event:
+    def event(self, *kinds: str, seconds: float = PATIENCE) -> Event:
         """The next event of one of these kinds; others are passed over."""
         until = time.monotonic() + seconds
         while True:
@@ -79,7 +81,7 @@ class EventStream:
             if event.kind in kinds:
                 return event
 
-    def rest(self, seconds: float = 15.0) -> list[Event]:
+    def rest(self, seconds: float = PATIENCE) -> list[Event]:
         """Everything up to the end of the stream."""
         events = []
         until = time.monotonic() + seconds

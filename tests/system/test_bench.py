@@ -299,7 +299,7 @@ def test_a_tiny_run_gives_figures_and_a_report(tmp_path):
     if build is None:
         pytest.skip("needs the programs of bench/: configure with -DTELLERLINE_BENCH=ON, or run bench/run --quick once")
     done = subprocess.run([TOP / "bench" / "run", "--quick", "--only", "ways", "--sizes", "1000", "--no-build",
-                           "--build", build, "--out", tmp_path], capture_output=True, text=True, timeout=120)
+                           "--build", build, "--out", tmp_path], capture_output=True, text=True, timeout=300)
     found = json.loads((tmp_path / "results.json").read_text())
     group, = found["groups"]
     assert group["status"] in ("ok", "incomplete") and done.returncode == (group["status"] != "ok"), group["why"]

@@ -12,7 +12,7 @@ from waiting import wait_until
 
 
 def test_an_open_stream_claims_when_the_store_takes_it_again(start):
-    system = start({"door": CALM | {"capacity": 1, "claim_ttl": "10s"}})
+    system = start({"door": CALM | {"capacity": 1, "claim_ttl": "30s"}})
     worker = system.of("worker")[0]
     first = system.join("door")
     second = system.join("door")
@@ -31,7 +31,7 @@ def test_an_open_stream_claims_when_the_store_takes_it_again(start):
     system.store.command("ACL", "SETUSER", "default", "+xadd")
 
     sessions, visitor = system.key("door", "sessions"), second.view["visitor"]
-    wait_until(lambda: system.store.hash(sessions).get(visitor, "").endswith(":1"), 8,
+    wait_until(lambda: system.store.hash(sessions).get(visitor, "").endswith(":1"), 25,
                "the session is claimed: the stream is open")
     stream.close()
 

@@ -41,7 +41,7 @@ def test_examples_work(system, tmp_path):
     examples[0] = examples[0].replace(address, f"http://127.0.0.1:{system.of('worker')[0].http_port}")
     script = "".join(f"printf '\\n== {i}\\n'\n{text}" for i, text in enumerate(examples))
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, text=True,
-                          capture_output=True, timeout=60, env=environment(), check=False)
+                          capture_output=True, timeout=300, env=environment(), check=False)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     outputs = [part.partition("\n")[2].strip() for part in done.stdout.split("\n== ")[1:]]
     told = dict(zip(examples, outputs))

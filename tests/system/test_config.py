@@ -55,7 +55,7 @@ def test_wrong_configuration(tmp_path, old, new, where, word):
     assert text != GOOD
     path = write(tmp_path, text)
     for program in PROGRAMS:
-        done = run(BIN / program, "--config", str(path), timeout=20, cwd=tmp_path)
+        done = run(BIN / program, "--config", str(path), cwd=tmp_path)
         assert done.returncode not in (0, -6, -11), done
         said = re.search(re.escape(str(path)) + r":(\d+):(\d+): (.+)", done.stderr)
         assert said, f"no file:line:column in {done.stderr!r}"
@@ -70,9 +70,9 @@ def test_check_only_looks(tmp_path, program):
     good, wrong = tmp_path / "good.yaml", tmp_path / "wrong.yaml"
     good.write_text(GOOD)
     wrong.write_text(GOOD.replace("capacity: 10", "capacity: x"))
-    done = run(BIN / program, "--config", str(good), "--check", timeout=20, cwd=tmp_path)
+    done = run(BIN / program, "--config", str(good), "--check", cwd=tmp_path)
     assert done.returncode == 0, done
-    done = run(BIN / program, "--config", str(wrong), "--check", timeout=20, cwd=tmp_path)
+    done = run(BIN / program, "--config", str(wrong), "--check", cwd=tmp_path)
     assert done.returncode != 0 and "wrong.yaml:5:15" in done.stderr, done
     assert len(list(tmp_path.iterdir())) == 2, "a check makes no file"
 
@@ -81,35 +81,35 @@ def test_check_only_looks(tmp_path, program):
 def test_configuration_that_comes_with_it(tmp_path, program):
     files = [TOP / "conf" / "tellerline.yaml", *sorted((TOP / "conf" / "examples").glob("*.yaml"))]
     for path in files:
-        done = run(BIN / program, "--config", str(path), "--check", timeout=20, cwd=tmp_path)
+        done = run(BIN / program, "--config", str(path), "--check", cwd=tmp_path)
         assert done.returncode == 0, f"{path}: {done.stderr}"
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_environment_is_checked_too(tmp_path, program):
     path = write(tmp_path, GOOD)
-    done = run(BIN / program, "--config", str(path), "--check", timeout=20, cwd=tmp_path,
+    done = run(BIN / program, "--config", str(path), "--check", cwd=tmp_path,
                env={"TELLERLINE_REDIS_TIMEOUT": "soon"})
     assert done.returncode != 0 and "TELLERLINE_REDIS_TIMEOUT" in done.stderr, done
-    done = run(BIN / program, "--config", str(path), "--check", timeout=20, cwd=tmp_path,
+    done = run(BIN / program, "--config", str(path), "--check", cwd=tmp_path,
                env={"TELLERLINE_REDIS_TIMEOUT": "3s"})
     assert done.returncode == 0, done
 
 
 @pytest.mark.parametrize("program", PROGRAMS + ["tellerline"])
 def test_help_and_version(program):
-    done = run(BIN / program, "--version", timeout=20)
+    done = run(BIN / program, "--version")
     assert done.returncode == 0 and re.search(r"\d+\.\d+\.\d+", done.stdout), done
-    done = run(BIN / program, "--help", timeout=20)
+    done = run(BIN / program, "--help")
     assert done.returncode == 0, done
     assert ("up " if program == "tellerline" else "--config") in done.stdout, done
-    done = run(BIN / program, "--no-such-option", timeout=20)
+    done = run(BIN / program, "--no-such-option")
     assert done.returncode not in (0, -6, -11) and "--no-such-option" in done.stderr, done
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_missing_file(tmp_path, program):
-    done = run(BIN / program, "--config", str(tmp_path / "none.yaml"), timeout=20, cwd=tmp_path)
+    done = run(BIN / program, "--config", str(tmp_path / "none.yaml"), cwd=tmp_path)
     assert done.returncode != 0 and "none.yaml" in done.stderr, done
 
 

@@ -15,9 +15,9 @@ from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
 
 CROWD = 10_000
-#: Presence is written every waiting_ttl / 8: two seconds; a window holds some of them.
+#: Presence is written every waiting_ttl / 8: four seconds; a window holds one at least.
 WINDOW = 6.0
-QUEUE = CALM | {"capacity": 1, "waiting_ttl": "16s"}
+QUEUE = CALM | {"capacity": 1, "waiting_ttl": "32s"}
 
 _LINE = re.compile(r'^(\d+\.\d+) \[\d+ (\S+)\] "([^"]+)"')
 

@@ -66,7 +66,7 @@ def test_session_ends_at_its_deadline(start, figure):
 
 
 def test_unclaimed_admission_is_given_on(start):
-    system = start({"bank": CALM | {"capacity": 1, "claim_ttl": "1s"}})
+    system = start({"bank": CALM | {"capacity": 1, "claim_ttl": "3s"}})
     silent, present = system.join("bank"), system.join("bank")
     wait_until(present.is_active, PATIENCE, "the one who shows up gets the silent one's counter")
     _, reason = end_of(system, "bank", silent)
@@ -84,7 +84,7 @@ def test_unclaimed_admission_is_given_on(start):
 
 def test_absent_are_dropped_and_present_kept(start):
     """waiting_ttl: who polls (at any worker) stays, who does not is dropped, places behind move up."""
-    system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "4s"}}, workers=2)
+    system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "6s"}}, workers=2)
     first = system.join("bank")
     line = [system.join("bank", worker=i % 2) for i in range(12)]
     absent, present = line[::3], [visitor for i, visitor in enumerate(line) if i % 3]
@@ -95,7 +95,7 @@ def test_absent_are_dropped_and_present_kept(start):
         wait_until(lambda: system.waiting("bank") <= len(present), PATIENCE, "the absent go")
         # Longer than that again: who polls is still there.
         began = int(system.store.command("TIME")[0])
-        wait_until(lambda: int(system.store.command("TIME")[0]) > began + 5, PATIENCE, "5 s",
+        wait_until(lambda: int(system.store.command("TIME")[0]) > began + 7, PATIENCE, "7 s",
                    every=0.1)
         assert system.waiting("bank") == len(present)
     finally:

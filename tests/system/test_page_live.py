@@ -279,10 +279,10 @@ def serving(system: System) -> list[int]:
     found = []
     for pid in worker.children():
         links = set()
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        for descriptor in Path(f"/proc/{pid}/fd").glob("*"):
             try:
                 links.add(os.readlink(descriptor))
-            except FileNotFoundError:
+            except OSError:
                 continue  # closed meanwhile
         if links & open_here:
             found.append(pid)

@@ -201,13 +201,13 @@ def test_closed_stream_is_forgotten(start, open_stream):
 
 def test_stream_is_a_sign_of_life(start, open_stream):
     """An open page keeps its place, one that was closed loses it."""
-    system, line = bank(start, 3, waiting_ttl="3s")
+    system, line = bank(start, 3, waiting_ttl="5s")
     stream = open_stream(line[2])
     stream.event("position")
     wait_until(lambda: system.numbers("bank")["absent"] == 1, PATIENCE, "the absent one is dropped")
     assert stream.event("position").json["position"] == 1
     with pytest.raises(AssertionError, match="nothing more"):
-        stream.event("ended", seconds=7)  # more than twice waiting_ttl
+        stream.event("ended", seconds=11)  # more than twice waiting_ttl
 
 
 # ---- slow readers ----

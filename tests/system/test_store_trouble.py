@@ -174,6 +174,7 @@ def is_loading(system: System) -> bool:
 def test_dispatcher_down(start):
     """Accepted but not numbered: 202 and a pending ticket, whose place is kept and comes when it can."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=PROMPT)
+    system.expect(r"kind=timeout\b")  # a second is short where others run
     line_of(system, 3)
     joined = system.numbers("bank")["joined"]
     dispatcher = system.of("dispatcher")[0]

@@ -7,6 +7,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+#: How long something may take (seconds) that normally takes milliseconds: sanitizers on a busy machine.
+PATIENCE = 40.0
+
 
 def wait_until(condition: Callable[[], T], seconds: float, what: str, every: float = 0.01,
                again_on: type[Exception] | tuple[type[Exception], ...] = ()) -> T:
@@ -16,6 +19,7 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str, every: flo
     """
     end = time.monotonic() + seconds
     while True:
+        last_try = time.monotonic() > end  # however long we ourselves were held up in the one before
         failure: Exception | None = None
         value: T | None = None
         try:
@@ -24,7 +28,7 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str, every: flo
             failure = error
         if value:
             return value
-        if time.monotonic() > end:
+        if last_try:
             last = f"{type(failure).__name__}: {str(failure).partition(chr(10))[0]}" if failure else repr(value)
             raise AssertionError(f"not within {seconds:g} s: {what} (last: {last})") from failure
         time.sleep(every)

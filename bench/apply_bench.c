@@ -36,6 +36,7 @@
 #include "common/queue.h"
 #include "common/redis.h"
 #include "common/wire.h"
+#include "emit.h"
 #include "generated/admitter_scripts.h"
 
 #define MILLION    1000000
@@ -43,6 +44,7 @@
 #define ROUNDS_MAX 9
 #define SIZES_MAX  4
 #define PATH_MAX_  108
+#define TARGET     0.5 /* of what plain ZADD takes: the least that the design wants */
 #define PREFIX     "tl:"
 #define QUEUE      "bench"
 
@@ -460,24 +462,53 @@ static struct cost middle(const struct cost *costs)
     return (struct cost){median(wall), median(inside), median(processor), median(dispatcher)};
 }
 
-static void line(const char *what, unsigned long batch, unsigned long active, double seconds,
-                 double baseline_seconds)
+#define PLAIN           "plain ZADD"
+#define PLAIN_PROCESSOR "plain ZADD, Redis's processor time"
+#define PLAIN_INSIDE    "plain ZADD, inside the command"
+
+static double rate(double seconds)
 {
-    double joins = (double)(bench.millions * MILLION);
-    char name[96];
-    snprintf(name, sizeof(name), "%s, batches of %lu, line of %luM, %lu active", what, batch,
-             bench.millions, active);
-    printf("{\"group\":\"apply\",\"name\":\"%s\",\"value\":%.0f,\"unit\":\"joins/s\","
-           "\"baseline\":%.0f,\"ratio\":%.3f}\n",
-           name, joins / seconds, joins / baseline_seconds, baseline_seconds / seconds);
-    fflush(stdout);
-    fprintf(stderr, "%-64s %9.0f joins/s   plain ZADD %9.0f   ratio %.3f\n", name, joins / seconds,
-            joins / baseline_seconds, baseline_seconds / seconds);
+    return (double)(bench.millions * MILLION) / seconds;
+}
+
+/* baseline: what it is compared with, NULL for what others are compared with. */
+static void tell_figure(const char *metric, const char *name, double seconds, const char *baseline,
+                        double baseline_seconds)
+{
+    double target = baseline != NULL && strcmp(baseline, PLAIN) == 0 ? TARGET : 0;
+    tl_emit_figure(&(struct tl_figure){.group = "apply",
+                                       .metric = metric,
+                                       .name = name,
+                                       .n = bench.millions * MILLION,
+                                       .value = rate(seconds),
+                                       .unit = "joins/s",
+                                       .ours = baseline != NULL,
+                                       .baseline = baseline,
+                                       .target = target});
+    if (baseline != NULL)
+        fprintf(stderr, "%-30s %-38s %9.0f joins/s   plain ZADD %9.0f   ratio %.3f\n", metric, name,
+                rate(seconds), rate(baseline_seconds), baseline_seconds / seconds);
+}
+
+static void report(unsigned long batch, unsigned long active, const struct cost *base,
+                   const struct cost *cost)
+{
+    char metric[64];
+    snprintf(metric, sizeof(metric), "batches of %lu, %lu active", batch, active);
+    tell_figure(metric, PLAIN, base->wall, NULL, 0);
+    tell_figure(metric, PLAIN_PROCESSOR, base->processor, NULL, 0);
+    tell_figure(metric, PLAIN_INSIDE, base->inside, NULL, 0);
+    tell_figure(metric, "path", cost->wall, PLAIN, base->wall);
+    tell_figure(metric, "path, Redis's processor time", cost->processor, PLAIN_PROCESSOR,
+                base->processor);
+    tell_figure(metric, "inside the script", cost->inside, PLAIN_INSIDE, base->inside);
+    tell_figure(metric, "path, the dispatcher's processor time", cost->dispatcher, PLAIN_PROCESSOR,
+                base->processor);
 }
 
 static void measure(unsigned long batch)
 {
-    struct cost plains[ROUNDS_MAX], paths[SIZES_MAX][ROUNDS_MAX];
+    struct cost plains[ROUNDS_MAX] = {0}, paths[SIZES_MAX][ROUNDS_MAX] = {0};
     for (size_t round = 0; round < bench.rounds; round++) {
         plains[round] = plain(batch);
         for (size_t i = 0; i < bench.actives.n; i++)
@@ -486,12 +517,7 @@ static void measure(unsigned long batch)
     struct cost base = middle(plains);
     for (size_t i = 0; i < bench.actives.n; i++) {
         struct cost cost = middle(paths[i]);
-        unsigned long active = bench.actives.at[i];
-        line("path", batch, active, cost.wall, base.wall);
-        line("Redis processor time of the path", batch, active, cost.processor, base.processor);
-        line("script", batch, active, cost.inside, base.inside);
-        line("dispatcher processor time of the path", batch, active, cost.dispatcher,
-             base.processor);
+        report(batch, bench.actives.at[i], &base, &cost);
     }
 }
 

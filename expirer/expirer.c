@@ -21,7 +21,7 @@
 #define COMPANY_MS 500
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
-/* Pages of a snapshot loaded in one turn: some 30 ms, well within a lease. */
+/* Pages of a snapshot loaded in one turn: 40 ms at most, well within a lease. */
 #define PAGES_MAX 20
 
 const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {

@@ -97,9 +97,9 @@ static void who_is_seen_stays_and_who_is_not_goes(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, SETTINGS);
+    long long joined_ms = test_redis_ms(store->redis); /* not before */
     test_join_many(store, "v", 4, 0);
     test_join_many(store, "n", 3, 1);
-    long long joined_ms = test_redis_ms(store->redis);
     char young[TL_VISITOR_MAX];
     uint64_t dropped = 0;
     for (int i = 0; dropped == 0; i++) {

@@ -292,6 +292,19 @@ def test_offline_and_back(browser, stand_in):
     one_of(3, seconds_to_come_back, 10, "at once, not after a back-off")
 
 
+def test_offline_is_told_although_news_came_after_it(browser, stand_in):
+    """What was under way when the network went arrives behind the event `offline`."""
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    stand_in.waiting(617)
+    until(browser, stands_at("617"), "the stream brings news")
+    browser.execute_script("Object.defineProperty(navigator, 'onLine', {get: () => false});"
+                           "dispatchEvent(new Event('offline'))")
+    stand_in.waiting(600)
+    until(browser, stands_at("600"), "the news that was under way")
+    until(browser, lambda page: "You are offline" in page.text("updated"), "it says so", 20)
+
+
 def test_countdown_to_the_opening(browser, stand_in):
     opens = datetime.now(timezone.utc).replace(microsecond=0) + timedelta(seconds=62)
     stand_in.page["opens_at_ms"] = int(opens.timestamp() * 1000)

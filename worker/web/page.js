@@ -599,13 +599,15 @@
     if (state === 'active') showActive(shown || {});
   });
 
-  // Once a second, while looked at: the countdown, and whether the machine slept or its clock was set.
+  // Once a second, while looked at: the countdown, whether the machine slept or its clock was set, and whether there is a
+  // network. What was still under way when it went is shown as news; after that it must not look as if all were well.
   let ticked = now();
   setInterval(() => {
     const jumped = Math.abs(now() - ticked) > 15000;
     ticked = now();
     if (document.hidden) return;
     if (jumped) wake();
+    if (navigator.onLine === false && !troubled && now() - heardAt > 5000) showTroubleToAll();
     if (opensAt && state === 'waiting') showOpening();
     if (troubled) showUpdated();
   }, 1000);

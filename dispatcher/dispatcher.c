@@ -385,11 +385,27 @@ static bool turn(struct dispatcher *self, struct tl_error *err)
     return read_on(self, block_ms, err);
 }
 
+/* Somebody deleted a consumer group. All queues are read by one command, so one that has lost its
+ * group would stop the others; and the roster mends only those of the configuration. */
+static void mend_groups(struct dispatcher *self)
+{
+    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
+        const struct tl_keys *keys = &tl_roster_at(self->keeper.roster, i)->keys;
+        tl_args_reset(&self->args);
+        tl_args_strs(&self->args, "XGROUP", "CREATE", keys->names[TL_KEY_INGEST], GROUP, "0",
+                     "MKSTREAM", NULL);
+        /* Most answer that they have theirs. What else is wrong, the next turn tells. */
+        (void)tl_redis_do(tl_keeper_redis(&self->keeper, keys->queue), &self->args, NULL);
+    }
+}
+
 bool tl_dispatcher_turn(void *state, struct tl_error *err)
 {
     struct dispatcher *self = state;
     if (turn(self, err))
         return true;
+    if (err->kind == TL_ERR_NOGROUP)
+        mend_groups(self);
     distrust(self);
     tl_roster_hurry(self->keeper.roster);
     /* No trouble, only news: the lease has gone to somebody else, or the script cache was emptied.

@@ -67,3 +67,20 @@ def test_consumer_group_and_list_are_healed(start):
     wait_until(lambda: system.store.command("SISMEMBER", "tl:queues", "bank") == 1, PATIENCE,
                "the queue is listed again")
     wait_until(first.is_active, PATIENCE, "the first is active")
+
+
+def test_consumer_group_of_one_queue_stops_no_other(start):
+    """Not even that of a queue which is in the store, but no longer in the configuration."""
+    system = start({"bank": {"capacity": 1} | CALM})
+    for name in ("state", "config"):
+        system.store.command("COPY", system.key("bank", name), system.key("old", name))
+    ingest = system.key("old", "ingest")
+    system.store.command("XGROUP", "CREATE", ingest, "dispatchers", "0", "MKSTREAM")
+    system.store.command("SADD", "tl:queues", "old")
+    wait_until(lambda: system.store.command("EXISTS", system.key("old", "dispatcher")) == 1, PATIENCE,
+               "the dispatcher looks after the queue")
+    system.store.command("XGROUP", "DESTROY", ingest, "dispatchers")
+    system.expect("NOGROUP|nogroup")
+    wait_until(lambda: system.store.command("XINFO", "GROUPS", ingest), PATIENCE, "it has its group again")
+    wait_until(lambda: system.visitor("bank").client.post("/v1/queues/bank/join").status == 200, PATIENCE,
+               "joins of the other queue are numbered")

@@ -63,6 +63,12 @@ GROUPS = [
              "variadic ZADD of the same visitors at the same pipelining, in turn on one Redis; and how long Redis "
              "spent inside the script. It pins what it starts by itself. The design wants half of the plain rate."),
     Group(
+        name="apply-10m", title="Joins until ten million wait", pin=False, quick=False,
+        command=["{bin}/apply_bench", "--bin", "{bin}", "--rounds", "1", "--million", "10", "--batch", "1000",
+                 "--active", "0,300"],
+        needs=("bin:apply_bench", "bin:tellerline-dispatcher"),
+        what="The same until ten million wait: a Sorted Set costs more the longer it is, and both pay for it."),
+    Group(
         name="order", title="Order index", command=["{bin}/order_bench", "--json"],
         needs=("bin:order_bench",),
         what="The worker's index of who waits, in memory, beside a sorted array and a plain bitmap doing the same "

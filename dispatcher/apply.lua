@@ -262,8 +262,12 @@ local function end_session(visitor, place, reason)
     return true
 end
 
+local function waits(visitor, place)
+    return tonumber(redis.call('ZSCORE', K_WAITING, visitor) or nil) == place
+end
+
 local function leave(index, visitor, place)
-    if tonumber(redis.call('ZSCORE', K_WAITING, visitor) or nil) == place then
+    if waits(visitor, place) then
         redis.call('ZREM', K_WAITING, visitor)
         remember_end(visitor, REASON.left)
         waiting, left = waiting - 1, left + 1
@@ -273,10 +277,6 @@ local function leave(index, visitor, place)
     else
         except(exceptions, index, GONE, place, 0)
     end
-end
-
-local function waits(visitor, place)
-    return tonumber(redis.call('ZSCORE', K_WAITING, visitor) or nil) == place
 end
 
 local function complete(index, visitor, place)
@@ -332,7 +332,8 @@ local function seen(first, count)
     end
 end
 
--- Does a step of an entry, whose command it is being `index`. Returns the number of the next step.
+-- Does a step of an entry, whose command it is being `index`. Returns the number of the next step, and the index of its
+-- command.
 local function apply(i, index)
     local kind, a, b, texts = unpack(steps, 4 * i - 3, 4 * i)
     if kind == JOIN then

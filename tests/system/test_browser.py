@@ -1,9 +1,7 @@
 """How the tests read a page that gives way to another: here it does so after every command to the browser."""
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from selenium import webdriver
@@ -12,24 +10,22 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.command import Command
 
 from browser import chromium, look, press, until, visit
+from local_pages import LocalPage, LocalPages
 
 pytestmark = pytest.mark.together(seconds=5)
 
 POSITION = '[data-tl="position"]'
 
 
-class Pages(ThreadingHTTPServer):
+class Pages(LocalPages):
     """Each page has the next number, in several places."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), NumberedPage)
+        super().__init__(NumberedPage)
         self.served = 0
-        self.url = f"http://127.0.0.1:{self.server_address[1]}/"
 
 
-class NumberedPage(BaseHTTPRequestHandler):
+class NumberedPage(LocalPage):
     server: Pages
 
     def do_GET(self) -> None:
@@ -41,17 +37,6 @@ class NumberedPage(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.answer("<title>rest</title><body data-state=rest><h1>At rest</h1>")
 
-    def answer(self, text: str) -> None:
-        body = f"<!doctype html>{text}".encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is written beside the tests' own output."""
-
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[webdriver.Chrome]:
@@ -62,14 +47,10 @@ def browser() -> Iterator[webdriver.Chrome]:
 @pytest.fixture
 def pages(browser: webdriver.Chrome) -> Iterator[Pages]:
     server = Pages()
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    visit(browser, server.url)
-    yield server
-    visit(browser, "about:blank")
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with server.serving():
+        visit(browser, server.url)
+        yield server
+        visit(browser, "about:blank")
 
 
 def make_restless(browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch, commands: int) -> None:

@@ -3,9 +3,7 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
@@ -14,6 +12,7 @@ from selenium import webdriver
 
 from browser import Page, chromium, look, make_new, press, scripts, until, visit
 from http_client import Visitor
+from local_pages import LocalPage, LocalPages
 from tellerline import CALM, PATIENCE, TOP, System
 from waiting import wait_until
 
@@ -29,31 +28,20 @@ HEADINGS = {"en": {"waiting": "You are in line", "active": "It is your turn", "c
 NOTICES = {"en": "Doors open ten minutes late", "ko": "문을 10분 늦게 엽니다"}
 
 
-class Shop(ThreadingHTTPServer):
+class Shop(LocalPages):
     """What the queue guards: remembers which addresses were asked for."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), ShopPage)
+        super().__init__(ShopPage)
         self.asked: list[str] = []
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
 
 
-class ShopPage(BaseHTTPRequestHandler):
+class ShopPage(LocalPage):
     server: Shop
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
-        body = b"<!doctype html><title>Shop</title><h1>Shop</h1>"
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html; charset=utf-8")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing is written beside the tests' own output."""
+        self.answer("<title>Shop</title><h1>Shop</h1>")
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +53,8 @@ def one_browser() -> Iterator[webdriver.Chrome]:
 @pytest.fixture
 def shop() -> Iterator[Shop]:
     server = Shop()
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with server.serving():
+        yield server
 
 
 @pytest.fixture

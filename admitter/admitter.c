@@ -1,10 +1,10 @@
 #include <stdlib.h>
 
 #include "admitter/admitter.h"
-#include "common/clock.h"
-#include "common/keeper.h"
-#include "common/log.h"
-#include "common/wire.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/role/keeper.h"
+#include "common/wire/wire.h"
 
 #include "generated/admitter_scripts.h"
 

@@ -5,7 +5,7 @@
  * behind it in case one was missed. See admitter.c and admit.lua.
  */
 #include "admitter/admitter.h"
-#include "common/daemon.h"
+#include "common/role/daemon.h"
 
 static const struct tl_listen *admin_listen(const struct tl_config *config)
 {

@@ -31,11 +31,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/keys.h"
-#include "common/queue.h"
-#include "common/redis.h"
-#include "common/wire.h"
+#include "common/base/clock.h"
+#include "common/store/keys.h"
+#include "common/store/queue.h"
+#include "common/store/redis.h"
+#include "common/wire/wire.h"
 #include "emit.h"
 #include "generated/admitter_scripts.h"
 

@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/order.h"
+#include "common/base/clock.h"
+#include "common/line/order.h"
 
 #include "emit.h"
 

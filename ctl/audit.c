@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/queue.h"
-#include "common/units.h"
+#include "common/base/units.h"
+#include "common/store/queue.h"
 
 #include "ctl/audit.h"
 #include "generated/ctl_scripts.h"

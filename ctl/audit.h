@@ -16,9 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/error.h"
-#include "common/keys.h"
-#include "common/redis.h"
+#include "common/base/error.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
 
 enum { TL_AUDIT_TEXTS_MAX = 50 }; /* more violations of a queue are counted, not told */
 

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "common/queue.h"
+#include "common/store/queue.h"
 
 #include "ctl/audit.h"
 #include "ctl/command.h"

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 #include "ctl/command.h"
 

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "common/backoff.h"
-#include "common/error.h"
+#include "common/base/backoff.h"
+#include "common/base/error.h"
 
 #include "ctl/lines.h"
 

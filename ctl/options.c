@@ -1,7 +1,7 @@
 #include <string.h>
 
-#include "common/options.h"
-#include "common/units.h"
+#include "common/base/units.h"
+#include "common/role/options.h"
 
 #include "ctl/options.h"
 

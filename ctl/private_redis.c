@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/redis.h"
+#include "common/store/redis.h"
 
 #include "ctl/private_redis.h"
 #include "ctl/session.h"

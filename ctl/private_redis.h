@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <stdbool.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 enum { TL_SOCKET_PATH_MAX = 108 }; /* sun_path, with the terminating zero */
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/units.h"
+#include "common/base/units.h"
 
 #include "ctl/rows.h"
 

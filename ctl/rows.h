@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/queue.h"
+#include "common/store/queue.h"
 
 #include "ctl/session.h"
 

@@ -2,9 +2,9 @@
 #ifndef TL_CTL_SESSION_H
 #define TL_CTL_SESSION_H
 
-#include "common/config.h"
-#include "common/keys.h"
-#include "common/store.h"
+#include "common/config/config.h"
+#include "common/store/keys.h"
+#include "common/store/store.h"
 
 #include "ctl/command.h"
 

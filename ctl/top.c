@@ -9,7 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 #include "ctl/command.h"
 #include "ctl/rows.h"

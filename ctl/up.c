@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/admin.h"
-#include "common/clock.h"
-#include "common/config.h"
-#include "common/probe.h"
+#include "common/base/clock.h"
+#include "common/config/config.h"
+#include "common/role/admin.h"
+#include "common/role/probe.h"
 
 #include "ctl/command.h"
 #include "ctl/private_redis.h"

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/wire.h"
+#include "common/base/log.h"
+#include "common/wire/wire.h"
 
 #include "dispatcher/apply.h"
 #include "generated/dispatcher_scripts.h"

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/keys.h"
-#include "common/redis.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
 
 #define TL_APPLY_ENTRIES_MAX      256 /* in one pipeline */
 #define TL_APPLY_CALL_ENTRIES_MAX 100 /* in one call; the script refuses more */

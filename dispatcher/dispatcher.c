@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/clock.h"
-#include "common/keeper.h"
-#include "common/log.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/role/keeper.h"
 
 #include "dispatcher/apply.h"
 #include "dispatcher/dispatcher.h"

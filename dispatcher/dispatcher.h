@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "common/daemon.h"
-#include "common/metrics.h"
+#include "common/base/metrics.h"
+#include "common/role/daemon.h"
 
 enum tl_dispatcher_metric {
     TL_DISPATCHER_BATCHES,  /* applied */

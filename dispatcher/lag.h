@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/keys.h"
-#include "common/redis.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
 
 struct tl_lag {
     int64_t entries; /* of ingest streams, not yet applied */

@@ -5,7 +5,7 @@
  * lease's fence and that no older entry is pending, so a former holder that wakes up late can do no
  * harm. See apply.c and apply.lua.
  */
-#include "common/daemon.h"
+#include "common/role/daemon.h"
 #include "dispatcher/dispatcher.h"
 
 static const struct tl_listen *admin_listen(const struct tl_config *config)

@@ -7,7 +7,8 @@
 
 #include "generated/expirer_scripts.h"
 
-/* Whole buckets that make up waiting_ttl; the current one counts besides (common/prelude.lua). */
+/* Whole buckets that make up waiting_ttl; the current one counts besides
+ * (common/store/prelude.lua). */
 #define BUCKETS 4
 /* Candidates in one call of the absent script: each costs it about 2 microseconds. */
 #define CANDIDATES_MAX 250

@@ -9,9 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/keys.h"
-#include "common/line.h"
-#include "common/redis.h"
+#include "common/line/line.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
 
 struct tl_absence;
 

@@ -5,7 +5,7 @@
  * dropped. It sleeps until the next deadline instead of polling. See expirer.c (sessions),
  * absence.c (absence), and the scripts beside them.
  */
-#include "common/daemon.h"
+#include "common/role/daemon.h"
 #include "expirer/expirer.h"
 
 static const struct tl_listen *admin_listen(const struct tl_config *config)

@@ -6,10 +6,10 @@
  * main -> parent.c: sockets, shared memory, processes -> edge.c: one process, its loop -> routes.c:
  * what is asked of it.
  */
-#include "common/daemon.h"
-#include "common/units.h"
-#include "worker/parent.h"
-#include "worker/worker_metrics.h"
+#include "common/base/units.h"
+#include "common/role/daemon.h"
+#include "worker/process/parent.h"
+#include "worker/report/worker_metrics.h"
 
 enum { PROCESSES_MAX = 256 };
 

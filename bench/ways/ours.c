@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/queue.h"
-#include "common/tail.h"
+#include "common/store/queue.h"
+#include "common/store/tail.h"
 #include "generated/admitter_scripts.h"
 #include "generated/expirer_scripts.h"
 #include "pipe.h"

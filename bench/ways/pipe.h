@@ -2,7 +2,7 @@
 #ifndef TL_BENCH_PIPE_H
 #define TL_BENCH_PIPE_H
 
-#include "common/redis.h"
+#include "common/store/redis.h"
 #include "way.h"
 
 #define PIPE_VARIADIC 16              /* commands under way when each carries WAY_BATCH visitors */

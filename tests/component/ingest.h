@@ -6,9 +6,9 @@
 #ifndef TL_TEST_INGEST_H
 #define TL_TEST_INGEST_H
 
-#include "common/keys.h"
-#include "common/redis.h"
-#include "common/wire.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
+#include "common/wire/wire.h"
 #include "dispatcher/apply.h"
 #include "redis_server.h"
 

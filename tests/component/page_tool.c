@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/page.h"
-#include "worker/page_assets.h"
-#include "worker/page_text.h"
+#include "worker/page/page.h"
+#include "worker/page/page_assets.h"
+#include "worker/page/page_text.h"
 
 static const char *const state_names[TL_PAGE_STATES] = {
     [TL_PAGE_WAITING] = "waiting",     [TL_PAGE_PENDING] = "pending", [TL_PAGE_ACTIVE] = "active",

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "common/config.h"
-#include "common/queue.h"
+#include "common/base/clock.h"
+#include "common/config/config.h"
+#include "common/store/queue.h"
 #include "redis_server.h"
 
 #define START_MS  10000

@@ -3,8 +3,8 @@
 #ifndef TL_TEST_REDIS_SERVER_H
 #define TL_TEST_REDIS_SERVER_H
 
-#include "common/keys.h"
-#include "common/redis.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
 
 struct test_redis;
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "common/tail.h"
+#include "common/base/clock.h"
+#include "common/store/tail.h"
 #include "expirer/absence.h"
 #include "generated/expirer_scripts.h"
 #include "ingest.h"

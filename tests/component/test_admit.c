@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/queue.h"
+#include "common/store/queue.h"
 #include "generated/admitter_scripts.h"
 #include "ingest.h"
 

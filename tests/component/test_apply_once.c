@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "generated/dispatcher_scripts.h"
 #include "ingest.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/queue.h"
+#include "common/store/queue.h"
 #include "ingest.h"
 
 static bool ensure(struct test_store *store, const char *name, bool *created, struct tl_error *err)

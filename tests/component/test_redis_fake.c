@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/redis.h"
+#include "common/store/redis.h"
 
 #define PING_BYTES 14 /* "*1\r\n$4\r\nPING\r\n" */
 #define SOON_MS    100

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 #include "ingest.h"
 
 #define GIVE_UP_MS 20000

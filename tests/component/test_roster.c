@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
-#include "common/queue.h"
-#include "common/roster.h"
+#include "common/base/clock.h"
+#include "common/store/queue.h"
+#include "common/store/roster.h"
 #include "redis_server.h"
 
 #define LEASE_MS      1500

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/tail.h"
+#include "common/store/tail.h"
 #include "generated/expirer_scripts.h"
 #include "ingest.h"
 #include "tests/unit/random.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/line.h"
+#include "common/line/line.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

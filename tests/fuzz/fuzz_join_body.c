@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config.h"
-#include "worker/join_body.h"
+#include "common/config/config.h"
+#include "worker/api/join_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

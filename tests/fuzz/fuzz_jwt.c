@@ -12,10 +12,10 @@
 
 #include <sodium.h>
 
-#include "common/config.h"
-#include "common/invite.h"
-#include "common/jwt_key.h"
-#include "common/pass.h"
+#include "common/auth/invite.h"
+#include "common/auth/jwt_key.h"
+#include "common/auth/pass.h"
+#include "common/config/config.h"
 
 #define NOW    INT64_C(1795000000)
 #define ISSUER "https://wait.example"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/redis_url.h"
+#include "common/config/redis_url.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

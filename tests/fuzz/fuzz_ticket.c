@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/config.h"
-#include "common/ticket.h"
+#include "common/auth/ticket.h"
+#include "common/config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -6,10 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/networks.h"
-#include "common/units.h"
-#include "worker/language.h"
-#include "worker/return_address.h"
+#include "common/base/networks.h"
+#include "common/base/units.h"
+#include "worker/page/language.h"
+#include "worker/page/return_address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

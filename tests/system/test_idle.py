@@ -7,7 +7,7 @@ from tellerline import CALM, PATIENCE
 from waiting import wait_until
 
 QUEUES = 100
-LOOKS_A_ROUND = 32  # worker/sources.c
+LOOKS_A_ROUND = 32  # worker/feed/sources.c
 SPAN_S = 6.0        # one look of the admit and expire scripts is in it
 
 

@@ -44,7 +44,7 @@ def bank(start, visitors: int, workers: int = 1, **queue) -> tuple[System, list[
 
 def post_notice(system: System, text: str) -> None:
     """As `tellerline notice`, without a process for each of many: the script that it runs."""
-    script = "".join((TOP / "common" / name).read_text() for name in ("prelude.lua", "configure.lua"))
+    script = "".join((TOP / "common" / "store" / name).read_text() for name in ("prelude.lua", "configure.lua"))
     keys = [system.key("bank", name) for name in KEYS]
     assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text) == 1
 

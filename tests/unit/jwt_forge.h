@@ -9,7 +9,7 @@
 
 #include <sodium.h>
 
-#include "common/jwt_keys.h"
+#include "common/auth/jwt_keys.h"
 
 #define FORGE_SECRET_A "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 #define FORGE_SECRET_B "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 
 static int real_stderr;
 static int sockets[2];

@@ -21,8 +21,8 @@ static void *scarce_calloc(size_t n, size_t size)
 }
 
 #define calloc scarce_calloc
-#include "common/order.c"    /* NOLINT(bugprone-suspicious-include) */
-#include "common/placemap.c" /* NOLINT(bugprone-suspicious-include) */
+#include "common/line/order.c"    /* NOLINT(bugprone-suspicious-include) */
+#include "common/line/placemap.c" /* NOLINT(bugprone-suspicious-include) */
 #undef calloc
 
 static int setup(void **state)

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "worker/brand.h"
-#include "worker/colour.h"
+#include "worker/page/brand.h"
+#include "worker/page/colour.h"
 
 static char folder[] = "/tmp/tellerline-brand-XXXXXX";
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/config.h"
+#include "common/config/config.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

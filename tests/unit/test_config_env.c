@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "common/config.h"
-#include "common/config_read.h"
-#include "common/config_table.h"
+#include "common/config/config.h"
+#include "common/config/config_read.h"
+#include "common/config/config_table.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -8,9 +8,9 @@
 
 #include <cmocka.h>
 
-#include "common/config.h"
-#include "common/config_table.h"
-#include "common/config_yaml.h"
+#include "common/config/config.h"
+#include "common/config/config_table.h"
+#include "common/config/config_yaml.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

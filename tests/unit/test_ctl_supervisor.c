@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 #include "ctl/supervisor.h"
 

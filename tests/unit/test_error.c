@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/error.h"
+#include "common/base/error.h"
 
 static void test_set(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/eta.h"
+#include "worker/queue/eta.h"
 
 static void near(double value, double expected, double tolerance)
 {

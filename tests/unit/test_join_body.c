@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "worker/api_keys.h"
-#include "worker/join_body.h"
+#include "worker/api/api_keys.h"
+#include "worker/api/join_body.h"
 
 static void test_good_bodies(void **state)
 {

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "common/invite.h"
-#include "common/jwt_key.h"
-#include "common/pass.h"
+#include "common/auth/invite.h"
+#include "common/auth/jwt_key.h"
+#include "common/auth/pass.h"
 #include "jwt_forge.h"
 #include "run_program.h"
 

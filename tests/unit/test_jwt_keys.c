@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "common/ec_key.h"
-#include "common/invite.h"
-#include "common/jwt_key.h"
+#include "common/auth/ec_key.h"
+#include "common/auth/invite.h"
+#include "common/auth/jwt_key.h"
 #include "jwt_forge.h"
 
 #define SECRET_A "a HS256 " FORGE_SECRET_A "\n"

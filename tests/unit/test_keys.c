@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/keys.h"
+#include "common/store/keys.h"
 
 static void a_queue_has_its_keys(void **state)
 {

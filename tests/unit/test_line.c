@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/line.h"
+#include "common/line/line.h"
 #include "tests/unit/random.h"
 
 #define GENERATION 42

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "tests/unit/log_capture.h"
 #include "tests/unit/random.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "tests/unit/log_capture.h"
 
 static void test_broken_pipe(void **state)

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "common/metrics.h"
+#include "common/base/metrics.h"
 
 enum { JOINS, WAITING, APPLY, LAST_JOIN, N_ROWS };
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "common/networks.h"
-#include "worker/limiter.h"
+#include "common/base/networks.h"
+#include "worker/http/limiter.h"
 
 static struct tl_address address(const char *text)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "common/notify.h"
+#include "common/role/notify.h"
 
 static char folder[] = "/tmp/tl-notify-XXXXXX";
 static char path[64];

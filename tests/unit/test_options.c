@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "common/admin.h"
-#include "common/config.h"
-#include "common/options.h"
+#include "common/config/config.h"
+#include "common/role/admin.h"
+#include "common/role/options.h"
 
 /* What one command line led to. */
 struct outcome {

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/order.h"
+#include "common/line/order.h"
 #include "tests/unit/random.h"
 
 #define SPAN (UINT64_C(1) << 32)

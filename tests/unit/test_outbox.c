@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <sodium.h>
 
-#include "worker/outbox.h"
+#include "worker/feed/outbox.h"
 
 /* What the outbox said became of each visitor's call. */
 struct end {

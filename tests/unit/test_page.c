@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "worker/page.h"
-#include "worker/page_assets.h"
-#include "worker/page_text.h"
+#include "worker/page/page.h"
+#include "worker/page/page_assets.h"
+#include "worker/page/page_text.h"
 
 #define PAGE_BUDGET 51200 /* bytes of HTML, style and script together, uncompressed */
 #define NOW_MS      INT64_C(1796122800000)

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "worker/language.h"
-#include "worker/page_text.h"
+#include "worker/page/language.h"
+#include "worker/page/page_text.h"
 
 #define EN TL_LANGUAGE_EN
 #define KO TL_LANGUAGE_KO

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "common/jwt_key.h"
-#include "common/pass.h"
-#include "common/secret_file.h"
+#include "common/auth/jwt_key.h"
+#include "common/auth/pass.h"
+#include "common/auth/secret_file.h"
 #include "jwt_forge.h"
 #include "run_program.h"
 

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/placemap.h"
+#include "common/line/placemap.h"
 #include "tests/unit/random.h"
 
 static struct tl_placemap *new_map(void)

@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "worker/presence.h"
+#include "worker/queue/presence.h"
 
 static void expect_run(struct tl_presence *presence, uint64_t first, uint64_t count)
 {

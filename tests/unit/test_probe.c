@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "common/admin.h"
-#include "common/clock.h"
-#include "common/probe.h"
+#include "common/base/clock.h"
+#include "common/role/admin.h"
+#include "common/role/probe.h"
 
 /* A server that takes one connection and says what it is told, in pieces. */
 struct server {

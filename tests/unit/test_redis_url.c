@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/redis_url.h"
+#include "common/config/redis_url.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

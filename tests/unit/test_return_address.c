@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "worker/return_address.h"
+#include "worker/page/return_address.h"
 
 static const char *const allowed[] = {"https://seats.example:8443", "http://[2001:db8::1]/any"};
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/template.h"
+#include "worker/page/template.h"
 
 static const char *const names[] = {"name", "empty", "other"};
 

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "common/config.h"
-#include "common/secret_file.h"
-#include "common/ticket.h"
+#include "common/auth/secret_file.h"
+#include "common/auth/ticket.h"
+#include "common/config/config.h"
 
 static const char key_a[] =
     "0000000a 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/units.h"
+#include "common/base/units.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "worker/json_text.h"
-#include "worker/view.h"
+#include "worker/api/view.h"
+#include "worker/http/json_text.h"
 
 static struct tl_queue_settings settings;
 

@@ -1,0 +1,58 @@
+#include <string.h>
+
+#include "common/auth/invite.h"
+#include "common/auth/jwt_read.h"
+#include "common/config/config.h"
+
+_Static_assert(TL_INVITE_ID_MAX == TL_JWT_ID_MAX, "a jti fits");
+_Static_assert(TL_INVITE_LANE_MAX + 1 == sizeof(((struct tl_queue_settings *)NULL)->lanes[0]),
+               "a lane's name fits");
+
+struct tl_jwt_keys *tl_invite_keys_load(const char *path, struct tl_error *err)
+{
+    return path[0] == '\0' ? tl_jwt_keys_none(err) : tl_jwt_keys_load(path, TL_JWT_VERIFY, err);
+}
+
+static bool take_lane(const json_t *lane, char name[TL_INVITE_LANE_MAX + 1])
+{
+    if (lane == NULL)
+        return true;
+    size_t length = json_string_length(lane);
+    if (!json_is_string(lane) || length > TL_INVITE_LANE_MAX ||
+        !tl_visitor_valid(json_string_value(lane), length))
+        return false;
+    memcpy(name, json_string_value(lane), length + 1);
+    return true;
+}
+
+static bool take(const struct tl_jwt_token *token, int64_t now, struct tl_invite *invite,
+                 struct tl_error *err)
+{
+    if (token->expires > now + TL_INVITE_LIFETIME_S + TL_JWT_LEEWAY_S)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the invite lasts too long: exp is at most %d s ahead",
+                            TL_INVITE_LIFETIME_S);
+    memset(invite, 0, sizeof(*invite));
+    if (!take_lane(json_object_get(token->claims, "lane"), invite->lane))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the invite names no lane: lane must be 1 to %d printable ASCII "
+                            "characters, no space",
+                            TL_INVITE_LANE_MAX);
+    memcpy(invite->visitor, token->subject, sizeof(invite->visitor));
+    memcpy(invite->id, token->id, sizeof(invite->id));
+    invite->expires = token->expires;
+    invite->kept_until = token->expires + 2 * TL_JWT_LEEWAY_S;
+    return true;
+}
+
+bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const char *text,
+                      size_t length, int64_t now, struct tl_invite *invite, struct tl_error *err)
+{
+    const struct tl_jwt_expect expect = {.what = "invite", .audience = queue, .now = now};
+    struct tl_jwt_token token;
+    if (!tl_jwt_read(keys, &expect, text, length, &token, err))
+        return false;
+    bool ok = take(&token, now, invite, err);
+    json_decref(token.claims);
+    return ok;
+}

@@ -1,0 +1,43 @@
+/*
+ * Invites: a site's back end says who may join, in a JSON Web Token that travels through the
+ * visitor's browser. Header `alg`, `kid`; claims
+ *   aud  the queue      sub  the visitor     lane  optional: the name of the lane
+ *   jti  this invite, which can be spent once       exp  Unix seconds, at most a day ahead
+ * and, respected when present, nbf and iat. `iss` and anything else is the back end's own business.
+ */
+#ifndef TL_INVITE_H
+#define TL_INVITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/auth/jwt_keys.h"
+#include "common/base/error.h"
+#include "common/wire/place.h"
+
+#define TL_INVITE_ID_MAX     64    /* bytes of a jti, without the terminating zero */
+#define TL_INVITE_LANE_MAX   31    /* bytes of a lane's name, without the terminating zero */
+#define TL_INVITE_LIFETIME_S 86400 /* exp is at most this far ahead: so long a jti is kept */
+
+struct tl_invite {
+    char visitor[TL_VISITOR_MAX + 1];
+    char
+        lane[TL_INVITE_LANE_MAX + 1]; /* "": none named; whether the queue has it, is not checked */
+    char id[TL_INVITE_ID_MAX + 1];
+    int64_t expires;    /* Unix seconds */
+    int64_t kept_until; /* Unix seconds: until then the id must be remembered as spent, since a
+                           process with a slower clock may still take the invite for valid */
+};
+
+/* Reads the keys (common/auth/jwt_keys.h): HS256 secrets shared with the back end, ES256 public
+ * keys. A path of "" means that nobody may invite. */
+struct tl_jwt_keys *tl_invite_keys_load(const char *path, struct tl_error *err);
+
+/* True for a genuine invite to this queue that has not expired, 30 s of clock difference allowed;
+ * now in Unix seconds. Otherwise err says why, in words that may be shown. Whether the invite has
+ * been spent already is for the store to say. */
+bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const char *text,
+                      size_t length, int64_t now, struct tl_invite *invite, struct tl_error *err);
+
+#endif

@@ -1,0 +1,40 @@
+#include <jansson.h>
+#include <sodium.h>
+
+#include "common/auth/jwt_key.h"
+#include "common/auth/pass.h"
+
+enum {
+    COORDINATE_TEXT =
+        sodium_base64_ENCODED_LEN(TL_EC_COORDINATE_BYTES, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+};
+
+/* RFC 7518, 6.2.1: coordinates at full length, leading zeros too. */
+static json_t *public_key(const struct tl_jwt_key *key)
+{
+    char x[COORDINATE_TEXT];
+    char y[COORDINATE_TEXT];
+    sodium_bin2base64(x, sizeof(x), key->ec.x, sizeof(key->ec.x),
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    sodium_bin2base64(y, sizeof(y), key->ec.y, sizeof(key->ec.y),
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kty", "EC", "crv", "P-256", "x", x,
+                     "y", y, "kid", key->id, "use", "sig", "alg", "ES256");
+}
+
+char *tl_jwks_write(const struct tl_jwt_keys *keys, struct tl_error *err)
+{
+    json_t *list = json_array();
+    bool complete = list != NULL;
+    for (size_t i = 0; complete && i < keys->n; i++) {
+        if (keys->keys[i].algorithm == TL_JWT_ES256)
+            complete = json_array_append_new(list, public_key(&keys->keys[i])) == 0;
+    }
+    json_t *set = complete ? json_pack("{s:O}", "keys", list) : NULL;
+    char *text = set == NULL ? NULL : json_dumps(set, JSON_COMPACT);
+    json_decref(set);
+    json_decref(list);
+    if (text == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the key set");
+    return text;
+}

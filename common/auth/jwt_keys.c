@@ -1,0 +1,242 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "common/auth/jwt_key.h"
+#include "common/auth/secret_file.h"
+
+enum { PEM_BYTES_MAX = 4096 };
+
+/* Where in the file we are. */
+struct reader {
+    const char *name;
+    char *rest;
+    unsigned number; /* of the line taken last */
+};
+
+static bool next_line(struct reader *reader, char **line)
+{
+    do {
+        if (!tl_secret_line(&reader->rest, line))
+            return false;
+        reader->number++;
+    } while (**line == '\0');
+    return true;
+}
+
+static bool key_id_valid(const char *id)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    size_t length = strspn(id, allowed);
+    return length > 0 && length <= TL_JWT_KEY_ID_MAX && id[length] == '\0';
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* Gathers the lines of one PEM block, which must come next. */
+static bool read_pem(struct reader *reader, char pem[PEM_BYTES_MAX], struct tl_error *err)
+{
+    size_t used = 0;
+    char *line = NULL;
+    bool begun = false;
+    while (next_line(reader, &line)) {
+        size_t length = strlen(line);
+        if (!begun && !starts_with(line, "-----BEGIN "))
+            break;
+        begun = true;
+        if (used + length + 2 > PEM_BYTES_MAX)
+            return tl_error_set(err, TL_ERR_INVALID, "%s:%u: too long for a P-256 key",
+                                reader->name, reader->number);
+        memcpy(pem + used, line, length);
+        used += length;
+        pem[used++] = '\n';
+        pem[used] = '\0';
+        if (starts_with(line, "-----END "))
+            return true;
+    }
+    return tl_error_set(err, TL_ERR_INVALID, "%s:%u: %s", reader->name, reader->number,
+                        begun ? "the key breaks off: no line -----END ...-----"
+                              : "expected a key in PEM below a line with ES256");
+}
+
+static bool read_ec(struct reader *reader, enum tl_jwt_use use, struct tl_ec_key *key,
+                    struct tl_error *err)
+{
+    char pem[PEM_BYTES_MAX];
+    unsigned first = reader->number;
+    bool ok = read_pem(reader, pem, err);
+    if (ok && use == TL_JWT_SIGN)
+        ok = tl_ec_key_read_private(pem, key, err) ||
+             tl_error_prefix(err, "%s:%u", reader->name, first);
+    else if (ok && strstr(pem, "PRIVATE KEY") != NULL)
+        ok =
+            tl_error_set(err, TL_ERR_INVALID,
+                         "%s:%u: a private key; it belongs to whoever signs. Give its public half: "
+                         "openssl pkey -in private.pem -pubout",
+                         reader->name, first);
+    else if (ok)
+        ok = tl_ec_key_read_public(pem, key, err) ||
+             tl_error_prefix(err, "%s:%u", reader->name, first);
+    sodium_memzero(pem, sizeof(pem));
+    return ok;
+}
+
+static bool read_secret(const struct reader *reader, const char *digits, struct tl_jwt_key *key,
+                        struct tl_error *err)
+{
+    size_t n = digits == NULL ? 0 : strlen(digits);
+    if (n == 0 || n % 2 != 0 ||
+        sodium_hex2bin(key->secret, sizeof(key->secret), digits, n, NULL, &key->secret_length,
+                       NULL) != 0 ||
+        key->secret_length < TL_JWT_SECRET_MIN)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s:%u: expected a key of %d to %d hex digits after HS256; make one "
+                            "with: openssl rand -hex 32",
+                            reader->name, reader->number, 2 * TL_JWT_SECRET_MIN,
+                            2 * TL_JWT_SECRET_MAX);
+    return true;
+}
+
+/* One key, whose first line is already taken. */
+static bool read_key(struct reader *reader, char *line, enum tl_jwt_use use, struct tl_jwt_key *key,
+                     struct tl_error *err)
+{
+    static const char blanks[] = " \t";
+    char *save = NULL;
+    const char *id = strtok_r(line, blanks, &save);
+    const char *algorithm = strtok_r(NULL, blanks, &save);
+    const char *secret = strtok_r(NULL, blanks, &save);
+    const char *surplus = strtok_r(NULL, blanks, &save);
+    bool hs256 = algorithm != NULL && strcmp(algorithm, "HS256") == 0;
+    bool es256 = algorithm != NULL && strcmp(algorithm, "ES256") == 0 && secret == NULL;
+    if (id == NULL || !key_id_valid(id) || !(hs256 || es256) || surplus != NULL)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s:%u: expected a key id of at most %d letters, digits, '.', '_' and "
+                            "'-', then HS256 and hex digits, or ES256 and a key in PEM below",
+                            reader->name, reader->number, TL_JWT_KEY_ID_MAX);
+    memcpy(key->id, id, strlen(id) + 1);
+    key->algorithm = hs256 ? TL_JWT_HS256 : TL_JWT_ES256;
+    return hs256 ? read_secret(reader, secret, key, err) : read_ec(reader, use, &key->ec, err);
+}
+
+static bool read_keys(struct reader *reader, enum tl_jwt_use use, struct tl_jwt_keys *keys,
+                      struct tl_error *err)
+{
+    char *line = NULL;
+    while (next_line(reader, &line)) {
+        unsigned first = reader->number;
+        if (keys->n == TL_JWT_KEYS_MAX)
+            return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", reader->name,
+                                first, TL_JWT_KEYS_MAX);
+        struct tl_jwt_key *key = &keys->keys[keys->n];
+        if (!read_key(reader, line, use, key, err))
+            return false;
+        if (tl_jwt_keys_find(keys, key->id, strlen(key->id)) != NULL)
+            return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %s is given twice",
+                                reader->name, first, key->id);
+        keys->n++;
+    }
+    return keys->n > 0 || tl_error_set(err, TL_ERR_INVALID, "%s: holds no key", reader->name);
+}
+
+struct tl_jwt_keys *tl_jwt_keys_none(struct tl_error *err)
+{
+    struct tl_jwt_keys *keys = NULL;
+    if (sodium_init() < 0)
+        tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
+    else if ((keys = calloc(1, sizeof(*keys))) == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for keys");
+    return keys;
+}
+
+struct tl_jwt_keys *tl_jwt_keys_parse(const char *name, char *text, enum tl_jwt_use use,
+                                      struct tl_error *err)
+{
+    struct reader reader = {.name = name, .rest = text};
+    struct tl_jwt_keys *keys = tl_jwt_keys_none(err);
+    if (keys != NULL && !read_keys(&reader, use, keys, err))
+        tl_jwt_keys_free(&keys);
+    return keys;
+}
+
+struct tl_jwt_keys *tl_jwt_keys_load(const char *path, enum tl_jwt_use use, struct tl_error *err)
+{
+    size_t length = 0;
+    char *text = tl_secret_read(path, &length, NULL, err);
+    if (text == NULL)
+        return NULL;
+    struct tl_jwt_keys *keys = tl_jwt_keys_parse(path, text, use, err);
+    tl_secret_free(&text, length);
+    return keys;
+}
+
+void tl_jwt_keys_free(struct tl_jwt_keys **keys)
+{
+    if (*keys == NULL)
+        return;
+    sodium_memzero(*keys, sizeof(**keys));
+    free(*keys);
+    *keys = NULL;
+}
+
+size_t tl_jwt_keys_count(const struct tl_jwt_keys *keys)
+{
+    return keys->n;
+}
+
+const char *tl_jwt_algorithm_name(enum tl_jwt_algorithm algorithm)
+{
+    return algorithm == TL_JWT_HS256 ? "HS256" : "ES256";
+}
+
+const struct tl_jwt_key *tl_jwt_keys_find(const struct tl_jwt_keys *keys, const char *id,
+                                          size_t length)
+{
+    for (size_t i = 0; i < keys->n; i++) {
+        const struct tl_jwt_key *key = &keys->keys[i];
+        if (strlen(key->id) == length && memcmp(key->id, id, length) == 0)
+            return key;
+    }
+    return NULL;
+}
+
+bool tl_jwt_keys_choose_signer(struct tl_jwt_keys *keys, enum tl_jwt_algorithm algorithm)
+{
+    for (size_t i = 0; i < keys->n; i++) {
+        if (keys->keys[i].algorithm == algorithm) {
+            keys->signer = &keys->keys[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool same_key(const struct tl_jwt_key *a, const struct tl_jwt_key *b)
+{
+    if (a->algorithm != b->algorithm)
+        return false;
+    if (a->algorithm == TL_JWT_HS256) /* unused bytes are zero in both, as HMAC pads */
+        return sodium_memcmp(a->secret, b->secret, sizeof(a->secret)) == 0;
+    return memcmp(a->ec.x, b->ec.x, sizeof(a->ec.x)) == 0 &&
+           memcmp(a->ec.y, b->ec.y, sizeof(a->ec.y)) == 0;
+}
+
+bool tl_jwt_keys_disjoint(const struct tl_jwt_keys *a, const struct tl_jwt_keys *b,
+                          struct tl_error *err)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        for (size_t k = 0; k < b->n; k++) {
+            if (same_key(&a->keys[i], &b->keys[k]))
+                return tl_error_set(err, TL_ERR_INVALID,
+                                    "key %s and key %s are the same: keys for different purposes "
+                                    "must differ",
+                                    a->keys[i].id, b->keys[k].id);
+        }
+    }
+    return true;
+}

@@ -1,0 +1,216 @@
+#include <errno.h>
+#include <string.h>
+
+#include <jwt.h>
+#include <sodium.h>
+
+#include "common/auth/jwt_key.h"
+#include "common/auth/jwt_read.h"
+#include "common/config/config.h"
+
+enum { HS256_BYTES = 32, ES256_BYTES = 64 };
+
+/* ---- compact form ---- */
+
+struct part {
+    const char *text;
+    size_t length;
+};
+
+static bool split(const char *text, size_t length, struct part parts[3])
+{
+    const char *end = text + length;
+    for (int i = 0; i < 3; i++) {
+        const char *dot = i < 2 ? memchr(text, '.', (size_t)(end - text)) : end;
+        if (dot == NULL || dot == text)
+            return false;
+        parts[i] = (struct part){.text = text, .length = (size_t)(dot - text)};
+        text = dot + 1;
+    }
+    return memchr(parts[2].text, '.', parts[2].length) == NULL;
+}
+
+/* Strict: no padding, no foreign characters, no bits left over. */
+static bool decode(struct part part, unsigned char *bytes, size_t room, size_t *length)
+{
+    return sodium_base642bin(bytes, room, part.text, part.length, NULL, length, NULL,
+                             sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0;
+}
+
+static json_t *decode_object(struct part part)
+{
+    char bytes[TL_JWT_TEXT_MAX];
+    size_t length = 0;
+    if (!decode(part, (unsigned char *)bytes, sizeof(bytes), &length))
+        return NULL;
+    json_t *object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, NULL);
+    if (!json_is_object(object)) {
+        json_decref(object);
+        return NULL;
+    }
+    return object;
+}
+
+/* ---- header and signature ---- */
+
+static bool refuse(const struct tl_jwt_expect *expect, struct tl_error *err, const char *reason)
+{
+    return tl_error_set(err, TL_ERR_INVALID, "the %s %s", expect->what, reason);
+}
+
+static const struct tl_jwt_key *choose_key(const struct tl_jwt_keys *keys, const json_t *header,
+                                           const struct tl_jwt_expect *expect, struct tl_error *err)
+{
+    const json_t *id = json_object_get(header, "kid");
+    const json_t *typ = json_object_get(header, "typ");
+    const char *algorithm = json_string_value(json_object_get(header, "alg"));
+    const struct tl_jwt_key *key = NULL;
+    if (json_object_get(header, "crit") != NULL)
+        refuse(expect, err, "has a crit header: extensions are not supported");
+    else if (typ != NULL && (!json_is_string(typ) || strcmp(json_string_value(typ), "JWT") != 0))
+        refuse(expect, err, "is of another type: the header typ must be JWT");
+    else if (!json_is_string(id))
+        refuse(expect, err, "does not say which key signed it: the header kid is missing");
+    else if ((key = tl_jwt_keys_find(keys, json_string_value(id), json_string_length(id))) == NULL)
+        refuse(expect, err, "names a key (kid) that is not known here");
+    else if (algorithm == NULL || strcmp(algorithm, tl_jwt_algorithm_name(key->algorithm)) != 0) {
+        refuse(expect, err, "names an algorithm (alg) other than that of its key");
+        key = NULL;
+    }
+    return key;
+}
+
+/* The text is whole and its header names this key and its algorithm, so libjwt, which goes by the
+ * header, computes what the key is for. */
+static bool check_signature(const struct tl_jwt_key *key, const char *text, struct part signature,
+                            const struct tl_jwt_expect *expect, struct tl_error *err)
+{
+    bool hs256 = key->algorithm == TL_JWT_HS256;
+    const unsigned char *bytes = hs256 ? key->secret : (const unsigned char *)key->ec.public_pem;
+    size_t length = hs256 ? key->secret_length : strlen(key->ec.public_pem);
+    unsigned char raw[ES256_BYTES];
+    size_t raw_length = 0;
+    jwt_t *jwt = NULL;
+    int status = EINVAL;
+    if (decode(signature, raw, sizeof(raw), &raw_length) &&
+        raw_length == (hs256 ? HS256_BYTES : ES256_BYTES))
+        status = jwt_decode(&jwt, text, bytes, (int)length);
+    bool genuine = status == 0 && jwt_get_alg(jwt) == (hs256 ? JWT_ALG_HS256 : JWT_ALG_ES256);
+    if (status == 0)
+        jwt_free(jwt);
+    if (status == ENOMEM)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory to check the %s", expect->what);
+    return genuine || refuse(expect, err, "is not genuine: its signature is not that of its key");
+}
+
+static json_t *verify(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
+                      const char *text, size_t length, struct tl_error *err)
+{
+    struct part parts[3];
+    json_t *claims = NULL;
+    if (!split(text, length, parts)) {
+        refuse(expect, err, "is not a JSON Web Token: expected three parts with dots between");
+        return NULL;
+    }
+    json_t *header = decode_object(parts[0]);
+    if (header == NULL) {
+        refuse(expect, err, "has a header that is not a JSON object in base64url");
+        return NULL;
+    }
+    const struct tl_jwt_key *key = choose_key(keys, header, expect, err);
+    json_decref(header);
+    if (key == NULL)
+        return NULL;
+    /* Before libjwt sees them: it takes the last of two claims of one name. */
+    claims = decode_object(parts[1]);
+    if (claims == NULL)
+        refuse(expect, err,
+               "holds no claims: expected one JSON object in base64url, no name twice");
+    else if (!check_signature(key, text, parts[2], expect, err)) {
+        json_decref(claims);
+        claims = NULL;
+    }
+    return claims;
+}
+
+/* ---- claims ---- */
+
+static bool is_text(const json_t *value, const char *expected)
+{
+    return json_is_string(value) && strcmp(json_string_value(value), expected) == 0;
+}
+
+_Static_assert(TL_JWT_ID_MAX == TL_VISITOR_MAX, "one rule for both");
+
+static bool take_text(const json_t *value, char text[TL_VISITOR_MAX + 1])
+{
+    if (!json_is_string(value) ||
+        !tl_visitor_valid(json_string_value(value), json_string_length(value)))
+        return false;
+    memcpy(text, json_string_value(value), json_string_length(value) + 1);
+    return true;
+}
+
+/* Whole seconds between 1 and the year 9999. Absent counts as 0 and is fine. */
+static bool take_time(const json_t *claims, const char *name, int64_t *seconds)
+{
+    const json_t *value = json_object_get(claims, name);
+    *seconds = json_integer_value(value);
+    return value == NULL || (json_is_integer(value) && *seconds > 0 && *seconds <= TL_JWT_TIME_MAX);
+}
+
+static bool check_times(const struct tl_jwt_expect *expect, struct tl_jwt_token *token,
+                        struct tl_error *err)
+{
+    int64_t not_before = 0;
+    if (!take_time(token->claims, "exp", &token->expires) ||
+        !take_time(token->claims, "nbf", &not_before) ||
+        !take_time(token->claims, "iat", &token->issued))
+        return refuse(expect, err, "has a time that is not a whole number of Unix seconds");
+    if (token->expires == 0)
+        return refuse(expect, err, "has no end: exp is missing");
+    if (expect->now >= token->expires + TL_JWT_LEEWAY_S)
+        return refuse(expect, err, "has expired (exp)");
+    if (not_before > expect->now + TL_JWT_LEEWAY_S)
+        return refuse(expect, err, "is not valid yet (nbf)");
+    if (token->issued > expect->now + TL_JWT_LEEWAY_S)
+        return refuse(expect, err, "was issued in the future (iat): compare the clocks");
+    return true;
+}
+
+static bool check_claims(const struct tl_jwt_expect *expect, struct tl_jwt_token *token,
+                         struct tl_error *err)
+{
+    const json_t *claims = token->claims;
+    if (expect->issuer != NULL && !is_text(json_object_get(claims, "iss"), expect->issuer))
+        return refuse(expect, err, "comes from somebody else: iss is not the one expected");
+    if (!is_text(json_object_get(claims, "aud"), expect->audience))
+        return refuse(expect, err, "is for another queue: aud must be this queue's name");
+    if (!take_text(json_object_get(claims, "sub"), token->subject))
+        return refuse(expect, err,
+                      "names no visitor: sub must be 1 to 64 printable ASCII characters, no space");
+    if (!take_text(json_object_get(claims, "jti"), token->id))
+        return refuse(expect, err,
+                      "has no id: jti must be 1 to 64 printable ASCII characters, no space");
+    return check_times(expect, token, err);
+}
+
+bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
+                 const char *text, size_t length, struct tl_jwt_token *token, struct tl_error *err)
+{
+    char copy[TL_JWT_TEXT_MAX + 1];
+    memset(token, 0, sizeof(*token));
+    if (length > TL_JWT_TEXT_MAX)
+        return tl_error_set(err, TL_ERR_INVALID, "the %s is longer than %d characters",
+                            expect->what, TL_JWT_TEXT_MAX);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    token->claims = verify(keys, expect, copy, length, err);
+    if (token->claims == NULL)
+        return false;
+    if (check_claims(expect, token, err))
+        return true;
+    json_decref(token->claims);
+    token->claims = NULL;
+    return false;
+}

@@ -1,0 +1,46 @@
+/*
+ * Reading a JSON Web Token that somebody presents (RFC 7519, RFC 8725): compact form, strict
+ * base64url, duplicate names refused. The header chooses a key by `kid` and nothing else: the key
+ * fixes the algorithm, and a header that names another is refused before any signature is computed.
+ */
+#ifndef TL_JWT_READ_H
+#define TL_JWT_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "common/auth/jwt_keys.h"
+#include "common/base/error.h"
+#include "common/wire/place.h"
+
+#define TL_JWT_TEXT_MAX 2048 /* a longer token is refused unread */
+#define TL_JWT_ID_MAX   64   /* bytes of a jti, without the terminating zero */
+#define TL_JWT_LEEWAY_S 30   /* seconds by which the clocks of signer and reader may differ */
+#define TL_JWT_TIME_MAX INT64_C(253402300799) /* the end of the year 9999 */
+
+/* What makes a token the one we expect. */
+struct tl_jwt_expect {
+    const char *what;     /* for messages: "pass", "invite" */
+    const char *issuer;   /* exact `iss`; NULL: any or none */
+    const char *audience; /* exact `aud` */
+    int64_t now;          /* Unix time in seconds */
+};
+
+struct tl_jwt_token {
+    char subject[TL_VISITOR_MAX + 1]; /* a valid visitor */
+    char id[TL_JWT_ID_MAX + 1];       /* printable, not empty */
+    int64_t issued;                   /* Unix seconds; 0 when absent */
+    int64_t expires;                  /* Unix seconds */
+    json_t *claims;                   /* all of them; the caller's to json_decref */
+};
+
+/* Verifies the signature first, then the claims: `aud`, `sub`, `jti` and `exp` are required, `iss`
+ * as expected, `nbf` and `iat` respected when present, others left alone. On failure err holds a
+ * sentence that repeats nothing of the token, and nothing is to be freed. */
+bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
+                 const char *text, size_t length, struct tl_jwt_token *token, struct tl_error *err);
+
+#endif

@@ -1,0 +1,140 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/auth/keyring.h"
+#include "common/auth/secret_file.h"
+
+enum { KEYS_MAX = 16, ID_DIGITS = 8, KEY_DIGITS = 2 * crypto_generichash_KEYBYTES };
+
+struct tl_keyring {
+    size_t n;
+    struct tl_signing_key keys[KEYS_MAX];
+};
+
+static bool create_file(const char *path, struct tl_error *err)
+{
+    unsigned char key[crypto_generichash_KEYBYTES];
+    char digits[KEY_DIGITS + 1];
+    char text[256];
+    uint32_t id = randombytes_random();
+    randombytes_buf(key, sizeof(key));
+    sodium_bin2hex(digits, sizeof(digits), key, sizeof(key));
+    int length = snprintf(
+        text, sizeof(text),
+        "# Keys that sign tickets: the first signs, all verify. To rotate, put a new line\n"
+        "# above the others and send SIGHUP; remove an old line when its tickets are gone.\n"
+        "%08" PRIx32 " %s\n",
+        id, digits);
+    bool made = tl_secret_create(path, text, (size_t)length, err);
+    sodium_memzero(key, sizeof(key));
+    sodium_memzero(digits, sizeof(digits));
+    sodium_memzero(text, sizeof(text));
+    return made;
+}
+
+static bool hex(const char *digits, size_t n, unsigned char *bytes)
+{
+    size_t length = 0;
+    const char *end = NULL;
+    return sodium_hex2bin(bytes, n / 2, digits, n, NULL, &length, &end) == 0 && length == n / 2 &&
+           end == digits + n;
+}
+
+/* `<id: 8 hex digits> <key: 64 hex digits>` */
+static bool parse_key(const char *line, struct tl_signing_key *key)
+{
+    unsigned char id[ID_DIGITS / 2];
+    if (strlen(line) < ID_DIGITS + 1 || !hex(line, ID_DIGITS, id))
+        return false;
+    const char *digits = line + ID_DIGITS;
+    size_t blanks = strspn(digits, " \t");
+    digits += blanks;
+    if (blanks == 0 || strlen(digits) != KEY_DIGITS || !hex(digits, KEY_DIGITS, key->bytes))
+        return false;
+    key->id = (uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3];
+    return true;
+}
+
+/* The key itself never goes into a message. */
+static bool add_key(struct tl_keyring *keyring, const char *path, unsigned number, const char *line,
+                    struct tl_error *err)
+{
+    if (keyring->n == KEYS_MAX)
+        return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", path, number,
+                            KEYS_MAX);
+    struct tl_signing_key *key = &keyring->keys[keyring->n];
+    if (!parse_key(line, key))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s:%u: expected an id of %d hex digits and a key of %d hex digits",
+                            path, number, ID_DIGITS, KEY_DIGITS);
+    if (tl_keyring_find(keyring, key->id) != NULL)
+        return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %08" PRIx32 " is given twice", path,
+                            number, key->id);
+    keyring->n++;
+    return true;
+}
+
+static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
+                       struct tl_error *err)
+{
+    char *line;
+    for (unsigned number = 1; tl_secret_line(&text, &line); number++) {
+        if (*line != '\0' && !add_key(keyring, path, number, line, err))
+            return false;
+    }
+    if (keyring->n == 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s: holds no key; remove the file to have one made", path);
+    return true;
+}
+
+struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err)
+{
+    if (sodium_init() < 0) {
+        tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
+        return NULL;
+    }
+    if (create && !create_file(path, err))
+        return NULL;
+    size_t length = 0;
+    char *text = tl_secret_read(path, &length, NULL, err);
+    if (text == NULL)
+        return NULL;
+    struct tl_keyring *keyring = calloc(1, sizeof(*keyring));
+    if (keyring == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the keys of %s", path);
+    else if (!parse_file(keyring, path, text, err))
+        tl_keyring_free(&keyring);
+    tl_secret_free(&text, length);
+    return keyring;
+}
+
+void tl_keyring_free(struct tl_keyring **keyring)
+{
+    if (*keyring == NULL)
+        return;
+    sodium_memzero(*keyring, sizeof(**keyring));
+    free(*keyring);
+    *keyring = NULL;
+}
+
+size_t tl_keyring_count(const struct tl_keyring *keyring)
+{
+    return keyring->n;
+}
+
+const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)
+{
+    return &keyring->keys[0];
+}
+
+const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id)
+{
+    for (size_t i = 0; i < keyring->n; i++) {
+        if (keyring->keys[i].id == id)
+            return &keyring->keys[i];
+    }
+    return NULL;
+}

@@ -1,0 +1,160 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <sodium.h>
+
+#include "common/auth/secret_file.h"
+
+enum { FILE_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 512 };
+
+static bool check(const char *path, const struct stat *info, struct tl_error *err)
+{
+    if (!S_ISREG(info->st_mode))
+        return tl_error_set(err, TL_ERR_INVALID, "%s: not a regular file", path);
+    if ((info->st_mode & (S_IRWXO | S_IWGRP)) != 0)
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "%s: mode %04o lets others at a secret: chmod 600 it (640 if its group needs it)", path,
+            (unsigned)(info->st_mode & 07777));
+    if (info->st_size > FILE_BYTES_MAX)
+        return tl_error_set(err, TL_ERR_INVALID, "%s: larger than %d KiB", path,
+                            FILE_BYTES_MAX / 1024);
+    return true;
+}
+
+static char *read_whole(int fd, const char *path, size_t *length, struct tl_error *err)
+{
+    char *bytes = malloc(FILE_BYTES_MAX + 1);
+    if (bytes == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "%s: no memory to read it", path);
+        return NULL;
+    }
+    size_t n = 0;
+    ssize_t got;
+    do {
+        got = read(fd, bytes + n, FILE_BYTES_MAX - n);
+        if (got > 0)
+            n += (size_t)got;
+    } while (got > 0 || (got < 0 && errno == EINTR));
+    if (got < 0) {
+        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot read: %s", path, strerror(errno));
+        tl_secret_free(&bytes, n);
+        return NULL;
+    }
+    bytes[n] = '\0';
+    *length = n;
+    return bytes;
+}
+
+char *tl_secret_read(const char *path, size_t *length, bool *missing, struct tl_error *err)
+{
+    if (missing != NULL)
+        *missing = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        if (missing != NULL)
+            *missing = errno == ENOENT;
+        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot open: %s", path, strerror(errno));
+        return NULL;
+    }
+    struct stat info;
+    char *bytes = NULL;
+    if (fstat(fd, &info) != 0)
+        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot stat: %s", path, strerror(errno));
+    else if (check(path, &info, err))
+        bytes = read_whole(fd, path, length, err);
+    close(fd);
+    return bytes;
+}
+
+void tl_secret_free(char **bytes, size_t length)
+{
+    if (*bytes == NULL)
+        return;
+    sodium_memzero(*bytes, length);
+    free(*bytes);
+    *bytes = NULL;
+}
+
+/* ---- creation ---- */
+
+static bool make_folder(const char *path, struct tl_error *err)
+{
+    char copy[PATH_BYTES_MAX];
+    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+        return tl_error_set(err, TL_ERR_INVALID, "%s: path too long", path);
+    const char *folder = dirname(copy);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot make the folder %s: %s", path, folder,
+                            strerror(errno));
+    return true;
+}
+
+static bool write_all(int fd, const char *bytes, size_t length)
+{
+    while (length > 0) {
+        ssize_t written = write(fd, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return false;
+        bytes += written;
+        length -= (size_t)written;
+    }
+    return fsync(fd) == 0;
+}
+
+bool tl_secret_create(const char *path, const char *bytes, size_t length, struct tl_error *err)
+{
+    if (access(path, F_OK) == 0)
+        return true;
+    if (!make_folder(path, err))
+        return false;
+    char temporary[PATH_BYTES_MAX];
+    if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
+        return tl_error_set(err, TL_ERR_INVALID, "%s: path too long", path);
+    int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
+    if (fd < 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot create: %s", path, strerror(errno));
+    bool made = write_all(fd, bytes, length);
+    /* A link appears whole or not at all, and never replaces what another process made first. */
+    if (made)
+        made = link(temporary, path) == 0 || errno == EEXIST;
+    int reason = errno;
+    close(fd);
+    unlink(temporary);
+    if (!made)
+        return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot create: %s", path, strerror(reason));
+    return true;
+}
+
+/* ---- lines ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+bool tl_secret_line(char **rest, char **line)
+{
+    char *start = *rest;
+    if (*start == '\0')
+        return false;
+    char *end = start + strcspn(start, "\n");
+    *rest = *end == '\n' ? end + 1 : end;
+    *end = '\0';
+    end = start + strcspn(start, "#");
+    while (end > start && is_blank(end[-1]))
+        end--;
+    *end = '\0';
+    while (is_blank(*start))
+        start++;
+    *line = start;
+    return true;
+}

@@ -1,0 +1,27 @@
+/* Files that hold secrets: signing keys, API keys, tokens. Read whole, only when nobody else may
+ * read them. */
+#ifndef TL_SECRET_FILE_H
+#define TL_SECRET_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+/* Reads a regular file of at most 64 KiB that others can neither read nor write and the group
+ * cannot write. Returns its bytes, NUL-terminated, or NULL; *missing (may be NULL) tells whether it
+ * just does not exist. Freed with tl_secret_free. */
+char *tl_secret_read(const char *path, size_t *length, bool *missing, struct tl_error *err);
+/* Wipes and frees; NULL allowed. Clears the caller's pointer. */
+void tl_secret_free(char **bytes, size_t length);
+
+/* Makes the file with these bytes, mode 0600, and its folder (0700) if need be, unless the file
+ * exists: whoever comes second finds the first one's file whole. True also when it was there
+ * already. */
+bool tl_secret_create(const char *path, const char *bytes, size_t length, struct tl_error *err);
+
+/* Takes the next line off *rest, without its end, '#' comment and surrounding blanks; changes the
+ * bytes. False at the end. Empty lines are returned as "". */
+bool tl_secret_line(char **rest, char **line);
+
+#endif

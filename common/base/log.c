@@ -1,0 +1,305 @@
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+
+/*
+ * A line is at most LINE_MAX_BYTES long, the largest write that a pipe takes as a whole (PIPE_BUF),
+ * so lines of several processes on one pipe never mix. Each value has its own share of that and is
+ * cut, with three dots, when it is longer: a long message cannot push out the error behind it.
+ */
+enum {
+    LINE_MAX_BYTES = 4096,
+    NAME_MAX_BYTES = 192,  /* role, queue, visitor, connection: each, escaped */
+    ERROR_MAX_BYTES = 960, /* escaped */
+    MESSAGE_MAX_BYTES = 2048,
+    FIXED_MAX_BYTES = 320, /* time, level, pid, kind, and all names and quotes */
+};
+
+_Static_assert(FIXED_MAX_BYTES + 4 * NAME_MAX_BYTES + ERROR_MAX_BYTES + MESSAGE_MAX_BYTES <=
+                   LINE_MAX_BYTES,
+               "every value's share fits into one line");
+
+/* The one log of the process. Atomic, because SIGHUP changes it while other threads write. */
+static _Atomic(const char *) log_role = "tellerline";
+static atomic_int log_level = TL_LOG_INFO;
+static atomic_int log_format = TL_LOG_LOGFMT;
+static atomic_uint log_lost; /* lines that could not be written since the last one that could */
+
+static const char *const level_names[] = {
+    [TL_LOG_DEBUG] = "debug", [TL_LOG_INFO] = "info",   [TL_LOG_WARN] = "warn",
+    [TL_LOG_ERROR] = "error", [TL_LOG_FATAL] = "fatal",
+};
+
+void tl_log_init(const struct tl_log_settings *settings)
+{
+    atomic_store(&log_level, (int)settings->level);
+    atomic_store(&log_format, (int)settings->format);
+    atomic_store(&log_role, settings->role);
+}
+
+bool tl_log_level_parse(const char *text, enum tl_log_level *level)
+{
+    for (int i = TL_LOG_DEBUG; i <= TL_LOG_ERROR; i++) {
+        if (strcmp(text, level_names[i]) == 0) {
+            *level = (enum tl_log_level)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- escaping ---- */
+
+struct line {
+    char bytes[LINE_MAX_BYTES];
+    size_t length;
+    bool json;
+};
+
+static void put_bytes(struct line *line, const char *bytes, size_t n)
+{
+    memcpy(line->bytes + line->length, bytes, n);
+    line->length += n;
+}
+
+static void put_text(struct line *line, const char *text)
+{
+    put_bytes(line, text, strlen(text));
+}
+
+/* Decodes the UTF-8 character at text (Unicode 15, table 3-7) into *code; returns its bytes, or 0
+ * when it is malformed, overlong, a surrogate, cut short or beyond U+10FFFF. */
+static size_t utf8_decode(const char *text, unsigned *code)
+{
+    const unsigned char *byte = (const unsigned char *)text;
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t n;
+    if (byte[0] < 0x80)
+        n = 1;
+    else if (byte[0] >= 0xC0 && byte[0] < 0xE0)
+        n = 2;
+    else if (byte[0] >= 0xE0 && byte[0] < 0xF0)
+        n = 3;
+    else if (byte[0] >= 0xF0 && byte[0] < 0xF8)
+        n = 4;
+    else
+        return 0;
+    unsigned value = n == 1 ? byte[0] : byte[0] & (0x7Fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((byte[i] & 0xC0) != 0x80)
+            return 0; /* the terminating zero ends here too */
+        value = value << 6 | (byte[i] & 0x3Fu);
+    }
+    if (value < least[n] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000))
+        return 0;
+    *code = value;
+    return n;
+}
+
+/* Characters that move the cursor, break or reorder lines, or hide: a terminal or a viewer may obey
+ * them. */
+static bool is_unsafe(unsigned code)
+{
+    return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
+           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
+           code == 0xFEFF;
+}
+
+/* Writes the character at text, escaped, to out (at most 6 bytes) and its length to *length.
+ * Returns how many bytes of text it stands for. Malformed bytes are shown as they are (\xNN) in
+ * logfmt; JSON has no way to say so and gets U+FFFD. */
+static size_t escape(const char *text, bool json, char out[8], size_t *length)
+{
+    unsigned code = 0;
+    size_t taken = utf8_decode(text, &code);
+    int written;
+    if (taken == 0) {
+        written = json ? snprintf(out, 8, "\\ufffd")
+                       : snprintf(out, 8, "\\x%02x", (unsigned char)text[0]);
+        taken = 1;
+    } else if (code == '"' || code == '\\') {
+        written = snprintf(out, 8, "\\%c", (char)code);
+    } else if (code == '\n' || code == '\r' || code == '\t') {
+        written = snprintf(out, 8, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
+    } else if (is_unsafe(code)) {
+        written = snprintf(out, 8, "\\u%04x", code);
+    } else {
+        memcpy(out, text, taken);
+        written = (int)taken;
+    }
+    *length = (size_t)written;
+    return taken;
+}
+
+static void put_escaped(struct line *line, const char *text, size_t limit)
+{
+    size_t end = line->length + limit - 3;
+    while (*text != '\0') {
+        char out[8];
+        size_t length;
+        size_t taken = escape(text, line->json, out, &length);
+        if (line->length + length > end) {
+            put_text(line, "...");
+            return;
+        }
+        put_bytes(line, out, length);
+        text += taken;
+    }
+}
+
+/* ---- fields ---- */
+
+/* May the value stand without quotes in logfmt? */
+static bool is_bare(const char *text)
+{
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        if (*text <= ' ' || *text > '~' || *text == '"' || *text == '=' || *text == '\\')
+            return false;
+    }
+    return true;
+}
+
+static void put_key(struct line *line, const char *key)
+{
+    if (line->json) {
+        put_text(line, line->length == 0 ? "{\"" : ",\"");
+        put_text(line, key);
+        put_text(line, "\":");
+        return;
+    }
+    if (line->length > 0)
+        put_text(line, " ");
+    put_text(line, key);
+    put_text(line, "=");
+}
+
+static void put_quoted(struct line *line, const char *key, const char *value, size_t limit)
+{
+    put_key(line, key);
+    put_text(line, "\"");
+    put_escaped(line, value, limit);
+    put_text(line, "\"");
+}
+
+/* A short value: quoted only where it must be. NULL: no such field. */
+static void put_name(struct line *line, const char *key, const char *value)
+{
+    if (value == NULL)
+        return;
+    if (line->json || !is_bare(value)) {
+        put_quoted(line, key, value, NAME_MAX_BYTES);
+        return;
+    }
+    put_key(line, key);
+    put_escaped(line, value, NAME_MAX_BYTES);
+}
+
+static void put_number(struct line *line, const char *key, unsigned long value)
+{
+    char text[24];
+    snprintf(text, sizeof(text), "%lu", value);
+    put_key(line, key);
+    put_text(line, text);
+}
+
+static void put_time(struct line *line)
+{
+    struct timespec now;
+    struct tm utc;
+    char text[64];
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &utc);
+    size_t length = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(text + length, sizeof(text) - length, ".%03dZ", (int)(now.tv_nsec / 1000000));
+    put_name(line, "time", text);
+}
+
+/* ---- writing ---- */
+
+/* One write(2), without a SIGPIPE: a log nobody reads must not end the process. */
+static bool write_line(const struct line *line)
+{
+    sigset_t pipe_signal;
+    sigset_t before;
+    sigemptyset(&pipe_signal);
+    sigaddset(&pipe_signal, SIGPIPE);
+    int blocked = pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+
+    ssize_t written;
+    do {
+        written = write(STDERR_FILENO, line->bytes, line->length);
+    } while (written < 0 && errno == EINTR);
+
+    if (written < 0 && errno == EPIPE) {
+        const struct timespec at_once = {0};
+        while (sigtimedwait(&pipe_signal, NULL, &at_once) < 0 && errno == EINTR)
+            continue;
+    }
+    if (blocked == 0)
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return written == (ssize_t)line->length;
+}
+
+static void put_fields(struct line *line, const struct tl_log_fields *fields)
+{
+    put_name(line, "queue", fields->queue);
+    put_name(line, "visitor", fields->visitor);
+    put_name(line, "connection", fields->connection);
+    if (fields->error != NULL) {
+        put_name(line, "kind", tl_error_kind_name(fields->error->kind));
+        put_quoted(line, "error", fields->error->text, ERROR_MAX_BYTES);
+    }
+}
+
+void tl_log(enum tl_log_level level, const struct tl_log_fields *fields, const char *message, ...)
+{
+    if ((int)level < atomic_load_explicit(&log_level, memory_order_relaxed))
+        return;
+    int saved_errno = errno;
+    char text[MESSAGE_MAX_BYTES];
+    va_list args;
+    va_start(args, message);
+    if (vsnprintf(text, sizeof(text), message, args) < 0)
+        snprintf(text, sizeof(text), "%s", message); /* better unformatted than unsaid */
+    va_end(args);
+
+    struct line line;
+    line.length = 0;
+    line.json = atomic_load(&log_format) == TL_LOG_JSON;
+    put_time(&line);
+    put_name(&line, "level", level_names[level]);
+    put_name(&line, "role", atomic_load(&log_role));
+    put_number(&line, "pid", (unsigned long)getpid());
+    unsigned lost = atomic_exchange(&log_lost, 0);
+    if (lost > 0)
+        put_number(&line, "lost_lines", lost);
+    if (fields != NULL)
+        put_fields(&line, fields);
+    put_quoted(&line, "msg", text, MESSAGE_MAX_BYTES);
+    put_text(&line, line.json ? "}\n" : "\n");
+    if (!write_line(&line))
+        atomic_fetch_add(&log_lost, lost + 1);
+    errno = saved_errno;
+}
+
+bool tl_log_allow(struct tl_log_limit *limit, int64_t now_ms, int64_t interval_ms,
+                  unsigned *suppressed)
+{
+    if (now_ms < limit->next_ms) {
+        limit->suppressed++;
+        return false;
+    }
+    *suppressed = limit->suppressed;
+    limit->suppressed = 0;
+    limit->next_ms = now_ms + interval_ms;
+    return true;
+}

@@ -1,0 +1,225 @@
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/metrics.h"
+
+/* Upper bounds of the histogram buckets, inclusive, as compared and as exported. */
+static const struct {
+    int64_t microseconds;
+    const char *seconds;
+} bounds[] = {
+    {50, "0.00005"}, {100, "0.0001"},  {200, "0.0002"}, {500, "0.0005"}, {1000, "0.001"},
+    {2000, "0.002"}, {5000, "0.005"},  {10000, "0.01"}, {20000, "0.02"}, {50000, "0.05"},
+    {100000, "0.1"}, {200000, "0.2"},  {500000, "0.5"}, {1000000, "1"},  {2000000, "2"},
+    {5000000, "5"},  {10000000, "10"},
+};
+
+enum {
+    N_BOUNDS = sizeof(bounds) / sizeof(bounds[0]),
+    SUM_CELL = N_BOUNDS + 1, /* after one cell per bound and one for +Inf */
+    HISTOGRAM_CELLS,
+};
+
+/* All of it lies in the caller's memory. The pointers hold in forked children too, where shared
+ * memory and the static table keep their addresses. */
+struct tl_metrics {
+    const struct tl_metric_desc *table;
+    size_t n;
+    size_t *first; /* per row: index of its first cell */
+    _Atomic int64_t *cells;
+};
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t)63;
+}
+
+static size_t cells_of(enum tl_metric_type type)
+{
+    return type == TL_HISTOGRAM ? HISTOGRAM_CELLS : 1;
+}
+
+/* ---- one block ---- */
+
+size_t tl_metrics_size(const struct tl_metric_desc *table, size_t n)
+{
+    size_t cells = 0;
+    for (size_t i = 0; i < n; i++)
+        cells += cells_of(table[i].type);
+    return round_up(sizeof(struct tl_metrics)) + round_up(n * sizeof(size_t)) +
+           round_up(cells * sizeof(_Atomic int64_t));
+}
+
+struct tl_metrics *tl_metrics_init(void *memory, const struct tl_metric_desc *table, size_t n)
+{
+    unsigned char *bytes = memory;
+    struct tl_metrics *metrics = memory;
+    metrics->table = table;
+    metrics->n = n;
+    bytes += round_up(sizeof(*metrics));
+    metrics->first = (void *)bytes;
+    bytes += round_up(n * sizeof(size_t));
+    metrics->cells = (void *)bytes;
+    size_t next = 0;
+    for (size_t i = 0; i < n; i++) {
+        metrics->first[i] = next;
+        next += cells_of(table[i].type);
+    }
+    return metrics;
+}
+
+static int64_t cell_get(const struct tl_metrics *metrics, size_t handle, size_t cell)
+{
+    assert(handle < metrics->n);
+    return atomic_load_explicit(&metrics->cells[metrics->first[handle] + cell],
+                                memory_order_relaxed);
+}
+
+static void cell_add(struct tl_metrics *metrics, size_t handle, size_t cell, int64_t delta)
+{
+    assert(handle < metrics->n);
+    atomic_fetch_add_explicit(&metrics->cells[metrics->first[handle] + cell], delta,
+                              memory_order_relaxed);
+}
+
+void tl_metrics_add(struct tl_metrics *metrics, size_t handle, int64_t delta)
+{
+    cell_add(metrics, handle, 0, delta);
+}
+
+void tl_metrics_set(struct tl_metrics *metrics, size_t handle, int64_t value)
+{
+    assert(handle < metrics->n);
+    atomic_store_explicit(&metrics->cells[metrics->first[handle]], value, memory_order_relaxed);
+}
+
+void tl_metrics_observe(struct tl_metrics *metrics, size_t handle, int64_t microseconds)
+{
+    size_t bucket = 0;
+    while (bucket < N_BOUNDS && microseconds > bounds[bucket].microseconds)
+        bucket++;
+    cell_add(metrics, handle, bucket, 1);
+    /* A stretch of time is never negative; the sum must not fall, whatever the caller measured. */
+    cell_add(metrics, handle, SUM_CELL, microseconds > 0 ? microseconds : 0);
+}
+
+int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle)
+{
+    if (metrics->table[handle].type != TL_HISTOGRAM)
+        return cell_get(metrics, handle, 0);
+    int64_t observations = 0;
+    for (size_t bucket = 0; bucket < SUM_CELL; bucket++)
+        observations += cell_get(metrics, handle, bucket);
+    return observations;
+}
+
+/* ---- Prometheus text ---- */
+
+static int64_t cell_total(struct tl_metrics *const *blocks, size_t n_blocks, size_t handle,
+                          size_t cell)
+{
+    int64_t total = 0;
+    for (size_t i = 0; i < n_blocks; i++)
+        total += cell_get(blocks[i], handle, cell);
+    return total;
+}
+
+static void write_value(struct tl_metrics *const *blocks, size_t n_blocks, size_t handle,
+                        const char *label, struct tl_text *out)
+{
+    const char *name = blocks[0]->table[handle].name;
+    int64_t value = cell_total(blocks, n_blocks, handle, 0);
+    if (label[0] == '\0')
+        tl_text_append(out, "%s %" PRId64 "\n", name, value);
+    else
+        tl_text_append(out, "%s{%s} %" PRId64 "\n", name, label, value);
+}
+
+/* Buckets are written cumulatively, and _count is the last of them, so that both agree even while
+ * other threads go on counting. */
+static void write_histogram(struct tl_metrics *const *blocks, size_t n_blocks, size_t handle,
+                            const char *label, struct tl_text *out)
+{
+    const char *name = blocks[0]->table[handle].name;
+    const char *comma = label[0] == '\0' ? "" : ",";
+    const char *open = label[0] == '\0' ? "" : "{";
+    const char *close = label[0] == '\0' ? "" : "}";
+    int64_t count = 0;
+    for (size_t bucket = 0; bucket < SUM_CELL; bucket++) {
+        count += cell_total(blocks, n_blocks, handle, bucket);
+        tl_text_append(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", name, label, comma,
+                       bucket < N_BOUNDS ? bounds[bucket].seconds : "+Inf", count);
+    }
+    int64_t sum = cell_total(blocks, n_blocks, handle, SUM_CELL);
+    tl_text_append(out, "%s_sum%s%s%s %" PRId64 ".%06" PRId64 "\n", name, open, label, close,
+                   sum / 1000000, sum % 1000000);
+    tl_text_append(out, "%s_count%s%s%s %" PRId64 "\n", name, open, label, close, count);
+}
+
+void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const char *label,
+                      struct tl_text *out)
+{
+    static const char *const type_names[] = {
+        [TL_COUNTER] = "counter",
+        [TL_GAUGE] = "gauge",
+        [TL_HISTOGRAM] = "histogram",
+    };
+    if (n_blocks == 0)
+        return;
+    const struct tl_metric_desc *table = blocks[0]->table;
+    for (size_t i = 0; i < blocks[0]->n; i++) {
+        tl_text_append(out, "# HELP %s %s\n# TYPE %s %s\n", table[i].name, table[i].help,
+                       table[i].name, type_names[table[i].type]);
+        if (table[i].type == TL_HISTOGRAM)
+            write_histogram(blocks, n_blocks, i, label, out);
+        else
+            write_value(blocks, n_blocks, i, label, out);
+    }
+}
+
+/* ---- the text buffer ---- */
+
+/* Makes room for `more` bytes and the terminating zero. */
+static bool text_reserve(struct tl_text *text, size_t more)
+{
+    size_t needed = text->length + more + 1;
+    if (needed <= text->capacity)
+        return true;
+    size_t capacity = text->capacity < 1024 ? 1024 : text->capacity;
+    while (capacity < needed)
+        capacity *= 2;
+    char *data = realloc(text->data, capacity);
+    if (data == NULL)
+        return false;
+    text->data = data;
+    text->capacity = capacity;
+    return true;
+}
+
+void tl_text_append(struct tl_text *text, const char *format, ...)
+{
+    if (text->failed)
+        return;
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0 || !text_reserve(text, (size_t)length)) {
+        text->failed = true;
+        return;
+    }
+    va_start(args, format);
+    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
+    va_end(args);
+    text->length += (size_t)length;
+}
+
+void tl_text_free(struct tl_text *text)
+{
+    free(text->data);
+    *text = (struct tl_text){0};
+}

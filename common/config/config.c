@@ -1,0 +1,127 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/config/config.h"
+#include "common/config/config_read.h"
+#include "common/config/config_table.h"
+
+static struct tl_config *make_defaults(struct tl_error *err)
+{
+    struct tl_config *config = calloc(1, sizeof(*config));
+    if (config == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "out of memory for the configuration");
+        return NULL;
+    }
+    size_t n;
+    const struct tl_setting *rows = tl_config_table(&n);
+    tl_settings_default(rows, n, config);
+    return config;
+}
+
+/* The bounds that span process settings. */
+static bool validate(const struct tl_config *config, struct tl_error *err)
+{
+    const struct tl_listen *http = &config->http.listen;
+    const struct tl_listen *admin = &config->admin.worker;
+    if (http->port > 0 && http->port == admin->port && strcmp(http->host, admin->host) == 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "http.listen and admin.worker are both %s:%d; the worker needs two "
+                            "different addresses, and visitors must not reach the second",
+                            http->host, http->port);
+    return true;
+}
+
+static bool read_bytes(struct tl_config *config, const char *name, const void *bytes, size_t length,
+                       struct tl_error *err)
+{
+    struct tl_yaml *root = tl_yaml_parse(name, bytes, length, err);
+    if (root == NULL)
+        return false;
+    bool good = tl_config_read(config, name, root, err);
+    tl_yaml_free(&root);
+    return good;
+}
+
+/* Reads all of the file into a new buffer, at most one byte more than is allowed. */
+static char *read_file(const char *path, size_t *length, struct tl_error *err)
+{
+    const size_t size = TL_YAML_BYTES_MAX + 1;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        tl_error_set(err, TL_ERR_SYSTEM, "cannot open the configuration %s: %s", path,
+                     strerror(errno));
+        return NULL;
+    }
+    char *bytes = malloc(size);
+    if (bytes == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", path);
+    } else {
+        errno = 0;
+        *length = fread(bytes, 1, size, file);
+        if (ferror(file)) {
+            tl_error_set(err, TL_ERR_SYSTEM, "cannot read the configuration %s: %s", path,
+                         strerror(errno));
+            free(bytes);
+            bytes = NULL;
+        }
+    }
+    (void)fclose(file); /* only read from: nothing can be lost */
+    return bytes;
+}
+
+static bool load_file(struct tl_config *config, const char *path, struct tl_error *err)
+{
+    size_t length;
+    char *bytes = read_file(path, &length, err);
+    if (bytes == NULL)
+        return false;
+    bool good = read_bytes(config, path, bytes, length, err);
+    free(bytes);
+    return good;
+}
+
+static const struct tl_config *publish(struct tl_config *config, bool good)
+{
+    const struct tl_config *published = config;
+    if (!good)
+        tl_config_free(&published);
+    return published;
+}
+
+const struct tl_config *tl_config_load(const char *path, struct tl_error *err)
+{
+    struct tl_config *config = make_defaults(err);
+    if (config == NULL)
+        return NULL;
+    bool good = path == NULL || load_file(config, path, err);
+    good = good && tl_config_read_env(config, environ, err);
+    if (good && !validate(config, err))
+        good = tl_error_prefix(err, "%s", path != NULL ? path : "environment");
+    return publish(config, good);
+}
+
+const struct tl_config *tl_config_parse(const char *name, const void *bytes, size_t length,
+                                        struct tl_error *err)
+{
+    struct tl_config *config = make_defaults(err);
+    if (config == NULL)
+        return NULL;
+    bool good = read_bytes(config, name, bytes, length, err);
+    if (good && !validate(config, err))
+        good = tl_error_prefix(err, "%s", name);
+    return publish(config, good);
+}
+
+void tl_config_free(const struct tl_config **config)
+{
+    /* Published as const for everybody else; the memory is ours. */
+    struct tl_config *ours = (struct tl_config *)(uintptr_t)*config;
+    *config = NULL;
+    if (ours == NULL)
+        return;
+    free(ours->queues);
+    free(ours);
+}

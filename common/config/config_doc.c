@@ -1,0 +1,128 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/config/config.h"
+#include "common/config/config_table.h"
+#include "common/config/config_yaml.h"
+
+static const char introduction[] =
+    "# Configuration\n"
+    "\n"
+    "<!-- Written by `tellerline config-doc` from the table the programs read their settings with. "
+    "Do not edit. "
+    "-->\n"
+    "\n"
+    "One YAML file serves all programs: `--config FILE`. `conf/tellerline.yaml` holds every "
+    "setting with its "
+    "default,\n"
+    "`conf/examples/` complete files for typical uses. Every setting may be left out. `--check` "
+    "only reads and "
+    "checks\n"
+    "the file and the environment, prints `FILE: ok` or what is wrong, and exits with 0 or 1.\n"
+    "\n"
+    "A setting that is unknown, given twice, of the wrong type or out of bounds stops the start:\n"
+    "\n"
+    "```\n"
+    "tellerline.yaml:3:13: http.max_body: \"2MiB\" is out of bounds (256B to 1MiB)\n"
+    "tellerline.yaml:9:5: unknown setting \"capasity\" in queues.demo; did you mean \"capacity\"?\n"
+    "```\n"
+    "\n"
+    "## How values are written\n"
+    "\n"
+    "| type | written as |\n"
+    "|---|---|\n"
+    "| boolean | `true` or `false` |\n"
+    "| number | digits only: `20000` |\n"
+    "| size | bytes, or a number with `B`, `KB`, `MB`, `GB` (1000) or `KiB`, `MiB`, `GiB` (1024): "
+    "`64KiB` |\n"
+    "| duration | a number with `ms`, `s`, `m`, `h` or `d`: `250ms`, `10s`, `5m`, `2h`, `1d` |\n"
+    "| time | RFC 3339 with an offset: `2026-12-01T20:00:00+09:00` |\n"
+    "| address | `host:port`; IPv6 in brackets and quotes: `\"[::1]:8081\"` |\n"
+    "| choice | one of the words listed |\n"
+    "| list | `[vip, normal]` |\n"
+    "| text | anything without control characters |\n"
+    "\n";
+
+static const char process_introduction[] =
+    "## Settings of the processes\n"
+    "\n"
+    "The environment overrides the file: the name of a setting is its path in capitals with `.` as "
+    "`_`. With `_FILE` at\n"
+    "its end a variable names a file that holds the value, for secrets: "
+    "`TELLERLINE_REDIS_URL_FILE=/run/redis.url`; one\n"
+    "line end is cut off. Both for one setting are an error, and so is an unknown variable that "
+    "starts with `TELLERLINE_`.\n"
+    "`TELLERLINE_CONFIG` says where the file is; `TELLERLINE_SEED` and `TELLERLINE_TEST_*` belong "
+    "to the tests and are\n"
+    "passed over.\n"
+    "\n"
+    "| setting | environment | type | default | bounds | meaning |\n"
+    "|---|---|---|---|---|---|\n";
+
+static const char queue_introduction[] =
+    "\n"
+    "## Settings of a queue\n"
+    "\n"
+    "They stand under `queues:` and the queue's name (1 to %d of `a-z`, `0-9`, `.`, `_` and `-`, "
+    "beginning with a "
+    "letter\n"
+    "or digit; at most %d queues). A queue listed here is created if it does not exist yet. From "
+    "then on the copy in\n"
+    "Redis is the truth: change it through the admin API or with `tellerline`, where a setting "
+    "goes by its name in\n"
+    "the store.\n"
+    "\n"
+    "`TELLERLINE_QUEUES` replaces all queues of the file by a YAML mapping, best in its one-line "
+    "form:\n"
+    "`TELLERLINE_QUEUES='{demo: {capacity: 50, session_ttl: 5m}}'`.\n"
+    "\n"
+    "| setting | in the store | type | default | bounds | meaning |\n"
+    "|---|---|---|---|---|---|\n";
+
+static const char limits[] =
+    "\n"
+    "## Limits of the file\n"
+    "\n"
+    "UTF-8, at most 1 MiB, one document, mappings and lists nested at most %d deep, at most %d "
+    "entries in each.\n"
+    "Anchors, aliases and tags are refused, and so is a key given twice.\n";
+
+static void write_default(const struct tl_setting *row, FILE *out)
+{
+    if (*row->fallback == '\0') {
+        fputs("empty", out);
+        return;
+    }
+    bool list = row->type == TL_SETTING_LANES;
+    fputs(list ? "`[" : "`", out);
+    for (const char *at = row->fallback; *at != '\0'; at++)
+        fputs(*at == ',' ? ", " : (const char[]){*at, '\0'}, out);
+    fputs(list ? "]`" : "`", out);
+}
+
+static void write_row(const struct tl_setting *row, FILE *out)
+{
+    char env[TL_SETTING_PATH_MAX];
+    char bounds[TL_SETTING_BOUNDS_MAX];
+    tl_setting_env_name(row, env);
+    tl_setting_bounds(row, bounds);
+    fprintf(out, "| `%s` | `%s` | %s | ", row->path, row->key != NULL ? row->key : env,
+            tl_setting_type_name(row));
+    write_default(row, out);
+    fprintf(out, " | %s | %s |\n", bounds, row->help);
+}
+
+void tl_config_document(FILE *out)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_config_table(&n);
+    fputs(introduction, out);
+    fputs(process_introduction, out);
+    for (size_t i = 0; i < n; i++)
+        write_row(&rows[i], out);
+    rows = tl_queue_table(&n);
+    fprintf(out, queue_introduction, TL_QUEUE_NAME_MAX, TL_YAML_ENTRIES_MAX);
+    for (size_t i = 0; i < n; i++)
+        write_row(&rows[i], out);
+    fprintf(out, limits, TL_YAML_DEPTH_MAX, TL_YAML_ENTRIES_MAX);
+}

@@ -1,0 +1,222 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/config/config_read.h"
+#include "common/config/config_table.h"
+
+#define ENV_PREFIX  "TELLERLINE_"
+#define ENV_QUEUES  "TELLERLINE_QUEUES"
+#define ENV_CONFIG  "TELLERLINE_CONFIG"
+#define FILE_SUFFIX "_FILE"
+
+enum { VARIABLE_FILE_MAX = TL_YAML_BYTES_MAX };
+
+/* Not settings: the configuration's own path, which the options read, and what is for the tests,
+ * whose variables may stand in the environment of the programs too. */
+static bool is_no_setting(const char *name)
+{
+    return strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||
+           strncmp(name, "TELLERLINE_TEST_", 16) == 0;
+}
+
+/* The row of the process settings with this environment name, or NULL. */
+static const struct tl_setting *find_row(const char *name)
+{
+    char row_name[TL_SETTING_PATH_MAX];
+    size_t n;
+    const struct tl_setting *rows = tl_config_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        tl_setting_env_name(&rows[i], row_name);
+        if (strcmp(row_name, name) == 0)
+            return &rows[i];
+    }
+    return NULL;
+}
+
+/* The length of the name without _FILE at its end; 0 when it does not end so. */
+static size_t length_before_suffix(const char *name)
+{
+    size_t length = strlen(name);
+    const size_t suffix = strlen(FILE_SUFFIX);
+    return length > suffix && strcmp(name + length - suffix, FILE_SUFFIX) == 0 ? length - suffix
+                                                                               : 0;
+}
+
+/* Writes the variable that is spelt most like the name, and still closer than *steps, into best. */
+static void propose(const char *name, char best[TL_SETTING_PATH_MAX], size_t *steps)
+{
+    char row_name[TL_SETTING_PATH_MAX];
+    size_t n;
+    const struct tl_setting *rows = tl_config_table(&n);
+    const size_t skip = strlen(ENV_PREFIX);
+    for (size_t i = 0; i < n; i++) {
+        tl_setting_env_name(&rows[i], row_name);
+        if (tl_spelling_closer(name + skip, row_name + skip, steps))
+            memcpy(best, row_name, sizeof(row_name));
+    }
+    if (tl_spelling_closer(name + skip, "QUEUES", steps))
+        snprintf(best, TL_SETTING_PATH_MAX, ENV_QUEUES);
+}
+
+static bool fail_unknown(const char *name, struct tl_error *err)
+{
+    char best[TL_SETTING_PATH_MAX] = "";
+    char quoted[64];
+    size_t steps = SIZE_MAX;
+    const char *suffix = "";
+    propose(name, best, &steps);
+    if (length_before_suffix(name) > strlen(ENV_PREFIX)) {
+        char *bare = strndup(name, length_before_suffix(name));
+        size_t before = steps;
+        if (bare != NULL)
+            propose(bare, best, &steps);
+        free(bare);
+        suffix = steps < before ? FILE_SUFFIX : "";
+    }
+    tl_quote(name, quoted, sizeof(quoted));
+    return tl_error_set(err, TL_ERR_INVALID,
+                        "environment: unknown variable %s%s%s%s%s; names with " ENV_PREFIX
+                        " are settings, see the configuration's documentation",
+                        quoted, *best != '\0' ? " (did you mean " : "", best, suffix,
+                        *best != '\0' ? "?)" : "");
+}
+
+static bool read_queues(struct tl_config *config, const char *name, const char *value,
+                        struct tl_error *err)
+{
+    struct tl_yaml *root = tl_yaml_parse(name, value, strlen(value), err);
+    if (root == NULL)
+        return false;
+    bool good = tl_config_read_queues(config, name, root, err);
+    tl_yaml_free(&root);
+    return good;
+}
+
+/* Gives the value to its setting. `name` is the variable that messages are about; row is NULL for
+ * the queues. */
+static bool apply(struct tl_config *config, const struct tl_setting *row, const char *name,
+                  const char *value, struct tl_error *err)
+{
+    if (row == NULL)
+        return read_queues(config, name, value, err);
+    return tl_setting_set(row, config, value, TL_FORM_FILE, err) ||
+           tl_error_prefix(err, "environment: %s", name);
+}
+
+/* Cuts one line end off, as editors and `echo` leave one. */
+static void cut_line_end(char *text, size_t length)
+{
+    if (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+    if (length > 0 && text[length - 1] == '\r')
+        text[length - 1] = '\0';
+}
+
+/* The file's text without the line end, to be wiped and freed; NULL on failure. */
+static char *read_value(const char *path, struct tl_error *err)
+{
+    const size_t size = (size_t)VARIABLE_FILE_MAX + 1;
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        tl_error_set(err, TL_ERR_SYSTEM, "cannot open \"%s\": %s", path, strerror(errno));
+        return NULL;
+    }
+    char *text = calloc(1, size + 1);
+    size_t length = 0;
+    bool good = text != NULL || tl_error_set(err, TL_ERR_NOMEM, "out of memory");
+    if (good) {
+        errno = 0;
+        length = fread(text, 1, size, file);
+        if (ferror(file))
+            good =
+                tl_error_set(err, TL_ERR_SYSTEM, "cannot read \"%s\": %s", path, strerror(errno));
+        else if (length == size)
+            good = tl_error_set(err, TL_ERR_INVALID, "\"%s\" is larger than %d bytes", path,
+                                VARIABLE_FILE_MAX);
+        else if (strlen(text) != length)
+            good = tl_error_set(err, TL_ERR_INVALID, "\"%s\" holds a zero byte", path);
+    }
+    (void)fclose(file); /* only read from: nothing can be lost */
+    if (good) {
+        cut_line_end(text, length);
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+static bool is_given(char *const *environment, const char *name)
+{
+    const size_t length = strlen(name);
+    for (; *environment != NULL; environment++)
+        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
+            return true;
+    return false;
+}
+
+/* A setting whose value stands in a file: row is NULL for the queues, `bare` the variable that
+ * would hold the value itself. */
+static bool apply_file(struct tl_config *config, char *const *environment,
+                       const struct tl_setting *row, const char *bare, const char *path,
+                       struct tl_error *err)
+{
+    char name[TL_SETTING_PATH_MAX + sizeof(FILE_SUFFIX)];
+    snprintf(name, sizeof(name), "%s" FILE_SUFFIX, bare);
+    if (is_given(environment, bare))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "environment: both %s and %s are given; only one of them may be", bare,
+                            name);
+    char *value = read_value(path, err);
+    if (value == NULL)
+        return tl_error_prefix(err, "environment: %s", name);
+    bool good = apply(config, row, name, value, err);
+    explicit_bzero(value, strlen(value)); /* it may be a password */
+    free(value);
+    return good;
+}
+
+/* NAME_FILE, where NAME is a setting or the queues. A setting whose own name ends so is none. */
+static bool read_file_variable(struct tl_config *config, char *const *environment, const char *name,
+                               const char *path, struct tl_error *err)
+{
+    char *bare = strndup(name, length_before_suffix(name));
+    if (bare == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
+    const struct tl_setting *row = find_row(bare);
+    bool good = row == NULL && strcmp(bare, ENV_QUEUES) != 0
+                    ? fail_unknown(name, err)
+                    : apply_file(config, environment, row, bare, path, err);
+    free(bare);
+    return good;
+}
+
+static bool read_variable(struct tl_config *config, char *const *environment, const char *name,
+                          const char *value, struct tl_error *err)
+{
+    if (is_no_setting(name))
+        return true;
+    const struct tl_setting *row = find_row(name);
+    if (row != NULL || strcmp(name, ENV_QUEUES) == 0)
+        return apply(config, row, name, value, err);
+    return read_file_variable(config, environment, name, value, err);
+}
+
+bool tl_config_read_env(struct tl_config *config, char *const *environment, struct tl_error *err)
+{
+    for (char *const *at = environment; *at != NULL; at++) {
+        const char *equals = strchr(*at, '=');
+        if (equals == NULL || strncmp(*at, ENV_PREFIX, strlen(ENV_PREFIX)) != 0)
+            continue;
+        char *name = strndup(*at, (size_t)(equals - *at));
+        if (name == NULL)
+            return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
+        bool good = read_variable(config, environment, name, equals + 1, err);
+        free(name);
+        if (!good)
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,110 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/config/config.h"
+#include "common/config/config_table.h"
+
+static const struct tl_setting *find_row(const char *name)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].key, name) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+static bool fail_unknown(const char *name, struct tl_error *err)
+{
+    const char *best = "";
+    char quoted[64];
+    size_t steps = SIZE_MAX;
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (tl_spelling_closer(name, rows[i].key, &steps))
+            best = rows[i].key;
+    tl_quote(name, quoted, sizeof(quoted));
+    return tl_error_set(err, TL_ERR_INVALID, "%s is not a setting of a queue%s%s%s", quoted,
+                        *best != '\0' ? "; did you mean \"" : "", best, *best != '\0' ? "\"?" : "");
+}
+
+bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
+                           struct tl_error *err)
+{
+    const struct tl_setting *row = find_row(name);
+    if (row == NULL)
+        return fail_unknown(name, err);
+    if (!tl_setting_set(row, settings, value, TL_FORM_STORE, err))
+        return tl_error_prefix(err, "%s", name);
+    return true;
+}
+
+bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
+                           char *value, size_t value_size)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    if (i >= n)
+        return false;
+    *name = rows[i].key;
+    tl_setting_get(&rows[i], settings, value, value_size);
+    return true;
+}
+
+void tl_queue_settings_defaults(struct tl_queue_settings *settings)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    memset(settings, 0, sizeof(*settings));
+    tl_settings_default(rows, n, settings);
+}
+
+bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct tl_error *err)
+{
+    if (settings->policy != TL_POLICY_COUNTER)
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "policy: this version admits by \"counter\" only; \"rate\" and \"both\" "
+            "are reserved names");
+    if (settings->session_sliding && settings->session_max_ms < settings->session_ttl_ms) {
+        char max[TL_UNITS_TEXT_MAX];
+        char ttl[TL_UNITS_TEXT_MAX];
+        tl_duration_format(settings->session_max_ms, max, sizeof(max));
+        tl_duration_format(settings->session_ttl_ms, ttl, sizeof(ttl));
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "session_max (%s) must not be shorter than session_ttl (%s) with "
+                            "session_sliding",
+                            max, ttl);
+    }
+    if (settings->n_lanes < 1 || settings->n_lanes > TL_LANES_MAX)
+        return tl_error_set(err, TL_ERR_INVALID, "a queue has 1 to %d lanes, not %zu", TL_LANES_MAX,
+                            settings->n_lanes);
+    if (settings->default_lane >= settings->n_lanes)
+        return tl_error_set(err, TL_ERR_INVALID, "default_lane is none of the lanes");
+    return true;
+}
+
+bool tl_queue_name_valid(const char *name, size_t length)
+{
+    if (length == 0 || length > TL_QUEUE_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
+        bool first = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!first && (i == 0 || (c != '.' && c != '_' && c != '-')))
+            return false;
+    }
+    return true;
+}
+
+bool tl_visitor_valid(const char *visitor, size_t length)
+{
+    if (length == 0 || length > TL_VISITOR_MAX)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (visitor[i] <= ' ' || visitor[i] > '~')
+            return false;
+    return true;
+}

@@ -1,0 +1,252 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/config/config_read.h"
+#include "common/config/config_table.h"
+
+/* A mapping of the file that is read against a table. */
+struct section {
+    const char *name;   /* of the file */
+    const char *owner;  /* for messages: "" or "queues.demo." */
+    const char *prefix; /* of the rows that may stand here: "" or "redis." */
+    const struct tl_setting *rows;
+    size_t n;
+    void *base; /* the struct the rows are fields of */
+};
+
+static bool starts_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* "a mapping", for "expected x, found a mapping". */
+static const char *kind_name(const struct tl_yaml *node)
+{
+    static const char *const names[] = {"a plain value", "a mapping", "a list"};
+    return node->null ? "nothing" : names[node->kind];
+}
+
+/* The name of a row as it may stand in this section: its last part, or the name of the section
+ * below that leads to it. False when the row stands elsewhere. */
+static bool name_here(const struct section *section, const struct tl_setting *row,
+                      char name[TL_SETTING_PATH_MAX])
+{
+    if (!starts_with(row->path, section->prefix))
+        return false;
+    snprintf(name, TL_SETTING_PATH_MAX, "%s", row->path + strlen(section->prefix));
+    name[strcspn(name, ".")] = '\0';
+    return true;
+}
+
+static bool fail_unknown(const struct section *section, const struct tl_yaml *entry,
+                         struct tl_error *err)
+{
+    char best[TL_SETTING_PATH_MAX] = "";
+    char name[TL_SETTING_PATH_MAX];
+    char quoted[64];
+    size_t steps = SIZE_MAX;
+    for (size_t i = 0; i < section->n; i++)
+        if (name_here(section, &section->rows[i], name) &&
+            tl_spelling_closer(entry->key, name, &steps))
+            memcpy(best, name, sizeof(best));
+    bool top = *section->owner == '\0' && *section->prefix == '\0';
+    if (top && tl_spelling_closer(entry->key, "queues", &steps))
+        snprintf(best, sizeof(best), "queues");
+    tl_quote(entry->key, quoted, sizeof(quoted));
+    char place[TL_QUEUE_NAME_MAX + TL_SETTING_PATH_MAX + 16];
+    snprintf(place, sizeof(place), "%s%s", section->owner, section->prefix);
+    if (*place != '\0')
+        place[strlen(place) - 1] = '\0'; /* the dot at its end */
+    return tl_yaml_fail(err, section->name, entry->key_place, "unknown setting %s%s%s%s%s%s",
+                        quoted, top ? "" : " in ", place, *best != '\0' ? "; did you mean \"" : "",
+                        best, *best != '\0' ? "\"?" : "");
+}
+
+static bool fail_kind(const struct section *section, const struct tl_setting *row,
+                      const struct tl_yaml *entry, struct tl_error *err)
+{
+    char bounds[TL_SETTING_BOUNDS_MAX];
+    const char *type = tl_setting_type_name(row);
+    tl_setting_bounds(row, bounds);
+    return tl_yaml_fail(err, section->name, entry->place, "%s%s: expected %s %s (%s), found %s",
+                        section->owner, row->path, *type == 'a' ? "an" : "a", type, bounds,
+                        kind_name(entry));
+}
+
+/* A list's items, joined by commas as the store keeps them. NULL on failure. The caller frees. */
+static char *join_items(const struct section *section, const struct tl_setting *row,
+                        const struct tl_yaml *list, struct tl_error *err)
+{
+    size_t size = 1;
+    for (const struct tl_yaml *item = list->first; item != NULL; item = item->next) {
+        if (item->kind != TL_YAML_SCALAR || strchr(item->text, ',') != NULL) {
+            tl_yaml_fail(err, section->name, item->place, "%s%s: expected a name, found %s",
+                         section->owner, row->path,
+                         item->kind == TL_YAML_SCALAR ? "a comma in it" : kind_name(item));
+            return NULL;
+        }
+        size += strlen(item->text) + 1;
+    }
+    char *text = malloc(size);
+    if (text == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", section->name);
+        return NULL;
+    }
+    char *end = text;
+    *end = '\0';
+    for (const struct tl_yaml *item = list->first; item != NULL; item = item->next) {
+        end = stpcpy(end, item->text);
+        end = stpcpy(end, item->next != NULL ? "," : "");
+    }
+    return text;
+}
+
+static bool read_value(const struct section *section, const struct tl_setting *row,
+                       const struct tl_yaml *entry, struct tl_error *err)
+{
+    bool list = row->type == TL_SETTING_LANES;
+    if (entry->kind != (list ? TL_YAML_LIST : TL_YAML_SCALAR))
+        return fail_kind(section, row, entry, err);
+    char *items = list ? join_items(section, row, entry, err) : NULL;
+    if (list && items == NULL)
+        return false;
+    bool good = tl_setting_set(row, section->base, list ? items : entry->text, TL_FORM_FILE, err);
+    free(items);
+    if (good)
+        return true;
+    tl_error_prefix(err, "%s%s", section->owner, row->path);
+    return tl_yaml_locate(err, section->name, entry->place);
+}
+
+static bool read_section(const struct section *section, const struct tl_yaml *mapping,
+                         struct tl_error *err);
+
+/* The settings below `path`. */
+static bool read_below(const struct section *section, const char *path, const struct tl_yaml *entry,
+                       struct tl_error *err)
+{
+    struct section below = *section;
+    char prefix[TL_SETTING_PATH_MAX + 1];
+    snprintf(prefix, sizeof(prefix), "%s.", path);
+    below.prefix = prefix;
+    if (entry->null)
+        return true;
+    if (entry->kind != TL_YAML_MAPPING)
+        return tl_yaml_fail(err, section->name, entry->place,
+                            "%s%s: expected a mapping of settings, found %s", section->owner, path,
+                            kind_name(entry));
+    return read_section(&below, entry, err);
+}
+
+static bool read_entry(const struct section *section, const struct tl_yaml *entry,
+                       struct tl_error *err)
+{
+    char path[TL_SETTING_PATH_MAX];
+    int length = snprintf(path, sizeof(path), "%s%s", section->prefix, entry->key);
+    /* "redis.url" in one word would be a second way to write the same. */
+    bool possible = length > 0 && (size_t)length < sizeof(path) &&
+                    strchr(entry->key, '.') == NULL && *entry->key != '\0';
+    for (size_t i = 0; possible && i < section->n; i++) {
+        const struct tl_setting *row = &section->rows[i];
+        if (strcmp(row->path, path) == 0)
+            return read_value(section, row, entry, err);
+        if (starts_with(row->path, path) && row->path[length] == '.')
+            return read_below(section, path, entry, err);
+    }
+    return fail_unknown(section, entry, err);
+}
+
+static bool read_section(const struct section *section, const struct tl_yaml *mapping,
+                         struct tl_error *err)
+{
+    for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next)
+        if (!read_entry(section, entry, err))
+            return false;
+    return true;
+}
+
+/* One queue, whose settings hold the defaults. */
+static bool read_queue(struct tl_queue_config *queue, const char *name, const struct tl_yaml *entry,
+                       struct tl_error *err)
+{
+    char owner[TL_QUEUE_NAME_MAX + 16];
+    snprintf(owner, sizeof(owner), "queues.%s.", queue->name);
+    struct section section = {.name = name, .owner = owner, .prefix = "", .base = &queue->settings};
+    section.rows = tl_queue_table(&section.n);
+    if (entry->kind != TL_YAML_MAPPING && !entry->null)
+        return tl_yaml_fail(err, name, entry->place,
+                            "queues.%s: expected a mapping of settings, found %s", queue->name,
+                            kind_name(entry));
+    /* The lanes come first, wherever they stand, since default_lane is one of them. */
+    const struct tl_yaml *lanes = entry->null ? NULL : tl_yaml_get(entry, "lanes");
+    if (lanes != NULL && !read_entry(&section, lanes, err))
+        return false;
+    if (!read_section(&section, entry, err))
+        return false;
+    if (tl_queue_settings_validate(&queue->settings, err))
+        return true;
+    tl_error_prefix(err, "queues.%s", queue->name);
+    return tl_yaml_locate(err, name, entry->key_place);
+}
+
+static bool read_queue_name(struct tl_queue_config *queue, const char *name,
+                            const struct tl_yaml *entry, struct tl_error *err)
+{
+    size_t length = strlen(entry->key);
+    if (tl_queue_name_valid(entry->key, length)) {
+        memcpy(queue->name, entry->key, length + 1);
+        return true;
+    }
+    char quoted[64];
+    tl_quote(entry->key, quoted, sizeof(quoted));
+    return tl_yaml_fail(err, name, entry->key_place,
+                        "%s is not a queue's name (1 to %d of a-z, 0-9, '.', '_' and '-', "
+                        "beginning with a letter or digit)",
+                        quoted, TL_QUEUE_NAME_MAX);
+}
+
+bool tl_config_read_queues(struct tl_config *config, const char *name, const struct tl_yaml *queues,
+                           struct tl_error *err)
+{
+    free(config->queues);
+    config->queues = NULL;
+    config->n_queues = 0;
+    if (queues->kind != TL_YAML_MAPPING && !queues->null)
+        return tl_yaml_fail(err, name, queues->place,
+                            "queues: expected a mapping from names to settings, found %s",
+                            kind_name(queues));
+    size_t n = 0;
+    for (const struct tl_yaml *entry = queues->first; entry != NULL; entry = entry->next)
+        n++;
+    if (n == 0)
+        return true;
+    config->queues = calloc(n, sizeof(*config->queues));
+    if (config->queues == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "out of memory for %zu queues", n);
+    for (const struct tl_yaml *entry = queues->first; entry != NULL; entry = entry->next) {
+        struct tl_queue_config *queue = &config->queues[config->n_queues++];
+        tl_queue_settings_defaults(&queue->settings);
+        if (!read_queue_name(queue, name, entry, err) || !read_queue(queue, name, entry, err))
+            return false;
+    }
+    return true;
+}
+
+bool tl_config_read(struct tl_config *config, const char *name, const struct tl_yaml *root,
+                    struct tl_error *err)
+{
+    struct section top = {.name = name, .owner = "", .prefix = "", .base = config};
+    top.rows = tl_config_table(&top.n);
+    if (root->kind != TL_YAML_MAPPING && !root->null)
+        return tl_yaml_fail(err, name, root->place, "expected a mapping of settings, found %s",
+                            kind_name(root));
+    for (const struct tl_yaml *entry = root->first; entry != NULL; entry = entry->next) {
+        bool queues = strcmp(entry->key, "queues") == 0;
+        if (!(queues ? tl_config_read_queues(config, name, entry, err)
+                     : read_entry(&top, entry, err)))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,470 @@
+#include <string.h>
+
+#include "common/base/networks.h"
+#include "common/config/config_table.h"
+#include "common/config/redis_url.h"
+
+#define MILLISECONDS(n) (n)
+#define SECONDS(n)      INT64_C(n##000)
+#define MINUTES(n)      (SECONDS(60) * (n))
+#define DAYS(n)         (MINUTES(1440) * (n))
+
+#define TIME_LAST_MS INT64_C(253402300799999) /* the end of the year 9999 */
+
+/* Where a row's field lies. */
+#define PROCESS(member)                                                                            \
+    .offset = offsetof(struct tl_config, member), .size = sizeof(((struct tl_config *)NULL)->member)
+#define QUEUE(member)                                                                              \
+    .offset = offsetof(struct tl_queue_settings, member),                                          \
+    .size = sizeof(((struct tl_queue_settings *)NULL)->member)
+
+static const char *const level_names[] = {"debug", "info", "warn", "error", NULL};
+static const char *const format_names[] = {"logfmt", "json", NULL};
+static const char *const policy_names[] = {"counter", "rate", "both", NULL};
+static const char *const algorithm_names[] = {"HS256", "ES256", NULL};
+static const char *const join_names[] = {"open", "invited", NULL};
+static const char *const store_error_names[] = {"closed", "open", NULL};
+
+static bool has_space(const char *value)
+{
+    for (; *value != '\0'; value++)
+        if (*value <= ' ' || *value > '~')
+            return true;
+    return false;
+}
+
+/* An address a browser is sent to. Only these schemes: another (javascript:) would run in the
+ * visitor's page. */
+static bool check_url(const char *value, struct tl_error *err)
+{
+    const char *host = NULL;
+    if (strncmp(value, "https://", 8) == 0)
+        host = value + 8;
+    else if (strncmp(value, "http://", 7) == 0)
+        host = value + 7;
+    if (*value != '\0' && (host == NULL || strchr("/?#", *host) != NULL || has_space(value)))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "not an address that starts with http:// or https:// and names a host, "
+                            "in ASCII without spaces");
+    return true;
+}
+
+/* Paths are appended to it. */
+static bool check_public_url(const char *value, struct tl_error *err)
+{
+    if (!check_url(value, err))
+        return false;
+    if (strpbrk(value, "?#") != NULL || value[strlen(value) - 1] == '/')
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "paths are appended to this address: leave off the \"/\" at its end, "
+                            "\"?\" and \"#\"");
+    return true;
+}
+
+static bool check_redis_url(const char *value, struct tl_error *err)
+{
+    struct tl_redis_url url;
+    return *value == '\0' || tl_redis_url_parse(value, &url, err);
+}
+
+static bool check_networks(const char *value, struct tl_error *err)
+{
+    struct tl_networks *networks = tl_networks_parse(value, err);
+    bool ok = networks != NULL;
+    tl_networks_free(&networks);
+    return ok;
+}
+
+/* A brace would move the hash tag that keeps the keys of a queue together. */
+static bool check_prefix(const char *value, struct tl_error *err)
+{
+    if (has_space(value) || strpbrk(value, "{}") != NULL)
+        return tl_error_set(err, TL_ERR_INVALID, "must be ASCII without spaces and braces");
+    return true;
+}
+
+static const struct tl_setting process_rows[] = {
+    {.path = "redis.url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = check_redis_url,
+     PROCESS(redis.url),
+     .help =
+         "Where the state lives: `redis://[user:password@]host[:port][/db]`, `rediss://...` (TLS) "
+         "or `unix:///path`. Empty: `tellerline up` starts a Redis of its own; the other programs "
+         "need one."},
+    {.path = "redis.key_prefix",
+     .type = TL_SETTING_STRING,
+     .fallback = "tl:",
+     .min = 1,
+     .check = check_prefix,
+     PROCESS(redis.key_prefix),
+     .help =
+         "Every key starts with it, so that several installations can share one Redis. No spaces "
+         "or braces."},
+    {.path = "redis.ca_file",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(redis.ca_file),
+     .help = "Certificates (PEM) that `rediss://` trusts. Empty: those of the system."},
+    {.path = "redis.timeout",
+     .type = TL_SETTING_DURATION,
+     .fallback = "2s",
+     .min = MILLISECONDS(10),
+     .max = MINUTES(5),
+     PROCESS(redis.timeout_ms),
+     .help =
+         "How long a connection attempt or a command may take before the connection is given up."},
+    {.path = "http.listen",
+     .type = TL_SETTING_LISTEN,
+     .fallback = "0.0.0.0:8080",
+     .min = 1,
+     PROCESS(http.listen),
+     .help = "Where the worker serves visitors. Port 0: any free one, which is logged."},
+    {.path = "http.public_url",
+     .type = TL_SETTING_STRING,
+     .fallback = "http://localhost:8080",
+     .min = 1,
+     .check = check_public_url,
+     PROCESS(http.public_url),
+     .help = "The address visitors use, as seen from outside, without a slash at the end."},
+    {.path = "http.join_wait",
+     .type = TL_SETTING_DURATION,
+     .fallback = "3s",
+     .min = 0,
+     .max = MINUTES(1),
+     PROCESS(http.join_wait_ms),
+     .help =
+         "How long a join is held until its place is known; after that the answer is `pending`."},
+    {.path = "http.max_body",
+     .type = TL_SETTING_SIZE,
+     .fallback = "4KiB",
+     .min = 256,
+     .max = 1024 * 1024,
+     PROCESS(http.max_body),
+     .help = "A larger request body is refused."},
+    {.path = "http.max_connections",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "19000",
+     .min = 1,
+     .max = 1000000,
+     PROCESS(http.max_connections),
+     .help = "Connections per worker process, event streams included. Each needs a file descriptor "
+             "(`LimitNOFILE`)."},
+    {.path = "http.idle_timeout",
+     .type = TL_SETTING_DURATION,
+     .fallback = "60s",
+     .min = SECONDS(1),
+     .max = DAYS(1),
+     PROCESS(http.idle_timeout_ms),
+     .help = "A connection without a request under way is closed after this long."},
+    {.path = "http.joins_per_minute",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "0",
+     .max = 1000000,
+     PROCESS(http.joins_per_minute),
+     .help = "Joins from one address (IPv6: one /64) that a worker process takes in a minute; more "
+             "get 429. Many people "
+             "may share an address. 0: no limit."},
+    {.path = "http.trusted_proxies",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = check_networks,
+     PROCESS(http.trusted_proxies),
+     .help = "Addresses or networks (`10.0.0.0/8`), separated by spaces, of proxies whose "
+             "`X-Forwarded-For` is "
+             "believed. Empty: none."},
+    {.path = "pass.algorithm",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "HS256",
+     .names = algorithm_names,
+     PROCESS(pass.algorithm),
+     .help = "What signs passes: `HS256` (a secret shared with the site; fast) or `ES256` (the "
+             "site needs public keys "
+             "only)."},
+    {.path = "page.name",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.name),
+     .help = "What the waiting page calls the site. Empty: the queue's name."},
+    {.path = "page.accent_light",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.accent_light),
+     .help = "Colour (`#rrggbb`) of buttons and progress on a light page; must be readable. Empty: "
+             "ours."},
+    {.path = "page.accent_dark",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.accent_dark),
+     .help = "The same on a dark page."},
+    {.path = "page.logo",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.logo),
+     .help = "File with the logo (.svg, .png or .webp, at most 100 KiB). Empty: none."},
+    {.path = "page.template",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.template_file),
+     .help = "File with a page template of your own. Empty: ours."},
+    {.path = "page.text_en",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.text_en),
+     .help = "A sentence or two of your own under the page, in English."},
+    {.path = "page.text_ko",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.text_ko),
+     .help = "The same in Korean."},
+    {.path = "page.return_urls",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.return_urls),
+     .help = "Sites, separated by spaces, that the page may send visitors back to, beside the one "
+             "of the queue's "
+             "`target_url`."},
+    {.path = "admin.worker",
+     .type = TL_SETTING_LISTEN,
+     .fallback = "127.0.0.1:8081",
+     PROCESS(admin.worker),
+     .help =
+         "Admin API, dashboard and metrics, one answer for all worker processes. Port 0: any free "
+         "one, which is logged. Empty: none."},
+    {.path = "admin.dispatcher",
+     .type = TL_SETTING_LISTEN,
+     .fallback = "127.0.0.1:8082",
+     PROCESS(admin.dispatcher),
+     .help = "`/livez`, `/readyz` and `/metrics` of the dispatcher. Port 0 and empty as above."},
+    {.path = "admin.admitter",
+     .type = TL_SETTING_LISTEN,
+     .fallback = "127.0.0.1:8083",
+     PROCESS(admin.admitter),
+     .help = "The same of the admitter."},
+    {.path = "admin.expirer",
+     .type = TL_SETTING_LISTEN,
+     .fallback = "127.0.0.1:8084",
+     PROCESS(admin.expirer),
+     .help = "The same of the expirer."},
+    {.path = "worker.processes",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "2",
+     .min = 1,
+     .max = 256,
+     PROCESS(worker.processes),
+     .help = "Worker processes that share the port of `http.listen`; about one per core."},
+    {.path = "worker.max_pending",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "100000",
+     .min = 1,
+     .max = 10000000,
+     PROCESS(worker.max_pending),
+     .help =
+         "Commands accepted but not yet applied, per worker process. Above it joins are answered "
+         "with 503 and `Retry-After`."},
+    {.path = "admitter.batch",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "1000",
+     .min = 1,
+     .max = 10000,
+     PROCESS(admitter.batch),
+     .help = "Visitors admitted in one atomic step at most; Redis serves nobody else meanwhile."},
+    {.path = "expirer.batch",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "1000",
+     .min = 1,
+     .max = 10000,
+     PROCESS(expirer.batch),
+     .help = "Sessions and absent visitors ended in one atomic step at most."},
+    {.path = "streams.events_length",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "20000",
+     .min = 10,
+     .max = 10000000,
+     PROCESS(streams.events_length),
+     .help = "Entries kept in a queue's events stream. A worker that falls further behind takes a "
+             "snapshot."},
+    {.path = "log.level",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "info",
+     .names = level_names,
+     PROCESS(log.level),
+     .help = "Lines below this level are dropped."},
+    {.path = "log.format",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "logfmt",
+     .names = format_names,
+     PROCESS(log.format),
+     .help = "How a line on standard error is written."},
+    {.path = "secrets.ticket_keys",
+     .type = TL_SETTING_STRING,
+     .fallback = "secrets/ticket.keys",
+     .min = 1,
+     PROCESS(secrets.ticket_keys),
+     .help =
+         "File with the keys that sign tickets. Relative paths start at the current directory."},
+    {.path = "secrets.api_keys",
+     .type = TL_SETTING_STRING,
+     .fallback = "secrets/api.keys",
+     PROCESS(secrets.api_keys),
+     .help = "File with the API keys of trusted callers, who may name the visitor and the lane. "
+             "Empty: there are none."},
+    {.path = "secrets.admin_token",
+     .type = TL_SETTING_STRING,
+     .fallback = "secrets/admin.token",
+     .min = 1,
+     PROCESS(secrets.admin_token),
+     .help = "File with the token that the admin API asks for."},
+    {.path = "secrets.pass_keys",
+     .type = TL_SETTING_STRING,
+     .fallback = "secrets/pass.keys",
+     .min = 1,
+     PROCESS(secrets.pass_keys),
+     .help = "File with the keys that sign passes; made at the first start."},
+    {.path = "secrets.invite_keys",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(secrets.invite_keys),
+     .help = "File with the keys that verify invites. Empty: nobody can invite."},
+};
+
+static const struct tl_setting queue_rows[] = {
+    {.path = "policy",
+     .key = "policy",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "counter",
+     .names = policy_names,
+     QUEUE(policy),
+     .help =
+         "What limits admission: `counter` (so many at a time). `rate` and `both` are reserved: "
+         "this version refuses them."},
+    {.path = "capacity",
+     .key = "capacity",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "300",
+     .max = 10000000,
+     QUEUE(capacity),
+     .help = "How many may be in at the same time. Lowering it sends nobody out."},
+    {.path = "rate.admit",
+     .key = "rate_admit",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "1400",
+     .min = 1,
+     .max = 10000000,
+     QUEUE(rate_admit),
+     .help = "This many... Without effect under policy `counter`."},
+    {.path = "rate.every",
+     .key = "rate_every",
+     .type = TL_SETTING_DURATION,
+     .fallback = "10s",
+     .min = MILLISECONDS(100),
+     .max = DAYS(1),
+     QUEUE(rate_every_ms),
+     .help = "...every so long. Without effect under policy `counter`."},
+    {.path = "session_ttl",
+     .key = "session_ttl",
+     .type = TL_SETTING_DURATION,
+     .fallback = "10m",
+     .min = MILLISECONDS(100),
+     .max = DAYS(7),
+     QUEUE(session_ttl_ms),
+     .help = "How long an admitted visitor may stay."},
+    {.path = "session_sliding",
+     .key = "session_sliding",
+     .type = TL_SETTING_BOOL,
+     .fallback = "false",
+     QUEUE(session_sliding),
+     .help = "`true`: `session_ttl` counts from the visitor's last request, at most until "
+             "`session_max`."},
+    {.path = "session_max",
+     .key = "session_max",
+     .type = TL_SETTING_DURATION,
+     .fallback = "1h",
+     .min = MILLISECONDS(100),
+     .max = DAYS(7),
+     QUEUE(session_max_ms),
+     .help = "The longest a sliding session may last; at least `session_ttl`."},
+    {.path = "claim_ttl",
+     .key = "claim_ttl",
+     .type = TL_SETTING_DURATION,
+     .fallback = "2m",
+     .min = MILLISECONDS(100),
+     .max = DAYS(7),
+     QUEUE(claim_ttl_ms),
+     .help = "How long an admitted visitor who never shows up keeps the slot."},
+    {.path = "waiting_ttl",
+     .key = "waiting_ttl",
+     .type = TL_SETTING_DURATION,
+     .fallback = "10m",
+     .min = SECONDS(1),
+     .max = DAYS(7),
+     QUEUE(waiting_ttl_ms),
+     .help = "A waiting visitor not seen for this long loses the place."},
+    {.path = "lanes",
+     .key = "lanes",
+     .type = TL_SETTING_LANES,
+     .fallback = "vip,normal",
+     .min = 1,
+     .max = TL_LANES_MAX,
+     QUEUE(lanes),
+     .help = "The lanes of the line; a lane is served only while those before it are empty."},
+    {.path = "default_lane",
+     .key = "default_lane",
+     .type = TL_SETTING_LANE,
+     .fallback = "normal",
+     QUEUE(default_lane),
+     .help =
+         "Where visitors stand for whom no lane was named. When `lanes` is given without it: the "
+         "last lane."},
+    {.path = "opens_at",
+     .key = "opens_at",
+     .type = TL_SETTING_TIME,
+     .fallback = "",
+     .max = TIME_LAST_MS,
+     QUEUE(opens_at_ms),
+     .help = "Nobody is admitted before this time. Empty: open at once."},
+    {.path = "join",
+     .key = "join",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "open",
+     .names = join_names,
+     QUEUE(join),
+     .help =
+         "Who may join: `open` (everyone), or `invited` (with an invite, or by a trusted caller)."},
+    {.path = "on_store_error",
+     .key = "on_store_error",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "closed",
+     .names = store_error_names,
+     QUEUE(on_store_error),
+     .help =
+         "What `check` answers while Redis cannot be reached: `closed` turns people away, `open` "
+         "lets them through."},
+    {.path = "paused",
+     .key = "paused",
+     .type = TL_SETTING_BOOL,
+     .fallback = "false",
+     QUEUE(paused),
+     .help = "`true`: nobody is admitted; joining goes on."},
+    {.path = "target_url",
+     .key = "target_url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = check_url,
+     QUEUE(target_url),
+     .help = "Where an admitted visitor goes on to, `http://` or `https://`. Empty: the answers "
+             "carry none."},
+};
+
+const struct tl_setting *tl_config_table(size_t *n)
+{
+    *n = sizeof(process_rows) / sizeof(process_rows[0]);
+    return process_rows;
+}
+
+const struct tl_setting *tl_queue_table(size_t *n)
+{
+    *n = sizeof(queue_rows) / sizeof(queue_rows[0]);
+    return queue_rows;
+}

@@ -1,0 +1,350 @@
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/config/config_table.h"
+
+/* A choice is stored through `unsigned`, whatever its enum is called. */
+_Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&
+                   sizeof(enum tl_join_mode) == sizeof(unsigned) &&
+                   sizeof(enum tl_store_error_mode) == sizeof(unsigned) &&
+                   sizeof(enum tl_log_level) == sizeof(unsigned) &&
+                   sizeof(enum tl_log_format) == sizeof(unsigned),
+               "enums of settings are as wide as unsigned");
+
+static void *field(const struct tl_setting *row, void *base)
+{
+    return (char *)base + row->offset;
+}
+
+static const void *const_field(const struct tl_setting *row, const void *base)
+{
+    return (const char *)base + row->offset;
+}
+
+static size_t string_max(const struct tl_setting *row)
+{
+    return row->max > 0 ? (size_t)row->max : row->size - 1;
+}
+
+/* Puts the limits behind a sentence about the value's form. */
+static bool with_bounds(const struct tl_setting *row, struct tl_error *err)
+{
+    if (err == NULL)
+        return false;
+    char text[sizeof(err->text)];
+    char bounds[TL_SETTING_BOUNDS_MAX];
+    tl_setting_bounds(row, bounds);
+    memcpy(text, err->text, sizeof(text));
+    return tl_error_set(err, TL_ERR_INVALID, "%s (%s)", text, bounds);
+}
+
+static bool out_of_bounds(const struct tl_setting *row, const char *value, struct tl_error *err)
+{
+    char bounds[TL_SETTING_BOUNDS_MAX];
+    char quoted[64];
+    tl_setting_bounds(row, bounds);
+    tl_quote(value, quoted, sizeof(quoted));
+    return tl_error_set(err, TL_ERR_INVALID, "%s is out of bounds (%s)", quoted, bounds);
+}
+
+static bool set_bool(const struct tl_setting *row, void *base, const char *value,
+                     struct tl_error *err)
+{
+    bool on = strcmp(value, "true") == 0;
+    if (!on && strcmp(value, "false") != 0) {
+        char quoted[64];
+        tl_quote(value, quoted, sizeof(quoted));
+        return tl_error_set(err, TL_ERR_INVALID, "%s is neither true nor false", quoted);
+    }
+    memcpy(field(row, base), &on, sizeof(on));
+    return true;
+}
+
+static bool set_unsigned(const struct tl_setting *row, void *base, const char *value,
+                         struct tl_error *err)
+{
+    uint64_t number;
+    bool good = row->type == TL_SETTING_SIZE ? tl_size_parse(value, &number, err)
+                                             : tl_number_parse(value, &number, err);
+    if (!good)
+        return with_bounds(row, err);
+    if (number < (uint64_t)row->min || number > (uint64_t)row->max)
+        return out_of_bounds(row, value, err);
+    memcpy(field(row, base), &number, sizeof(number));
+    return true;
+}
+
+/* Durations and times, and in the store's form their plain milliseconds. */
+static bool set_ms(const struct tl_setting *row, void *base, const char *value,
+                   enum tl_setting_form form, struct tl_error *err)
+{
+    uint64_t plain;
+    int64_t ms = 0;
+    if (form == TL_FORM_STORE && tl_number_parse(value, &plain, NULL)) {
+        if (plain > INT64_MAX)
+            return out_of_bounds(row, value, err);
+        ms = (int64_t)plain;
+    } else if (row->type == TL_SETTING_DURATION) {
+        if (!tl_duration_parse(value, &ms, err))
+            return with_bounds(row, err);
+    } else if (*value != '\0' && !tl_time_parse(value, &ms, err)) {
+        return with_bounds(row, err);
+    }
+    if (ms < row->min || ms > row->max)
+        return out_of_bounds(row, value, err);
+    memcpy(field(row, base), &ms, sizeof(ms));
+    return true;
+}
+
+static bool set_string(const struct tl_setting *row, void *base, const char *value,
+                       struct tl_error *err)
+{
+    size_t length = strlen(value);
+    size_t max = string_max(row);
+    if (length < (size_t)row->min)
+        return tl_error_set(err, TL_ERR_INVALID, "must not be empty (1 to %zu bytes)", max);
+    if (length > max)
+        return tl_error_set(err, TL_ERR_INVALID, "is %zu bytes long; at most %zu fit", length, max);
+    for (size_t i = 0; i < length; i++)
+        if (iscntrl((unsigned char)value[i]))
+            return tl_error_set(err, TL_ERR_INVALID,
+                                "holds a control character, which is not allowed");
+    if (row->check != NULL && !row->check(value, err))
+        return false;
+    memcpy(field(row, base), value, length + 1);
+    return true;
+}
+
+static bool host_valid(const char *host, bool bracketed)
+{
+    struct in6_addr address;
+    if (bracketed)
+        return inet_pton(AF_INET6, host, &address) == 1;
+    size_t length = strlen(host);
+    return length > 0 && strspn(host, "abcdefghijklmnopqrstuvwxyz"
+                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == length;
+}
+
+/* "host:port" or "[IPv6 address]:port" into *listen. */
+static bool parse_listen(const char *value, struct tl_listen *listen)
+{
+    const char *colon = strrchr(value, ':');
+    uint64_t port;
+    if (colon == NULL || !tl_number_parse(colon + 1, &port, NULL) || port > 65535)
+        return false;
+    size_t length = (size_t)(colon - value);
+    bool bracketed = length >= 2 && value[0] == '[' && colon[-1] == ']';
+    if (bracketed) {
+        value++;
+        length -= 2;
+    }
+    if (length >= sizeof(listen->host))
+        return false;
+    memcpy(listen->host, value, length);
+    listen->host[length] = '\0';
+    listen->port = (int)port;
+    return host_valid(listen->host, bracketed);
+}
+
+static bool set_listen(const struct tl_setting *row, void *base, const char *value,
+                       struct tl_error *err)
+{
+    struct tl_listen listen = {.host = "", .port = -1};
+    bool none = *value == '\0' && row->min == 0;
+    if (!none && !parse_listen(value, &listen)) {
+        char quoted[64];
+        tl_quote(value, quoted, sizeof(quoted));
+        tl_error_set(err, TL_ERR_INVALID, "%s is not a listening address", quoted);
+        return with_bounds(row, err);
+    }
+    memcpy(field(row, base), &listen, sizeof(listen));
+    return true;
+}
+
+static bool set_choice(const struct tl_setting *row, void *base, const char *value,
+                       struct tl_error *err)
+{
+    for (unsigned i = 0; row->names[i] != NULL; i++) {
+        if (strcmp(value, row->names[i]) == 0) {
+            memcpy(field(row, base), &i, sizeof(i));
+            return true;
+        }
+    }
+    char quoted[64];
+    char bounds[TL_SETTING_BOUNDS_MAX];
+    tl_quote(value, quoted, sizeof(quoted));
+    tl_setting_bounds(row, bounds);
+    return tl_error_set(err, TL_ERR_INVALID, "%s is not one of %s", quoted, bounds);
+}
+
+static bool lane_name_valid(const char *name, size_t length)
+{
+    if (length == 0 || length >= sizeof(((struct tl_queue_settings *)NULL)->lanes[0]))
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        bool alphanumeric =
+            (name[i] >= 'a' && name[i] <= 'z') || (name[i] >= '0' && name[i] <= '9');
+        if (!alphanumeric && (i == 0 || (name[i] != '_' && name[i] != '-')))
+            return false;
+    }
+    return true;
+}
+
+static bool find_lane(const struct tl_queue_settings *settings, const char *name, unsigned *lane)
+{
+    for (unsigned i = 0; i < settings->n_lanes; i++) {
+        if (strcmp(settings->lanes[i], name) == 0) {
+            *lane = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool add_lane(const struct tl_setting *row, struct tl_queue_settings *settings,
+                     const char *name, size_t length, struct tl_error *err)
+{
+    char quoted[64];
+    char copy[64];
+    unsigned twin;
+    if (settings->n_lanes == TL_LANES_MAX)
+        return tl_error_set(err, TL_ERR_INVALID, "more than %d lanes", TL_LANES_MAX);
+    snprintf(copy, sizeof(copy), "%.*s", (int)(length < sizeof(copy) ? length : sizeof(copy)),
+             name);
+    tl_quote(copy, quoted, sizeof(quoted));
+    if (!lane_name_valid(name, length)) {
+        tl_error_set(err, TL_ERR_INVALID, "%s is not a lane's name", quoted);
+        return with_bounds(row, err);
+    }
+    if (find_lane(settings, copy, &twin))
+        return tl_error_set(err, TL_ERR_INVALID, "lane %s is named twice", quoted);
+    memcpy(settings->lanes[settings->n_lanes++], copy, length + 1);
+    return true;
+}
+
+/* The default lane stays with its name; when that name is gone, it is the last lane, so that nobody
+ * comes into a better one unasked. */
+static bool set_lanes(const struct tl_setting *row, struct tl_queue_settings *settings,
+                      const char *value, struct tl_error *err)
+{
+    struct tl_queue_settings next = *settings;
+    memset(next.lanes, 0, sizeof(next.lanes));
+    next.n_lanes = 0;
+    for (const char *at = value;;) {
+        size_t length = strcspn(at, ",");
+        if (!add_lane(row, &next, at, length, err))
+            return false;
+        if (at[length] == '\0')
+            break;
+        at += length + 1;
+    }
+    bool kept = settings->default_lane < settings->n_lanes &&
+                find_lane(&next, settings->lanes[settings->default_lane], &next.default_lane);
+    if (!kept)
+        next.default_lane = (unsigned)next.n_lanes - 1;
+    *settings = next;
+    return true;
+}
+
+static bool set_lane(struct tl_queue_settings *settings, const char *value, struct tl_error *err)
+{
+    if (find_lane(settings, value, &settings->default_lane))
+        return true;
+    char quoted[64];
+    char names[160] = "";
+    tl_quote(value, quoted, sizeof(quoted));
+    for (size_t i = 0, used = 0; i < settings->n_lanes && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
+                                 settings->lanes[i]);
+    return tl_error_set(err, TL_ERR_INVALID, "%s is not one of the lanes: %s", quoted, names);
+}
+
+bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
+                    enum tl_setting_form form, struct tl_error *err)
+{
+    switch (row->type) {
+    case TL_SETTING_BOOL:
+        return set_bool(row, base, value, err);
+    case TL_SETTING_NUMBER:
+    case TL_SETTING_SIZE:
+        return set_unsigned(row, base, value, err);
+    case TL_SETTING_DURATION:
+    case TL_SETTING_TIME:
+        return set_ms(row, base, value, form, err);
+    case TL_SETTING_STRING:
+        return set_string(row, base, value, err);
+    case TL_SETTING_LISTEN:
+        return set_listen(row, base, value, err);
+    case TL_SETTING_CHOICE:
+        return set_choice(row, base, value, err);
+    case TL_SETTING_LANES:
+        return set_lanes(row, base, value, err);
+    case TL_SETTING_LANE:
+        return set_lane(base, value, err);
+    }
+    return tl_error_set(err, TL_ERR_INVALID, "a setting of an unknown type");
+}
+
+static void get_listen(const struct tl_listen *listen, char *value, size_t size)
+{
+    bool ipv6 = strchr(listen->host, ':') != NULL;
+    if (listen->port < 0)
+        snprintf(value, size, "%s", "");
+    else
+        snprintf(value, size, ipv6 ? "[%s]:%d" : "%s:%d", listen->host, listen->port);
+}
+
+static void get_lanes(const struct tl_queue_settings *settings, char *value, size_t size)
+{
+    size_t used = 0;
+    value[0] = '\0';
+    for (size_t i = 0; i < settings->n_lanes && used < size; i++)
+        used += (size_t)snprintf(value + used, size - used, "%s%s", i == 0 ? "" : ",",
+                                 settings->lanes[i]);
+}
+
+void tl_setting_get(const struct tl_setting *row, const void *base, char *value, size_t size)
+{
+    const void *from = const_field(row, base);
+    const struct tl_queue_settings *queue = base;
+    switch (row->type) {
+    case TL_SETTING_BOOL:
+        snprintf(value, size, "%s", *(const bool *)from ? "true" : "false");
+        break;
+    case TL_SETTING_NUMBER:
+    case TL_SETTING_SIZE:
+        snprintf(value, size, "%" PRIu64, *(const uint64_t *)from);
+        break;
+    case TL_SETTING_DURATION:
+    case TL_SETTING_TIME:
+        snprintf(value, size, "%" PRId64, *(const int64_t *)from);
+        break;
+    case TL_SETTING_STRING:
+        snprintf(value, size, "%s", (const char *)from);
+        break;
+    case TL_SETTING_LISTEN:
+        get_listen(from, value, size);
+        break;
+    case TL_SETTING_CHOICE:
+        snprintf(value, size, "%s", row->names[*(const unsigned *)from]);
+        break;
+    case TL_SETTING_LANES:
+        get_lanes(queue, value, size);
+        break;
+    case TL_SETTING_LANE:
+        snprintf(value, size, "%s", queue->lanes[queue->default_lane]);
+        break;
+    }
+}
+
+void tl_settings_default(const struct tl_setting *rows, size_t n, void *base)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!tl_setting_set(&rows[i], base, rows[i].fallback, TL_FORM_STORE, NULL))
+            abort(); /* the table contradicts itself */
+}

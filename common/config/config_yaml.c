@@ -1,0 +1,321 @@
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yaml.h>
+
+#include "common/base/units.h"
+#include "common/config/config_yaml.h"
+
+#define NAME_SHOWN 100 /* bytes of a file's name that a message has room for */
+
+struct reader {
+    yaml_parser_t parser;
+    const char *name;
+    const unsigned char *bytes;
+    size_t length;
+    struct tl_error *err;
+};
+
+bool tl_yaml_locate(struct tl_error *err, const char *name, struct tl_yaml_place place)
+{
+    size_t length = strlen(name);
+    bool cut = length > NAME_SHOWN;
+    return tl_error_prefix(err, "%s%s:%zu:%zu", cut ? "..." : "",
+                           cut ? name + length - NAME_SHOWN : name, place.line, place.column);
+}
+
+bool tl_yaml_fail(struct tl_error *err, const char *name, struct tl_yaml_place place,
+                  const char *format, ...)
+{
+    char sentence[sizeof(((struct tl_error *)NULL)->text)];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentence, sizeof(sentence), format, args);
+    va_end(args);
+    tl_error_set(err, TL_ERR_INVALID, "%s", sentence);
+    return tl_yaml_locate(err, name, place);
+}
+
+static struct tl_yaml_place place_of(yaml_mark_t mark)
+{
+    return (struct tl_yaml_place){mark.line + 1, mark.column + 1};
+}
+
+/* libyaml gives only the offset of bytes that are no text. */
+static struct tl_yaml_place place_of_offset(const struct reader *reader, size_t offset)
+{
+    struct tl_yaml_place place = {1, 1};
+    for (size_t i = 0; i < offset && i < reader->length; i++) {
+        if (reader->bytes[i] == '\n') {
+            place.line++;
+            place.column = 1;
+        } else if ((reader->bytes[i] & 0xc0) != 0x80) {
+            place.column++;
+        }
+    }
+    return place;
+}
+
+static bool fail_syntax(struct reader *reader)
+{
+    const yaml_parser_t *parser = &reader->parser;
+    const char *problem = parser->problem != NULL ? parser->problem : "unknown problem";
+    if (parser->error == YAML_MEMORY_ERROR)
+        return tl_error_set(reader->err, TL_ERR_NOMEM, "out of memory while reading %s",
+                            reader->name);
+    if (parser->error == YAML_READER_ERROR)
+        return tl_yaml_fail(reader->err, reader->name,
+                            place_of_offset(reader, parser->problem_offset), "not UTF-8 text: %s",
+                            problem);
+    return tl_yaml_fail(reader->err, reader->name, place_of(parser->problem_mark),
+                        "not valid YAML: %s%s%s", problem, parser->context != NULL ? ", " : "",
+                        parser->context != NULL ? parser->context : "");
+}
+
+static bool next_event(struct reader *reader, yaml_event_t *event)
+{
+    if (!yaml_parser_parse(&reader->parser, event))
+        return fail_syntax(reader);
+    return true;
+}
+
+/* Refuses what makes a file mean something else than it says. */
+static bool check_plain(struct reader *reader, const yaml_event_t *event)
+{
+    const yaml_char_t *anchor = NULL;
+    const yaml_char_t *tag = NULL;
+    if (event->type == YAML_SCALAR_EVENT) {
+        anchor = event->data.scalar.anchor;
+        tag = event->data.scalar.tag;
+    } else if (event->type == YAML_MAPPING_START_EVENT) {
+        anchor = event->data.mapping_start.anchor;
+        tag = event->data.mapping_start.tag;
+    } else if (event->type == YAML_SEQUENCE_START_EVENT) {
+        anchor = event->data.sequence_start.anchor;
+        tag = event->data.sequence_start.tag;
+    }
+    const char *what = NULL;
+    if (event->type == YAML_ALIAS_EVENT)
+        what = "aliases (*name) are";
+    else if (anchor != NULL)
+        what = "anchors (&name) are";
+    else if (tag != NULL)
+        what = "tags (!name) are";
+    if (what != NULL)
+        return tl_yaml_fail(reader->err, reader->name, place_of(event->start_mark),
+                            "%s not allowed; write the value out", what);
+    return true;
+}
+
+static struct tl_yaml *make_node(struct reader *reader, const yaml_event_t *event)
+{
+    struct tl_yaml *node = calloc(1, sizeof(*node));
+    if (node == NULL) {
+        tl_error_set(reader->err, TL_ERR_NOMEM, "out of memory while reading %s", reader->name);
+        return NULL;
+    }
+    node->place = place_of(event->start_mark);
+    if (event->type == YAML_MAPPING_START_EVENT)
+        node->kind = TL_YAML_MAPPING;
+    else if (event->type == YAML_SEQUENCE_START_EVENT)
+        node->kind = TL_YAML_LIST;
+    return node;
+}
+
+/* A copy of a scalar's text, which must not hold a zero byte ("\0" in quotes). */
+static char *copy_text(struct reader *reader, const yaml_event_t *event)
+{
+    const char *value = (const char *)event->data.scalar.value;
+    size_t length = event->data.scalar.length;
+    if (strlen(value) != length) {
+        tl_yaml_fail(reader->err, reader->name, place_of(event->start_mark),
+                     "a zero byte is not allowed in text");
+        return NULL;
+    }
+    char *text = strdup(value);
+    if (text == NULL)
+        tl_error_set(reader->err, TL_ERR_NOMEM, "out of memory while reading %s", reader->name);
+    return text;
+}
+
+static bool read_scalar(struct reader *reader, struct tl_yaml *node, const yaml_event_t *event)
+{
+    node->text = copy_text(reader, event);
+    if (node->text == NULL)
+        return false;
+    node->null =
+        event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+        (*node->text == '\0' || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
+    if (node->null)
+        *node->text = '\0';
+    return true;
+}
+
+static bool check_key(struct reader *reader, const struct tl_yaml *mapping, const char *key,
+                      struct tl_yaml_place place)
+{
+    const struct tl_yaml *twin = tl_yaml_get(mapping, key);
+    if (twin == NULL)
+        return true;
+    char quoted[64];
+    tl_quote(key, quoted, sizeof(quoted));
+    return tl_yaml_fail(reader->err, reader->name, place,
+                        "%s is given twice; it is already in line %zu", quoted,
+                        twin->key_place.line);
+}
+
+/* Takes a mapping's key off the event and puts the event of its value in its place. */
+static bool read_key(struct reader *reader, const struct tl_yaml *mapping, yaml_event_t *event,
+                     char **key, struct tl_yaml_place *place)
+{
+    *place = place_of(event->start_mark);
+    if (!check_plain(reader, event))
+        return false;
+    if (event->type != YAML_SCALAR_EVENT)
+        return tl_yaml_fail(reader->err, reader->name, *place,
+                            "a key must be plain text, not a mapping or a list");
+    *key = copy_text(reader, event);
+    if (*key == NULL || !check_key(reader, mapping, *key, *place))
+        return false;
+    yaml_event_delete(event);
+    return next_event(reader, event);
+}
+
+static struct tl_yaml *read_node(struct reader *reader, const yaml_event_t *event, int depth);
+
+/* One entry whose first event is given: a key and its value, or an item of a list. NULL on failure.
+ */
+static struct tl_yaml *read_entry(struct reader *reader, const struct tl_yaml *parent,
+                                  yaml_event_t *event, int depth)
+{
+    char *key = NULL;
+    struct tl_yaml_place place = {0, 0};
+    struct tl_yaml *entry = NULL;
+    if (parent->kind == TL_YAML_LIST || read_key(reader, parent, event, &key, &place))
+        entry = read_node(reader, event, depth);
+    if (entry == NULL) {
+        free(key);
+        return NULL;
+    }
+    entry->key = key;
+    entry->key_place = place;
+    return entry;
+}
+
+/* The entries up to the end of the mapping or list. */
+static bool read_entries(struct reader *reader, struct tl_yaml *parent, int depth)
+{
+    struct tl_yaml **end = &parent->first;
+    for (int n = 0;; n++) {
+        yaml_event_t event;
+        if (!next_event(reader, &event))
+            return false;
+        bool last = event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
+        if (!last && n == TL_YAML_ENTRIES_MAX)
+            tl_yaml_fail(reader->err, reader->name, place_of(event.start_mark),
+                         "more than %d entries in one place", TL_YAML_ENTRIES_MAX);
+        else if (!last)
+            *end = read_entry(reader, parent, &event, depth + 1);
+        yaml_event_delete(&event);
+        if (last || *end == NULL)
+            return last;
+        end = &(*end)->next;
+    }
+}
+
+/* The value that begins with this event, whole. */
+static struct tl_yaml *read_node(struct reader *reader, const yaml_event_t *event, int depth)
+{
+    if (!check_plain(reader, event))
+        return NULL;
+    bool scalar = event->type == YAML_SCALAR_EVENT;
+    if (!scalar && depth > TL_YAML_DEPTH_MAX) {
+        tl_yaml_fail(reader->err, reader->name, place_of(event->start_mark),
+                     "mappings and lists nested deeper than %d levels", TL_YAML_DEPTH_MAX);
+        return NULL;
+    }
+    struct tl_yaml *node = make_node(reader, event);
+    if (node == NULL)
+        return NULL;
+    if (!(scalar ? read_scalar(reader, node, event) : read_entries(reader, node, depth)))
+        tl_yaml_free(&node);
+    return node;
+}
+
+/* The only document, from the event after the start of the stream. */
+static struct tl_yaml *read_document(struct reader *reader, yaml_event_t *event)
+{
+    if (event->type == YAML_STREAM_END_EVENT) {
+        struct tl_yaml *empty = make_node(reader, event);
+        if (empty != NULL)
+            empty->kind = TL_YAML_MAPPING;
+        return empty;
+    }
+    yaml_event_delete(event);
+    if (!next_event(reader, event))
+        return NULL;
+    struct tl_yaml *root = read_node(reader, event, 1);
+    /* The end of the document, then the end of the stream. */
+    for (int i = 0; i < 2 && root != NULL; i++) {
+        yaml_event_delete(event);
+        if (!next_event(reader, event))
+            tl_yaml_free(&root);
+    }
+    if (root != NULL && event->type != YAML_STREAM_END_EVENT) {
+        tl_yaml_fail(reader->err, reader->name, place_of(event->start_mark),
+                     "a second document begins here; only one is allowed");
+        tl_yaml_free(&root);
+    }
+    return root;
+}
+
+struct tl_yaml *tl_yaml_parse(const char *name, const void *bytes, size_t length,
+                              struct tl_error *err)
+{
+    struct reader reader = {.name = name, .bytes = bytes, .length = length, .err = err};
+    if (length > TL_YAML_BYTES_MAX) {
+        tl_yaml_fail(err, name, (struct tl_yaml_place){1, 1}, "larger than 1 MiB (%d bytes)",
+                     TL_YAML_BYTES_MAX);
+        return NULL;
+    }
+    if (!yaml_parser_initialize(&reader.parser)) {
+        tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", name);
+        return NULL;
+    }
+    yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&reader.parser, length > 0 ? bytes : (const void *)"", length);
+    struct tl_yaml *root = NULL;
+    yaml_event_t event;
+    if (next_event(&reader, &event)) { /* the start of the stream */
+        yaml_event_delete(&event);
+        if (next_event(&reader, &event))
+            root = read_document(&reader, &event);
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&reader.parser);
+    return root;
+}
+
+void tl_yaml_free(struct tl_yaml **root)
+{
+    struct tl_yaml *node = *root;
+    *root = NULL;
+    while (node != NULL) {
+        struct tl_yaml *next = node->next;
+        tl_yaml_free(&node->first);
+        free(node->key);
+        free(node->text);
+        free(node);
+        node = next;
+    }
+}
+
+const struct tl_yaml *tl_yaml_get(const struct tl_yaml *mapping, const char *key)
+{
+    const struct tl_yaml *entry = mapping->first;
+    while (entry != NULL && strcmp(entry->key, key) != 0)
+        entry = entry->next;
+    return entry;
+}

@@ -1,0 +1,148 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/redis_url.h"
+
+static bool bad(struct tl_error *err, const char *what)
+{
+    return tl_error_set(
+        err, TL_ERR_INVALID,
+        "redis url: %s; expected redis://[user:password@]host[:port][/db], rediss://... "
+        "or unix:///path",
+        what);
+}
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+/* Copies [from, to) into out, resolving %XX. False when it does not fit or a %XX is broken. */
+static bool copy_decoded(const char *from, const char *to, char *out, size_t size)
+{
+    size_t n = 0;
+    while (from < to) {
+        if (n + 1 >= size)
+            return false;
+        if (*from != '%') {
+            out[n++] = *from++;
+            continue;
+        }
+        if (to - from < 3 || hex_value(from[1]) < 0 || hex_value(from[2]) < 0)
+            return false;
+        int byte = hex_value(from[1]) * 16 + hex_value(from[2]);
+        if (byte == 0)
+            return false;
+        out[n++] = (char)byte;
+        from += 3;
+    }
+    out[n] = '\0';
+    return true;
+}
+
+/* Digits only, within [0, limit]. */
+static bool parse_number(const char *text, const char *end, int limit, int *value)
+{
+    if (text == end || end - text > 9)
+        return false;
+    int number = 0;
+    for (; text < end; text++) {
+        if (*text < '0' || *text > '9')
+            return false;
+        number = number * 10 + (*text - '0');
+    }
+    *value = number;
+    return number <= limit;
+}
+
+static bool parse_unix(const char *path, struct tl_redis_url *url, struct tl_error *err)
+{
+    const char *end = strchr(path, '?');
+    size_t length = end != NULL ? (size_t)(end - path) : strlen(path);
+    if (length == 0 || path[0] != '/')
+        return bad(err, "the socket path must be absolute");
+    if (length >= sizeof(url->unix_path))
+        return bad(err, "the socket path is longer than 107 bytes");
+    memcpy(url->unix_path, path, length);
+    url->unix_path[length] = '\0';
+    if (end == NULL)
+        return true;
+    if (strncmp(end, "?db=", 4) != 0 ||
+        !parse_number(end + 4, end + strlen(end), 1000000, &url->db))
+        return bad(err, "only ?db=NUMBER may follow a socket path");
+    return true;
+}
+
+static bool parse_credentials(const char *from, const char *at, struct tl_redis_url *url,
+                              struct tl_error *err)
+{
+    const char *colon = memchr(from, ':', (size_t)(at - from));
+    const char *user_end = colon != NULL ? colon : at;
+    if (!copy_decoded(from, user_end, url->user, sizeof(url->user)))
+        return bad(err, "the user name is too long or badly encoded");
+    if (colon != NULL && !copy_decoded(colon + 1, at, url->password, sizeof(url->password)))
+        return bad(err, "the password is too long or badly encoded");
+    return true;
+}
+
+static bool parse_host(const char *from, const char *end, struct tl_redis_url *url,
+                       struct tl_error *err)
+{
+    const char *host_end = end;
+    const char *port = NULL;
+    if (from < end && *from == '[') {
+        host_end = memchr(from, ']', (size_t)(end - from));
+        if (host_end == NULL)
+            return bad(err, "a '[' without ']'");
+        from++;
+        if (host_end + 1 < end && host_end[1] != ':')
+            return bad(err, "only ':port' may follow ']'");
+        port = host_end + 1 < end ? host_end + 2 : NULL;
+    } else {
+        const char *colon = memchr(from, ':', (size_t)(end - from));
+        if (colon != NULL) {
+            host_end = colon;
+            port = colon + 1;
+        }
+    }
+    size_t length = (size_t)(host_end - from);
+    if (length == 0 || length >= sizeof(url->host))
+        return bad(err, "the host is missing or too long");
+    memcpy(url->host, from, length);
+    url->host[length] = '\0';
+    if (port != NULL && (!parse_number(port, end, 65535, &url->port) || url->port == 0))
+        return bad(err, "the port must be 1 to 65535");
+    return true;
+}
+
+bool tl_redis_url_parse(const char *text, struct tl_redis_url *url, struct tl_error *err)
+{
+    *url = (struct tl_redis_url){.port = 6379};
+    if (strncmp(text, "unix://", 7) == 0)
+        return parse_unix(text + 7, url, err);
+    const char *rest;
+    if (strncmp(text, "redis://", 8) == 0)
+        rest = text + 8;
+    else if (strncmp(text, "rediss://", 9) == 0)
+        rest = text + 9;
+    else
+        return bad(err, "unknown scheme");
+    url->tls = text[5] == 's';
+    const char *path = strchr(rest, '/');
+    const char *end = path != NULL ? path : rest + strlen(rest);
+    const char *at = memrchr(rest, '@', (size_t)(end - rest));
+    if (at != NULL && !parse_credentials(rest, at, url, err))
+        return false;
+    if (!parse_host(at != NULL ? at + 1 : rest, end, url, err))
+        return false;
+    if (path != NULL && path[1] != '\0' &&
+        !parse_number(path + 1, path + strlen(path), 1000000, &url->db))
+        return bad(err, "the database after '/' must be a number");
+    return true;
+}

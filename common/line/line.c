@@ -1,0 +1,261 @@
+#include <stdlib.h>
+
+#include "common/line/line.h"
+#include "common/line/placemap.h"
+
+/* Ends are remembered for as long as the store keeps them. */
+#define END_KEPT_MS 3600000
+/* An end in the map: local monotonic ms * 8 + reason, as in the store. */
+#define END_REASON_BITS 3
+
+struct tl_line {
+    uint64_t generation;
+    uint64_t event;
+    struct tl_order *lanes[TL_LANES_MAX]; /* made when somebody first stands in one */
+    struct tl_placemap *active;           /* place -> deadline */
+    struct tl_placemap *ended;            /* place -> end */
+    /* Ends in the order they happened, so that forgetting need not search. A ring of places. */
+    tl_place *end_order;
+    size_t end_first, end_count, end_capacity;
+};
+
+struct tl_line *tl_line_new(void)
+{
+    struct tl_line *line = calloc(1, sizeof(*line));
+    if (line == NULL)
+        return NULL;
+    line->active = tl_placemap_new();
+    line->ended = tl_placemap_new();
+    if (line->active == NULL || line->ended == NULL)
+        tl_line_free(&line);
+    return line;
+}
+
+void tl_line_free(struct tl_line **line)
+{
+    if (*line == NULL)
+        return;
+    for (size_t i = 0; i < TL_LANES_MAX; i++)
+        tl_order_free(&(*line)->lanes[i]);
+    tl_placemap_free(&(*line)->active);
+    tl_placemap_free(&(*line)->ended);
+    free((*line)->end_order);
+    free(*line);
+    *line = NULL;
+}
+
+uint64_t tl_line_generation(const struct tl_line *line)
+{
+    return line->generation;
+}
+
+uint64_t tl_line_event(const struct tl_line *line)
+{
+    return line->event;
+}
+
+uint64_t tl_line_waiting(const struct tl_line *line)
+{
+    uint64_t waiting = 0;
+    for (size_t i = 0; i < TL_LANES_MAX; i++)
+        if (line->lanes[i] != NULL)
+            waiting += tl_order_count(line->lanes[i]);
+    return waiting;
+}
+
+uint64_t tl_line_active(const struct tl_line *line)
+{
+    return tl_placemap_count(line->active);
+}
+
+const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane)
+{
+    return lane < TL_LANES_MAX ? line->lanes[lane] : NULL;
+}
+
+size_t tl_line_bytes(const struct tl_line *line)
+{
+    size_t bytes = sizeof(*line) + tl_placemap_bytes(line->active) +
+                   tl_placemap_bytes(line->ended) + line->end_capacity * sizeof(*line->end_order);
+    for (size_t i = 0; i < TL_LANES_MAX; i++)
+        if (line->lanes[i] != NULL)
+            bytes += tl_order_bytes(line->lanes[i]);
+    return bytes;
+}
+
+struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
+{
+    struct tl_line_view view = {.status = TL_LINE_UNKNOWN};
+    unsigned lane = tl_place_lane(place);
+    uint64_t seq = tl_place_seq(place);
+    uint64_t value;
+    if (lane >= TL_LANES_MAX)
+        return view;
+    if (line->lanes[lane] != NULL && tl_order_contains(line->lanes[lane], seq)) {
+        view.status = TL_LINE_WAITING;
+        view.ahead = tl_order_rank(line->lanes[lane], seq);
+        for (unsigned i = 0; i < lane; i++) /* lower lanes are served first, whenever they came */
+            if (line->lanes[i] != NULL)
+                view.ahead += tl_order_count(line->lanes[i]);
+    } else if (tl_placemap_get(line->active, place, &value)) {
+        view.status = TL_LINE_ACTIVE;
+        view.deadline_ms = (int64_t)value;
+    } else if (tl_placemap_get(line->ended, place, &value)) {
+        view.status = TL_LINE_ENDED;
+        view.reason = (enum tl_reason)(value & ((1 << END_REASON_BITS) - 1));
+    }
+    return view;
+}
+
+/* ---- changes ---- */
+
+static struct tl_order *lane_of(struct tl_line *line, tl_place place)
+{
+    unsigned lane = tl_place_lane(place);
+    if (lane >= TL_LANES_MAX)
+        return NULL;
+    if (line->lanes[lane] == NULL)
+        line->lanes[lane] = tl_order_new();
+    return line->lanes[lane];
+}
+
+static bool add_waiting(struct tl_line *line, const struct tl_run *run)
+{
+    struct tl_order *order = lane_of(line, run->first);
+    return order != NULL && tl_order_insert(order, tl_place_seq(run->first), run->count) >= 0;
+}
+
+static void remove_waiting(struct tl_line *line, const struct tl_run *run)
+{
+    struct tl_order *order = line->lanes[tl_place_lane(run->first) % TL_LANES_MAX];
+    if (order != NULL)
+        tl_order_remove(order, tl_place_seq(run->first), run->count);
+}
+
+static bool grow_end_order(struct tl_line *line)
+{
+    size_t capacity = line->end_capacity == 0 ? 64 : line->end_capacity * 2;
+    tl_place *ring = calloc(capacity, sizeof(*ring));
+    if (ring == NULL)
+        return false;
+    for (size_t i = 0; i < line->end_count; i++)
+        ring[i] = line->end_order[(line->end_first + i) % line->end_capacity];
+    free(line->end_order);
+    line->end_order = ring;
+    line->end_first = 0;
+    line->end_capacity = capacity;
+    return true;
+}
+
+static bool remember_end(struct tl_line *line, tl_place place, enum tl_reason reason,
+                         int64_t now_ms)
+{
+    if (line->end_count == line->end_capacity && !grow_end_order(line))
+        return false;
+    uint64_t end = ((uint64_t)now_ms << END_REASON_BITS) | (uint64_t)reason;
+    if (!tl_placemap_put(line->ended, place, end))
+        return false;
+    line->end_order[(line->end_first + line->end_count++) % line->end_capacity] = place;
+    return true;
+}
+
+size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit)
+{
+    size_t forgotten = 0;
+    while (forgotten < limit && line->end_count > 0) {
+        tl_place place = line->end_order[line->end_first];
+        uint64_t end;
+        if (tl_placemap_get(line->ended, place, &end)) {
+            if ((int64_t)(end >> END_REASON_BITS) + END_KEPT_MS > now_ms)
+                break;
+            tl_placemap_remove(line->ended, place, NULL);
+        }
+        line->end_first = (line->end_first + 1) % line->end_capacity;
+        line->end_count--;
+        forgotten++;
+    }
+    return forgotten;
+}
+
+static bool apply_runs(struct tl_line *line, const struct tl_event *event, int64_t now_ms)
+{
+    for (size_t i = 0; i < event->places.n; i++) {
+        const struct tl_run *run = &event->places.runs[i];
+        if (event->kind == TL_EVENT_JOINED) {
+            if (!add_waiting(line, run))
+                return false;
+            continue;
+        }
+        if (event->kind != TL_EVENT_FREED)
+            remove_waiting(line, run);
+        for (uint64_t k = 0; k < run->count; k++) {
+            tl_place place = run->first + k;
+            if (event->kind == TL_EVENT_ADMITTED) {
+                if (!tl_placemap_put(line->active, place, (uint64_t)event->deadline_ms))
+                    return false;
+                continue;
+            }
+            tl_placemap_remove(line->active, place, NULL);
+            if (!remember_end(line, place, event->reason, now_ms))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool apply_event(struct tl_line *line, const struct tl_event *event, int64_t now_ms)
+{
+    switch (event->kind) {
+    case TL_EVENT_JOINED:
+    case TL_EVENT_ADMITTED:
+    case TL_EVENT_REMOVED:
+    case TL_EVENT_FREED:
+        return apply_runs(line, event, now_ms);
+    case TL_EVENT_RENEWED: {
+        tl_place place = event->places.runs[0].first;
+        uint64_t known;
+        /* Only if it is still active here: the session may have ended before the snapshot was
+         * taken. */
+        if (!tl_placemap_get(line->active, place, &known))
+            return true;
+        return tl_placemap_put(line->active, place, (uint64_t)event->deadline_ms);
+    }
+    case TL_EVENT_APPLIED:
+    case TL_EVENT_CONFIG:
+    case TL_EVENT_NOTICE:
+        return true;
+    }
+    return true;
+}
+
+enum tl_line_result tl_line_apply(struct tl_line *line, const struct tl_event_entry *entry,
+                                  int64_t now_ms)
+{
+    if (entry->generation != line->generation)
+        return TL_LINE_GAP;
+    if (entry->number <= line->event)
+        return TL_LINE_OLD;
+    if (entry->number != line->event + 1)
+        return TL_LINE_GAP;
+    for (size_t i = 0; i < entry->n_events; i++)
+        if (!apply_event(line, &entry->events[i], now_ms))
+            return TL_LINE_NOMEM;
+    line->event = entry->number;
+    return TL_LINE_APPLIED;
+}
+
+void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event)
+{
+    line->generation = generation;
+    line->event = event;
+}
+
+bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count)
+{
+    return add_waiting(line, &(struct tl_run){.first = first, .count = count});
+}
+
+bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)
+{
+    return tl_placemap_put(line->active, place, (uint64_t)deadline_ms);
+}

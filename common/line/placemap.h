@@ -1,0 +1,32 @@
+/*
+ * A hash map from a place (never 0) to one 64-bit value: active places to deadlines, ended places
+ * to their end. Open addressing with linear probing and backward-shift deletion; at most 3/4 full;
+ * shrinks when nearly empty. Not thread-safe.
+ */
+#ifndef TL_PLACEMAP_H
+#define TL_PLACEMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/wire/place.h"
+
+struct tl_placemap;
+
+struct tl_placemap *tl_placemap_new(void); /* NULL when out of memory */
+void tl_placemap_free(struct tl_placemap **map);
+void tl_placemap_clear(struct tl_placemap *map);
+/* Inserts or overwrites. False when out of memory (map unchanged). */
+bool tl_placemap_put(struct tl_placemap *map, tl_place place, uint64_t value);
+bool tl_placemap_get(const struct tl_placemap *map, tl_place place, uint64_t *value);
+/* True if it was present; its value goes to *value when value is not NULL. */
+bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value);
+size_t tl_placemap_count(const struct tl_placemap *map);
+/* Iterates in no particular order: start with *cursor = 0; false at the end. The map must not
+ * change between. */
+bool tl_placemap_next(const struct tl_placemap *map, size_t *cursor, tl_place *place,
+                      uint64_t *value);
+size_t tl_placemap_bytes(const struct tl_placemap *map);
+
+#endif

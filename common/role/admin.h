@@ -1,0 +1,39 @@
+/*
+ * The admin listener of a program: /livez, /readyz, /metrics, on a thread of its own so that it
+ * answers even when the program's loop is busy or waits for the store.
+ */
+#ifndef TL_ADMIN_H
+#define TL_ADMIN_H
+
+#include <stdbool.h>
+
+#include "common/base/metrics.h"
+#include "common/config/config.h"
+
+struct tl_admin;
+
+/* Called on the listener's thread: must only read atomics. */
+struct tl_admin_source {
+    void *context;
+    /* Is the loop turning? False makes /livez 503, so that a supervisor restarts the program. */
+    bool (*live)(void *context);
+    /* Can it do its work now? On false, writes the reason (one line) for /readyz. */
+    bool (*ready)(void *context, char reason[160]);
+    /* Appends Prometheus text. */
+    void (*metrics)(void *context, struct tl_text *out);
+};
+
+/* Starts listening and logs the address. listen with port -1: no listener, *admin is NULL, true is
+ * returned. */
+bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
+                    const struct tl_admin_source *source, struct tl_error *err);
+void tl_admin_stop(struct tl_admin **admin);
+int tl_admin_port(const struct tl_admin *admin); /* the port it got */
+
+/* Opens a listening TCP socket (IPv4 or IPv6, non-blocking, close-on-exec, SO_REUSEADDR,
+ * SO_REUSEPORT when asked); port 0 takes a free one. Returns the descriptor or -1; *port gets the
+ * port. */
+int tl_listen_open(const struct tl_listen *listen, bool reuse_port, int *port,
+                   struct tl_error *err);
+
+#endif

@@ -1,0 +1,35 @@
+#include <stdio.h>
+
+#include "common/store/keys.h"
+
+static const char *const suffixes[TL_KEY_COUNT] = {
+    [TL_KEY_STATE] = "state",   [TL_KEY_CONFIG] = "config",     [TL_KEY_WAITING] = "waiting",
+    [TL_KEY_ACTIVE] = "active", [TL_KEY_SESSIONS] = "sessions", [TL_KEY_ENDED] = "ended",
+    [TL_KEY_EVENTS] = "events", [TL_KEY_INGEST] = "ingest",     [TL_KEY_BATCHES] = "batches",
+    [TL_KEY_SEEN] = "seen:",
+};
+
+void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue)
+{
+    snprintf(keys->queue, sizeof(keys->queue), "%s", queue);
+    for (size_t i = 0; i < TL_KEY_COUNT; i++)
+        snprintf(keys->names[i], TL_KEY_MAX, "%s{%s}:%s", prefix, queue, suffixes[i]);
+    snprintf(keys->poison, TL_KEY_MAX, "%s{%s}:poison", prefix, queue);
+}
+
+void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)
+{
+    tl_args_uint(args, TL_KEY_COUNT);
+    for (size_t i = 0; i < TL_KEY_COUNT; i++)
+        tl_args_str(args, keys->names[i]);
+}
+
+void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX])
+{
+    snprintf(name, TL_KEY_MAX, "%s{%s}:%s", prefix, queue, role);
+}
+
+void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX])
+{
+    snprintf(name, TL_KEY_MAX, "%squeues", prefix);
+}

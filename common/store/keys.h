@@ -1,0 +1,43 @@
+/* Names of a queue's keys. All share the hash tag {queue}, so they live in one slot of a Redis
+ * Cluster. */
+#ifndef TL_KEYS_H
+#define TL_KEYS_H
+
+#include <stddef.h>
+
+#include "common/store/args.h"
+#include "common/wire/place.h"
+
+/* The order is that in which scripts receive them as KEYS (every script gets all of them). */
+enum tl_key {
+    TL_KEY_STATE,
+    TL_KEY_CONFIG,
+    TL_KEY_WAITING,
+    TL_KEY_ACTIVE,
+    TL_KEY_SESSIONS,
+    TL_KEY_ENDED,
+    TL_KEY_EVENTS,
+    TL_KEY_INGEST,
+    TL_KEY_BATCHES,
+    TL_KEY_SEEN, /* prefix: a bucket number follows */
+    TL_KEY_COUNT,
+};
+
+#define TL_KEY_MAX 160
+
+struct tl_keys {
+    char queue[TL_QUEUE_NAME_MAX + 1];
+    char names[TL_KEY_COUNT][TL_KEY_MAX];
+    char poison[TL_KEY_MAX];
+};
+
+/* prefix is the configured redis.key_prefix (at most 31 bytes), queue a valid queue name. */
+void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
+/* Appends the number of keys and all keys, as EVALSHA wants them. */
+void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
+/* Writes tl:{q}:<role>, the lease of a role on the queue. */
+void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
+/* Writes tl:queues, the set of all queue names. */
+void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX]);
+
+#endif

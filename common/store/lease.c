@@ -1,0 +1,131 @@
+#include <string.h>
+
+#include "common/store/keys.h"
+#include "common/store/lease.h"
+
+#include "generated/store_scripts.h"
+
+void tl_leaser_init(struct tl_leaser *leaser, const char *key_prefix, const char *role,
+                    const char *owner, bool fenced)
+{
+    *leaser = (struct tl_leaser){.key_prefix = key_prefix,
+                                 .role = role,
+                                 .owner = owner,
+                                 .fenced = fenced,
+                                 .script.source = tl_script_lease};
+}
+
+void tl_leaser_deinit(struct tl_leaser *leaser)
+{
+    tl_args_free(&leaser->args);
+}
+
+/* EVALSHA of the lease script; ttl 0 gives the lease back. */
+static bool build_script(struct tl_leaser *leaser, struct tl_redis *redis, const char *queue,
+                         const char *key, int64_t ttl_ms, struct tl_error *err)
+{
+    struct tl_args *args = &leaser->args;
+    struct tl_keys keys;
+    if (!tl_script_begin(redis, &leaser->script, args, err))
+        return false;
+    tl_keys_init(&keys, leaser->key_prefix, queue);
+    tl_args_strs(args, "2", keys.names[TL_KEY_STATE], key, leaser->owner, NULL);
+    tl_args_int(args, ttl_ms);
+    tl_args_str(args, leaser->fenced ? "fence" : "");
+    return true;
+}
+
+/* Loads the script first where a step needs it: in between, its answer would be taken for that of a
+ * step. */
+static bool load_script(struct tl_leaser *leaser, struct tl_store *store,
+                        const struct tl_lease *leases, size_t n, struct tl_error *err)
+{
+    for (size_t i = 0; i < n && leaser->script.sha[0] == '\0'; i++) {
+        enum tl_lease_step step = leases[i].step;
+        if ((step == TL_LEASE_TAKE || step == TL_LEASE_GIVE_BACK) &&
+            !tl_script_load(tl_store_of(store, leases[i].queue), &leaser->script, err))
+            return false;
+    }
+    return true;
+}
+
+/* Queues the command of one step. */
+static bool ask_one(struct tl_leaser *leaser, struct tl_redis *redis, const struct tl_lease *lease,
+                    struct tl_error *err)
+{
+    struct tl_args *args = &leaser->args;
+    char key[TL_KEY_MAX];
+    bool ok = true;
+    tl_keys_lease(lease->queue, leaser->key_prefix, leaser->role, key);
+    tl_args_reset(args);
+    switch (lease->step) {
+    case TL_LEASE_LEAVE:
+        return true;
+    case TL_LEASE_LOOK:
+        tl_args_strs(args, "PTTL", key, NULL);
+        break;
+    case TL_LEASE_RENEW:
+        tl_args_strs(args, "GETEX", key, "PX", NULL);
+        tl_args_int(args, TL_LEASE_MS);
+        break;
+    case TL_LEASE_TAKE:
+        ok = build_script(leaser, redis, lease->queue, key, TL_LEASE_MS, err);
+        break;
+    case TL_LEASE_GIVE_BACK:
+        ok = build_script(leaser, redis, lease->queue, key, 0, err);
+        break;
+    }
+    return ok && tl_redis_append(redis, args, err);
+}
+
+static void note(const struct tl_leaser *leaser, struct tl_lease *lease,
+                 const struct tl_reply *reply)
+{
+    int64_t left_ms;
+    switch (lease->step) {
+    case TL_LEASE_LEAVE:
+        break;
+    case TL_LEASE_LOOK:
+        left_ms = tl_reply_integer(reply);
+        lease->free = left_ms == -2;
+        /* Somebody who took it by hand set no time, or another one. */
+        lease->left_ms = left_ms < 0 || left_ms > TL_LEASE_MS ? TL_LEASE_MS : left_ms;
+        break;
+    case TL_LEASE_RENEW:
+        lease->free = tl_reply_type(reply) == TL_REPLY_NIL;
+        lease->held = strcmp(tl_reply_string(reply, NULL), leaser->owner) == 0;
+        break;
+    case TL_LEASE_TAKE:
+        lease->held = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
+        lease->fence = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
+        lease->left_ms = 0; /* of somebody else's: not known */
+        break;
+    case TL_LEASE_GIVE_BACK:
+        break;
+    }
+}
+
+bool tl_lease_ask(struct tl_leaser *leaser, struct tl_store *store, struct tl_lease *leases,
+                  size_t n, struct tl_error *err)
+{
+    size_t sent = 0;
+    bool ok = load_script(leaser, store, leases, n, err);
+    while (ok && sent < n) {
+        ok = ask_one(leaser, tl_store_of(store, leases[sent].queue), &leases[sent], err);
+        sent += ok ? 1 : 0;
+    }
+    for (size_t i = 0; i < sent; i++) {
+        struct tl_lease *lease = &leases[i];
+        if (lease->step == TL_LEASE_LEAVE)
+            continue;
+        lease->held = false;
+        lease->free = false;
+        lease->left_ms = TL_LEASE_MS;
+        lease->error.kind = TL_OK;
+        struct tl_reply *reply = tl_redis_next(tl_store_of(store, lease->queue), &lease->error);
+        if (reply != NULL)
+            note(leaser, lease, reply);
+        tl_reply_free(reply);
+    }
+    return ok;
+}

@@ -1,0 +1,74 @@
+/* A queue in the store: its existence, its settings, its numbers. */
+#ifndef TL_QUEUE_H
+#define TL_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
+
+/* Creates the queue with these settings if it does not exist; leaves an existing one (and its
+ * settings) as it is. Also heals what belongs to it: the consumer group, the entry in tl:queues.
+ * *created may be NULL. */
+bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
+                     const struct tl_queue_settings *settings, bool *created, struct tl_error *err);
+
+/* tl_queue_ensure for every queue of the configuration. */
+bool tl_queue_ensure_all(struct tl_redis *redis, const struct tl_config *config,
+                         struct tl_error *err);
+
+/* Reads tl:{q}:config. Fields a newer version wrote are ignored; missing ones keep their default.
+ * TL_ERR_NOQUEUE when the queue does not exist. */
+bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
+                   struct tl_queue_settings *settings, struct tl_error *err);
+
+/* What a look at a queue finds, for many queues in one pipeline: ask for each, then take as many
+ * answers in the same order. Take fails with TL_ERR_NOQUEUE for a queue that does not exist; the
+ * other answers must be taken nevertheless. */
+struct tl_queue_look {
+    uint64_t generation;
+    struct tl_queue_settings settings;
+};
+bool tl_queue_look_ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err);
+bool tl_queue_look_take(struct tl_redis *redis, const struct tl_keys *keys,
+                        struct tl_queue_look *look, struct tl_error *err);
+
+/* Runs a script once on the keys of a queue, with these arguments (NULL: none): for what is done
+ * seldom, since it sends the script along. Returns its reply, or NULL with err. */
+struct tl_reply *tl_queue_run(struct tl_redis *redis, const char *source,
+                              const struct tl_keys *keys, const struct tl_args *more,
+                              struct tl_error *err);
+
+/* Changes one setting of an existing queue, by name and canonical or human text ("capacity", "20"),
+ * after validating the whole; tells everyone by a CONFIG event in the same step. */
+bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
+                        const char *value, struct tl_error *err);
+
+#define TL_NOTICE_MAX 500 /* bytes of a notice */
+
+/* Says `text` to everyone waiting ("" takes it back): stored in the state, and a NOTICE event.
+ * TL_ERR_INVALID for one that is too long. */
+bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
+                     struct tl_error *err);
+
+/* The names in tl:queues, sorted; only valid ones. *names is one allocation, freed with free(). */
+bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,
+                   char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err);
+
+/* Is the name in such a sorted list, and where (at may be NULL)? */
+bool tl_queue_find_name(char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, const char *name,
+                        size_t *at);
+
+/* Numbers of a queue as its state hash tells them. */
+struct tl_queue_numbers {
+    uint64_t generation, seq, event;
+    uint64_t waiting, active;
+    uint64_t joined, admitted, completed, expired, left;
+    uint64_t unclaimed, absent; /* parts of expired */
+};
+bool tl_queue_numbers(struct tl_redis *redis, const struct tl_keys *keys,
+                      struct tl_queue_numbers *numbers, struct tl_error *err);
+
+#endif

@@ -1,0 +1,66 @@
+/* Reading replies. A struct tl_reply is a redisReply under a name of our own. */
+#include <stdlib.h>
+
+#include <hiredis/hiredis.h>
+
+#include "common/store/redis.h"
+
+static const redisReply *inner(const struct tl_reply *reply)
+{
+    return (const redisReply *)(const void *)reply;
+}
+
+void tl_reply_free(struct tl_reply *reply)
+{
+    if (reply != NULL)
+        freeReplyObject(reply);
+}
+
+enum tl_reply_type tl_reply_type(const struct tl_reply *reply)
+{
+    if (reply == NULL)
+        return TL_REPLY_NIL;
+    switch (inner(reply)->type) {
+    case REDIS_REPLY_NIL:
+        return TL_REPLY_NIL;
+    case REDIS_REPLY_INTEGER:
+        return TL_REPLY_INTEGER;
+    case REDIS_REPLY_STRING:
+    case REDIS_REPLY_STATUS:
+        return TL_REPLY_STRING;
+    case REDIS_REPLY_ARRAY:
+        return TL_REPLY_ARRAY;
+    default:
+        return TL_REPLY_OTHER;
+    }
+}
+
+int64_t tl_reply_integer(const struct tl_reply *reply)
+{
+    enum tl_reply_type type = tl_reply_type(reply);
+    if (type == TL_REPLY_INTEGER)
+        return inner(reply)->integer;
+    if (type == TL_REPLY_STRING)
+        return strtoll(inner(reply)->str, NULL, 10);
+    return 0;
+}
+
+const char *tl_reply_string(const struct tl_reply *reply, size_t *length)
+{
+    bool is_string = tl_reply_type(reply) == TL_REPLY_STRING;
+    if (length != NULL)
+        *length = is_string ? (size_t)inner(reply)->len : 0;
+    return is_string ? inner(reply)->str : "";
+}
+
+size_t tl_reply_count(const struct tl_reply *reply)
+{
+    return tl_reply_type(reply) == TL_REPLY_ARRAY ? (size_t)inner(reply)->elements : 0;
+}
+
+const struct tl_reply *tl_reply_at(const struct tl_reply *reply, size_t i)
+{
+    if (i >= tl_reply_count(reply))
+        return NULL;
+    return (const struct tl_reply *)(const void *)inner(reply)->element[i];
+}

@@ -1,0 +1,370 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/lease.h"
+#include "common/store/queue.h"
+#include "common/store/roster.h"
+
+/* Three of these fit into a lease with room to spare: a turn may last a second without losing it.
+ */
+#define ROUND_MS 500
+/* The least time between looks at leases that are about to run out. */
+#define LOOK_MIN_MS 20
+/* Leases of others looked at in every round. One found free says that somebody gave back what they
+ * had; so a handover does not wait for the look at all of them. */
+#define LOOKS_A_ROUND 16
+
+struct tl_roster {
+    struct tl_roster_settings settings;
+    const struct tl_config *config;
+    struct tl_post **posts; /* by name; each allocated alone: callers keep pointers to keys */
+    size_t n, capacity;
+    char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
+    struct tl_lease *leases;              /* one for each name */
+    size_t n_names;
+    size_t looked;      /* where the looks of the last round ended */
+    int64_t renew_ms;   /* when to list queues and renew what is held */
+    int64_t look_ms;    /* when the first lease of somebody else may have run out */
+    int64_t renewed_ms; /* when the leases held were renewed */
+    uint64_t epoch;     /* of the connection at the last round */
+    bool ensure;        /* the next round creates configured queues that are missing */
+    struct tl_leaser leaser;
+};
+
+struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
+                                const struct tl_config *config, struct tl_error *err)
+{
+    struct tl_roster *roster = calloc(1, sizeof(*roster));
+    if (roster == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the roster");
+        return NULL;
+    }
+    roster->settings = *settings;
+    roster->config = config;
+    tl_leaser_init(&roster->leaser, config->redis.key_prefix, settings->role, settings->owner,
+                   settings->fenced);
+    return roster;
+}
+
+static void drop_post(struct tl_roster *roster, size_t i)
+{
+    struct tl_post *post = roster->posts[i];
+    roster->settings.lose(roster->settings.context, post);
+    free(post);
+    roster->n--;
+    memmove(&roster->posts[i], &roster->posts[i + 1], (roster->n - i) * sizeof(struct tl_post *));
+}
+
+void tl_roster_free(struct tl_roster **roster)
+{
+    if (*roster == NULL)
+        return;
+    while ((*roster)->n > 0)
+        drop_post(*roster, (*roster)->n - 1);
+    free((*roster)->posts);
+    free((*roster)->names);
+    free((*roster)->leases);
+    tl_leaser_deinit(&(*roster)->leaser);
+    free(*roster);
+    *roster = NULL;
+}
+
+int64_t tl_roster_due(const struct tl_roster *roster)
+{
+    return roster->look_ms < roster->renew_ms ? roster->look_ms : roster->renew_ms;
+}
+
+void tl_roster_hurry(struct tl_roster *roster)
+{
+    roster->renew_ms = 0;
+    roster->ensure = true;
+}
+
+size_t tl_roster_count(const struct tl_roster *roster)
+{
+    return roster->n;
+}
+
+struct tl_post *tl_roster_at(struct tl_roster *roster, size_t i)
+{
+    return roster->posts[i];
+}
+
+/* Where the queue's post is, or else where it belongs. */
+static bool find(const struct tl_roster *roster, const char *queue, size_t *index)
+{
+    size_t low = 0;
+    size_t high = roster->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(roster->posts[middle]->keys.queue, queue) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *index = low;
+    return low < roster->n && strcmp(roster->posts[low]->keys.queue, queue) == 0;
+}
+
+static bool add_post(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
+{
+    if (roster->n == roster->capacity) {
+        size_t capacity = roster->capacity == 0 ? 8 : roster->capacity * 2;
+        struct tl_post **posts = reallocarray(roster->posts, capacity, sizeof(*posts));
+        if (posts == NULL)
+            return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", capacity);
+        roster->posts = posts;
+        roster->capacity = capacity;
+    }
+    struct tl_post *post = calloc(1, sizeof(*post));
+    if (post == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
+    tl_keys_init(&post->keys, roster->config->redis.key_prefix, lease->queue);
+    post->fence = lease->fence;
+    if (!roster->settings.gain(roster->settings.context, post, err)) {
+        free(post);
+        return false;
+    }
+    size_t at;
+    (void)find(roster, lease->queue, &at);
+    memmove(&roster->posts[at + 1], &roster->posts[at], (roster->n - at) * sizeof(*roster->posts));
+    roster->posts[at] = post;
+    roster->n++;
+    return true;
+}
+
+/* Makes the posts agree with what is known of the lease. */
+static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
+{
+    size_t i;
+    if (lease->error.kind != TL_OK && lease->error.kind != TL_ERR_NOQUEUE) {
+        *err = lease->error;
+        return false;
+    }
+    bool had = find(roster, lease->queue, &i);
+    if (had && (!lease->held || roster->posts[i]->fence != lease->fence)) {
+        drop_post(roster, i);
+        had = false;
+    }
+    return !lease->held || had || add_post(roster, lease, err);
+}
+
+/* Drops the posts whose queue is no longer listed. */
+static void drop_unlisted(struct tl_roster *roster)
+{
+    for (size_t i = roster->n; i-- > 0;)
+        if (!tl_queue_find_name(roster->names, roster->n_names, roster->posts[i]->keys.queue, NULL))
+            drop_post(roster, i);
+}
+
+/* ---- a round ---- */
+
+/* What a round does, besides the few looks of every round. */
+struct round {
+    bool whole; /* ask about everything by the script: what we know may be out of date */
+    bool renew; /* list the queues, renew what is held */
+    bool look;  /* look at all leases of others */
+};
+
+/* The first step of each lease. Those left alone stay as they are known. */
+static void plan(struct tl_roster *roster, const struct round *round)
+{
+    size_t looks = 0;
+    size_t first = roster->looked;
+    for (size_t k = 0; k < roster->n_names; k++) {
+        size_t at = (first + k) % roster->n_names;
+        struct tl_lease *lease = &roster->leases[at];
+        size_t i;
+        lease->held = find(roster, lease->queue, &i);
+        lease->fence = lease->held ? roster->posts[i]->fence : 0;
+        lease->free = false;
+        lease->error.kind = TL_OK;
+        lease->step = TL_LEASE_LEAVE;
+        if (round->whole) {
+            lease->step = TL_LEASE_TAKE;
+        } else if (lease->held) {
+            lease->step = round->renew ? TL_LEASE_RENEW : TL_LEASE_LEAVE;
+        } else if (round->look || looks < LOOKS_A_ROUND) {
+            lease->step = TL_LEASE_LOOK;
+            looks++;
+            roster->looked = at + 1;
+        }
+    }
+}
+
+/* Was one of somebody else's leases found free? */
+static bool any_free(const struct tl_roster *roster)
+{
+    for (size_t i = 0; i < roster->n_names; i++)
+        if (roster->leases[i].step == TL_LEASE_LOOK && roster->leases[i].free)
+            return true;
+    return false;
+}
+
+/* The next step: those of somebody else that were left alone. */
+static void plan_look(struct tl_roster *roster)
+{
+    for (size_t i = 0; i < roster->n_names; i++) {
+        struct tl_lease *lease = &roster->leases[i];
+        bool other = lease->step == TL_LEASE_LEAVE && !lease->held;
+        lease->step = other ? TL_LEASE_LOOK : TL_LEASE_LEAVE;
+    }
+}
+
+/* The last step: those that are free. */
+static bool plan_take(struct tl_roster *roster)
+{
+    bool found = false;
+    for (size_t i = 0; i < roster->n_names; i++) {
+        struct tl_lease *lease = &roster->leases[i];
+        lease->step = lease->free ? TL_LEASE_TAKE : TL_LEASE_LEAVE;
+        found = found || lease->free;
+    }
+    return found;
+}
+
+static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_error *err)
+{
+    return tl_lease_ask(&roster->leaser, store, roster->leases, roster->n_names, err);
+}
+
+/* When the first lease of somebody else will have run out, given that all were looked at. */
+static int64_t next_look(const struct tl_roster *roster, int64_t now_ms)
+{
+    int64_t left_ms = TL_LEASE_MS;
+    for (size_t i = 0; i < roster->n_names; i++) {
+        const struct tl_lease *lease = &roster->leases[i];
+        if (!lease->held && !lease->free && lease->left_ms < left_ms)
+            left_ms = lease->left_ms;
+    }
+    return now_ms + (left_ms < LOOK_MIN_MS ? LOOK_MIN_MS : left_ms + 1);
+}
+
+/* All answers are fetched before any is acted upon: gaining a post may talk to the store. */
+static bool go_round(struct tl_roster *roster, struct tl_store *store, struct round *round,
+                     struct tl_error *err)
+{
+    plan(roster, round);
+    bool ok = ask(roster, store, err);
+    if (ok && !round->look && any_free(roster)) {
+        round->look = true;
+        plan_look(roster);
+        ok = ask(roster, store, err);
+    }
+    if (ok && plan_take(roster))
+        ok = ask(roster, store, err);
+    for (size_t i = 0; ok && i < roster->n_names; i++)
+        ok = settle(roster, &roster->leases[i], err);
+    return ok;
+}
+
+static bool configured_all_listed(const struct tl_config *config,
+                                  char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n)
+{
+    for (size_t i = 0; i < config->n_queues; i++)
+        if (!tl_queue_find_name(names, n, config->queues[i].name, NULL))
+            return false;
+    return true;
+}
+
+/* Lists all queues, creating the configured ones first if the store lacks one (it came back empty,
+ * or is new). */
+static bool list_queues(const struct tl_roster *roster, struct tl_redis *redis,
+                        char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
+{
+    const char *prefix = roster->config->redis.key_prefix;
+    bool ensure = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
+    for (;;) {
+        if (ensure && !tl_queue_ensure_all(redis, roster->config, err))
+            return false;
+        if (!tl_queue_list(redis, prefix, names, n, err))
+            return false;
+        if (ensure || configured_all_listed(roster->config, *names, *n))
+            return true;
+        free(*names);
+        ensure = true;
+    }
+}
+
+/* Takes over the list of all queues, if it is another one than before: *changed. */
+static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool *changed,
+                         struct tl_error *err)
+{
+    char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
+    size_t n = 0;
+    if (!list_queues(roster, redis, &names, &n, err))
+        return false;
+    *changed =
+        n != roster->n_names || (n > 0 && memcmp(names, roster->names, n * sizeof(*names)) != 0);
+    struct tl_lease *leases = *changed ? calloc(n > 0 ? n : 1, sizeof(*leases)) : NULL;
+    if (leases == NULL) {
+        free(names);
+        return !*changed || tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", n);
+    }
+    for (size_t i = 0; i < n; i++)
+        leases[i].queue = names[i];
+    free(roster->names);
+    free(roster->leases);
+    roster->names = names;
+    roster->leases = leases;
+    roster->n_names = n;
+    drop_unlisted(roster);
+    return true;
+}
+
+/* What was taken and is not looked after, others shall. */
+static void give_back_rest(struct tl_roster *roster, struct tl_store *store)
+{
+    for (size_t i = 0; i < roster->n_names; i++) {
+        struct tl_lease *lease = &roster->leases[i];
+        size_t at;
+        bool rest = lease->held && !find(roster, lease->queue, &at);
+        lease->step = rest ? TL_LEASE_GIVE_BACK : TL_LEASE_LEAVE;
+    }
+    (void)ask(roster, store, NULL);
+}
+
+bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t now_ms,
+                     struct tl_error *err)
+{
+    struct tl_redis *redis = tl_store_of(store, NULL);
+    bool reconnected = tl_redis_epoch(redis) != roster->epoch;
+    struct round round;
+    round.whole = reconnected || roster->ensure || now_ms - roster->renewed_ms >= TL_LEASE_MS;
+    round.renew = round.whole || now_ms >= roster->renew_ms;
+    round.look = round.whole || now_ms >= roster->look_ms;
+    if (!round.renew && !round.look)
+        return true;
+    if (reconnected)
+        roster->leaser.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
+    bool changed = false;
+    if (round.renew && !update_names(roster, redis, &changed, err))
+        return false;
+    round.look = round.look || changed;
+    if (!go_round(roster, store, &round, err)) {
+        give_back_rest(roster, store);
+        roster->leaser.script.sha[0] = '\0'; /* in case the script cache was emptied */
+        roster->ensure = true;
+        return false;
+    }
+    if (round.look)
+        roster->look_ms = next_look(roster, now_ms);
+    if (round.renew) {
+        roster->renewed_ms = now_ms;
+        roster->renew_ms = now_ms + ROUND_MS;
+    }
+    roster->ensure = false;
+    roster->epoch = tl_redis_epoch(redis);
+    return true;
+}
+
+void tl_roster_resign(struct tl_roster *roster, struct tl_store *store)
+{
+    for (size_t i = 0; i < roster->n_names; i++) {
+        struct tl_lease *lease = &roster->leases[i];
+        size_t at;
+        lease->step = find(roster, lease->queue, &at) ? TL_LEASE_GIVE_BACK : TL_LEASE_LEAVE;
+    }
+    (void)ask(roster, store, NULL);
+}

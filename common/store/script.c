@@ -1,0 +1,49 @@
+/* Scripts on a connection: loading, hashes, recovery from an emptied script cache. */
+#include <string.h>
+
+#include "common/store/redis.h"
+
+bool tl_script_load(struct tl_redis *redis, struct tl_script *script, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, "SCRIPT", "LOAD", script->source, NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    size_t length;
+    const char *sha = tl_reply_string(reply, &length);
+    bool ok = length == sizeof(script->sha) - 1;
+    if (ok)
+        memcpy(script->sha, sha, length + 1);
+    else
+        tl_error_set(err, TL_ERR_PROTOCOL, "SCRIPT LOAD answered something that is not a hash");
+    tl_reply_free(reply);
+    return ok;
+}
+
+bool tl_script_begin(struct tl_redis *redis, struct tl_script *script, struct tl_args *args,
+                     struct tl_error *err)
+{
+    if (script->sha[0] == '\0' && !tl_script_load(redis, script, err))
+        return false;
+    tl_args_reset(args);
+    tl_args_strs(args, "EVALSHA", script->sha, NULL);
+    return true;
+}
+
+struct tl_reply *tl_script_call(struct tl_redis *redis, struct tl_script *script,
+                                struct tl_args *args, struct tl_error *err)
+{
+    struct tl_error first = {0};
+    struct tl_reply *reply = tl_redis_call(redis, args, &first);
+    if (reply == NULL && first.kind == TL_ERR_NOSCRIPT) {
+        /* The hash depends on the source alone, so the command at hand stays right. */
+        if (!tl_script_load(redis, script, err))
+            return NULL;
+        return tl_redis_call(redis, args, err);
+    }
+    if (reply == NULL && err != NULL)
+        *err = first;
+    return reply;
+}

@@ -1,0 +1,289 @@
+/*
+ * Building a line from the store, page by page.
+ *
+ * Nearly everybody who came last stands in an unbroken row. So that the store need not read them
+ * all out, it is asked how many stand in each block of so many places: a count of none or of all
+ * says who they are. Only the other blocks are read out. Where few blocks are unbroken, in a line
+ * of several lanes say, counting is not worth it and everything is read.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/tail.h"
+
+#include "generated/store_scripts.h"
+
+/* What one page asks for holds the store up for 2 ms at most: it takes 0.25 us to read out a
+ * visitor, and 1.6 us to count a block. */
+enum { PAGE = 4000, BLOCK = 128, BLOCKS = 64 };
+/* Sessions in one page. */
+#define ACTIVE_PAGE "2000"
+
+#define PLACE_END ((uint64_t)TL_LANES_MAX << TL_PLACE_SEQ_BITS)
+
+struct tl_snapshot {
+    const struct tl_keys *keys;
+    struct tl_tail_head head;
+    struct tl_line *line;
+    struct tl_script active_script;
+    struct tl_args args;
+    bool waiting_done;
+    tl_place next;   /* waiting places below it have been read */
+    bool unbroken;   /* hardly anybody was missing in the page before */
+    char cursor[32]; /* of the scan of the active sessions */
+};
+
+struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_keys *keys,
+                                      struct tl_error *err)
+{
+    struct tl_snapshot *snapshot = calloc(1, sizeof(*snapshot));
+    struct tl_line *line = tl_line_new();
+    if (snapshot == NULL || line == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the line of queue %s", keys->queue);
+        free(snapshot);
+        tl_line_free(&line);
+        return NULL;
+    }
+    snapshot->keys = keys;
+    snapshot->line = line;
+    snapshot->active_script.source = tl_script_snapshot_active;
+    snapshot->next = 1;
+    strcpy(snapshot->cursor, "0");
+    if (!tl_tail_head(redis, keys, &snapshot->head, err)) {
+        tl_snapshot_abandon(&snapshot);
+        return NULL;
+    }
+    tl_line_start(line, snapshot->head.generation, snapshot->head.event);
+    return snapshot;
+}
+
+void tl_snapshot_abandon(struct tl_snapshot **snapshot)
+{
+    if (*snapshot == NULL)
+        return;
+    tl_line_free(&(*snapshot)->line);
+    tl_args_free(&(*snapshot)->args);
+    free(*snapshot);
+    *snapshot = NULL;
+}
+
+struct tl_line *tl_snapshot_finish(struct tl_snapshot **snapshot, struct tl_tail_head *head)
+{
+    struct tl_line *line = (*snapshot)->line;
+    *head = (*snapshot)->head;
+    (*snapshot)->line = NULL;
+    tl_snapshot_abandon(snapshot);
+    return line;
+}
+
+/* ---- who waits ---- */
+
+static bool add_waiting(struct tl_snapshot *snapshot, tl_place first, uint64_t count,
+                        struct tl_error *err)
+{
+    return tl_line_add_waiting(snapshot->line, first, count) ||
+           tl_error_set(err, TL_ERR_NOMEM, "no memory for the line of a queue");
+}
+
+/* Starts a command about the waiting places from first to last (0: to the end). */
+static struct tl_args *begin(struct tl_snapshot *snapshot, const char *command, tl_place first,
+                             tl_place last)
+{
+    struct tl_args *args = &snapshot->args;
+    tl_args_reset(args);
+    tl_args_strs(args, command, snapshot->keys->names[TL_KEY_WAITING], NULL);
+    tl_args_uint(args, first);
+    if (last != 0)
+        tl_args_uint(args, last);
+    else
+        tl_args_str(args, "+inf");
+    return args;
+}
+
+static bool read_place(const struct tl_reply *score, tl_place *place, struct tl_error *err)
+{
+    const char *text = tl_reply_string(score, NULL);
+    char *end;
+    *place = strtoull(text, &end, 10);
+    return (*text >= '1' && *text <= '9' && *end == '\0' && *place < PLACE_END) ||
+           tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score that is no place: %.40s", text);
+}
+
+/* page: visitor, place, visitor, place, ... by place, none below `first`; *past gets what comes
+ * after the last of them. */
+static bool add_page(struct tl_snapshot *snapshot, const struct tl_reply *page, tl_place first,
+                     tl_place *past, struct tl_error *err)
+{
+    struct tl_run run = {.first = first};
+    for (size_t i = 1; i < tl_reply_count(page); i += 2) {
+        tl_place place;
+        if (!read_place(tl_reply_at(page, i), &place, err))
+            return false;
+        if (place < run.first)
+            return tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: places out of order");
+        if (place != run.first + run.count) {
+            if (!add_waiting(snapshot, run.first, run.count, err))
+                return false;
+            run = (struct tl_run){.first = place};
+        }
+        run.count++;
+    }
+    *past = run.first + run.count;
+    return add_waiting(snapshot, run.first, run.count, err);
+}
+
+/* Is it worth counting what comes after `count` visitors on `span` places? If a block misses two
+ * visitors on average, one in seven misses none, and saves more than counting all seven costs. */
+static bool is_unbroken(uint64_t span, uint64_t count)
+{
+    return count > 0 && span - count <= span / BLOCK * 2;
+}
+
+/* Reads out the next page. */
+static bool read_page(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_args *args = begin(snapshot, "ZRANGE", snapshot->next, 0);
+    tl_args_strs(args, "BYSCORE", "LIMIT", "0", NULL);
+    tl_args_uint(args, PAGE);
+    tl_args_str(args, "WITHSCORES");
+    struct tl_reply *page = tl_redis_call(redis, args, err);
+    if (page == NULL)
+        return false;
+    size_t count = tl_reply_count(page) / 2;
+    tl_place past = snapshot->next;
+    bool ok = add_page(snapshot, page, snapshot->next, &past, err);
+    tl_reply_free(page);
+    if (!ok)
+        return false;
+    snapshot->unbroken = is_unbroken(past - snapshot->next, count);
+    snapshot->next = past;
+    snapshot->waiting_done = count < PAGE;
+    return true;
+}
+
+static bool count_blocks(struct tl_snapshot *snapshot, struct tl_redis *redis,
+                         uint64_t counts[BLOCKS], struct tl_error *err)
+{
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        tl_place first = snapshot->next + i * BLOCK;
+        if (!tl_redis_append(redis, begin(snapshot, "ZCOUNT", first, first + BLOCK - 1), err))
+            return false;
+    }
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        struct tl_reply *reply = tl_redis_next(redis, err);
+        if (reply == NULL)
+            return false;
+        counts[i] = (uint64_t)tl_reply_integer(reply);
+        tl_reply_free(reply);
+    }
+    return true;
+}
+
+static bool must_be_read(uint64_t count)
+{
+    return count != 0 && count != BLOCK;
+}
+
+/* Adds what a count alone says; of the other blocks, asks for those that are neighbours at once.
+ * firsts gets where each question begins. */
+static bool add_counted(struct tl_snapshot *snapshot, struct tl_redis *redis,
+                        const uint64_t counts[BLOCKS], tl_place firsts[BLOCKS], size_t *questions,
+                        struct tl_error *err)
+{
+    *questions = 0;
+    for (unsigned i = 0; i < BLOCKS; i++) {
+        tl_place first = snapshot->next + i * BLOCK;
+        if (counts[i] == BLOCK && !add_waiting(snapshot, first, BLOCK, err))
+            return false;
+        if (!must_be_read(counts[i]))
+            continue;
+        while (i + 1 < BLOCKS && must_be_read(counts[i + 1]))
+            i++;
+        struct tl_args *args =
+            begin(snapshot, "ZRANGE", first, snapshot->next + (i + 1) * BLOCK - 1);
+        tl_args_strs(args, "BYSCORE", "WITHSCORES", NULL);
+        if (!tl_redis_append(redis, args, err))
+            return false;
+        firsts[(*questions)++] = first;
+    }
+    return true;
+}
+
+static bool add_answers(struct tl_snapshot *snapshot, struct tl_redis *redis,
+                        const tl_place firsts[BLOCKS], size_t questions, struct tl_error *err)
+{
+    for (size_t i = 0; i < questions; i++) {
+        struct tl_reply *page = tl_redis_next(redis, err);
+        tl_place past = firsts[i];
+        bool ok = page != NULL && add_page(snapshot, page, firsts[i], &past, err);
+        tl_reply_free(page);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+/* Counts the next blocks, and reads out those of which some are missing. */
+static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
+{
+    uint64_t counts[BLOCKS], total = 0;
+    tl_place firsts[BLOCKS];
+    size_t questions;
+    if (!count_blocks(snapshot, redis, counts, err) ||
+        !add_counted(snapshot, redis, counts, firsts, &questions, err) ||
+        !add_answers(snapshot, redis, firsts, questions, err)) {
+        tl_redis_close(redis); /* or other commands would take the answers still to come */
+        return false;
+    }
+    for (unsigned i = 0; i < BLOCKS; i++)
+        total += counts[i];
+    snapshot->unbroken = is_unbroken(BLOCKS * BLOCK, total);
+    snapshot->next += BLOCKS * BLOCK;
+    return true;
+}
+
+/* ---- who is active ---- */
+
+/* { cursor, place, deadline, place, deadline, ... } */
+static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,
+                        struct tl_error *err)
+{
+    if (!tl_script_begin(redis, &snapshot->active_script, &snapshot->args, err))
+        return false;
+    tl_keys_append(snapshot->keys, &snapshot->args);
+    tl_args_strs(&snapshot->args, snapshot->cursor, ACTIVE_PAGE, NULL);
+    struct tl_reply *page = tl_script_call(redis, &snapshot->active_script, &snapshot->args, err);
+    if (page == NULL)
+        return false;
+    bool ok = true;
+    for (size_t i = 1; ok && i + 1 < tl_reply_count(page); i += 2)
+        ok = tl_line_add_active(snapshot->line, (tl_place)tl_reply_integer(tl_reply_at(page, i)),
+                                tl_reply_integer(tl_reply_at(page, i + 1))) ||
+             tl_error_set(err, TL_ERR_NOMEM, "no memory for the sessions of a queue");
+    snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s",
+             tl_reply_string(tl_reply_at(page, 0), NULL));
+    tl_reply_free(page);
+    *done = ok && strcmp(snapshot->cursor, "0") == 0;
+    return ok;
+}
+
+bool tl_snapshot_step(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,
+                      struct tl_error *err)
+{
+    *done = false;
+    if (snapshot->waiting_done)
+        return read_active(snapshot, redis, done, err);
+    return snapshot->unbroken ? count_page(snapshot, redis, err) : read_page(snapshot, redis, err);
+}
+
+struct tl_line *tl_snapshot(struct tl_redis *redis, const struct tl_keys *keys,
+                            struct tl_tail_head *head, struct tl_error *err)
+{
+    struct tl_snapshot *snapshot = tl_snapshot_begin(redis, keys, err);
+    bool done = false;
+    while (snapshot != NULL && !done)
+        if (!tl_snapshot_step(snapshot, redis, &done, err))
+            tl_snapshot_abandon(&snapshot);
+    return snapshot != NULL ? tl_snapshot_finish(&snapshot, head) : NULL;
+}

@@ -1,0 +1,20 @@
+/*
+ * The store as the programs see it: they ask for the connection that serves a queue. Today one
+ * Redis serves all queues; with a Redis Cluster the answer depends on the queue's hash tag, and no
+ * caller changes.
+ */
+#ifndef TL_STORE_H
+#define TL_STORE_H
+
+#include "common/store/redis.h"
+
+struct tl_store;
+
+struct tl_store *tl_store_new(const struct tl_redis_settings *settings, struct tl_error *err);
+void tl_store_free(struct tl_store **store);
+/* Opens all connections that are not open. */
+bool tl_store_connect(struct tl_store *store, struct tl_error *err);
+/* The connection of a queue, borrowed; queue NULL: the one for what belongs to no queue. */
+struct tl_redis *tl_store_of(struct tl_store *store, const char *queue);
+
+#endif

@@ -1,0 +1,165 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/queue.h"
+#include "common/store/tail.h"
+
+#include "generated/store_scripts.h"
+
+/* Entries taken from one stream at a time, so that one busy queue does not starve the others. */
+#define ENTRIES_A_READ "500"
+
+struct followed {
+    const struct tl_keys *keys; /* borrowed */
+    char id[48];                /* the last entry handed over */
+    bool stopped;               /* the handler wants no more until it is followed anew */
+};
+
+struct tl_tail {
+    tl_tail_handler *handler;
+    void *context;
+    struct followed *queues;
+    size_t n, capacity;
+    struct tl_args args;
+};
+
+struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context)
+{
+    struct tl_tail *tail = calloc(1, sizeof(*tail));
+    if (tail == NULL)
+        return NULL;
+    tail->handler = handler;
+    tail->context = context;
+    return tail;
+}
+
+void tl_tail_free(struct tl_tail **tail)
+{
+    if (*tail == NULL)
+        return;
+    tl_args_free(&(*tail)->args);
+    free((*tail)->queues);
+    free(*tail);
+    *tail = NULL;
+}
+
+size_t tl_tail_count(const struct tl_tail *tail)
+{
+    return tail->n;
+}
+
+bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,
+                  struct tl_error *err)
+{
+    struct tl_reply *reply = tl_queue_run(redis, tl_script_head, keys, NULL, err);
+    if (reply == NULL)
+        return false;
+    head->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    head->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
+    snprintf(head->id, sizeof(head->id), "%s", tl_reply_string(tl_reply_at(reply, 2), NULL));
+    tl_reply_free(reply);
+    return true;
+}
+
+static struct followed *find(struct tl_tail *tail, const char *queue)
+{
+    for (size_t i = 0; i < tail->n; i++)
+        if (strcmp(tail->queues[i].keys->queue, queue) == 0)
+            return &tail->queues[i];
+    return NULL;
+}
+
+bool tl_tail_follow(struct tl_tail *tail, const struct tl_keys *keys,
+                    const struct tl_tail_head *head, struct tl_error *err)
+{
+    struct followed *followed = find(tail, keys->queue);
+    if (followed == NULL && tail->n == tail->capacity) {
+        size_t capacity = tail->capacity == 0 ? 8 : tail->capacity * 2;
+        struct followed *queues = reallocarray(tail->queues, capacity, sizeof(*queues));
+        if (queues == NULL)
+            return tl_error_set(err, TL_ERR_NOMEM, "no memory to follow %zu queues", capacity);
+        tail->queues = queues;
+        tail->capacity = capacity;
+    }
+    if (followed == NULL)
+        followed = &tail->queues[tail->n++];
+    followed->keys = keys;
+    followed->stopped = false;
+    snprintf(followed->id, sizeof(followed->id), "%s", head->id);
+    return true;
+}
+
+void tl_tail_forget(struct tl_tail *tail, const struct tl_keys *keys)
+{
+    struct followed *followed = find(tail, keys->queue);
+    if (followed != NULL)
+        *followed = tail->queues[--tail->n];
+}
+
+/* XREAD [BLOCK ms] COUNT n STREAMS key... id... over all followed queues. False when there is none.
+ */
+static bool build_read(struct tl_tail *tail, int64_t block_ms)
+{
+    struct tl_args *args = &tail->args;
+    tl_args_reset(args);
+    tl_args_strs(args, "XREAD", "COUNT", ENTRIES_A_READ, NULL);
+    if (block_ms > 0) {
+        tl_args_str(args, "BLOCK");
+        tl_args_int(args, block_ms);
+    }
+    tl_args_str(args, "STREAMS");
+    size_t before = args->n;
+    for (size_t i = 0; i < tail->n; i++)
+        if (!tail->queues[i].stopped)
+            tl_args_str(args, tail->queues[i].keys->names[TL_KEY_EVENTS]);
+    if (args->n == before)
+        return false;
+    for (size_t i = 0; i < tail->n; i++)
+        if (!tail->queues[i].stopped)
+            tl_args_str(args, tail->queues[i].id);
+    return true;
+}
+
+/* Hands over the entries of one stream: [key, [[id, [field, value...]]...]]. */
+static size_t hand_over(struct tl_tail *tail, const struct tl_reply *stream)
+{
+    const char *key = tl_reply_string(tl_reply_at(stream, 0), NULL);
+    struct followed *followed = NULL;
+    for (size_t i = 0; i < tail->n && followed == NULL; i++)
+        if (strcmp(tail->queues[i].keys->names[TL_KEY_EVENTS], key) == 0)
+            followed = &tail->queues[i];
+    if (followed == NULL)
+        return 0;
+    const struct tl_reply *entries = tl_reply_at(stream, 1);
+    size_t n = tl_reply_count(entries);
+    for (size_t i = 0; i < n && !followed->stopped; i++) {
+        const struct tl_reply *entry = tl_reply_at(entries, i);
+        size_t length;
+        const char *payload = tl_reply_string(tl_reply_at(tl_reply_at(entry, 1), 1), &length);
+        snprintf(followed->id, sizeof(followed->id), "%s",
+                 tl_reply_string(tl_reply_at(entry, 0), NULL));
+        if (!tail->handler(tail->context, followed->keys, payload, length))
+            followed->stopped = true;
+    }
+    return n;
+}
+
+bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms, size_t *entries,
+                  struct tl_error *err)
+{
+    if (entries != NULL)
+        *entries = 0;
+    if (!build_read(tail, block_ms))
+        return true;
+    struct tl_reply *reply = tl_redis_call_blocking(redis, &tail->args, block_ms, err);
+    if (reply == NULL)
+        return false;
+    size_t total = 0;
+    for (size_t i = 0; i < tl_reply_count(reply); i++)
+        total += hand_over(tail, tl_reply_at(reply, i));
+    if (entries != NULL)
+        *entries = total;
+    tl_reply_free(reply);
+    return true;
+}

@@ -1,0 +1,196 @@
+/* Events: decoding. They are written by the scripts (common/store/prelude.lua). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/wire.h"
+#include "common/wire/wire_fields.h"
+
+#define PLACE_LIMIT    (tl_place_make(TL_LANES_MAX - 1, TL_PLACE_SEQ_MAX))
+#define DEADLINE_LIMIT ((uint64_t)1 << 53)
+
+static bool decode_runs(const msgpack_object *array, struct tl_runs *runs, struct tl_error *err)
+{
+    size_t n = array->via.array.size;
+    const msgpack_object *item = array->via.array.ptr;
+    if (n % 2 != 0)
+        return tl_error_set(err, TL_ERR_INVALID, "runs come in pairs");
+    runs->runs = calloc(n > 0 ? n / 2 : 1, sizeof(*runs->runs));
+    if (runs->runs == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu runs", n / 2);
+    uint64_t next = 0; /* the number after the run before */
+    for (size_t i = 0; i < n; i += 2) {
+        if (item[i].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
+            item[i + 1].type != MSGPACK_OBJECT_POSITIVE_INTEGER)
+            return tl_error_set(err, TL_ERR_INVALID, "runs hold whole numbers only");
+        uint64_t gap = item[i].via.u64;
+        uint64_t count = item[i + 1].via.u64;
+        if (gap == 0 || gap > PLACE_LIMIT - next || count == 0 ||
+            count > PLACE_LIMIT - (next + gap))
+            return tl_error_set(err, TL_ERR_INVALID, "a run out of bounds");
+        runs->runs[runs->n++] = (struct tl_run){.first = next + gap, .count = count};
+        next += gap + count;
+    }
+    return true;
+}
+
+static bool take_runs(struct tl_fields *fields, struct tl_runs *runs)
+{
+    const msgpack_object *array;
+    return tl_fields_array(fields, &array) && decode_runs(array, runs, fields->err);
+}
+
+static bool decode_exception(const msgpack_object *object, struct tl_exception *exception,
+                             struct tl_error *err)
+{
+    struct tl_fields fields;
+    uint64_t outcome, deadline;
+    if (!tl_fields_open(&fields, object, 4, 4, err) ||
+        !tl_fields_uint(&fields, TL_BATCH_COMMANDS_MAX - 1, &exception->index) ||
+        !tl_fields_uint(&fields, TL_OUTCOME_SPENT, &outcome) ||
+        !tl_fields_uint(&fields, PLACE_LIMIT, &exception->place) ||
+        !tl_fields_uint(&fields, DEADLINE_LIMIT, &deadline))
+        return false;
+    exception->outcome = (enum tl_outcome)outcome;
+    exception->deadline_ms = (int64_t)deadline;
+    return true;
+}
+
+static bool decode_applied(struct tl_fields *fields, struct tl_event *event)
+{
+    const msgpack_object *list;
+    if (!tl_fields_name(fields, event->worker, sizeof(event->worker)) ||
+        !tl_fields_uint(fields, UINT64_MAX, &event->batch) ||
+        !tl_fields_uint(fields, TL_PLACE_SEQ_MAX, &event->first_seq) ||
+        !tl_fields_array(fields, &list))
+        return false;
+    size_t n = list->via.array.size;
+    if (n == 0)
+        return true;
+    event->exceptions = calloc(n, sizeof(*event->exceptions));
+    if (event->exceptions == NULL)
+        return tl_error_set(fields->err, TL_ERR_NOMEM, "no memory for %zu exceptions", n);
+    for (size_t i = 0; i < n; i++)
+        if (!decode_exception(&list->via.array.ptr[i], &event->exceptions[i], fields->err))
+            return false;
+    event->n_exceptions = n;
+    return true;
+}
+
+static bool decode_reason(struct tl_fields *fields, struct tl_event *event)
+{
+    uint64_t reason;
+    if (!tl_fields_uint(fields, TL_REASON_ABSENT, &reason))
+        return false;
+    if (reason == 0)
+        return tl_error_set(fields->err, TL_ERR_INVALID, "an end without a reason");
+    event->reason = (enum tl_reason)reason;
+    return true;
+}
+
+static bool decode_deadline(struct tl_fields *fields, struct tl_event *event)
+{
+    uint64_t deadline;
+    if (!tl_fields_uint(fields, DEADLINE_LIMIT, &deadline))
+        return false;
+    event->deadline_ms = (int64_t)deadline;
+    return true;
+}
+
+static bool decode_renewed(struct tl_fields *fields, struct tl_event *event)
+{
+    uint64_t place;
+    if (!tl_fields_uint(fields, PLACE_LIMIT, &place) || !decode_deadline(fields, event))
+        return false;
+    if (place == 0)
+        return tl_error_set(fields->err, TL_ERR_INVALID, "place 0 is nobody's");
+    event->places.runs = calloc(1, sizeof(*event->places.runs));
+    if (event->places.runs == NULL)
+        return tl_error_set(fields->err, TL_ERR_NOMEM, "no memory for an event");
+    event->places.runs[0] = (struct tl_run){.first = place, .count = 1};
+    event->places.n = 1;
+    return true;
+}
+
+/* An event of a kind this version does not know is an error: a reader that skipped it would go
+ * wrong in silence. */
+static bool decode_by_kind(struct tl_fields *fields, uint64_t kind, struct tl_event *event)
+{
+    switch (kind) {
+    case TL_EVENT_APPLIED:
+        return decode_applied(fields, event);
+    case TL_EVENT_JOINED:
+        return take_runs(fields, &event->places);
+    case TL_EVENT_ADMITTED:
+        return take_runs(fields, &event->places) && decode_deadline(fields, event);
+    case TL_EVENT_REMOVED:
+    case TL_EVENT_FREED:
+        return take_runs(fields, &event->places) && decode_reason(fields, event);
+    case TL_EVENT_RENEWED:
+        return decode_renewed(fields, event);
+    case TL_EVENT_CONFIG:
+        return true;
+    case TL_EVENT_NOTICE:
+        return tl_fields_string(fields, &event->text, &event->text_length);
+    default:
+        return tl_error_set(fields->err, TL_ERR_INVALID, "event %llu is not one this version knows",
+                            (unsigned long long)kind);
+    }
+}
+
+static bool decode_event(const msgpack_object *object, struct tl_event *event, struct tl_error *err)
+{
+    struct tl_fields fields;
+    uint64_t kind;
+    if (!tl_fields_open(&fields, object, 1, 5, err) || !tl_fields_uint(&fields, UINT64_MAX, &kind))
+        return false;
+    event->kind = (enum tl_event_kind)kind;
+    return decode_by_kind(&fields, kind, event) && tl_fields_end(&fields);
+}
+
+static bool decode_entry(const msgpack_object *object, struct tl_event_entry *entry,
+                         struct tl_error *err)
+{
+    struct tl_fields fields;
+    const msgpack_object *list;
+    if (!tl_fields_open(&fields, object, 6, 6, err) || !tl_fields_version(&fields) ||
+        !tl_fields_uint(&fields, UINT64_MAX, &entry->number) ||
+        !tl_fields_uint(&fields, UINT64_MAX, &entry->generation) ||
+        !tl_fields_uint(&fields, UINT64_MAX, &entry->waiting) ||
+        !tl_fields_uint(&fields, UINT64_MAX, &entry->active) || !tl_fields_array(&fields, &list))
+        return false;
+    size_t n = list->via.array.size;
+    entry->events = calloc(n > 0 ? n : 1, sizeof(*entry->events));
+    if (entry->events == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu events", n);
+    for (size_t i = 0; i < n; i++) {
+        entry->n_events = i + 1; /* so that a half-decoded event is freed too */
+        if (!decode_event(&list->via.array.ptr[i], &entry->events[i], err))
+            return tl_error_prefix(err, "event %zu", i);
+    }
+    return true;
+}
+
+bool tl_events_decode(const void *bytes, size_t length, struct tl_event_entry *entry,
+                      struct tl_error *err)
+{
+    *entry = (struct tl_event_entry){0};
+    struct tl_unpacked unpacked;
+    if (!tl_unpack(bytes, length, &unpacked, err))
+        return false;
+    bool ok = decode_entry(&unpacked.object, entry, err);
+    tl_unpacked_free(&unpacked);
+    if (!ok)
+        tl_events_free(entry);
+    return ok;
+}
+
+void tl_events_free(struct tl_event_entry *entry)
+{
+    for (size_t i = 0; i < entry->n_events; i++) {
+        free(entry->events[i].exceptions);
+        free(entry->events[i].places.runs);
+    }
+    free(entry->events);
+    entry->events = NULL;
+    entry->n_events = 0;
+}

@@ -1,0 +1,20 @@
+/* API keys of trusted callers (a site's back end): they may say who joins, and in which lane. */
+#ifndef TL_API_KEYS_H
+#define TL_API_KEYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+struct tl_api_keys;
+
+/* Reads a file with a line each `<name> <key of 32 to 128 printable characters>`, '#' comments;
+ * refuses one that others can read. A path of "" and a missing file mean that nobody is trusted. */
+struct tl_api_keys *tl_api_keys_load(const char *path, struct tl_error *err);
+void tl_api_keys_free(struct tl_api_keys **keys);
+
+/* The name of the caller with this key, or NULL. Takes the same time whatever the key. */
+const char *tl_api_keys_find(const struct tl_api_keys *keys, const char *key);
+
+#endif

@@ -1,0 +1,24 @@
+/* The JSON body of a join: empty, or an object with `visitor` and `lane`, both optional, or with
+ * `invite`. */
+#ifndef TL_JOIN_BODY_H
+#define TL_JOIN_BODY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+#include "common/wire/place.h"
+
+#define TL_JOIN_INVITE_MAX 2048 /* characters of an invite */
+
+struct tl_join_body {
+    char visitor[TL_VISITOR_MAX + 1];    /* "" when not given */
+    char lane[32];                       /* "" when not given */
+    char invite[TL_JOIN_INVITE_MAX + 1]; /* "" when not given */
+};
+
+/* TL_ERR_INVALID with a sentence for the client: line and column, or which member is wrong. */
+bool tl_join_body_parse(const char *text, size_t length, struct tl_join_body *body,
+                        struct tl_error *err);
+
+#endif

@@ -1,0 +1,115 @@
+#include <math.h>
+
+#include "common/base/units.h"
+#include "worker/api/view.h"
+#include "worker/http/json_text.h"
+
+enum { POLL_NEAR_MS = 1000, POLL_FAR_MS = 10000, POLL_ACTIVE_MS = 5000, NEAR = 100 };
+
+static const char *reason_name(enum tl_line_status status, enum tl_reason reason)
+{
+    if (status == TL_LINE_UNKNOWN)
+        return "unknown";
+    switch (reason) {
+    case TL_REASON_COMPLETED:
+        return "completed";
+    case TL_REASON_LEFT:
+        return "left";
+    case TL_REASON_EXPIRED:
+        return "expired";
+    case TL_REASON_UNCLAIMED:
+        return "unclaimed";
+    case TL_REASON_ABSENT:
+        return "absent";
+    }
+    return "unknown";
+}
+
+const char *tl_view_status(const struct tl_view *view)
+{
+    if (tl_place_seq(view->place) == 0)
+        return "pending";
+    if (view->state.status == TL_LINE_WAITING)
+        return "waiting";
+    if (view->state.status == TL_LINE_ACTIVE)
+        return "active";
+    if (view->state.status == TL_LINE_ENDED && view->state.reason == TL_REASON_COMPLETED)
+        return "completed";
+    if (view->state.status == TL_LINE_ENDED && view->state.reason == TL_REASON_LEFT)
+        return "left";
+    return "expired";
+}
+
+unsigned tl_view_poll_after_ms(const struct tl_view *view)
+{
+    unsigned ms = POLL_NEAR_MS;
+    if (tl_place_seq(view->place) != 0 && view->state.status == TL_LINE_ACTIVE)
+        ms = POLL_ACTIVE_MS;
+    if (view->state.status == TL_LINE_WAITING) {
+        for (uint64_t ahead = view->state.ahead / NEAR; ahead > 0 && ms < POLL_FAR_MS; ahead >>= 1)
+            ms += 1000;
+    }
+    /* Up to a tenth more, different for each place and the same each time. */
+    uint64_t spread = (view->place * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
+    return ms + (unsigned)(spread % (ms / 10));
+}
+
+static void write_waiting(struct tl_json *json, const struct tl_view *view)
+{
+    tl_json_uint(json, "position", view->state.ahead + 1);
+    tl_json_uint(json, "ahead", view->state.ahead);
+    if (view->eta == NULL)
+        return;
+    tl_json_uint(json, "eta_seconds", (uint64_t)llround(view->eta->mean_s));
+    tl_json_uint(json, "eta_low", (uint64_t)floor(view->eta->low_s));
+    tl_json_uint(json, "eta_high", (uint64_t)ceil(view->eta->high_s));
+}
+
+/* Why the line may stand still, and what the operator says. */
+static void write_queue(struct tl_json *json, const struct tl_view *view)
+{
+    if (view->settings->opens_at_ms > view->redis_ms) {
+        char opens_at[TL_UNITS_TEXT_MAX];
+        tl_time_format(view->settings->opens_at_ms, opens_at, sizeof(opens_at));
+        tl_json_string(json, "opens_at", opens_at);
+    }
+    if (view->settings->paused)
+        tl_json_bool(json, "paused", true);
+    if (view->notice != NULL)
+        tl_json_string(json, "notice", view->notice);
+}
+
+size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
+{
+    struct tl_json json;
+    bool numbered = tl_place_seq(view->place) != 0;
+    enum tl_line_status status = view->state.status;
+    tl_json_begin(&json, text, TL_VIEW_MAX);
+    tl_json_string(&json, "queue", view->queue);
+    tl_json_string(&json, "visitor", view->visitor);
+    tl_json_string(&json, "status", tl_view_status(view));
+    if (view->ticket != NULL)
+        tl_json_string(&json, "ticket", view->ticket);
+    if (numbered && status == TL_LINE_WAITING)
+        write_waiting(&json, view);
+    if (numbered && (status == TL_LINE_ENDED || status == TL_LINE_UNKNOWN))
+        tl_json_string(&json, "reason", reason_name(status, view->state.reason));
+    tl_json_uint(&json, "waiting", view->waiting);
+    tl_json_uint(&json, "active", view->active);
+    if (view->settings->policy != TL_POLICY_RATE)
+        tl_json_uint(&json, "capacity", view->settings->capacity);
+    if (numbered && status == TL_LINE_ACTIVE) {
+        char expires_at[TL_UNITS_TEXT_MAX];
+        tl_time_format(view->state.deadline_ms, expires_at, sizeof(expires_at));
+        tl_json_string(&json, "expires_at", expires_at);
+        if (view->pass != NULL)
+            tl_json_string(&json, "pass", view->pass);
+        if (view->settings->target_url[0] != '\0')
+            tl_json_string(&json, "target_url", view->settings->target_url);
+    }
+    if (!numbered || status == TL_LINE_WAITING)
+        write_queue(&json, view);
+    if (!numbered || status == TL_LINE_WAITING || status == TL_LINE_ACTIVE)
+        tl_json_uint(&json, "poll_after_ms", tl_view_poll_after_ms(view));
+    return tl_json_end(&json);
+}

@@ -1,0 +1,36 @@
+/* The JSON view of a place, as clients see it. */
+#ifndef TL_VIEW_H
+#define TL_VIEW_H
+
+#include <stddef.h>
+
+#include "common/config/config.h"
+#include "common/line/line.h"
+#include "worker/queue/eta.h"
+
+/* Bytes that every view fits into: the longest target_url, all of it the longest notice, a pass,
+ * and the rest. */
+#define TL_VIEW_MAX 16384
+
+struct tl_view {
+    const char *queue;
+    const char *visitor;
+    const char *ticket;        /* NULL: not given again */
+    tl_place place;            /* seq 0: not numbered yet */
+    struct tl_line_view state; /* UNKNOWN: nobody remembers how it ended */
+    const struct tl_queue_settings *settings;
+    uint64_t waiting, active;
+    const struct tl_eta_range *eta; /* NULL: nothing honest to say */
+    const char *pass;               /* ACTIVE; NULL: none */
+    const char *notice;             /* what the operator says; NULL: nothing */
+    int64_t redis_ms;               /* Unix time by the store's clock */
+};
+
+/* "waiting", "active", "completed", "left", "expired", "pending" */
+const char *tl_view_status(const struct tl_view *view);
+/* Writes the view; returns its length. */
+size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);
+/* When to ask again: soon near the front, seldom far back, and not everybody at once. */
+unsigned tl_view_poll_after_ms(const struct tl_view *view);
+
+#endif

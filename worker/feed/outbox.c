@@ -1,0 +1,385 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/feed/call_table.h"
+#include "worker/feed/outbox.h"
+
+enum batch_state { GATHERED, SENDING, SENT };
+
+struct batch {
+    struct batch *next;
+    uint64_t number;
+    enum batch_state state;
+    bool counted;
+    size_t n;
+    struct tl_call **calls; /* by index in the batch; NULL where nobody waits to hear */
+    void *payload;          /* GATHERED only */
+    size_t length;
+};
+
+struct tl_outbox {
+    char worker_id[TL_WORKER_ID_MAX + 1];
+    tl_outbox_settle *settle;
+    void *context;
+    struct tl_batch_writer *writer;
+    struct tl_call **calls; /* of the batch being gathered */
+    size_t calls_capacity;
+    struct tl_call_table *joins;
+    struct batch *first, *last; /* oldest first, without the one being gathered */
+    uint64_t next_number;
+    uint64_t sending; /* the number in the air, or 0 */
+    size_t count;
+};
+
+struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle, void *context)
+{
+    struct tl_outbox *outbox = calloc(1, sizeof(*outbox));
+    if (outbox == NULL)
+        return NULL;
+    snprintf(outbox->worker_id, sizeof(outbox->worker_id), "%s", worker_id);
+    outbox->settle = settle;
+    outbox->context = context;
+    outbox->next_number = 1;
+    outbox->writer = tl_batch_writer_new();
+    outbox->joins = tl_call_table_new();
+    if (outbox->writer == NULL || outbox->joins == NULL)
+        tl_outbox_free(&outbox);
+    return outbox;
+}
+
+static void end_call(struct tl_outbox *outbox, struct tl_call *call,
+                     const struct tl_call_result *result)
+{
+    if (call == NULL)
+        return;
+    if (call->kind == TL_COMMAND_JOIN && !call->invited)
+        tl_call_table_remove(outbox->joins, call);
+    outbox->settle(outbox->context, call, result);
+    free(call);
+}
+
+static void uncount(struct tl_outbox *outbox, struct batch *batch)
+{
+    if (batch->counted)
+        outbox->count -= batch->n;
+    batch->counted = false;
+}
+
+/* Ends a batch that is no longer in the list, all its calls in the same way. */
+static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_call_end end)
+{
+    struct tl_call_result result = {.end = end};
+    uncount(outbox, batch);
+    for (size_t i = 0; i < batch->n; i++)
+        end_call(outbox, batch->calls[i], &result);
+    free(batch->calls);
+    free(batch->payload);
+    free(batch);
+}
+
+static struct batch *pop(struct tl_outbox *outbox)
+{
+    struct batch *batch = outbox->first;
+    outbox->first = batch->next;
+    if (outbox->first == NULL)
+        outbox->last = NULL;
+    return batch;
+}
+
+void tl_outbox_free(struct tl_outbox **outbox)
+{
+    struct tl_outbox *old = *outbox;
+    if (old == NULL)
+        return;
+    struct tl_call_result refused = {.end = TL_CALL_REFUSED};
+    while (old->first != NULL) {
+        enum tl_call_end end = old->first->state == SENT ? TL_CALL_LOST : TL_CALL_REFUSED;
+        end_batch(old, pop(old), end);
+    }
+    for (size_t i = 0; old->writer != NULL && i < tl_batch_count(old->writer); i++)
+        end_call(old, old->calls[i], &refused);
+    tl_batch_writer_free(&old->writer);
+    tl_call_table_free(&old->joins);
+    free(old->calls);
+    free(old);
+    *outbox = NULL;
+}
+
+/* ---- gathering ---- */
+
+/* Closes the batch being gathered and puts it behind the others. */
+static bool close_batch(struct tl_outbox *outbox)
+{
+    size_t n = tl_batch_count(outbox->writer);
+    size_t length = 0;
+    const void *bytes =
+        tl_batch_finish(outbox->writer, outbox->worker_id, outbox->next_number, &length);
+    struct batch *batch = calloc(1, sizeof(*batch));
+    void *payload = bytes != NULL ? malloc(length) : NULL;
+    if (batch == NULL || payload == NULL) {
+        free(batch);
+        free(payload);
+        return false;
+    }
+    memcpy(payload, bytes, length);
+    *batch = (struct batch){.number = outbox->next_number++,
+                            .counted = true,
+                            .n = n,
+                            .calls = outbox->calls,
+                            .payload = payload,
+                            .length = length};
+    outbox->calls = NULL;
+    outbox->calls_capacity = 0;
+    if (outbox->last != NULL)
+        outbox->last->next = batch;
+    else
+        outbox->first = batch;
+    outbox->last = batch;
+    tl_batch_writer_reset(outbox->writer);
+    return true;
+}
+
+static bool reserve(struct tl_outbox *outbox)
+{
+    if (tl_batch_count(outbox->writer) < outbox->calls_capacity)
+        return true;
+    size_t capacity = outbox->calls_capacity == 0 ? 16 : 2 * outbox->calls_capacity;
+    struct tl_call **calls = reallocarray(outbox->calls, capacity, sizeof(struct tl_call *));
+    if (calls == NULL)
+        return false;
+    outbox->calls = calls;
+    outbox->calls_capacity = capacity;
+    return true;
+}
+
+static int write_command(struct tl_outbox *outbox, const struct tl_command *command)
+{
+    switch (command->kind) {
+    case TL_COMMAND_JOIN:
+        if (command->invite != NULL)
+            return tl_batch_join_invited(outbox->writer, command->visitor, command->visitor_length,
+                                         (unsigned)command->number, command->invite,
+                                         command->invite_until_ms);
+        return tl_batch_join(outbox->writer, command->visitor, command->visitor_length,
+                             (unsigned)command->number);
+    case TL_COMMAND_SEEN:
+        return tl_batch_seen(outbox->writer, command->number, command->count);
+    case TL_COMMAND_LEAVE:
+    case TL_COMMAND_COMPLETE:
+    case TL_COMMAND_RENEW:
+        return tl_batch_place(outbox->writer, command->kind, command->visitor,
+                              command->visitor_length, command->number);
+    }
+    return -1;
+}
+
+/* Adds a command and its call (or NULL); a full batch is closed and the next one begun. */
+static bool add(struct tl_outbox *outbox, const struct tl_command *command, struct tl_call *call)
+{
+    if (!reserve(outbox))
+        return false;
+    int index = write_command(outbox, command);
+    if (index < 0 && tl_batch_count(outbox->writer) > 0) {
+        if (!close_batch(outbox) || !reserve(outbox))
+            return false;
+        index = write_command(outbox, command);
+    }
+    if (index < 0)
+        return false;
+    outbox->calls[index] = call;
+    outbox->count++;
+    return true;
+}
+
+/* invite: NULL, or the NUL-terminated id of the invite that this JOIN spends. */
+static struct tl_call *add_call(struct tl_outbox *outbox, enum tl_command_kind kind,
+                                const char *visitor, uint64_t number, const char *invite,
+                                uint64_t invite_until_ms)
+{
+    struct tl_call *call = calloc(1, sizeof(*call));
+    if (call == NULL)
+        return NULL;
+    call->kind = kind;
+    snprintf(call->visitor, sizeof(call->visitor), "%s", visitor);
+    if (kind == TL_COMMAND_JOIN)
+        call->lane = (unsigned)number;
+    else
+        call->place = number;
+    const struct tl_command command = {.kind = kind,
+                                       .visitor = call->visitor,
+                                       .visitor_length = strlen(call->visitor),
+                                       .number = number,
+                                       .invite = invite,
+                                       .invite_until_ms = invite_until_ms};
+    call->invited = invite != NULL;
+    if (!add(outbox, &command, call)) {
+        free(call);
+        return NULL;
+    }
+    if (kind == TL_COMMAND_JOIN && !call->invited)
+        tl_call_table_add(outbox->joins, call);
+    return call;
+}
+
+struct tl_call *tl_outbox_join(struct tl_outbox *outbox, const char *visitor, unsigned lane)
+{
+    struct tl_call *call = tl_call_table_find(outbox->joins, visitor);
+    return call != NULL ? call : add_call(outbox, TL_COMMAND_JOIN, visitor, lane, NULL, 0);
+}
+
+struct tl_call *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor, unsigned lane,
+                                       const char *invite, uint64_t invite_until_ms)
+{
+    return add_call(outbox, TL_COMMAND_JOIN, visitor, lane, invite, invite_until_ms);
+}
+
+struct tl_call *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
+                                  const char *visitor, tl_place place)
+{
+    return add_call(outbox, kind, visitor, place, NULL, 0);
+}
+
+bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count)
+{
+    const struct tl_command command = {
+        .kind = TL_COMMAND_SEEN, .number = first_seq, .count = count};
+    return add(outbox, &command, NULL);
+}
+
+/* ---- sending ---- */
+
+static struct batch *find(struct tl_outbox *outbox, enum batch_state state)
+{
+    struct batch *batch = outbox->first;
+    while (batch != NULL && batch->state != state)
+        batch = batch->next;
+    return batch;
+}
+
+bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
+{
+    if (outbox->sending != 0)
+        return false;
+    struct batch *batch = find(outbox, GATHERED);
+    if (batch == NULL) {
+        if (tl_batch_count(outbox->writer) == 0 || !close_batch(outbox))
+            return false; /* without memory, the next turn tries again */
+        batch = outbox->last;
+    }
+    batch->state = SENDING;
+    outbox->sending = batch->number;
+    *payload = (struct tl_outbox_payload){.number = batch->number,
+                                          .bytes = batch->payload,
+                                          .length = batch->length,
+                                          .n_commands = batch->n};
+    batch->payload = NULL;
+    return true;
+}
+
+static void unlink_batch(struct tl_outbox *outbox, struct batch *batch)
+{
+    struct batch *before = NULL;
+    for (struct batch *b = outbox->first; b != batch; b = b->next)
+        before = b;
+    if (before == NULL) {
+        (void)pop(outbox);
+        return;
+    }
+    before->next = batch->next;
+    if (outbox->last == batch)
+        outbox->last = before;
+}
+
+void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken)
+{
+    if (outbox->sending != number)
+        return;
+    outbox->sending = 0;
+    struct batch *batch = find(outbox, SENDING);
+    if (batch == NULL)
+        return; /* its APPLIED was faster */
+    if (!taken) {
+        unlink_batch(outbox, batch);
+        end_batch(outbox, batch, TL_CALL_REFUSED);
+        return;
+    }
+    batch->state = SENT;
+    for (size_t i = 0; i < batch->n; i++) {
+        if (batch->calls[i] != NULL)
+            batch->calls[i]->sent = true;
+    }
+}
+
+/* ---- applied ---- */
+
+/* The k-th JOIN of the batch has seq first_seq + k, unless an exception says where that visitor
+ * stands already. Exceptions come in no particular order. */
+static void settle_batch(struct tl_outbox *outbox, struct batch *batch,
+                         const struct tl_event *event)
+{
+    const struct tl_exception *exceptions[TL_BATCH_COMMANDS_MAX] = {NULL};
+    for (size_t i = 0; i < event->n_exceptions; i++) {
+        if (event->exceptions[i].index < batch->n)
+            exceptions[event->exceptions[i].index] = &event->exceptions[i];
+    }
+    uint64_t seq = event->first_seq;
+    for (size_t i = 0; i < batch->n; i++) {
+        struct tl_call *call = batch->calls[i];
+        if (call == NULL)
+            continue;
+        struct tl_call_result result = {.end = TL_CALL_APPLIED, .place = call->place};
+        if (call->kind == TL_COMMAND_JOIN)
+            result.place = tl_place_make(call->lane, seq++);
+        if (exceptions[i] != NULL) {
+            result.outcome = exceptions[i]->outcome;
+            result.place = exceptions[i]->place;
+        }
+        batch->calls[i] = NULL;
+        end_call(outbox, call, &result);
+    }
+}
+
+void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
+{
+    while (outbox->first != NULL && outbox->first->number < event->batch &&
+           outbox->first->state == SENT)
+        end_batch(outbox, pop(outbox), TL_CALL_LOST);
+    struct batch *batch = outbox->first;
+    if (batch == NULL || batch->number != event->batch || batch->state == GATHERED)
+        return; /* a repeat */
+    (void)pop(outbox);
+    settle_batch(outbox, batch, event);
+    end_batch(outbox, batch, TL_CALL_APPLIED);
+}
+
+void tl_outbox_missed(struct tl_outbox *outbox)
+{
+    for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
+        if (batch->state == SENT)
+            uncount(outbox, batch);
+    }
+}
+
+size_t tl_outbox_count(const struct tl_outbox *outbox)
+{
+    return outbox->count;
+}
+
+bool tl_outbox_flushed(const struct tl_outbox *outbox)
+{
+    return outbox->sending == 0 && tl_batch_count(outbox->writer) == 0 &&
+           (outbox->last == NULL || outbox->last->state != GATHERED);
+}
+
+uint64_t tl_outbox_gathering(const struct tl_outbox *outbox)
+{
+    return outbox->next_number;
+}
+
+bool tl_outbox_settled(const struct tl_outbox *outbox, uint64_t number)
+{
+    if (number >= outbox->next_number)
+        return tl_batch_count(outbox->writer) == 0 && outbox->first == NULL;
+    return outbox->first == NULL || outbox->first->number > number;
+}

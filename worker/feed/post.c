@@ -1,0 +1,149 @@
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/feed/post.h"
+
+/* The other thread waits while more than this is undelivered, and the loop serves requests between
+ * slices. */
+enum { BYTES_MAX = 64 * 1024 * 1024, SLICE_US = 5000 };
+
+struct tl_postbox {
+    pthread_mutex_t mutex;
+    pthread_cond_t room;
+    struct tl_item *first, **end;
+    size_t bytes;
+    bool closed;
+    struct tl_item *delivering, **delivering_end; /* the loop's own */
+    uv_async_t async;
+    void *context;
+    void (*deliver)(void *context, struct tl_item *item);
+};
+
+struct tl_item *tl_item_new(enum tl_post_kind kind, const char *queue, size_t n)
+{
+    struct tl_item *item = calloc(1, sizeof(*item) + n);
+    if (item == NULL)
+        return NULL;
+    item->kind = kind;
+    item->length = n;
+    if (queue != NULL)
+        snprintf(item->queue, sizeof(item->queue), "%s", queue);
+    return item;
+}
+
+void tl_item_free(struct tl_item *item)
+{
+    tl_line_free(&item->line);
+    free(item->settings);
+    free(item);
+}
+
+static size_t weight(const struct tl_item *item)
+{
+    return sizeof(*item) + item->length;
+}
+
+static void take_all(struct tl_postbox *box)
+{
+    pthread_mutex_lock(&box->mutex);
+    if (box->first != NULL) {
+        *box->delivering_end = box->first;
+        box->delivering_end = box->end;
+        box->first = NULL;
+        box->end = &box->first;
+    }
+    pthread_mutex_unlock(&box->mutex);
+}
+
+static void give_room(struct tl_postbox *box, size_t bytes)
+{
+    pthread_mutex_lock(&box->mutex);
+    box->bytes -= bytes;
+    pthread_cond_signal(&box->room);
+    pthread_mutex_unlock(&box->mutex);
+}
+
+static void on_async(uv_async_t *async)
+{
+    struct tl_postbox *box = async->data;
+    int64_t until_us = tl_clock_us() + SLICE_US;
+    size_t done = 0;
+    take_all(box);
+    while (box->delivering != NULL && tl_clock_us() < until_us) {
+        struct tl_item *item = box->delivering;
+        box->delivering = item->next;
+        if (box->delivering == NULL)
+            box->delivering_end = &box->delivering;
+        done += weight(item);
+        box->deliver(box->context, item);
+        tl_item_free(item);
+    }
+    if (done > 0)
+        give_room(box, done);
+    if (box->delivering != NULL)
+        uv_async_send(&box->async);
+}
+
+struct tl_postbox *tl_postbox_new(uv_loop_t *loop, void *context,
+                                  void (*deliver)(void *context, struct tl_item *item))
+{
+    struct tl_postbox *box = calloc(1, sizeof(*box));
+    if (box == NULL || uv_async_init(loop, &box->async, on_async) != 0) {
+        free(box);
+        return NULL;
+    }
+    box->async.data = box;
+    box->context = context;
+    box->deliver = deliver;
+    box->end = &box->first;
+    box->delivering_end = &box->delivering;
+    pthread_mutex_init(&box->mutex, NULL);
+    pthread_cond_init(&box->room, NULL);
+    return box;
+}
+
+void tl_postbox_close(struct tl_postbox *box)
+{
+    pthread_mutex_lock(&box->mutex);
+    box->closed = true;
+    pthread_cond_signal(&box->room);
+    pthread_mutex_unlock(&box->mutex);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct tl_postbox *box = uv_handle_get_data(handle);
+    take_all(box);
+    while (box->delivering != NULL) {
+        struct tl_item *item = box->delivering;
+        box->delivering = item->next;
+        tl_item_free(item);
+    }
+    pthread_cond_destroy(&box->room);
+    pthread_mutex_destroy(&box->mutex);
+    free(box);
+}
+
+void tl_postbox_free(struct tl_postbox **box)
+{
+    if (*box == NULL)
+        return;
+    uv_close((uv_handle_t *)&(*box)->async, on_closed);
+    *box = NULL;
+}
+
+void tl_postbox_put(struct tl_postbox *box, struct tl_item *item)
+{
+    item->next = NULL;
+    pthread_mutex_lock(&box->mutex);
+    while (box->bytes > BYTES_MAX && !box->closed)
+        pthread_cond_wait(&box->room, &box->mutex);
+    box->bytes += weight(item);
+    *box->end = item;
+    box->end = &item->next;
+    pthread_mutex_unlock(&box->mutex);
+    uv_async_send(&box->async);
+}

@@ -1,0 +1,292 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "worker/page/brand.h"
+#include "worker/page/colour.h"
+#include "worker/page/page.h"
+
+#define PATH_BYTES  64
+#define STYLE_BYTES 512
+#define AA_CONTRAST 4.5
+/* What accents are seen against, here as in page.css: text and buttons stand on the card and on the
+ * page behind it. */
+#define LIGHT_CARD 0xffffff
+#define LIGHT_PAGE 0xf4f6f9
+#define DARK_CARD  0x1c2127
+#define DARK_PAGE  0x12161b
+
+/* Bytes of our own with an address made from their hash. */
+struct own_asset {
+    struct tl_asset asset;
+    char path[PATH_BYTES], etag[20];
+    void *bytes; /* NULL: there is no such asset */
+};
+
+struct tl_brand {
+    char name[TL_BRAND_NAME_MAX + 1];
+    char text[TL_LANGUAGES][TL_BRAND_TEXT_MAX + 1];
+    struct own_asset style, logo;
+    struct tl_template *template;
+};
+
+static bool is_set(const char *setting)
+{
+    return setting != NULL && setting[0] != '\0';
+}
+
+/* ---- files ---- */
+
+/* Reads a whole file of at most `limit` bytes; the caller frees it. */
+static unsigned char *read_file(const char *setting, const char *path, size_t limit, size_t *length,
+                                struct tl_error *err)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot open %s: %s", setting, path, strerror(errno));
+        return NULL;
+    }
+    unsigned char *bytes = malloc(limit + 1);
+    if (bytes == NULL) {
+        (void)fclose(file);
+        tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", setting);
+        return NULL;
+    }
+    *length = fread(bytes, 1, limit + 1, file);
+    bool failed = ferror(file) != 0;
+    int saved_errno = errno;
+    (void)fclose(file);
+    if (failed)
+        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot read %s: %s", setting, path,
+                     strerror(saved_errno));
+    else if (*length > limit)
+        tl_error_set(err, TL_ERR_INVALID, "%s: %s is too large, at most %zu bytes", setting, path,
+                     limit);
+    else
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+/* Takes bytes (from malloc) and gives them an address. */
+static void make_asset(struct own_asset *own, void *bytes, size_t length, const char *name,
+                       const char *extension, const char *type)
+{
+    unsigned char digest[crypto_generichash_BYTES_MIN];
+    char hash[2 * 6 + 1];
+    crypto_generichash(digest, sizeof(digest), bytes, length, NULL, 0);
+    sodium_bin2hex(hash, sizeof(hash), digest, 6);
+    snprintf(own->path, sizeof(own->path), TL_ASSET_PREFIX "%s-%s.%s", name, hash, extension);
+    snprintf(own->etag, sizeof(own->etag), "\"%s\"", hash);
+    own->bytes = bytes;
+    own->asset = (struct tl_asset){
+        .path = own->path, .type = type, .etag = own->etag, .bytes = bytes, .length = length};
+}
+
+/* ---- logo ---- */
+
+static bool is_svg(const unsigned char *bytes, size_t length)
+{
+    return memmem(bytes, length, "<svg", 4) != NULL && memchr(bytes, '\0', length) == NULL;
+}
+
+static bool is_png(const unsigned char *bytes, size_t length)
+{
+    return length > 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0;
+}
+
+static bool is_webp(const unsigned char *bytes, size_t length)
+{
+    return length > 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0;
+}
+
+struct logo_kind {
+    const char *extension, *type;
+    bool (*is)(const unsigned char *bytes, size_t length);
+};
+
+static const struct logo_kind logo_kinds[] = {
+    {"svg", "image/svg+xml", is_svg},
+    {"png", "image/png", is_png},
+    {"webp", "image/webp", is_webp},
+};
+
+static bool load_logo(struct tl_brand *brand, const char *path, struct tl_error *err)
+{
+    const char *dot = strrchr(path, '.');
+    const struct logo_kind *kind = NULL;
+    for (size_t i = 0; i < sizeof(logo_kinds) / sizeof(logo_kinds[0]); i++) {
+        if (dot != NULL && strcmp(dot + 1, logo_kinds[i].extension) == 0)
+            kind = &logo_kinds[i];
+    }
+    if (kind == NULL)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "logo: %s: the name must end in .svg, .png or .webp", path);
+    size_t length;
+    unsigned char *bytes = read_file("logo", path, TL_BRAND_LOGO_MAX, &length, err);
+    if (bytes == NULL)
+        return false;
+    if (!kind->is(bytes, length)) {
+        free(bytes);
+        return tl_error_set(err, TL_ERR_INVALID, "logo: %s: its content is not %s", path,
+                            kind->type);
+    }
+    make_asset(&brand->logo, bytes, length, "logo", kind->extension, kind->type);
+    return true;
+}
+
+/* ---- colours ---- */
+
+static bool check_contrast(const char *setting, uint32_t accent, uint32_t background,
+                           struct tl_error *err)
+{
+    double contrast = tl_colour_contrast(accent, background);
+    if (contrast >= AA_CONTRAST)
+        return true;
+    bool light = background > 0x808080;
+    return tl_error_set(
+        err, TL_ERR_INVALID,
+        "%s: #%06x on #%06x has a contrast of %.2f to 1; readable text needs %.1f to 1 "
+        "(WCAG AA): choose a %s colour",
+        setting, accent, background, contrast, AA_CONTRAST, light ? "darker" : "lighter");
+}
+
+static bool check_accent(const char *setting, const char *value, uint32_t card, uint32_t page,
+                         struct tl_error *err)
+{
+    uint32_t accent;
+    if (!is_set(value))
+        return true;
+    if (!tl_colour_parse(value, &accent))
+        return tl_error_set(err, TL_ERR_INVALID, "%s: not a colour such as #1a5fb4", setting);
+    return check_contrast(setting, accent, card, err) && check_contrast(setting, accent, page, err);
+}
+
+/* A small style sheet, because the pages allow no styles in the HTML. */
+static bool make_style(struct tl_brand *brand, const struct tl_brand_settings *settings,
+                       struct tl_error *err)
+{
+    if (!check_accent("accent_light", settings->accent_light, LIGHT_CARD, LIGHT_PAGE, err) ||
+        !check_accent("accent_dark", settings->accent_dark, DARK_CARD, DARK_PAGE, err))
+        return false;
+    if (!is_set(settings->accent_light) && !is_set(settings->accent_dark))
+        return true;
+    char *style = malloc(STYLE_BYTES);
+    if (style == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
+    int n = 0;
+    if (is_set(settings->accent_light))
+        n +=
+            snprintf(style, STYLE_BYTES,
+                     "@media not all and (prefers-color-scheme: dark) { :root { --accent: %s } }\n",
+                     settings->accent_light);
+    if (is_set(settings->accent_dark))
+        n += snprintf(style + n, STYLE_BYTES - (size_t)n,
+                      "@media (prefers-color-scheme: dark) { :root { --accent: %s } }\n",
+                      settings->accent_dark);
+    make_asset(&brand->style, style, (size_t)n, "brand", "css", "text/css; charset=utf-8");
+    return true;
+}
+
+/* ---- the whole ---- */
+
+static bool copy_text(const char *setting, const char *value, char *text, size_t size,
+                      struct tl_error *err)
+{
+    if (!is_set(value))
+        return true;
+    if (strlen(value) >= size)
+        return tl_error_set(err, TL_ERR_INVALID, "%s: %zu bytes, at most %zu", setting,
+                            strlen(value), size - 1);
+    memcpy(text, value, strlen(value) + 1);
+    return true;
+}
+
+static bool load_template(struct tl_brand *brand, const char *path, struct tl_error *err)
+{
+    size_t length;
+    if (!is_set(path)) {
+        const void *bytes = tl_page_template_bytes(&length);
+        brand->template = tl_page_template("page.html", bytes, length, err);
+        return brand->template != NULL;
+    }
+    unsigned char *bytes = read_file("template", path, TL_TEMPLATE_MAX, &length, err);
+    if (bytes == NULL)
+        return false;
+    brand->template = tl_page_template(path, bytes, length, err);
+    free(bytes);
+    return brand->template != NULL;
+}
+
+static bool load(struct tl_brand *brand, const struct tl_brand_settings *settings,
+                 struct tl_error *err)
+{
+    if (!copy_text("name", settings->name, brand->name, sizeof(brand->name), err))
+        return false;
+    for (int i = 0; i < TL_LANGUAGES; i++) {
+        if (!copy_text("text", settings->text[i], brand->text[i], sizeof(brand->text[i]), err))
+            return false;
+    }
+    return make_style(brand, settings, err) &&
+           (!is_set(settings->logo_file) || load_logo(brand, settings->logo_file, err)) &&
+           load_template(brand, settings->template_file, err);
+}
+
+struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings, struct tl_error *err)
+{
+    struct tl_brand *brand = calloc(1, sizeof(*brand));
+    if (brand == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
+    else if (!load(brand, settings, err))
+        tl_brand_free(&brand);
+    return brand;
+}
+
+void tl_brand_free(struct tl_brand **brand)
+{
+    if (*brand == NULL)
+        return;
+    free((*brand)->style.bytes);
+    free((*brand)->logo.bytes);
+    tl_template_free(&(*brand)->template);
+    free(*brand);
+    *brand = NULL;
+}
+
+const char *tl_brand_name(const struct tl_brand *brand)
+{
+    return brand->name;
+}
+
+const char *tl_brand_text(const struct tl_brand *brand, enum tl_language language)
+{
+    return brand->text[language];
+}
+
+const struct tl_asset *tl_brand_style(const struct tl_brand *brand)
+{
+    return brand->style.bytes == NULL ? NULL : &brand->style.asset;
+}
+
+const struct tl_asset *tl_brand_logo(const struct tl_brand *brand)
+{
+    return brand->logo.bytes == NULL ? NULL : &brand->logo.asset;
+}
+
+const struct tl_template *tl_brand_template(const struct tl_brand *brand)
+{
+    return brand->template;
+}
+
+const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path)
+{
+    const struct tl_asset *const all[] = {tl_brand_style(brand), tl_brand_logo(brand)};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (all[i] != NULL && strcmp(path, all[i]->path) == 0)
+            return all[i];
+    }
+    return NULL;
+}

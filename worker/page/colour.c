@@ -1,0 +1,52 @@
+#include <math.h>
+
+#include "worker/page/colour.h"
+
+bool tl_colour_parse(const char *text, uint32_t *colour)
+{
+    if (text[0] != '#')
+        return false;
+    uint32_t value = 0;
+    for (int i = 1; i <= 6; i++) {
+        char c = text[i];
+        uint32_t digit;
+        if (c >= '0' && c <= '9')
+            digit = (uint32_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            digit = (uint32_t)(c - 'a') + 10;
+        else if (c >= 'A' && c <= 'F')
+            digit = (uint32_t)(c - 'A') + 10;
+        else
+            return false;
+        value = value << 4 | digit;
+    }
+    if (text[7] != '\0')
+        return false;
+    *colour = value;
+    return true;
+}
+
+/* One channel of sRGB made linear (WCAG 2.2, "relative luminance"). */
+static double linear(uint32_t channel)
+{
+    double value = channel / 255.0;
+    return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
+}
+
+static double luminance(uint32_t colour)
+{
+    return 0.2126 * linear(colour >> 16 & 0xFF) + 0.7152 * linear(colour >> 8 & 0xFF) +
+           0.0722 * linear(colour & 0xFF);
+}
+
+double tl_colour_contrast(uint32_t a, uint32_t b)
+{
+    double light = luminance(a);
+    double dark = luminance(b);
+    if (light < dark) {
+        double swap = light;
+        light = dark;
+        dark = swap;
+    }
+    return (light + 0.05) / (dark + 0.05);
+}

@@ -1,0 +1,63 @@
+/* Inside of the page: the names a template may use. First the fields below, then the words of
+ * page_text.h. */
+#ifndef TL_PAGE_FIELDS_H
+#define TL_PAGE_FIELDS_H
+
+#include "worker/page/page.h"
+
+enum tl_page_field {
+    FIELD_LANG,
+    FIELD_IS_EN,
+    FIELD_IS_KO,
+    FIELD_EN_URL,
+    FIELD_KO_URL,
+    FIELD_TITLE,
+    FIELD_BRAND,
+    FIELD_BRAND_TEXT,
+    FIELD_BRAND_STYLE_URL,
+    FIELD_LOGO_URL,
+    FIELD_NO_LOGO,
+    FIELD_FAVICON_URL,
+    FIELD_STYLE_URL,
+    FIELD_SCRIPT_URL,
+    FIELD_REFRESH,
+    FIELD_REFRESH_EVERY,
+    FIELD_SELF_URL,
+    FIELD_JOIN_URL,
+    FIELD_LEAVE_URL,
+    FIELD_QUEUE,
+    FIELD_STATE,
+    FIELD_VISITOR,
+    FIELD_POSITION,
+    FIELD_POSITION_RAW,
+    FIELD_FROM_RAW,
+    FIELD_PROGRESS,
+    FIELD_AHEAD,
+    FIELD_ETA,
+    FIELD_POLL_MS,
+    FIELD_NOW_MS,
+    FIELD_OPENS_MS,
+    FIELD_OPENS_ISO,
+    FIELD_OPENS,
+    FIELD_COUNTDOWN,
+    FIELD_NOT_BEFORE,
+    FIELD_NOT_PAUSED,
+    FIELD_KEPT_MS,
+    FIELD_KEPT,
+    FIELD_ABSENT,
+    FIELD_UPDATED,
+    FIELD_NOTICE,
+    FIELD_NO_NOTICE,
+    FIELD_TARGET_URL,
+    FIELD_NO_TARGET,
+    FIELD_RETURN_URL,
+    FIELD_UNTIL,
+    FIELD_NO_UNTIL,
+    FIELD_NOT_OVER,            /* in line, admitted, or not able to join */
+    FIELD_NOT_IN_LINE,         /* neither waiting nor pending nor down */
+    FIELD_NOT_IN_LINE_OR_DOWN, /* neither waiting nor pending */
+    FIELD_NOT_STATE,           /* the first of TL_PAGE_STATES: "not_waiting", ... */
+    N_FIELDS = FIELD_NOT_STATE + TL_PAGE_STATES
+};
+
+#endif

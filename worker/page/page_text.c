@@ -1,0 +1,337 @@
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "worker/page/page_text.h"
+
+struct word {
+    const char *name;
+    const char *in[TL_LANGUAGES];
+};
+
+static const struct word words[] = {
+    /* titles of the browser's tab; {0} is the position */
+    {"title_waiting", {"No. {0} in line", "대기 {0}번째"}},
+    {"title_pending", {"Joining the line", "대기열에 들어가는 중"}},
+    {"title_active", {"It is your turn", "입장할 차례입니다"}},
+    {"title_over", {"Not in line any more", "대기가 끝났습니다"}},
+    {"title_down", {"One moment, please", "잠시만 기다려 주세요"}},
+
+    /* waiting */
+    {"waiting_head", {"You are in line", "순서를 기다리고 있습니다"}},
+    {"position_label", {"Your place in line", "내 순서"}},
+    {"position_unit", {"", "번째"}},
+    {"progress_label", {"Progress since you joined", "줄을 선 뒤 진행된 정도"}},
+    {"ahead_label", {"People ahead of you", "앞에 있는 사람"}},
+    {"ahead_value", {"{0}", "{0}명"}},
+    {"eta_label", {"Estimated wait", "예상 대기 시간"}},
+    {"next_head", {"What happens next", "이렇게 진행됩니다"}},
+    {"next_text",
+     {"When it is your turn, this page takes you in by itself. You need not reload it.",
+      "차례가 되면 이 페이지가 자동으로 입장시켜 드립니다. 새로 고침하지 않으셔도 됩니다."}},
+    {"kept_text",
+     {"You may close this page: your place is kept for {0}. Open it again in the same browser to "
+      "go "
+      "on.",
+      "페이지를 닫아도 {0} 동안 자리가 유지됩니다. 같은 브라우저에서 다시 열면 이어집니다."}},
+    {"notice_label", {"From the organiser", "안내"}},
+
+    /* not open yet, paused */
+    {"before_head", {"Not open yet", "아직 열리지 않았습니다"}},
+    {"before_text",
+     {"Your place in line is already yours. It starts moving when the doors open.",
+      "자리는 이미 확보되었습니다. 문이 열리면 차례대로 입장합니다."}},
+    {"opens_label", {"Opens", "여는 시각"}},
+    {"countdown_label", {"Time left", "남은 시간"}},
+    {"opening", {"any moment now", "곧 열립니다"}},
+    {"paused_head", {"The line is paused", "입장이 잠시 멈췄습니다"}},
+    {"paused_text",
+     {"Nobody is being let in at the moment. Your place stays the same.",
+      "지금은 아무도 입장하지 않습니다. 순서는 그대로 유지됩니다."}},
+
+    /* pending */
+    {"pending_head", {"Getting your number", "번호를 받고 있습니다"}},
+    {"pending_text",
+     {"You are already in line. Your number appears here in a moment.",
+      "이미 줄에 서 계십니다. 곧 번호가 나타납니다."}},
+
+    /* admitted */
+    {"active_head", {"It is your turn", "입장할 차례입니다"}},
+    {"active_text", {"You are being taken in.", "지금 입장합니다."}},
+    {"active_link", {"Go in now", "지금 입장하기"}},
+    {"active_nowhere",
+     {"You may now go back to the site you came from.",
+      "이제 원래 보시던 사이트로 돌아가시면 됩니다."}},
+    {"active_until", {"Your time there is reserved until {0}.", "{0}까지 이용하실 수 있습니다."}},
+
+    /* over */
+    {"completed_head", {"All done", "이용이 끝났습니다"}},
+    {"completed_text",
+     {"Your visit was completed. Thank you for waiting.",
+      "이용이 완료되었습니다. 기다려 주셔서 감사합니다."}},
+    {"left_head", {"You left the line", "대기를 그만두셨습니다"}},
+    {"left_text",
+     {"Your place has been given up. You can join again at the end of the line.",
+      "자리를 내놓으셨습니다. 다시 줄을 서면 맨 뒤에서 시작합니다."}},
+    {"expired_head", {"Your time is up", "이용 시간이 끝났습니다"}},
+    {"expired_text",
+     {"The time reserved for your visit is over.", "이용하실 수 있는 시간이 지났습니다."}},
+    {"unclaimed_head", {"Your turn has passed", "차례가 지났습니다"}},
+    {"unclaimed_text",
+     {"It was your turn, but you did not come in time, so the next person was let in.",
+      "차례가 되었지만 시간 안에 입장하지 않아 다음 분이 입장했습니다."}},
+    {"absent_head", {"Your place was given up", "자리가 유지되지 않았습니다"}},
+    {"absent_text",
+     {"This page was away for longer than a place is kept ({0}).",
+      "자리가 유지되는 시간({0})보다 오래 페이지를 떠나 계셨습니다."}},
+    {"ended_head", {"Your place has ended", "대기가 끝났습니다"}},
+    {"ended_text",
+     {"You are no longer in line. You can join again.",
+      "지금은 줄에 서 있지 않습니다. 다시 줄을 설 수 있습니다."}},
+    {"lost_head", {"Please join again", "다시 줄을 서 주세요"}},
+    {"lost_text",
+     {"This browser holds no place in the line as it is now. If the line was started anew, "
+      "everyone "
+      "joins again.",
+      "이 브라우저에는 지금 줄의 자리가 없습니다. 줄이 새로 시작되었다면 모두 다시 서게 됩니다."}},
+    {"closed_head", {"This line does not exist", "없는 대기열입니다"}},
+    {"closed_text",
+     {"It may be over, or the address is misspelt.",
+      "이미 끝났거나 주소가 잘못되었을 수 있습니다."}},
+    {"invited_head", {"By invitation only", "초대받은 분만 입장할 수 있습니다"}},
+    {"invited_text",
+     {"Please open the link in your invitation.", "받으신 초대 링크로 들어와 주세요."}},
+    {"down_head", {"One moment, please", "잠시만 기다려 주세요"}},
+    {"down_text",
+     {"The line cannot be reached right now. If you already have a place, it is kept. This page "
+      "tries again by itself.",
+      "지금은 대기열에 연결할 수 없습니다. 이미 자리가 있다면 그대로 유지됩니다. 이 페이지가 "
+      "자동으로 다시 시도합니다."}},
+
+    /* buttons, links, the small print */
+    {"leave", {"Leave the line", "대기 그만두기"}},
+    {"leave_sure",
+     {"Your place cannot be given back to you.", "그만두면 지금 자리로 돌아올 수 없습니다."}},
+    {"leave_yes", {"Yes, leave", "네, 그만둘게요"}},
+    {"join_again", {"Join again", "다시 줄 서기"}},
+    {"refresh_now", {"Refresh now", "지금 새로 고침"}},
+    {"refreshes_every",
+     {"This page refreshes itself every {0}.", "이 페이지는 {0}마다 자동으로 새로 고쳐집니다."}},
+    {"updated_at", {"Updated at {0}", "{0} 기준"}},
+    {"cookies_off",
+     {"Please allow cookies for this site: your place is remembered in one.",
+      "이 사이트의 쿠키를 허용해 주세요. 자리가 쿠키에 저장됩니다."}},
+    {"languages_label", {"Language", "언어"}},
+
+    /* for the script: trouble with the connection, what is read aloud */
+    {"trouble_server",
+     {"The line is being reconnected. Nobody loses a place. Trying again…",
+      "대기열에 다시 연결하고 있습니다. 자리는 그대로입니다. 다시 시도하는 중…"}},
+    {"trouble_offline",
+     {"You are offline. Your place is kept until {0}.",
+      "인터넷 연결이 끊겼습니다. 자리는 {0}까지 유지됩니다."}},
+    {"trouble_long",
+     {"There has been no connection for a while. Your place shows as soon as it is back.",
+      "한동안 연결되지 않았습니다. 연결되면 바로 순서를 알려 드립니다."}},
+    {"say_waiting",
+     {"You are number {0} in line. Estimated wait: {1}.",
+      "현재 {0}번째입니다. 예상 대기 시간: {1}."}},
+    {"say_back", {"The connection is back.", "다시 연결되었습니다."}},
+
+    /* durations; ranges are put together from them */
+    {"day", {"{0} day", "{0}일"}},
+    {"days", {"{0} days", "{0}일"}},
+    {"hour", {"{0} hour", "{0}시간"}},
+    {"hours", {"{0} hours", "{0}시간"}},
+    {"minute", {"{0} minute", "{0}분"}},
+    {"minutes", {"{0} minutes", "{0}분"}},
+    {"second", {"{0} second", "{0}초"}},
+    {"seconds", {"{0} seconds", "{0}초"}},
+    {"range_unknown", {"We cannot say yet", "아직 알 수 없습니다"}},
+    {"range_soon", {"less than a minute", "1분 이내"}},
+    {"range_upto", {"up to {0}", "{0} 이내"}},
+    {"range_about", {"about {0}", "약 {0}"}},
+    {"range_between", {"about {0} to {1}", "약 {0}~{1}"}},
+};
+
+#define N_WORDS (sizeof(words) / sizeof(words[0]))
+
+int tl_word_find(const char *name, size_t length)
+{
+    for (size_t i = 0; i < N_WORDS; i++) {
+        if (strlen(words[i].name) == length && memcmp(words[i].name, name, length) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+size_t tl_word_count(void)
+{
+    return N_WORDS;
+}
+
+const char *tl_word_name(size_t number)
+{
+    return number < N_WORDS ? words[number].name : NULL;
+}
+
+const char *tl_word(int number, enum tl_language language)
+{
+    return words[number].in[language];
+}
+
+const char *tl_word_named(const char *name, enum tl_language language)
+{
+    int number = tl_word_find(name, strlen(name));
+    return number < 0 ? "" : tl_word(number, language);
+}
+
+/* Appends what fits and keeps whole UTF-8 characters. */
+static size_t append(char *text, size_t size, size_t at, const char *more, size_t length)
+{
+    size_t room = size - at - 1;
+    if (length > room) {
+        length = room;
+        while (length > 0 && ((unsigned char)more[length] & 0xC0) == 0x80)
+            length--;
+    }
+    memcpy(text + at, more, length);
+    text[at + length] = '\0';
+    return at + length;
+}
+
+void tl_phrase(const char *name, enum tl_language language, const char *first, const char *second,
+               char *text, size_t size)
+{
+    const char *pattern = tl_word_named(name, language);
+    size_t at = append(text, size, 0, "", 0);
+    while (*pattern != '\0') {
+        bool is_first = strncmp(pattern, "{0}", 3) == 0;
+        if (is_first || (second != NULL && strncmp(pattern, "{1}", 3) == 0)) {
+            const char *value = is_first ? first : second;
+            at = append(text, size, at, value, strlen(value));
+            pattern += 3;
+        } else {
+            size_t plain = strcspn(pattern + 1, "{") + 1;
+            at = append(text, size, at, pattern, plain);
+            pattern += plain;
+        }
+    }
+}
+
+void tl_write_number(uint64_t number, char *text, size_t size)
+{
+    char digits[24];
+    int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+    size_t at = append(text, size, 0, "", 0);
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            at = append(text, size, at, ",", 1);
+        at = append(text, size, at, digits + i, 1);
+    }
+}
+
+/* ---- durations ---- */
+
+struct unit {
+    int64_t seconds;
+    const char *one, *many;
+};
+
+static const struct unit units[] = {
+    {86400, "day", "days"},
+    {3600, "hour", "hours"},
+    {60, "minute", "minutes"},
+    {1, "second", "seconds"},
+};
+
+#define N_UNITS (sizeof(units) / sizeof(units[0]))
+
+static void write_amount(int64_t amount, const struct unit *unit, enum tl_language language,
+                         char *text, size_t size)
+{
+    char number[32] = "";
+    tl_write_number((uint64_t)amount, number, sizeof(number));
+    tl_phrase(amount == 1 ? unit->one : unit->many, language, number, NULL, text, size);
+}
+
+void tl_write_duration(int64_t seconds, enum tl_language language, char *text, size_t size)
+{
+    if (seconds < 0)
+        seconds = 0;
+    size_t i = 0;
+    while (i + 1 < N_UNITS && seconds < units[i].seconds)
+        i++;
+    char part[TL_PHRASE_MAX] = "";
+    write_amount(seconds / units[i].seconds, &units[i], language, part, sizeof(part));
+    size_t at = append(text, size, 0, part, strlen(part));
+    seconds %= units[i].seconds;
+    if (i + 1 == N_UNITS || seconds < units[i + 1].seconds)
+        return;
+    write_amount(seconds / units[i + 1].seconds, &units[i + 1], language, part, sizeof(part));
+    at = append(text, size, at, " ", 1);
+    append(text, size, at, part, strlen(part));
+}
+
+static int64_t step_minutes(int64_t minutes)
+{
+    if (minutes <= 10)
+        return 1;
+    if (minutes <= 60)
+        return 5;
+    if (minutes <= 180)
+        return 10;
+    return minutes <= 720 ? 30 : 60;
+}
+
+#define SECONDS_MAX ((int64_t)1000 * 86400) /* no estimate is worth more than that */
+
+void tl_write_range(int64_t low_s, int64_t high_s, enum tl_language language, char *text,
+                    size_t size)
+{
+    char from[TL_PHRASE_MAX] = "";
+    char to[TL_PHRASE_MAX] = "";
+    high_s = high_s < 0 ? 0 : high_s > SECONDS_MAX ? SECONDS_MAX : high_s;
+    low_s = low_s < 0 ? 0 : low_s > high_s ? high_s : low_s;
+    int64_t high = (high_s + 59) / 60;
+    int64_t step = step_minutes(high);
+    high = (high + step - 1) / step * step;
+    int64_t low = low_s / 60 / step * step;
+    if (high <= 1 && low == 0) {
+        tl_phrase("range_soon", language, "", NULL, text, size);
+        return;
+    }
+    tl_write_duration(high * 60, language, to, sizeof(to));
+    if (low == 0) {
+        tl_phrase("range_upto", language, to, NULL, text, size);
+    } else if (low == high) {
+        tl_phrase("range_about", language, to, NULL, text, size);
+    } else {
+        /* "4 to 7 minutes", not "4 minutes to 7 minutes", where one unit is enough for both. */
+        int64_t unit = high < 60 ? 1 : low % 60 == 0 && high % 60 == 0 && high < 1440 ? 60 : 0;
+        if (unit > 0)
+            tl_write_number((uint64_t)(low / unit), from, sizeof(from));
+        else
+            tl_write_duration(low * 60, language, from, sizeof(from));
+        tl_phrase("range_between", language, from, to, text, size);
+    }
+}
+
+void tl_write_time(int64_t unix_ms, enum tl_language language, char *text, size_t size)
+{
+    static const char *const months[12] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                           "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    time_t seconds = (time_t)(unix_ms / 1000);
+    struct tm tm;
+    append(text, size, 0, "", 0);
+    if (unix_ms < 0 || gmtime_r(&seconds, &tm) == NULL)
+        return;
+    if (language == TL_LANGUAGE_KO)
+        snprintf(text, size, "%d년 %d월 %d일 %02d:%02d UTC", tm.tm_year + 1900, tm.tm_mon + 1,
+                 tm.tm_mday, tm.tm_hour, tm.tm_min);
+    else
+        snprintf(text, size, "%d %s %d, %02d:%02d UTC", tm.tm_mday, months[tm.tm_mon],
+                 tm.tm_year + 1900, tm.tm_hour, tm.tm_min);
+}

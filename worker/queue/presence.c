@@ -1,0 +1,87 @@
+#include <stdlib.h>
+
+#include "common/line/order.h"
+#include "worker/queue/presence.h"
+
+enum { INTERVAL_MIN_MS = 100 };
+
+struct tl_presence {
+    struct tl_order *seen;     /* since the flush under way began */
+    struct tl_order *flushing; /* what that flush still has to hand over */
+    uint64_t cursor;           /* seqs below it have been handed over */
+    bool under_way;
+    bool nobody; /* the flush under way has nobody in it */
+    int64_t next_ms;
+};
+
+struct tl_presence *tl_presence_new(void)
+{
+    struct tl_presence *presence = calloc(1, sizeof(*presence));
+    if (presence == NULL)
+        return NULL;
+    presence->seen = tl_order_new();
+    presence->flushing = tl_order_new();
+    if (presence->seen == NULL || presence->flushing == NULL)
+        tl_presence_free(&presence);
+    return presence;
+}
+
+void tl_presence_free(struct tl_presence **presence)
+{
+    if (*presence == NULL)
+        return;
+    tl_order_free(&(*presence)->seen);
+    tl_order_free(&(*presence)->flushing);
+    free(*presence);
+    *presence = NULL;
+}
+
+void tl_presence_mark(struct tl_presence *presence, uint64_t seq)
+{
+    (void)tl_order_insert(presence->seen, seq, 1);
+}
+
+int64_t tl_presence_interval(int64_t waiting_ttl_ms)
+{
+    int64_t interval = waiting_ttl_ms / 8;
+    return interval > INTERVAL_MIN_MS ? interval : INTERVAL_MIN_MS;
+}
+
+bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
+                     bool waiting)
+{
+    if (presence->under_way)
+        return true;
+    bool anybody = tl_order_count(presence->seen) > 0;
+    if (now_ms < presence->next_ms || (!anybody && !waiting))
+        return false;
+    struct tl_order *empty = presence->flushing;
+    presence->flushing = presence->seen;
+    presence->seen = empty;
+    presence->cursor = 0;
+    presence->under_way = true;
+    presence->nobody = !anybody;
+    presence->next_ms = now_ms + interval_ms;
+    return true;
+}
+
+bool tl_presence_take(struct tl_presence *presence, struct tl_run *run)
+{
+    if (!presence->under_way)
+        return false;
+    uint64_t first;
+    if (tl_order_next(presence->flushing, presence->cursor, &first)) {
+        uint64_t past = first + 1;
+        while (tl_order_contains(presence->flushing, past))
+            past++;
+        *run = (struct tl_run){.first = first, .count = past - first};
+        presence->cursor = past;
+        return true;
+    }
+    tl_order_clear(presence->flushing);
+    presence->under_way = false;
+    *run = (struct tl_run){.first = 0, .count = 0};
+    bool nobody = presence->nobody;
+    presence->nobody = false;
+    return nobody;
+}

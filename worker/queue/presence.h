@@ -1,0 +1,32 @@
+/*
+ * Which waiting visitors showed themselves since the last flush. A flush happens at a steady pace,
+ * hands over each seq at most once, as runs, a bounded number at a time, and says "nobody" when
+ * nobody was seen: the expirer must know that presence was observed at all.
+ */
+#ifndef TL_PRESENCE_H
+#define TL_PRESENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/wire.h"
+
+struct tl_presence;
+
+struct tl_presence *tl_presence_new(void); /* NULL when out of memory */
+void tl_presence_free(struct tl_presence **presence);
+
+/* This visitor was seen. When out of memory they are not: their next poll tries again. */
+void tl_presence_mark(struct tl_presence *presence, uint64_t seq);
+
+/* Milliseconds between flushes for a queue's waiting_ttl. */
+int64_t tl_presence_interval(int64_t waiting_ttl_ms);
+
+/* Starts a flush when one is due: if anybody was seen or anybody waits. True while there are runs
+ * to take. */
+bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
+                     bool waiting);
+/* Takes the next run of the flush under way. False when it is done. The last may have count 0. */
+bool tl_presence_take(struct tl_presence *presence, struct tl_run *run);
+
+#endif

@@ -1,0 +1,119 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/base/clock.h"
+#include "worker/report/board.h"
+
+/* A parent that has not turned for so long is stuck. */
+enum { STUCK_MS = 30000, ALIGNMENT = 64 };
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err)
+{
+    size_t head_size = round_up(sizeof(struct tl_board_head));
+    size_t slots_size = round_up(n * sizeof(struct tl_slot));
+    size_t block_size = round_up(tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS));
+    *board = (struct tl_board){.n = n, .size = head_size + slots_size + n * block_size};
+    board->metrics = calloc(n, sizeof(struct tl_metrics *));
+    if (board->metrics == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %u processes", n);
+    void *memory =
+        mmap(NULL, board->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        free(board->metrics);
+        return tl_error_set(err, TL_ERR_SYSTEM, "no shared memory: %s", strerror(errno));
+    }
+    unsigned char *bytes = memory;
+    board->memory = memory;
+    board->head = memory;
+    board->slots = (void *)(bytes + head_size);
+    for (unsigned i = 0; i < n; i++)
+        board->metrics[i] = tl_metrics_init(bytes + head_size + slots_size + i * block_size,
+                                            tl_worker_metrics, TL_WORKER_METRICS);
+    return true;
+}
+
+void tl_board_deinit(struct tl_board *board)
+{
+    free(board->metrics);
+    munmap(board->memory, board->size);
+    *board = (struct tl_board){0};
+}
+
+void tl_board_clear(struct tl_board *board, unsigned i)
+{
+    atomic_store(&board->slots[i].readiness, TL_NOT_STARTED);
+    for (size_t metric = 0; metric < TL_WORKER_METRICS; metric++) {
+        if (tl_worker_metrics[metric].type == TL_GAUGE)
+            tl_metrics_set(board->metrics[i], metric, 0);
+    }
+}
+
+/* ---- for the admin listener ---- */
+
+static bool is_live(void *context)
+{
+    const struct tl_board *board = context;
+    return tl_clock_ms() - atomic_load(&board->head->parent_ms) < STUCK_MS;
+}
+
+static unsigned count_ready(const struct tl_board *board)
+{
+    unsigned ready = 0;
+    for (unsigned i = 0; i < board->n; i++)
+        ready += atomic_load(&board->slots[i].readiness) == TL_READY;
+    return ready;
+}
+
+/* One process that serves is enough. */
+static bool is_ready(void *context, char reason[160])
+{
+    const struct tl_board *board = context;
+    if (count_ready(board) > 0) {
+        snprintf(reason, 160, "ready");
+        return true;
+    }
+    enum tl_readiness first = (enum tl_readiness)atomic_load(&board->slots[0].readiness);
+    snprintf(reason, 160, "%s", tl_readiness_text(first));
+    return false;
+}
+
+static void write_number(struct tl_text *out, const char *name, const char *type, const char *help,
+                         int64_t value)
+{
+    tl_text_append(out, "# HELP %s %s\n# TYPE %s %s\n%s{role=\"worker\"} %lld\n", name, help, name,
+                   type, name, (long long)value);
+}
+
+static void write_metrics(void *context, struct tl_text *out)
+{
+    const struct tl_board *board = context;
+    tl_text_append(out,
+                   "# HELP tellerline_build_info The version that runs.\n"
+                   "# TYPE tellerline_build_info gauge\n"
+                   "tellerline_build_info{role=\"worker\",version=\"%s\"} 1\n",
+                   TELLERLINE_VERSION);
+    write_number(out, "tellerline_ready", "gauge", "Whether /readyz says yes.",
+                 count_ready(board) > 0);
+    write_number(out, "tellerline_worker_processes", "gauge",
+                 "Worker processes that are configured.", board->n);
+    write_number(out, "tellerline_worker_processes_ready", "gauge", "Worker processes that serve.",
+                 count_ready(board));
+    write_number(out, "tellerline_worker_restarts_total", "counter",
+                 "Processes started again because they had died.",
+                 atomic_load(&board->head->restarts));
+    tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);
+}
+
+struct tl_admin_source tl_board_source(struct tl_board *board)
+{
+    return (struct tl_admin_source){
+        .context = board, .live = is_live, .ready = is_ready, .metrics = write_metrics};
+}

@@ -1,0 +1,37 @@
+/* The shared memory in which worker processes report to their parent and to the admin process. */
+#ifndef TL_BOARD_H
+#define TL_BOARD_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/role/admin.h"
+#include "worker/report/slot.h"
+#include "worker/report/worker_metrics.h"
+
+struct tl_board_head {
+    _Atomic int64_t parent_ms;  /* local time of the parent's last turn */
+    _Atomic int64_t restarts;   /* processes started again */
+    _Atomic bool admin_started; /* the admin listener was up at least once */
+};
+
+struct tl_board {
+    struct tl_board_head *head;
+    unsigned n; /* worker processes */
+    struct tl_slot *slots;
+    struct tl_metrics **metrics; /* this array is the process's own; what it points to is shared */
+    void *memory;
+    size_t size;
+};
+
+/* Must be made before forking. */
+bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err);
+void tl_board_deinit(struct tl_board *board);
+/* A worker process is gone: it is not ready, and its levels are zero. */
+void tl_board_clear(struct tl_board *board, unsigned i);
+
+/* What the admin listener shows; context is the board. */
+struct tl_admin_source tl_board_source(struct tl_board *board);
+
+#endif

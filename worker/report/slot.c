@@ -1,0 +1,18 @@
+#include "worker/report/slot.h"
+
+const char *tl_readiness_text(enum tl_readiness readiness)
+{
+    switch (readiness) {
+    case TL_NOT_STARTED:
+        return "starting";
+    case TL_STORE_DOWN:
+        return "the store cannot be reached";
+    case TL_LINES_LOADING:
+        return "lines are being loaded";
+    case TL_DRAINING:
+        return "stopping";
+    case TL_READY:
+        return "ready";
+    }
+    return "unknown";
+}

@@ -210,9 +210,8 @@ static bool serve(struct admitter *self, struct tl_post *post, int64_t now_ms, s
     return true;
 }
 
-static bool turn(struct admitter *self, struct tl_error *err)
+static bool turn(struct admitter *self, int64_t now_ms, struct tl_error *err)
 {
-    int64_t now_ms = tl_clock_ms();
     if (!tl_store_connect(self->keeper.store, err) ||
         !tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err))
         return false;
@@ -237,10 +236,10 @@ static bool turn(struct admitter *self, struct tl_error *err)
                         err);
 }
 
-bool tl_admitter_turn(void *state, struct tl_error *err)
+bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct admitter *self = state;
-    if (turn(self, err))
+    if (turn(self, now_ms, err))
         return true;
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
         ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->wake = true;

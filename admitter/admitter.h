@@ -3,6 +3,7 @@
 #define TL_ADMITTER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/metrics.h"
 #include "common/role/daemon.h"
@@ -19,7 +20,7 @@ enum tl_admitter_metric {
 extern const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS];
 
 void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err);
-bool tl_admitter_turn(void *state, struct tl_error *err);
+bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err);
 void tl_admitter_stop(void *state);
 
 #endif

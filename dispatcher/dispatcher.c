@@ -366,9 +366,8 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
     return true;
 }
 
-static bool turn(struct dispatcher *self, struct tl_error *err)
+static bool turn(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
-    int64_t now_ms = tl_clock_ms();
     if (!tl_store_connect(self->keeper.store, err))
         return false;
     uint64_t epoch = tl_redis_epoch(tl_keeper_redis(&self->keeper, NULL));
@@ -399,10 +398,10 @@ static void mend_groups(struct dispatcher *self)
     }
 }
 
-bool tl_dispatcher_turn(void *state, struct tl_error *err)
+bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct dispatcher *self = state;
-    if (turn(self, err))
+    if (turn(self, now_ms, err))
         return true;
     if (err->kind == TL_ERR_NOGROUP)
         mend_groups(self);

@@ -3,6 +3,7 @@
 #define TL_DISPATCHER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/metrics.h"
 #include "common/role/daemon.h"
@@ -24,7 +25,7 @@ enum tl_dispatcher_metric {
 extern const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS];
 
 void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err);
-bool tl_dispatcher_turn(void *state, struct tl_error *err);
+bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err);
 void tl_dispatcher_stop(void *state);
 
 #endif

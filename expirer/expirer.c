@@ -302,9 +302,8 @@ static bool read_events(struct expirer *self, const struct wait *wait, struct tl
            tl_daemon_pause(self->daemon, smaller(wait->idle, wait->deadline));
 }
 
-static bool turn(struct expirer *self, struct tl_error *err)
+static bool turn(struct expirer *self, int64_t now_ms, struct tl_error *err)
 {
-    int64_t now_ms = tl_clock_ms();
     if (!tl_store_connect(self->keeper.store, err) ||
         !tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err))
         return false;
@@ -324,10 +323,10 @@ static bool turn(struct expirer *self, struct tl_error *err)
     return read_events(self, &wait, err);
 }
 
-bool tl_expirer_turn(void *state, struct tl_error *err)
+bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct expirer *self = state;
-    if (turn(self, err))
+    if (turn(self, now_ms, err))
         return true;
     tl_roster_hurry(self->keeper.roster);
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)

@@ -3,6 +3,7 @@
 #define TL_EXPIRER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/metrics.h"
 #include "common/role/daemon.h"
@@ -21,7 +22,7 @@ enum tl_expirer_metric {
 extern const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS];
 
 void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err);
-bool tl_expirer_turn(void *state, struct tl_error *err);
+bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err);
 void tl_expirer_stop(void *state);
 
 #endif

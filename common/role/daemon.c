@@ -278,7 +278,7 @@ static void run(struct tl_daemon *daemon, void *state)
     tl_backoff_init(&backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
     while (!daemon->stopping) {
         struct tl_error err = {0};
-        bool ok = daemon->role->turn(state, &err);
+        bool ok = daemon->role->turn(state, tl_clock_ms(), &err);
         atomic_store(&daemon->turned_ms, tl_clock_ms());
         if (ok) {
             tl_backoff_reset(&backoff);

@@ -33,10 +33,11 @@ struct tl_role {
     const struct tl_listen *(*http)(const struct tl_config *config);
     /* Makes the role's state. Must not need the store: that may come up later. */
     void *(*start)(struct tl_daemon *daemon, struct tl_error *err);
-    /* One bounded turn: connects if need be, does what is due, waits up to about half a second for
-     * more. False on trouble with the store: the skeleton logs it, marks the program not ready, and
-     * backs off with jitter. */
-    bool (*turn)(void *state, struct tl_error *err);
+    /* One bounded turn: connects when it has to, does what is due, waits up to about half a second
+     * for more. now_ms: local monotonic time, read once before each turn. False when the store
+     * failed: the skeleton logs the error, marks the program not ready and backs off with jitter.
+     */
+    bool (*turn)(void *state, int64_t now_ms, struct tl_error *err);
     /* Takes over what it can of a new configuration. May be NULL. */
     void (*reload)(void *state, const struct tl_config *config);
     /* Gives leases back and frees the state. */

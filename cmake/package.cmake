@@ -40,7 +40,7 @@ package_replace(PACKAGE_CONFIG "\n  # Empty: `tellerline up`[^\n]*\n[^\n]*\n  ur
 package_replace(PACKAGE_CONFIG "listen: 0.0.0.0:8080      " "listen: 127.0.0.1:8080    ")
 package_replace(PACKAGE_CONFIG "(_keys|_token): secrets/" "\\1: /var/lib/tellerline/")
 package_replace(PACKAGE_CONFIG "relative paths start at the current directory" "made at the first start if absent")
-package_replace(PACKAGE_CONFIG "docs/configuration.md" "/usr/share/doc/tellerline/configuration.md")
+package_replace(PACKAGE_CONFIG "docs/operators/configuration.md" "/usr/share/doc/tellerline/docs/operators/configuration.md")
 # No queue of ours: the example stays, commented out.
 string(REGEX MATCH "\nqueues:\n.*$" PACKAGE_QUEUES "${PACKAGE_CONFIG}")
 string(REGEX REPLACE "\n([^\n])" "\n# \\1" PACKAGE_QUEUES_OUT "${PACKAGE_QUEUES}")
@@ -85,15 +85,14 @@ add_custom_target(package_documents ALL DEPENDS ${PACKAGE_GENERATED})
 # ---- what goes where ----
 
 file(GLOB PACKAGE_UNIT_FILES CONFIGURE_DEPENDS deploy/systemd/*.service deploy/systemd/*.target)
-file(GLOB PACKAGE_DOC_FILES CONFIGURE_DEPENDS docs/*.md docs/openapi.yaml)
-list(FILTER PACKAGE_DOC_FILES EXCLUDE REGEX "/bench-[^/]*$")
 install(FILES ${PACKAGE_UNIT_FILES} DESTINATION ${PACKAGE_UNITS})
 install(FILES deploy/systemd/tellerline-.service.d/hardening.conf DESTINATION ${PACKAGE_UNITS}/tellerline-.service.d)
 install(FILES deploy/debian/sysusers.conf DESTINATION lib/sysusers.d RENAME tellerline.conf)
 install(FILES ${PACKAGE_FOLDER}/tellerline.yaml DESTINATION /etc/tellerline)
 install(FILES deploy/debian/default DESTINATION /etc/default RENAME tellerline)
-install(FILES README.md ${PACKAGE_DOC_FILES} deploy/debian/copyright ${PACKAGE_FOLDER}/changelog.Debian.gz
+install(FILES README.md deploy/debian/copyright ${PACKAGE_FOLDER}/changelog.Debian.gz
         ${PACKAGE_FOLDER}/changelog.gz DESTINATION ${PACKAGE_DOC})
+install(DIRECTORY docs DESTINATION ${PACKAGE_DOC} PATTERN docs/bench EXCLUDE)
 install(DIRECTORY conf/examples/ deploy/gateways DESTINATION ${PACKAGE_DOC}/examples)
 
 # ---- the package ----

@@ -240,7 +240,7 @@ const struct way way_ours = {
         "Joins in batches through the ingest stream and the real dispatcher's script; positions "
         "from the worker's order index, without Redis; admission and expiry by one script a "
         "step. Every step also tells all workers what happened.",
-    .source = "docs/how-it-works.md",
+    .source = "docs/contributors/how-it-works.md",
     .ours = true,
     .open = ours_open,
     .close = ours_close,

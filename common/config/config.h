@@ -149,8 +149,8 @@ void tl_queue_settings_defaults(struct tl_queue_settings *settings);
  * for later versions: policies with a rate, join by invitation. */
 bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct tl_error *err);
 
-/* Writes docs/configuration.md: every setting with its name in the environment, type, default,
- * bounds and meaning. */
+/* Writes docs/operators/configuration.md: every setting with its name in the environment, type,
+ * default, bounds and meaning. */
 void tl_config_document(FILE *out);
 
 /* [a-z0-9][a-z0-9._-]{0,62} */

@@ -1,6 +1,7 @@
 /*
  * The wire format between our programs: msgpack arrays in stream entries, field "d". Documented
- * with every field in docs/wire-format.md, which changes in the same commit as this file.
+ * with every field in docs/contributors/wire-format.md, which changes in the same commit as this
+ * file.
  *
  * Decoders are strict and bounded: sizes, counts and nesting are checked against the bytes at hand
  * before any memory is asked for; anything unexpected is TL_ERR_INVALID and nothing of the entry is

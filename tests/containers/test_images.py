@@ -21,7 +21,7 @@ from waiting import wait_until
 ALL = PROGRAMS + ("tellerline",)
 QUEUES = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
 ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084}
-#: How long a program may take to end, as docs/operations.md and the compose files allow (seconds).
+#: How long a program may take to end, as docs/operators/operations.md and the compose files allow (seconds).
 GRACE = 15
 
 

@@ -1,4 +1,4 @@
-"""Visitors by the thousand who use a queue as docs/client-guide.md says, and write down what they saw.
+"""Visitors by the thousand who use a queue as docs/integrators/client-guide.md says, and write down what they saw.
 
 Each joins, keeps the ticket, watches the place (event stream, held request or poll), is let in, asks the door
 (`check`), stays a moment and completes. Some leave, some close the tab and come back with the ticket, some have a bad

@@ -19,7 +19,8 @@ from tellerline import TOP
 HERE = Path(__file__).resolve().parent
 SOURCE = TOP / "deploy" / "kubernetes"
 
-#: The version of Kubernetes whose schemas the manifests must agree with: the oldest that docs/kubernetes.md promises.
+#: The version of Kubernetes whose schemas the manifests must agree with: the oldest that
+#: docs/operators/kubernetes.md promises.
 VERSION = "1.30"
 
 #: Rendered by every run. Those in the second place are the kinds of secrets that an overlay needs first.

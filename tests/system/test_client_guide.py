@@ -1,4 +1,4 @@
-"""docs/client-guide.md: its examples are run as they stand, one after the other, and its views are views."""
+"""docs/integrators/client-guide.md: its examples run unchanged, one after the other, and its views match the schema."""
 from __future__ import annotations
 
 import json
@@ -13,7 +13,7 @@ import yaml
 from tellerline import CALM, TOP, System, environment
 from test_pass import API_KEY, SECRET, key_file
 
-GUIDE = TOP / "docs" / "client-guide.md"
+GUIDE = TOP / "docs" / "integrators" / "client-guide.md"
 
 
 def blocks(language: str) -> list[str]:
@@ -69,7 +69,7 @@ def test_examples_work(system, tmp_path):
 
 def test_shown_answers_are_as_documented():
     """What the guide shows fits the schemas of openapi.yaml."""
-    document = yaml.safe_load((TOP / "docs" / "openapi.yaml").read_text())
+    document = yaml.safe_load((TOP / "docs" / "integrators" / "openapi.yaml").read_text())
     resolver = jsonschema.RefResolver("", document)
     shown = [json.loads(text) for text in blocks("json")]
     assert len(shown) == 2

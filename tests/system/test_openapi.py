@@ -1,4 +1,4 @@
-"""docs/openapi.yaml against the running service: what is answered is documented, what is documented is answered."""
+"""docs/integrators/openapi.yaml against the running service: what is answered is documented, and the other way round."""
 from __future__ import annotations
 
 import json
@@ -20,7 +20,7 @@ from waiting import wait_until
 
 pytestmark = pytest.mark.together
 
-DOCUMENT = TOP / "docs" / "openapi.yaml"
+DOCUMENT = TOP / "docs" / "integrators" / "openapi.yaml"
 METHODS = ("get", "post", "put", "patch", "delete")
 
 #: Documented, and not provoked here, each for a reason.

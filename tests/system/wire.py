@@ -1,6 +1,6 @@
 """What travels between the programs, read and written independently of them: msgpack entries and tickets.
 
-The formats are those of docs/wire-format.md.
+The formats are those of docs/contributors/wire-format.md.
 """
 from __future__ import annotations
 

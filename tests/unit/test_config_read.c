@@ -265,7 +265,7 @@ static void the_examples_are_valid(void **state)
 static void the_documentation_is_up_to_date(void **state)
 {
     (void)state;
-    static const char path[] = "docs/configuration.md";
+    static const char path[] = "docs/operators/configuration.md";
     char *fresh = NULL;
     size_t length;
     FILE *out = open_memstream(&fresh, &length);

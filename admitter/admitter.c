@@ -4,6 +4,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/role/keeper.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 #include "common/wire/wire.h"
 
 #include "generated/admitter_scripts.h"

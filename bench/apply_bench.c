@@ -35,6 +35,8 @@
 #include "common/store/keys.h"
 #include "common/store/queue.h"
 #include "common/store/redis.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 #include "common/wire/wire.h"
 #include "emit.h"
 #include "generated/admitter_scripts.h"

@@ -5,6 +5,8 @@
 
 #include "common/base/units.h"
 #include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 
 #include "ctl/audit.h"
 #include "generated/ctl_scripts.h"
@@ -93,7 +95,7 @@ static void check_capacity(const int64_t v[N_TOTALS], const char *policy,
 static bool check_totals(struct tl_redis *redis, const struct tl_keys *keys,
                          struct tl_audit_report *report, struct tl_error *err)
 {
-    struct tl_reply *reply = tl_queue_run(redis, tl_script_audit_totals, keys, NULL, err);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_audit_totals, keys, NULL, err);
     if (reply == NULL)
         return false;
     bool ok = tl_reply_count(reply) == N_TOTALS;

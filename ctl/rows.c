@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/units.h"
+#include "common/store/reply.h"
 
 #include "ctl/rows.h"
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 #include "common/wire/wire.h"
 
 #include "dispatcher/apply.h"

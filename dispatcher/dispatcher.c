@@ -5,6 +5,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/role/keeper.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 
 #include "dispatcher/apply.h"
 #include "dispatcher/dispatcher.h"

@@ -1,4 +1,5 @@
 #include "dispatcher/lag.h"
+#include "common/store/reply.h"
 #include "generated/dispatcher_scripts.h"
 
 bool tl_lag_add(struct tl_lag *lag, struct tl_redis *redis, struct tl_script *script,

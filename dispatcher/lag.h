@@ -7,6 +7,7 @@
 
 #include "common/store/keys.h"
 #include "common/store/redis.h"
+#include "common/store/script.h"
 
 struct tl_lag {
     int64_t entries; /* of ingest streams, not yet applied */

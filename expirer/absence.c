@@ -5,6 +5,8 @@
 
 #include "expirer/absence.h"
 
+#include "common/store/reply.h"
+#include "common/store/script.h"
 #include "generated/expirer_scripts.h"
 
 /* Whole buckets that make up waiting_ttl; the current one counts besides

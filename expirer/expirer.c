@@ -3,6 +3,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/role/keeper.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+#include "common/store/snapshot.h"
 #include "common/wire/wire.h"
 
 #include "expirer/absence.h"

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "common/store/reply.h"
 #include "limit.h"
 
 void *limit_open(void)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/reply.h"
 #include "limit.h"
 
 #define POLL_RECORDS "500"

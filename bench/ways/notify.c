@@ -12,6 +12,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "common/store/reply.h"
 #include "token.h"
 
 #define SILENCE_MS 1500 /* no message for so long: none will come */

@@ -13,6 +13,9 @@
 #include <unistd.h>
 
 #include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+#include "common/store/snapshot.h"
 #include "common/store/tail.h"
 #include "generated/admitter_scripts.h"
 #include "generated/expirer_scripts.h"

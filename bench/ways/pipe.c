@@ -1,4 +1,5 @@
 #include "pipe.h"
+#include "common/store/reply.h"
 
 #include <stdarg.h>
 #include <stdio.h>

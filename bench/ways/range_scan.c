@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "common/store/reply.h"
 #include "limit.h"
 
 static uint64_t rank_in(const struct tl_reply *members, uint64_t visitor)

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/reply.h"
 #include "limit.h"
 
 static int64_t counted(void *actor)

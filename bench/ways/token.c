@@ -1,4 +1,5 @@
 #include "token.h"
+#include "common/store/reply.h"
 
 #include <stdio.h>
 

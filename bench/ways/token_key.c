@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "common/store/reply.h"
 #include "token.h"
 
 /* Drops members of the active Set whose key is gone; returns how many. Handles at most `most`. */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/reply.h"
 #include "token.h"
 
 /* Reads one page's values; returns how many are active. */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/reply.h"
 #include "pipe.h"
 
 static struct pipe own; /* a connection of its own, opened once */

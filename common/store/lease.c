@@ -2,6 +2,7 @@
 
 #include "common/store/keys.h"
 #include "common/store/lease.h"
+#include "common/store/reply.h"
 
 #include "generated/store_scripts.h"
 

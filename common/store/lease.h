@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "common/store/args.h"
+#include "common/store/script.h"
 #include "common/store/store.h"
 
 #define TL_LEASE_MS 1500

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 
 #include "generated/store_scripts.h"
 
@@ -10,26 +12,6 @@
  * setting anyway. */
 #define EVENTS_KEPT "20000"
 #define VALUE_MAX   1100
-
-struct tl_reply *tl_queue_run(struct tl_redis *redis, const char *source,
-                              const struct tl_keys *keys, const struct tl_args *more,
-                              struct tl_error *err)
-{
-    struct tl_script script = {.source = source};
-    struct tl_args args = {0};
-    struct tl_reply *reply = NULL;
-    if (tl_script_begin(redis, &script, &args, err)) {
-        tl_keys_append(keys, &args);
-        size_t start = 0;
-        for (size_t i = 0; more != NULL && i < more->n; i++) {
-            tl_args_bin(&args, more->bytes + start, more->ends[i] - start);
-            start = more->ends[i];
-        }
-        reply = tl_script_call(redis, &script, &args, err);
-    }
-    tl_args_free(&args);
-    return reply;
-}
 
 static void append_settings(const struct tl_queue_settings *settings, struct tl_args *args)
 {
@@ -46,7 +28,7 @@ bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char 
     tl_keys_init(&keys, key_prefix, name);
     struct tl_args args = {0};
     append_settings(settings, &args);
-    struct tl_reply *reply = tl_queue_run(redis, tl_script_ensure, &keys, &args, err);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_ensure, &keys, &args, err);
     bool ok = reply != NULL;
     if (ok && created != NULL)
         *created = tl_reply_integer(reply) == 1;
@@ -156,7 +138,7 @@ bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, cons
     struct tl_args args = {0};
     tl_args_strs(&args, EVENTS_KEPT, "settings", NULL);
     append_settings(&settings, &args);
-    struct tl_reply *reply = tl_queue_run(redis, tl_script_configure, keys, &args, err);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
     bool ok = reply != NULL;
     tl_reply_free(reply);
     tl_args_free(&args);
@@ -171,7 +153,7 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
         return tl_error_set(err, TL_ERR_INVALID, "a notice of %zu bytes; the limit is %d",
                             strlen(text), TL_NOTICE_MAX);
     tl_args_strs(&args, EVENTS_KEPT, "notice", text, NULL);
-    struct tl_reply *reply = tl_queue_run(redis, tl_script_configure, keys, &args, err);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
     bool ok = reply != NULL;
     tl_reply_free(reply);
     tl_args_free(&args);

@@ -35,12 +35,6 @@ bool tl_queue_look_ask(struct tl_redis *redis, const struct tl_keys *keys, struc
 bool tl_queue_look_take(struct tl_redis *redis, const struct tl_keys *keys,
                         struct tl_queue_look *look, struct tl_error *err);
 
-/* Runs a script once on the keys of a queue, with these arguments (NULL: none): for what is done
- * seldom, since it sends the script along. Returns its reply, or NULL with err. */
-struct tl_reply *tl_queue_run(struct tl_redis *redis, const char *source,
-                              const struct tl_keys *keys, const struct tl_args *more,
-                              struct tl_error *err);
-
 /* Changes one setting of an existing queue, by name and canonical or human text ("capacity", "20"),
  * after validating the whole; tells everyone by a CONFIG event in the same step. */
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,

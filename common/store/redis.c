@@ -12,6 +12,7 @@
 
 #include "common/config/redis_url.h"
 #include "common/store/redis.h"
+#include "common/store/reply.h"
 
 struct tl_redis {
     struct tl_redis_url url;

@@ -56,41 +56,4 @@ bool tl_redis_append(struct tl_redis *redis, const struct tl_args *args, struct 
 bool tl_redis_flush(struct tl_redis *redis, struct tl_error *err);
 struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err);
 
-/* A Lua script. `source` is static text; sha is filled in by the first load. One object per
- * connection. */
-struct tl_script {
-    const char *source;
-    char sha[41];
-};
-
-/* Starts args with EVALSHA and the script's hash, loading the script first if its hash is not yet
- * known. The caller adds the number of keys, keys and arguments. */
-bool tl_script_begin(struct tl_redis *redis, struct tl_script *script, struct tl_args *args,
-                     struct tl_error *err);
-/* tl_redis_call for args begun with tl_script_begin: after NOSCRIPT loads the script and tries once
- * more. */
-struct tl_reply *tl_script_call(struct tl_redis *redis, struct tl_script *script,
-                                struct tl_args *args, struct tl_error *err);
-/* Loads the script (again), for a pipeline that met NOSCRIPT. */
-bool tl_script_load(struct tl_redis *redis, struct tl_script *script, struct tl_error *err);
-
-enum tl_reply_type {
-    TL_REPLY_NIL,
-    TL_REPLY_INTEGER,
-    TL_REPLY_STRING,
-    TL_REPLY_ARRAY,
-    TL_REPLY_OTHER
-};
-
-void tl_reply_free(struct tl_reply *reply); /* NULL allowed; only for replies a call returned */
-enum tl_reply_type
-tl_reply_type(const struct tl_reply *reply); /* status replies count as strings */
-int64_t
-tl_reply_integer(const struct tl_reply *reply); /* of an integer or of digits in a string; else 0 */
-/* Bytes of a string (NUL-terminated, may hold zeros); "" and 0 for anything else. */
-const char *tl_reply_string(const struct tl_reply *reply, size_t *length);
-size_t tl_reply_count(const struct tl_reply *reply); /* elements of an array; else 0 */
-/* The i-th element, borrowed; NULL past the end or if it is no array. All accessors accept NULL. */
-const struct tl_reply *tl_reply_at(const struct tl_reply *reply, size_t i);
-
 #endif

@@ -1,9 +1,10 @@
-/* Reading replies. A struct tl_reply is a redisReply under a name of our own. */
+/* A struct tl_reply is a redisReply under a name of our own. */
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <hiredis/hiredis.h>
 
-#include "common/store/redis.h"
+#include "common/store/reply.h"
 
 static const redisReply *inner(const struct tl_reply *reply)
 {

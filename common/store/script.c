@@ -1,7 +1,7 @@
-/* Scripts on a connection: loading, hashes, recovery from an emptied script cache. */
 #include <string.h>
 
-#include "common/store/redis.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 
 bool tl_script_load(struct tl_redis *redis, struct tl_script *script, struct tl_error *err)
 {
@@ -45,5 +45,25 @@ struct tl_reply *tl_script_call(struct tl_redis *redis, struct tl_script *script
     }
     if (reply == NULL && err != NULL)
         *err = first;
+    return reply;
+}
+
+struct tl_reply *tl_script_run(struct tl_redis *redis, const char *source,
+                               const struct tl_keys *keys, const struct tl_args *more,
+                               struct tl_error *err)
+{
+    struct tl_script script = {.source = source};
+    struct tl_args args = {0};
+    struct tl_reply *reply = NULL;
+    if (tl_script_begin(redis, &script, &args, err)) {
+        tl_keys_append(keys, &args);
+        size_t start = 0;
+        for (size_t i = 0; more != NULL && i < more->n; i++) {
+            tl_args_bin(&args, more->bytes + start, more->ends[i] - start);
+            start = more->ends[i];
+        }
+        reply = tl_script_call(redis, &script, &args, err);
+    }
+    tl_args_free(&args);
     return reply;
 }

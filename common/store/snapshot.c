@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/tail.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+#include "common/store/snapshot.h"
 
 #include "generated/store_scripts.h"
 

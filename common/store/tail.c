@@ -2,7 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 #include "common/store/tail.h"
 
 #include "generated/store_scripts.h"
@@ -52,7 +53,7 @@ size_t tl_tail_count(const struct tl_tail *tail)
 bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,
                   struct tl_error *err)
 {
-    struct tl_reply *reply = tl_queue_run(redis, tl_script_head, keys, NULL, err);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_head, keys, NULL, err);
     if (reply == NULL)
         return false;
     head->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));

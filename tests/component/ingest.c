@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/reply.h"
 #include "generated/admitter_scripts.h"
 #include "ingest.h"
 

@@ -16,6 +16,8 @@
 #include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
 #include "redis_server.h"
 
 #define START_MS  10000

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "common/store/reply.h"
+#include "common/store/snapshot.h"
 #include "common/store/tail.h"
 #include "expirer/absence.h"
 #include "generated/expirer_scripts.h"

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/store/queue.h"
+#include "common/store/reply.h"
 #include "generated/admitter_scripts.h"
 #include "ingest.h"
 

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/reply.h"
 #include "ingest.h"
 #include "random.h"
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/log.h"
+#include "common/store/reply.h"
 #include "generated/dispatcher_scripts.h"
 #include "ingest.h"
 

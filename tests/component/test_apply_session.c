@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/reply.h"
 #include "ingest.h"
 
 /* Queue "q" with one active visitor, "anna" at place 1, admitted at *admitted_ms. */

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/reply.h"
 #include "ctl/audit.h"
 #include "redis_server.h"
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/reply.h"
 #include "generated/expirer_scripts.h"
 #include "ingest.h"
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/store/queue.h"
+#include "common/store/reply.h"
 #include "ingest.h"
 
 static bool ensure(struct test_store *store, const char *name, bool *created, struct tl_error *err)

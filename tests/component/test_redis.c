@@ -9,6 +9,8 @@
 
 #include <cmocka.h>
 
+#include "common/store/reply.h"
+#include "common/store/script.h"
 #include "ingest.h"
 
 /* ---- what a reply is ---- */

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/store/redis.h"
+#include "common/store/reply.h"
 
 #define PING_BYTES 14 /* "*1\r\n$4\r\nPING\r\n" */
 #define SOON_MS    100

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "common/store/reply.h"
 #include "ingest.h"
 
 #define GIVE_UP_MS 20000

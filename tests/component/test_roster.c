@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/queue.h"
+#include "common/store/reply.h"
 #include "common/store/roster.h"
 #include "redis_server.h"
 

@@ -13,6 +13,8 @@
 
 #include <cmocka.h>
 
+#include "common/store/reply.h"
+#include "common/store/snapshot.h"
 #include "common/store/tail.h"
 #include "generated/expirer_scripts.h"
 #include "ingest.h"

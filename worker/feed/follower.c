@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/queue.h"
+#include "common/store/reply.h"
 #include "worker/feed/sources.h"
 
 enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, ROUND_MS = 1000 };

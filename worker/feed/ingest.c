@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/keys.h"
+#include "common/store/reply.h"
 #include "common/store/store.h"
 #include "worker/feed/job.h"
 #include "worker/report/worker_metrics.h"

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/snapshot.h"
 #include "worker/feed/sources.h"
 
 /* The longest value of a setting, as text: all lanes, or an address. */

@@ -1,0 +1,29 @@
+/* Reading a reply of the store. All accessors accept NULL. */
+#ifndef TL_REPLY_H
+#define TL_REPLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct tl_reply; /* one reply; its parts are borrowed from it */
+
+enum tl_reply_type {
+    TL_REPLY_NIL,
+    TL_REPLY_INTEGER,
+    TL_REPLY_STRING,
+    TL_REPLY_ARRAY,
+    TL_REPLY_OTHER
+};
+
+void tl_reply_free(struct tl_reply *reply); /* NULL allowed; only for replies a call returned */
+enum tl_reply_type
+tl_reply_type(const struct tl_reply *reply); /* status replies count as strings */
+int64_t
+tl_reply_integer(const struct tl_reply *reply); /* of an integer or of digits in a string; else 0 */
+/* Bytes of a string (NUL-terminated, may hold zeros); "" and 0 for anything else. */
+const char *tl_reply_string(const struct tl_reply *reply, size_t *length);
+size_t tl_reply_count(const struct tl_reply *reply); /* elements of an array; else 0 */
+/* The i-th element, borrowed; NULL past the end or if it is no array. All accessors accept NULL. */
+const struct tl_reply *tl_reply_at(const struct tl_reply *reply, size_t i);
+
+#endif

@@ -11,11 +11,11 @@
 
 #include "worker/feed/outbox.h"
 
-/* What the outbox said became of each visitor's call. */
+/* What the outbox said became of each visitor's command. */
 struct end {
     char visitor[TL_VISITOR_MAX + 1];
     enum tl_command_kind kind;
-    struct tl_call_result result;
+    struct tl_pending_result result;
 };
 
 struct ends {
@@ -25,13 +25,14 @@ struct ends {
 
 static struct ends seen;
 
-static void note(void *context, struct tl_call *call, const struct tl_call_result *result)
+static void note(void *context, struct tl_pending_command *pending,
+                 const struct tl_pending_result *result)
 {
     struct ends *ends = context;
     assert_true(ends->n < sizeof(ends->ends) / sizeof(ends->ends[0]));
     struct end *end = &ends->ends[ends->n++];
-    snprintf(end->visitor, sizeof(end->visitor), "%s", call->visitor);
-    end->kind = call->kind;
+    snprintf(end->visitor, sizeof(end->visitor), "%s", pending->visitor);
+    end->kind = pending->kind;
     end->result = *result;
 }
 
@@ -137,7 +138,7 @@ static void test_places_of_joins(void **state)
 static void test_second_join_shares_the_first(void **state)
 {
     struct tl_outbox *outbox = *state;
-    struct tl_call *first = tl_outbox_join(outbox, "a", 0);
+    struct tl_pending_command *first = tl_outbox_join(outbox, "a", 0);
     assert_ptr_equal(tl_outbox_join(outbox, "a", 0), first);
     expect_batch(outbox, 1, 1);
     assert_ptr_equal(tl_outbox_join(outbox, "a", 0), first);
@@ -150,16 +151,16 @@ static void test_second_join_shares_the_first(void **state)
 static void test_many_joins_are_found_again(void **state)
 {
     struct tl_outbox *outbox = *state;
-    struct tl_call *calls[3000];
+    struct tl_pending_command *pending[3000];
     char visitor[32];
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
-        calls[i] = tl_outbox_join(outbox, visitor, 0);
-        assert_non_null(calls[i]);
+        pending[i] = tl_outbox_join(outbox, visitor, 0);
+        assert_non_null(pending[i]);
     }
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
-        assert_ptr_equal(tl_outbox_join(outbox, visitor, 0), calls[i]);
+        assert_ptr_equal(tl_outbox_join(outbox, visitor, 0), pending[i]);
     }
     /* Full batches, one in the air at a time. */
     expect_batch(outbox, 1, TL_BATCH_COMMANDS_MAX);
@@ -186,7 +187,7 @@ static void test_refused_number_is_not_used_again(void **state)
     expect_batch(outbox, 1, 1);
     join(outbox, "b", 0);
     tl_outbox_sent(outbox, 1, false);
-    assert_int_equal(end_of("a")->result.end, TL_CALL_REFUSED);
+    assert_int_equal(end_of("a")->result.end, TL_PENDING_REFUSED);
     assert_int_equal(tl_outbox_count(outbox), 1);
     join(outbox, "a", 0);
     expect_batch(outbox, 2, 2);
@@ -201,7 +202,7 @@ static void test_applied_before_its_receipt(void **state)
     join(outbox, "a", 0);
     expect_batch(outbox, 1, 1);
     apply(outbox, 1, 1, NULL, 0);
-    assert_int_equal(end_of("a")->result.end, TL_CALL_APPLIED);
+    assert_int_equal(end_of("a")->result.end, TL_PENDING_APPLIED);
     join(outbox, "b", 0);
     expect_nothing(outbox); /* the first is still in the air */
     tl_outbox_sent(outbox, 1, true);
@@ -223,7 +224,7 @@ static void test_missed_events(void **state)
     assert_int_equal(tl_outbox_count(outbox), 1);
     tl_outbox_sent(outbox, 2, true);
     apply(outbox, 2, 8, NULL, 0);
-    assert_int_equal(end_of("a")->result.end, TL_CALL_LOST);
+    assert_int_equal(end_of("a")->result.end, TL_PENDING_LOST);
     assert_int_equal(tl_place_seq(end_of("b")->result.place), 8);
     assert_int_equal(tl_outbox_count(outbox), 0);
 }
@@ -254,9 +255,9 @@ static void test_free_settles_everything(void **state)
     join(outbox, "gathered", 0);
     tl_outbox_free(&outbox);
     *state = NULL;
-    assert_int_equal(end_of("sent")->result.end, TL_CALL_LOST);
-    assert_int_equal(end_of("sending")->result.end, TL_CALL_REFUSED);
-    assert_int_equal(end_of("gathered")->result.end, TL_CALL_REFUSED);
+    assert_int_equal(end_of("sent")->result.end, TL_PENDING_LOST);
+    assert_int_equal(end_of("sending")->result.end, TL_PENDING_REFUSED);
+    assert_int_equal(end_of("gathered")->result.end, TL_PENDING_REFUSED);
 }
 
 int main(void)

@@ -104,13 +104,13 @@ static bool stands(const struct tl_room *room, const struct tl_ticket *ticket)
 void tl_join_visitor(struct tl_room *room, struct tl_request *request, const char *visitor,
                      unsigned lane)
 {
-    struct tl_call *call = NULL;
+    struct tl_pending_command *pending = NULL;
     if (!tl_visitor_may_send(room->edge, request)) {
         tl_metrics_add(room->edge->metrics, TL_WORKER_JOINS_REFUSED, 1);
         return;
     }
-    call = tl_outbox_join(room->outbox, visitor, lane);
-    if (call == NULL || !tl_hold_for_call(room, request, call, NULL)) {
+    pending = tl_outbox_join(room->outbox, visitor, lane);
+    if (pending == NULL || !tl_hold_for_call(room, request, pending, NULL)) {
         tl_metrics_add(room->edge->metrics, TL_WORKER_JOINS_REFUSED, 1);
         tl_problem_answer(request, TL_PROBLEM_BUSY, "There is no memory for this join; try again");
     }
@@ -130,9 +130,9 @@ void tl_join_by_invite(struct tl_room *room, struct tl_request *request, const c
     }
     if (!find_lane(room, request, invite.lane, &lane) || !tl_visitor_may_send(edge, request))
         return;
-    struct tl_call *call = tl_outbox_join_invited(room->outbox, invite.visitor, lane, invite.id,
-                                                  (uint64_t)invite.kept_until * 1000);
-    if (call == NULL || !tl_hold_for_call(room, request, call, NULL))
+    struct tl_pending_command *pending = tl_outbox_join_invited(
+        room->outbox, invite.visitor, lane, invite.id, (uint64_t)invite.kept_until * 1000);
+    if (pending == NULL || !tl_hold_for_call(room, request, pending, NULL))
         tl_problem_answer(request, TL_PROBLEM_BUSY, "There is no memory for this join; try again");
 }
 

@@ -183,8 +183,9 @@ static void command(struct tl_edge *edge, struct tl_request *request, const char
     }
     if (!tl_visitor_may_send(edge, request))
         return;
-    struct tl_call *call = tl_outbox_command(room->outbox, kind, ticket.visitor, ticket.place);
-    if (call == NULL || !tl_hold_for_call(room, request, call, &ticket))
+    struct tl_pending_command *pending =
+        tl_outbox_command(room->outbox, kind, ticket.visitor, ticket.place);
+    if (pending == NULL || !tl_hold_for_call(room, request, pending, &ticket))
         tl_problem_answer(request, TL_PROBLEM_BUSY,
                           "There is no memory for this command; try again");
 }

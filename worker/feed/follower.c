@@ -20,14 +20,14 @@ enum { BLOCK_MS = 200, BLOCK_IDLE_MS = 500 };
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
 {
     struct tl_follower *follower = context;
-    struct tl_item *item = tl_item_new(TL_POST_ENTRY, keys->queue, length);
-    if (item == NULL) {
+    struct tl_message *message = tl_message_new(TL_MESSAGE_ENTRY, keys->queue, length);
+    if (message == NULL) {
         tl_follower_rebuild(follower, keys->queue);
         return false;
     }
     if (length > 0)
-        memcpy(item->bytes, payload, length);
-    tl_postbox_put(follower->box, item);
+        memcpy(message->bytes, payload, length);
+    tl_mailbox_put(follower->box, message);
     return true;
 }
 
@@ -48,7 +48,7 @@ static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, str
         tl_reply_integer(tl_reply_at(reply, 0)) * 1000000 + tl_reply_integer(tl_reply_at(reply, 1));
     tl_reply_free(reply);
     int64_t offset_us = store_us - (before_us + (after_us - before_us) / 2);
-    return tl_follower_post_number(follower, TL_POST_CLOCK, offset_us / 1000, err);
+    return tl_follower_post_number(follower, TL_MESSAGE_CLOCK, offset_us / 1000, err);
 }
 
 /* Creates what is configured and missing: after a connection was made, and when a look showed that
@@ -76,14 +76,14 @@ static bool round_due(struct tl_follower *follower, struct tl_error *err)
         return false;
     if (!tl_sources_check(follower, redis, err))
         return false;
-    return tl_follower_post_number(follower, TL_POST_LISTED, 0, err);
+    return tl_follower_post_number(follower, TL_MESSAGE_LISTED, 0, err);
 }
 
 static void set_up(struct tl_follower *follower, bool up)
 {
     if (follower->told && follower->up == up)
         return;
-    follower->told = tl_follower_post_number(follower, TL_POST_STORE, up, NULL);
+    follower->told = tl_follower_post_number(follower, TL_MESSAGE_STORE, up, NULL);
     follower->up = up;
 }
 
@@ -157,34 +157,35 @@ static void *run(void *context)
 
 /* ---- the loop's side ---- */
 
-static void deliver(void *context, struct tl_item *item)
+static void deliver(void *context, struct tl_message *message)
 {
     const struct tl_follower_settings *settings = &((struct tl_follower *)context)->settings;
-    switch (item->kind) {
-    case TL_POST_LINE:
-        settings->line(settings->context, item->queue, item->settings, item->line);
-        item->line = NULL;
+    switch (message->kind) {
+    case TL_MESSAGE_LINE:
+        settings->line(settings->context, message->queue, message->settings, message->line);
+        message->line = NULL;
         break;
-    case TL_POST_ENTRY:
-        settings->entry(settings->context, item->queue, item->bytes, item->length);
+    case TL_MESSAGE_ENTRY:
+        settings->entry(settings->context, message->queue, message->bytes, message->length);
         break;
-    case TL_POST_SETTINGS:
-        settings->settings(settings->context, item->queue, item->settings);
+    case TL_MESSAGE_SETTINGS:
+        settings->settings(settings->context, message->queue, message->settings);
         break;
-    case TL_POST_NOTICE:
-        settings->notice(settings->context, item->queue, (const char *)item->bytes, item->length);
+    case TL_MESSAGE_NOTICE:
+        settings->notice(settings->context, message->queue, (const char *)message->bytes,
+                         message->length);
         break;
-    case TL_POST_GONE:
-        settings->gone(settings->context, item->queue);
+    case TL_MESSAGE_GONE:
+        settings->gone(settings->context, message->queue);
         break;
-    case TL_POST_LISTED:
+    case TL_MESSAGE_LISTED:
         settings->listed(settings->context);
         break;
-    case TL_POST_CLOCK:
-        settings->clock(settings->context, item->number);
+    case TL_MESSAGE_CLOCK:
+        settings->clock(settings->context, message->number);
         break;
-    case TL_POST_STORE:
-        settings->store(settings->context, item->number != 0);
+    case TL_MESSAGE_STORE:
+        settings->store(settings->context, message->number != 0);
         break;
     }
 }
@@ -197,7 +198,7 @@ static void destroy(struct tl_follower *follower)
     free(follower->configured);
     tl_tail_free(&follower->tail);
     tl_store_free(&follower->store);
-    tl_postbox_free(&follower->box);
+    tl_mailbox_free(&follower->box);
     pthread_cond_destroy(&follower->wake);
     pthread_mutex_destroy(&follower->mutex);
     free(follower);
@@ -210,7 +211,7 @@ static bool start(struct tl_follower *follower, uv_loop_t *loop, const struct tl
     follower->configured =
         calloc(config->n_queues > 0 ? config->n_queues : 1, sizeof(*follower->configured));
     follower->tail = tl_tail_new(on_entry, follower);
-    follower->box = tl_postbox_new(loop, follower, deliver);
+    follower->box = tl_mailbox_new(loop, follower, deliver);
     if (follower->configured == NULL || follower->tail == NULL || follower->box == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
     if (config->n_queues > 0)
@@ -273,7 +274,7 @@ void tl_follower_free(struct tl_follower **follower)
     (*follower)->stopping = true;
     pthread_cond_signal(&(*follower)->wake);
     pthread_mutex_unlock(&(*follower)->mutex);
-    tl_postbox_close((*follower)->box);
+    tl_mailbox_close((*follower)->box);
     pthread_join((*follower)->thread, NULL);
     destroy(*follower);
     *follower = NULL;

@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/feed/call_table.h"
 #include "worker/feed/outbox.h"
+#include "worker/feed/pending_table.h"
 
 enum batch_state { GATHERED, SENDING, SENT };
 
@@ -13,8 +13,8 @@ struct batch {
     enum batch_state state;
     bool counted;
     size_t n;
-    struct tl_call **calls; /* by index in the batch; NULL where nobody waits to hear */
-    void *payload;          /* GATHERED only */
+    struct tl_pending_command **pending; /* by index in the batch; NULL for SEEN */
+    void *payload;                       /* GATHERED only */
     size_t length;
 };
 
@@ -23,9 +23,9 @@ struct tl_outbox {
     tl_outbox_settle *settle;
     void *context;
     struct tl_batch_writer *writer;
-    struct tl_call **calls; /* of the batch being gathered */
-    size_t calls_capacity;
-    struct tl_call_table *joins;
+    struct tl_pending_command **pending; /* of the batch being gathered */
+    size_t pending_capacity;
+    struct tl_pending_table *joins;
     struct batch *first, *last; /* oldest first, without the one being gathered */
     uint64_t next_number;
     uint64_t sending; /* the number in the air, or 0 */
@@ -42,21 +42,21 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle,
     outbox->context = context;
     outbox->next_number = 1;
     outbox->writer = tl_batch_writer_new();
-    outbox->joins = tl_call_table_new();
+    outbox->joins = tl_pending_table_new();
     if (outbox->writer == NULL || outbox->joins == NULL)
         tl_outbox_free(&outbox);
     return outbox;
 }
 
-static void end_call(struct tl_outbox *outbox, struct tl_call *call,
-                     const struct tl_call_result *result)
+static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pending,
+                        const struct tl_pending_result *result)
 {
-    if (call == NULL)
+    if (pending == NULL)
         return;
-    if (call->kind == TL_COMMAND_JOIN && !call->invited)
-        tl_call_table_remove(outbox->joins, call);
-    outbox->settle(outbox->context, call, result);
-    free(call);
+    if (pending->kind == TL_COMMAND_JOIN && !pending->invited)
+        tl_pending_table_remove(outbox->joins, pending);
+    outbox->settle(outbox->context, pending, result);
+    free(pending);
 }
 
 static void uncount(struct tl_outbox *outbox, struct batch *batch)
@@ -66,14 +66,14 @@ static void uncount(struct tl_outbox *outbox, struct batch *batch)
     batch->counted = false;
 }
 
-/* Ends a batch that is no longer in the list, all its calls in the same way. */
-static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_call_end end)
+/* Ends a batch that is no longer in the list, all its pending commands in the same way. */
+static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pending_end end)
 {
-    struct tl_call_result result = {.end = end};
+    struct tl_pending_result result = {.end = end};
     uncount(outbox, batch);
     for (size_t i = 0; i < batch->n; i++)
-        end_call(outbox, batch->calls[i], &result);
-    free(batch->calls);
+        end_pending(outbox, batch->pending[i], &result);
+    free(batch->pending);
     free(batch->payload);
     free(batch);
 }
@@ -92,16 +92,16 @@ void tl_outbox_free(struct tl_outbox **outbox)
     struct tl_outbox *old = *outbox;
     if (old == NULL)
         return;
-    struct tl_call_result refused = {.end = TL_CALL_REFUSED};
+    struct tl_pending_result refused = {.end = TL_PENDING_REFUSED};
     while (old->first != NULL) {
-        enum tl_call_end end = old->first->state == SENT ? TL_CALL_LOST : TL_CALL_REFUSED;
+        enum tl_pending_end end = old->first->state == SENT ? TL_PENDING_LOST : TL_PENDING_REFUSED;
         end_batch(old, pop(old), end);
     }
     for (size_t i = 0; old->writer != NULL && i < tl_batch_count(old->writer); i++)
-        end_call(old, old->calls[i], &refused);
+        end_pending(old, old->pending[i], &refused);
     tl_batch_writer_free(&old->writer);
-    tl_call_table_free(&old->joins);
-    free(old->calls);
+    tl_pending_table_free(&old->joins);
+    free(old->pending);
     free(old);
     *outbox = NULL;
 }
@@ -126,11 +126,11 @@ static bool close_batch(struct tl_outbox *outbox)
     *batch = (struct batch){.number = outbox->next_number++,
                             .counted = true,
                             .n = n,
-                            .calls = outbox->calls,
+                            .pending = outbox->pending,
                             .payload = payload,
                             .length = length};
-    outbox->calls = NULL;
-    outbox->calls_capacity = 0;
+    outbox->pending = NULL;
+    outbox->pending_capacity = 0;
     if (outbox->last != NULL)
         outbox->last->next = batch;
     else
@@ -142,14 +142,15 @@ static bool close_batch(struct tl_outbox *outbox)
 
 static bool reserve(struct tl_outbox *outbox)
 {
-    if (tl_batch_count(outbox->writer) < outbox->calls_capacity)
+    if (tl_batch_count(outbox->writer) < outbox->pending_capacity)
         return true;
-    size_t capacity = outbox->calls_capacity == 0 ? 16 : 2 * outbox->calls_capacity;
-    struct tl_call **calls = reallocarray(outbox->calls, capacity, sizeof(struct tl_call *));
-    if (calls == NULL)
+    size_t capacity = outbox->pending_capacity == 0 ? 16 : 2 * outbox->pending_capacity;
+    struct tl_pending_command **pending =
+        reallocarray(outbox->pending, capacity, sizeof(struct tl_pending_command *));
+    if (pending == NULL)
         return false;
-    outbox->calls = calls;
-    outbox->calls_capacity = capacity;
+    outbox->pending = pending;
+    outbox->pending_capacity = capacity;
     return true;
 }
 
@@ -174,8 +175,10 @@ static int write_command(struct tl_outbox *outbox, const struct tl_command *comm
     return -1;
 }
 
-/* Adds a command and its call (or NULL); a full batch is closed and the next one begun. */
-static bool add(struct tl_outbox *outbox, const struct tl_command *command, struct tl_call *call)
+/* Adds a command and its pending command (or NULL); a full batch is closed and the next one begun.
+ */
+static bool add(struct tl_outbox *outbox, const struct tl_command *command,
+                struct tl_pending_command *pending)
 {
     if (!reserve(outbox))
         return false;
@@ -187,57 +190,59 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command, stru
     }
     if (index < 0)
         return false;
-    outbox->calls[index] = call;
+    outbox->pending[index] = pending;
     outbox->count++;
     return true;
 }
 
 /* invite: NULL, or the NUL-terminated id of the invite that this JOIN spends. */
-static struct tl_call *add_call(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                const char *visitor, uint64_t number, const char *invite,
-                                uint64_t invite_until_ms)
+static struct tl_pending_command *add_pending(struct tl_outbox *outbox, enum tl_command_kind kind,
+                                              const char *visitor, uint64_t number,
+                                              const char *invite, uint64_t invite_until_ms)
 {
-    struct tl_call *call = calloc(1, sizeof(*call));
-    if (call == NULL)
+    struct tl_pending_command *pending = calloc(1, sizeof(*pending));
+    if (pending == NULL)
         return NULL;
-    call->kind = kind;
-    snprintf(call->visitor, sizeof(call->visitor), "%s", visitor);
+    pending->kind = kind;
+    snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
     if (kind == TL_COMMAND_JOIN)
-        call->lane = (unsigned)number;
+        pending->lane = (unsigned)number;
     else
-        call->place = number;
+        pending->place = number;
     const struct tl_command command = {.kind = kind,
-                                       .visitor = call->visitor,
-                                       .visitor_length = strlen(call->visitor),
+                                       .visitor = pending->visitor,
+                                       .visitor_length = strlen(pending->visitor),
                                        .number = number,
                                        .invite = invite,
                                        .invite_until_ms = invite_until_ms};
-    call->invited = invite != NULL;
-    if (!add(outbox, &command, call)) {
-        free(call);
+    pending->invited = invite != NULL;
+    if (!add(outbox, &command, pending)) {
+        free(pending);
         return NULL;
     }
-    if (kind == TL_COMMAND_JOIN && !call->invited)
-        tl_call_table_add(outbox->joins, call);
-    return call;
+    if (kind == TL_COMMAND_JOIN && !pending->invited)
+        tl_pending_table_add(outbox->joins, pending);
+    return pending;
 }
 
-struct tl_call *tl_outbox_join(struct tl_outbox *outbox, const char *visitor, unsigned lane)
+struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
+                                          unsigned lane)
 {
-    struct tl_call *call = tl_call_table_find(outbox->joins, visitor);
-    return call != NULL ? call : add_call(outbox, TL_COMMAND_JOIN, visitor, lane, NULL, 0);
+    struct tl_pending_command *pending = tl_pending_table_find(outbox->joins, visitor);
+    return pending != NULL ? pending : add_pending(outbox, TL_COMMAND_JOIN, visitor, lane, NULL, 0);
 }
 
-struct tl_call *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor, unsigned lane,
-                                       const char *invite, uint64_t invite_until_ms)
+struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
+                                                  unsigned lane, const char *invite,
+                                                  uint64_t invite_until_ms)
 {
-    return add_call(outbox, TL_COMMAND_JOIN, visitor, lane, invite, invite_until_ms);
+    return add_pending(outbox, TL_COMMAND_JOIN, visitor, lane, invite, invite_until_ms);
 }
 
-struct tl_call *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                  const char *visitor, tl_place place)
+struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
+                                             const char *visitor, tl_place place)
 {
-    return add_call(outbox, kind, visitor, place, NULL, 0);
+    return add_pending(outbox, kind, visitor, place, NULL, 0);
 }
 
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count)
@@ -301,13 +306,13 @@ void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken)
         return; /* its APPLIED was faster */
     if (!taken) {
         unlink_batch(outbox, batch);
-        end_batch(outbox, batch, TL_CALL_REFUSED);
+        end_batch(outbox, batch, TL_PENDING_REFUSED);
         return;
     }
     batch->state = SENT;
     for (size_t i = 0; i < batch->n; i++) {
-        if (batch->calls[i] != NULL)
-            batch->calls[i]->sent = true;
+        if (batch->pending[i] != NULL)
+            batch->pending[i]->sent = true;
     }
 }
 
@@ -325,18 +330,18 @@ static void settle_batch(struct tl_outbox *outbox, struct batch *batch,
     }
     uint64_t seq = event->first_seq;
     for (size_t i = 0; i < batch->n; i++) {
-        struct tl_call *call = batch->calls[i];
-        if (call == NULL)
+        struct tl_pending_command *pending = batch->pending[i];
+        if (pending == NULL)
             continue;
-        struct tl_call_result result = {.end = TL_CALL_APPLIED, .place = call->place};
-        if (call->kind == TL_COMMAND_JOIN)
-            result.place = tl_place_make(call->lane, seq++);
+        struct tl_pending_result result = {.end = TL_PENDING_APPLIED, .place = pending->place};
+        if (pending->kind == TL_COMMAND_JOIN)
+            result.place = tl_place_make(pending->lane, seq++);
         if (exceptions[i] != NULL) {
             result.outcome = exceptions[i]->outcome;
             result.place = exceptions[i]->place;
         }
-        batch->calls[i] = NULL;
-        end_call(outbox, call, &result);
+        batch->pending[i] = NULL;
+        end_pending(outbox, pending, &result);
     }
 }
 
@@ -344,13 +349,13 @@ void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
 {
     while (outbox->first != NULL && outbox->first->number < event->batch &&
            outbox->first->state == SENT)
-        end_batch(outbox, pop(outbox), TL_CALL_LOST);
+        end_batch(outbox, pop(outbox), TL_PENDING_LOST);
     struct batch *batch = outbox->first;
     if (batch == NULL || batch->number != event->batch || batch->state == GATHERED)
         return; /* a repeat */
     (void)pop(outbox);
     settle_batch(outbox, batch, event);
-    end_batch(outbox, batch, TL_CALL_APPLIED);
+    end_batch(outbox, batch, TL_PENDING_APPLIED);
 }
 
 void tl_outbox_missed(struct tl_outbox *outbox)

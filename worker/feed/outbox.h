@@ -10,7 +10,7 @@
  * repeat after an unknown outcome can never arrive behind a later number, where the apply script
  * would take it for applied.
  *
- * Every call is settled exactly once. Knows nothing of HTTP, threads or the store.
+ * Every pending command is settled exactly once. Knows nothing of HTTP, threads or the store.
  */
 #ifndef TL_OUTBOX_H
 #define TL_OUTBOX_H
@@ -23,49 +23,50 @@
 #include "common/wire/wire.h"
 
 struct tl_outbox;
-struct tl_hold;
 
 /* One JOIN, LEAVE, COMPLETE or RENEW under way. Owned by the outbox. */
-struct tl_call {
+struct tl_pending_command {
     enum tl_command_kind kind;
-    unsigned lane;           /* JOIN */
-    tl_place place;          /* the others */
-    bool sent;               /* the store has it */
-    bool invited;            /* JOIN: spends an invite, and is no other request\'s join */
-    struct tl_hold *waiters; /* requests held for it: a list of the caller's making */
-    struct tl_call *chain;   /* of the table of joins */
+    unsigned lane;                    /* JOIN */
+    tl_place place;                   /* the others */
+    bool sent;                        /* the store has it */
+    bool invited;                     /* JOIN: spends an invite, and is no other request\'s join */
+    void *waiters;                    /* requests held for it: a list of the caller's making */
+    struct tl_pending_command *chain; /* of the table of joins */
     char visitor[TL_VISITOR_MAX + 1];
 };
 
-enum tl_call_end {
-    TL_CALL_APPLIED, /* with an outcome */
-    TL_CALL_REFUSED, /* the store does not have it */
-    TL_CALL_LOST,    /* the store had it, but what became of it passed us by */
+enum tl_pending_end {
+    TL_PENDING_APPLIED, /* with an outcome */
+    TL_PENDING_REFUSED, /* the store does not have it */
+    TL_PENDING_LOST,    /* the store had it, but what became of it passed us by */
 };
 
-struct tl_call_result {
-    enum tl_call_end end;
+struct tl_pending_result {
+    enum tl_pending_end end;
     enum tl_outcome outcome;
     tl_place place; /* JOIN: where the visitor stands */
 };
 
-/* Told of every call's end; the call is freed afterwards. May add to the outbox, except while it is
- * being freed. */
-typedef void tl_outbox_settle(void *context, struct tl_call *call,
-                              const struct tl_call_result *result);
+/* Told of the end of every pending command, which is freed afterwards. May add to the outbox,
+ * except while it is being freed. */
+typedef void tl_outbox_settle(void *context, struct tl_pending_command *pending,
+                              const struct tl_pending_result *result);
 
 struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle, void *context);
 /* Settles all that is left as lost or refused. */
 void tl_outbox_free(struct tl_outbox **outbox);
 
 /* A join of this visitor: the one under way if there is one. NULL when out of memory. */
-struct tl_call *tl_outbox_join(struct tl_outbox *outbox, const char *visitor, unsigned lane);
+struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
+                                          unsigned lane);
 /* The same spending an invite: always a join of its own, since the invite decides. */
-struct tl_call *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor, unsigned lane,
-                                       const char *invite, uint64_t invite_until_ms);
+struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
+                                                  unsigned lane, const char *invite,
+                                                  uint64_t invite_until_ms);
 /* LEAVE, COMPLETE or RENEW. NULL when out of memory. */
-struct tl_call *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                  const char *visitor, tl_place place);
+struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
+                                             const char *visitor, tl_place place);
 /* SEEN. False when out of memory. */
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count);
 

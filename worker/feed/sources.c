@@ -19,14 +19,14 @@ static bool no_memory(struct tl_error *err)
     return tl_error_set(err, TL_ERR_NOMEM, "no memory for what happened in the store");
 }
 
-bool tl_follower_post_number(struct tl_follower *follower, enum tl_post_kind kind, int64_t number,
-                             struct tl_error *err)
+bool tl_follower_post_number(struct tl_follower *follower, enum tl_message_kind kind,
+                             int64_t number, struct tl_error *err)
 {
-    struct tl_item *item = tl_item_new(kind, NULL, 0);
-    if (item == NULL)
+    struct tl_message *message = tl_message_new(kind, NULL, 0);
+    if (message == NULL)
         return no_memory(err);
-    item->number = number;
-    tl_postbox_put(follower->box, item);
+    message->number = number;
+    tl_mailbox_put(follower->box, message);
     return true;
 }
 
@@ -34,19 +34,19 @@ bool tl_follower_post_number(struct tl_follower *follower, enum tl_post_kind kin
 static bool post_settings(struct tl_follower *follower, const struct tl_source *source,
                           struct tl_line *line, struct tl_error *err)
 {
-    struct tl_item *item =
-        tl_item_new(line != NULL ? TL_POST_LINE : TL_POST_SETTINGS, source->keys.queue, 0);
+    struct tl_message *message =
+        tl_message_new(line != NULL ? TL_MESSAGE_LINE : TL_MESSAGE_SETTINGS, source->keys.queue, 0);
     struct tl_queue_settings *copy = malloc(sizeof(*copy));
-    if (item == NULL || copy == NULL) {
-        free(item);
+    if (message == NULL || copy == NULL) {
+        free(message);
         free(copy);
         tl_line_free(&line);
         return no_memory(err);
     }
     *copy = source->settings;
-    item->settings = copy;
-    item->line = line;
-    tl_postbox_put(follower->box, item);
+    message->settings = copy;
+    message->line = line;
+    tl_mailbox_put(follower->box, message);
     return true;
 }
 
@@ -62,13 +62,13 @@ static bool post_notice(struct tl_follower *follower, struct tl_redis *redis,
         return false;
     size_t length;
     const char *text = tl_reply_string(reply, &length);
-    struct tl_item *item = tl_item_new(TL_POST_NOTICE, source->keys.queue, length);
-    if (item != NULL && length > 0)
-        memcpy(item->bytes, text, length);
+    struct tl_message *message = tl_message_new(TL_MESSAGE_NOTICE, source->keys.queue, length);
+    if (message != NULL && length > 0)
+        memcpy(message->bytes, text, length);
     tl_reply_free(reply);
-    if (item == NULL)
+    if (message == NULL)
         return no_memory(err);
-    tl_postbox_put(follower->box, item);
+    tl_mailbox_put(follower->box, message);
     return true;
 }
 
@@ -113,10 +113,10 @@ static bool add_source(struct tl_follower *follower, const char *queue, struct t
 static bool drop_source(struct tl_follower *follower, size_t i, struct tl_error *err)
 {
     struct tl_source *source = follower->sources[i];
-    struct tl_item *item = tl_item_new(TL_POST_GONE, source->keys.queue, 0);
-    if (item == NULL)
+    struct tl_message *message = tl_message_new(TL_MESSAGE_GONE, source->keys.queue, 0);
+    if (message == NULL)
         return no_memory(err);
-    tl_postbox_put(follower->box, item);
+    tl_mailbox_put(follower->box, message);
     tl_tail_forget(follower->tail, &source->keys);
     pthread_mutex_lock(&follower->mutex);
     follower->sources[i] = follower->sources[--follower->n];

@@ -11,7 +11,7 @@
 #include "common/store/store.h"
 #include "common/store/tail.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/post.h"
+#include "worker/feed/mailbox.h"
 
 /* A queue as the thread knows it. */
 struct tl_source {
@@ -31,7 +31,7 @@ struct tl_follower {
     pthread_mutex_t mutex;
     pthread_cond_t wake;
     bool stopping;
-    struct tl_postbox *box;
+    struct tl_mailbox *box;
     struct tl_queue_config *configured;
     size_t n_configured;
     /* The thread's own: */
@@ -50,8 +50,8 @@ struct tl_follower {
 };
 
 /* Posts a number: CLOCK, STORE, LISTED. */
-bool tl_follower_post_number(struct tl_follower *follower, enum tl_post_kind kind, int64_t number,
-                             struct tl_error *err);
+bool tl_follower_post_number(struct tl_follower *follower, enum tl_message_kind kind,
+                             int64_t number, struct tl_error *err);
 
 /* Finds which queues there are now: new ones are added, the loop is told of those that are
  * gone, and `ensure` is set when one that is configured is missing. */

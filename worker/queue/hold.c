@@ -55,24 +55,26 @@ static struct tl_request *release(struct tl_hold *hold)
 
 static void detach(struct tl_hold *hold)
 {
-    struct tl_hold **link = &hold->call->waiters;
+    struct tl_hold *first = hold->pending->waiters;
+    struct tl_hold **link = &first;
     while (*link != hold)
         link = &(*link)->next_waiter;
     *link = hold->next_waiter;
+    hold->pending->waiters = first;
 }
 
-bool tl_hold_for_call(struct tl_room *room, struct tl_request *request, struct tl_call *call,
-                      const struct tl_ticket *ticket)
+bool tl_hold_for_call(struct tl_room *room, struct tl_request *request,
+                      struct tl_pending_command *pending, const struct tl_ticket *ticket)
 {
-    enum tl_hold_kind kind = call->kind == TL_COMMAND_JOIN ? TL_HOLD_JOIN : TL_HOLD_COMMAND;
+    enum tl_hold_kind kind = pending->kind == TL_COMMAND_JOIN ? TL_HOLD_JOIN : TL_HOLD_COMMAND;
     struct tl_hold *hold = hold_new(room, request, kind);
     if (hold == NULL)
         return false;
     if (ticket != NULL)
         hold->ticket = *ticket;
-    hold->call = call;
-    hold->next_waiter = call->waiters;
-    call->waiters = hold;
+    hold->pending = pending;
+    hold->next_waiter = pending->waiters;
+    pending->waiters = hold;
     return true;
 }
 
@@ -93,41 +95,41 @@ bool tl_hold_for_lookup(struct tl_room *room, struct tl_request *request,
     return true;
 }
 
-/* ---- the outcome of a call ---- */
+/* ---- the outcome of a command ---- */
 
-static void answer_join(struct tl_hold *hold, const struct tl_call *call,
-                        const struct tl_call_result *result)
+static void answer_join(struct tl_hold *hold, const struct tl_pending_command *pending,
+                        const struct tl_pending_result *result)
 {
     struct tl_room *room = hold->room;
     struct tl_metrics *metrics = room->edge->metrics;
-    struct tl_ticket ticket = tl_answer_ticket(room, call->visitor, result->place);
+    struct tl_ticket ticket = tl_answer_ticket(room, pending->visitor, result->place);
     int64_t since_us = hold->since_us;
     struct tl_request *request = release(hold);
-    if (result->end == TL_CALL_APPLIED && result->outcome == TL_OUTCOME_SPENT) {
+    if (result->end == TL_PENDING_APPLIED && result->outcome == TL_OUTCOME_SPENT) {
         tl_problem_answer(request, TL_PROBLEM_INVITE_SPENT, "%s", "");
-    } else if (result->end == TL_CALL_APPLIED) {
+    } else if (result->end == TL_PENDING_APPLIED) {
         tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
         tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, tl_clock_us() - since_us);
         if (!tl_room_about_to_admit(room, ticket.place) ||
             !tl_push_wait_for_admission(room->push, request, &ticket, since_us / 1000))
             tl_answer_view(room, request, &ticket, true);
-    } else if (result->end == TL_CALL_LOST) {
-        tl_answer_pending(room, request, call->visitor, call->lane);
+    } else if (result->end == TL_PENDING_LOST) {
+        tl_answer_pending(room, request, pending->visitor, pending->lane);
     } else {
         tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
         tl_problem_answer(request, TL_PROBLEM_STORE, "The store did not take the join; try again");
     }
 }
 
-static void answer_command(struct tl_hold *hold, const struct tl_call_result *result)
+static void answer_command(struct tl_hold *hold, const struct tl_pending_result *result)
 {
     struct tl_room *room = hold->room;
     struct tl_ticket ticket = hold->ticket;
     struct tl_request *request = release(hold);
-    if (result->end == TL_CALL_REFUSED)
+    if (result->end == TL_PENDING_REFUSED)
         tl_problem_answer(request, TL_PROBLEM_STORE,
                           "The store did not take the command; try again");
-    else if (result->end == TL_CALL_LOST)
+    else if (result->end == TL_PENDING_LOST)
         tl_problem_answer(
             request, TL_PROBLEM_UNKNOWN_OUTCOME,
             "The command was taken, but its outcome is not known; ask for the status");
@@ -137,18 +139,20 @@ static void answer_command(struct tl_hold *hold, const struct tl_call_result *re
         tl_answer_view(room, request, &ticket, false);
 }
 
-void tl_hold_settle(void *context, struct tl_call *call, const struct tl_call_result *result)
+void tl_hold_settle(void *context, struct tl_pending_command *pending,
+                    const struct tl_pending_result *result)
 {
     struct tl_room *room = context;
-    if (call->kind == TL_COMMAND_RENEW && result->end != TL_CALL_APPLIED)
-        (void)tl_placemap_remove(room->claimed, call->place, NULL); /* the next poll claims again */
-    while (call->waiters != NULL) {
-        struct tl_hold *hold = call->waiters;
-        call->waiters = hold->next_waiter;
+    if (pending->kind == TL_COMMAND_RENEW && result->end != TL_PENDING_APPLIED)
+        (void)tl_placemap_remove(room->claimed, pending->place,
+                                 NULL); /* the next poll claims again */
+    while (pending->waiters != NULL) {
+        struct tl_hold *hold = pending->waiters;
+        pending->waiters = hold->next_waiter;
         if (room->gone)
             tl_problem_answer(release(hold), TL_PROBLEM_NO_QUEUE, "The queue was deleted");
         else if (hold->kind == TL_HOLD_JOIN)
-            answer_join(hold, call, result);
+            answer_join(hold, pending, result);
         else
             answer_command(hold, result);
     }
@@ -205,13 +209,13 @@ static void time_out(struct tl_hold *hold)
 {
     struct tl_room *room = hold->room;
     struct tl_metrics *metrics = room->edge->metrics;
-    const struct tl_call *call = hold->call;
+    const struct tl_pending_command *pending = hold->pending;
     detach(hold);
     if (hold->kind == TL_HOLD_COMMAND) {
         tl_problem_answer(release(hold), TL_PROBLEM_UNKNOWN_OUTCOME,
                           "The command is under way; ask for the status to see its outcome");
-    } else if (call->sent) {
-        tl_answer_pending(room, release(hold), call->visitor, call->lane);
+    } else if (pending->sent) {
+        tl_answer_pending(room, release(hold), pending->visitor, pending->lane);
     } else {
         tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
         tl_problem_answer(release(hold), TL_PROBLEM_STORE,

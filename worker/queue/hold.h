@@ -13,26 +13,27 @@ enum tl_hold_kind {
 
 struct tl_hold {
     struct tl_hold *prev, *next; /* in the edge's list */
-    struct tl_hold *next_waiter; /* of the same call */
+    struct tl_hold *next_waiter; /* of the same command */
     enum tl_hold_kind kind;
     struct tl_request *request;
     struct tl_room *room;
-    struct tl_call *call;    /* JOIN, COMMAND */
-    uint64_t lookup;         /* LOOKUP: its number */
+    struct tl_pending_command *pending; /* JOIN, COMMAND */
+    uint64_t lookup;                    /* LOOKUP: its number */
     bool lagging;            /* LOOKUP: the store knows the place, our line does not yet */
     struct tl_ticket ticket; /* COMMAND, LOOKUP: of the visitor */
     int64_t since_us, deadline_ms;
 };
 
-/* Holds the request for this call. False when out of memory: then nothing was held. */
-bool tl_hold_for_call(struct tl_room *room, struct tl_request *request, struct tl_call *call,
-                      const struct tl_ticket *ticket);
+/* Holds the request for this command. False when out of memory: then nothing was held. */
+bool tl_hold_for_call(struct tl_room *room, struct tl_request *request,
+                      struct tl_pending_command *pending, const struct tl_ticket *ticket);
 /* Holds the request and asks the store about the ticket's place. */
 bool tl_hold_for_lookup(struct tl_room *room, struct tl_request *request,
                         const struct tl_ticket *ticket);
 
-/* The outbox's callback: answers everybody who waited for the call. context is the room. */
-void tl_hold_settle(void *context, struct tl_call *call, const struct tl_call_result *result);
+/* The outbox's callback: answers the requests that wait for the command. context is the room. */
+void tl_hold_settle(void *context, struct tl_pending_command *pending,
+                    const struct tl_pending_result *result);
 /* The store's answer to a lookup. */
 void tl_hold_found(struct tl_edge *edge, uint64_t lookup, enum tl_lookup_found found,
                    enum tl_reason reason);

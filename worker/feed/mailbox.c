@@ -4,49 +4,49 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/feed/post.h"
+#include "worker/feed/mailbox.h"
 
 /* The other thread waits while more than this is undelivered, and the loop serves requests between
  * slices. */
 enum { BYTES_MAX = 64 * 1024 * 1024, SLICE_US = 5000 };
 
-struct tl_postbox {
+struct tl_mailbox {
     pthread_mutex_t mutex;
     pthread_cond_t room;
-    struct tl_item *first, **end;
+    struct tl_message *first, **end;
     size_t bytes;
     bool closed;
-    struct tl_item *delivering, **delivering_end; /* the loop's own */
+    struct tl_message *delivering, **delivering_end; /* the loop's own */
     uv_async_t async;
     void *context;
-    void (*deliver)(void *context, struct tl_item *item);
+    void (*deliver)(void *context, struct tl_message *message);
 };
 
-struct tl_item *tl_item_new(enum tl_post_kind kind, const char *queue, size_t n)
+struct tl_message *tl_message_new(enum tl_message_kind kind, const char *queue, size_t n)
 {
-    struct tl_item *item = calloc(1, sizeof(*item) + n);
-    if (item == NULL)
+    struct tl_message *message = calloc(1, sizeof(*message) + n);
+    if (message == NULL)
         return NULL;
-    item->kind = kind;
-    item->length = n;
+    message->kind = kind;
+    message->length = n;
     if (queue != NULL)
-        snprintf(item->queue, sizeof(item->queue), "%s", queue);
-    return item;
+        snprintf(message->queue, sizeof(message->queue), "%s", queue);
+    return message;
 }
 
-void tl_item_free(struct tl_item *item)
+void tl_message_free(struct tl_message *message)
 {
-    tl_line_free(&item->line);
-    free(item->settings);
-    free(item);
+    tl_line_free(&message->line);
+    free(message->settings);
+    free(message);
 }
 
-static size_t weight(const struct tl_item *item)
+static size_t weight(const struct tl_message *message)
 {
-    return sizeof(*item) + item->length;
+    return sizeof(*message) + message->length;
 }
 
-static void take_all(struct tl_postbox *box)
+static void take_all(struct tl_mailbox *box)
 {
     pthread_mutex_lock(&box->mutex);
     if (box->first != NULL) {
@@ -58,7 +58,7 @@ static void take_all(struct tl_postbox *box)
     pthread_mutex_unlock(&box->mutex);
 }
 
-static void give_room(struct tl_postbox *box, size_t bytes)
+static void give_room(struct tl_mailbox *box, size_t bytes)
 {
     pthread_mutex_lock(&box->mutex);
     box->bytes -= bytes;
@@ -68,18 +68,18 @@ static void give_room(struct tl_postbox *box, size_t bytes)
 
 static void on_async(uv_async_t *async)
 {
-    struct tl_postbox *box = async->data;
+    struct tl_mailbox *box = async->data;
     int64_t until_us = tl_clock_us() + SLICE_US;
     size_t done = 0;
     take_all(box);
     while (box->delivering != NULL && tl_clock_us() < until_us) {
-        struct tl_item *item = box->delivering;
-        box->delivering = item->next;
+        struct tl_message *message = box->delivering;
+        box->delivering = message->next;
         if (box->delivering == NULL)
             box->delivering_end = &box->delivering;
-        done += weight(item);
-        box->deliver(box->context, item);
-        tl_item_free(item);
+        done += weight(message);
+        box->deliver(box->context, message);
+        tl_message_free(message);
     }
     if (done > 0)
         give_room(box, done);
@@ -87,10 +87,10 @@ static void on_async(uv_async_t *async)
         uv_async_send(&box->async);
 }
 
-struct tl_postbox *tl_postbox_new(uv_loop_t *loop, void *context,
-                                  void (*deliver)(void *context, struct tl_item *item))
+struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, void *context,
+                                  void (*deliver)(void *context, struct tl_message *message))
 {
-    struct tl_postbox *box = calloc(1, sizeof(*box));
+    struct tl_mailbox *box = calloc(1, sizeof(*box));
     if (box == NULL || uv_async_init(loop, &box->async, on_async) != 0) {
         free(box);
         return NULL;
@@ -105,7 +105,7 @@ struct tl_postbox *tl_postbox_new(uv_loop_t *loop, void *context,
     return box;
 }
 
-void tl_postbox_close(struct tl_postbox *box)
+void tl_mailbox_close(struct tl_mailbox *box)
 {
     pthread_mutex_lock(&box->mutex);
     box->closed = true;
@@ -115,19 +115,19 @@ void tl_postbox_close(struct tl_postbox *box)
 
 static void on_closed(uv_handle_t *handle)
 {
-    struct tl_postbox *box = uv_handle_get_data(handle);
+    struct tl_mailbox *box = uv_handle_get_data(handle);
     take_all(box);
     while (box->delivering != NULL) {
-        struct tl_item *item = box->delivering;
-        box->delivering = item->next;
-        tl_item_free(item);
+        struct tl_message *message = box->delivering;
+        box->delivering = message->next;
+        tl_message_free(message);
     }
     pthread_cond_destroy(&box->room);
     pthread_mutex_destroy(&box->mutex);
     free(box);
 }
 
-void tl_postbox_free(struct tl_postbox **box)
+void tl_mailbox_free(struct tl_mailbox **box)
 {
     if (*box == NULL)
         return;
@@ -135,15 +135,15 @@ void tl_postbox_free(struct tl_postbox **box)
     *box = NULL;
 }
 
-void tl_postbox_put(struct tl_postbox *box, struct tl_item *item)
+void tl_mailbox_put(struct tl_mailbox *box, struct tl_message *message)
 {
-    item->next = NULL;
+    message->next = NULL;
     pthread_mutex_lock(&box->mutex);
     while (box->bytes > BYTES_MAX && !box->closed)
         pthread_cond_wait(&box->room, &box->mutex);
-    box->bytes += weight(item);
-    *box->end = item;
-    box->end = &item->next;
+    box->bytes += weight(message);
+    *box->end = message;
+    box->end = &message->next;
     pthread_mutex_unlock(&box->mutex);
     uv_async_send(&box->async);
 }

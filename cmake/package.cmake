@@ -92,7 +92,7 @@ install(FILES ${PACKAGE_FOLDER}/tellerline.yaml DESTINATION /etc/tellerline)
 install(FILES deploy/debian/default DESTINATION /etc/default RENAME tellerline)
 install(FILES README.md deploy/debian/copyright ${PACKAGE_FOLDER}/changelog.Debian.gz
         ${PACKAGE_FOLDER}/changelog.gz DESTINATION ${PACKAGE_DOC})
-install(DIRECTORY docs DESTINATION ${PACKAGE_DOC} PATTERN docs/bench EXCLUDE)
+install(DIRECTORY docs DESTINATION ${PACKAGE_DOC})
 install(DIRECTORY conf/examples/ deploy/gateways DESTINATION ${PACKAGE_DOC}/examples)
 
 # ---- the package ----

@@ -12,9 +12,6 @@
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/lag.h"
 
-/* All replicas read as one consumer: what is pending is pending for whoever holds the lease. */
-#define GROUP    "dispatchers"
-#define CONSUMER "dispatcher"
 /* What to read at a time: so many commands, in entries as large as the last ones were. Between two
  * reads the store waits for us, which many small entries would make it do often; with large ones a
  * read must not take long enough to lose a lease. */
@@ -245,7 +242,8 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, s
 static struct tl_args *begin_read(struct dispatcher *self)
 {
     tl_args_reset(&self->args);
-    tl_args_strs(&self->args, "XREADGROUP", "GROUP", GROUP, CONSUMER, "COUNT", NULL);
+    tl_args_strs(&self->args, "XREADGROUP", "TL_INGEST_GROUP", TL_INGEST_GROUP, TL_INGEST_CONSUMER,
+                 "COUNT", NULL);
     tl_args_uint(&self->args, self->read_entries);
     return &self->args;
 }
@@ -393,8 +391,8 @@ static void mend_groups(struct dispatcher *self)
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
         const struct tl_keys *keys = &tl_roster_at(self->keeper.roster, i)->keys;
         tl_args_reset(&self->args);
-        tl_args_strs(&self->args, "XGROUP", "CREATE", keys->names[TL_KEY_INGEST], GROUP, "0",
-                     "MKSTREAM", NULL);
+        tl_args_strs(&self->args, "XGROUP", "CREATE", keys->names[TL_KEY_INGEST], TL_INGEST_GROUP,
+                     "0", "MKSTREAM", NULL);
         /* Most answer that they have theirs. What else is wrong, the next turn tells. */
         (void)tl_redis_do(tl_keeper_redis(&self->keeper, keys->queue), &self->args, NULL);
     }

@@ -1,5 +1,3 @@
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,8 +95,8 @@ static bool fetch_bitmaps(struct tl_absence *absence, struct tl_redis *redis,
 {
     absence->seen_bytes = 0;
     for (int64_t b = bucket - BUCKETS; b <= bucket; b++) {
-        char key[TL_KEY_MAX + 24];
-        snprintf(key, sizeof(key), "%s%" PRId64, keys->names[TL_KEY_SEEN], b);
+        char key[TL_KEY_MAX];
+        tl_keys_seen(keys, b, key);
         tl_args_reset(&absence->args);
         tl_args_strs(&absence->args, "GET", key, NULL);
         struct tl_reply *reply = tl_redis_call(redis, &absence->args, err);

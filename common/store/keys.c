@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/store/keys.h"
@@ -22,6 +23,11 @@ void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)
     tl_args_uint(args, TL_KEY_COUNT);
     for (size_t i = 0; i < TL_KEY_COUNT; i++)
         tl_args_str(args, keys->names[i]);
+}
+
+void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, char name[TL_KEY_MAX])
+{
+    snprintf(name, TL_KEY_MAX, "%.*s%" PRId64, TL_KEY_MAX - 22, keys->names[TL_KEY_SEEN], bucket);
 }
 
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX])

@@ -4,6 +4,7 @@
 #define TL_KEYS_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/store/args.h"
 #include "common/wire/place.h"
@@ -19,11 +20,16 @@ enum tl_key {
     TL_KEY_EVENTS,
     TL_KEY_INGEST,
     TL_KEY_BATCHES,
-    TL_KEY_SEEN, /* prefix: a bucket number follows */
+    TL_KEY_SEEN, /* prefix: a bucket number follows (tl_keys_seen) */
     TL_KEY_COUNT,
 };
 
 #define TL_KEY_MAX 160
+
+/* The consumer group in which dispatchers read the ingest stream, and its one consumer: what is
+ * pending is pending for the current holder of the lease (prelude.lua: INGEST_GROUP). */
+#define TL_INGEST_GROUP    "dispatchers"
+#define TL_INGEST_CONSUMER "dispatcher"
 
 struct tl_keys {
     char queue[TL_QUEUE_NAME_MAX + 1];
@@ -35,6 +41,8 @@ struct tl_keys {
 void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
 /* Appends the number of keys and all keys, as EVALSHA wants them. */
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
+/* Writes tl:{q}:seen:<bucket>, the presence bitmap of one bucket. */
+void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
 /* Writes tl:queues, the set of all queue names. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
 #include "common/store/snapshot.h"
@@ -21,8 +22,6 @@
 enum { PAGE = 4000, BLOCK = 128, BLOCKS = 64 };
 /* Sessions in one page. */
 #define ACTIVE_PAGE "2000"
-
-#define PLACE_END ((uint64_t)TL_LANES_MAX << TL_PLACE_SEQ_BITS)
 
 struct tl_snapshot {
     const struct tl_keys *keys;
@@ -106,9 +105,7 @@ static struct tl_args *begin(struct tl_snapshot *snapshot, const char *command, 
 static bool read_place(const struct tl_reply *score, tl_place *place, struct tl_error *err)
 {
     const char *text = tl_reply_string(score, NULL);
-    char *end;
-    *place = strtoull(text, &end, 10);
-    return (*text >= '1' && *text <= '9' && *end == '\0' && *place < PLACE_END) ||
+    return tl_record_place(text, place) ||
            tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score that is no place: %.40s", text);
 }
 
@@ -247,6 +244,21 @@ static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, str
 
 /* ---- who is active ---- */
 
+static bool add_active(struct tl_snapshot *snapshot, const struct tl_reply *place_reply,
+                       const struct tl_reply *deadline_reply, struct tl_error *err)
+{
+    tl_place place;
+    uint64_t deadline_ms;
+    const char *deadline = tl_reply_string(deadline_reply, NULL);
+    if (!read_place(place_reply, &place, err))
+        return false;
+    if (!tl_record_score(deadline, &deadline_ms))
+        return tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score that is no deadline: %.40s",
+                            deadline);
+    return tl_line_add_active(snapshot->line, place, (int64_t)deadline_ms) ||
+           tl_error_set(err, TL_ERR_NOMEM, "no memory for the sessions of a queue");
+}
+
 /* { cursor, place, deadline, place, deadline, ... } */
 static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,
                         struct tl_error *err)
@@ -260,9 +272,7 @@ static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bo
         return false;
     bool ok = true;
     for (size_t i = 1; ok && i + 1 < tl_reply_count(page); i += 2)
-        ok = tl_line_add_active(snapshot->line, (tl_place)tl_reply_integer(tl_reply_at(page, i)),
-                                tl_reply_integer(tl_reply_at(page, i + 1))) ||
-             tl_error_set(err, TL_ERR_NOMEM, "no memory for the sessions of a queue");
+        ok = add_active(snapshot, tl_reply_at(page, i), tl_reply_at(page, i + 1), err);
     snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s",
              tl_reply_string(tl_reply_at(page, 0), NULL));
     tl_reply_free(page);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/records.h"
 #include "common/store/reply.h"
 #include "generated/admitter_scripts.h"
 #include "ingest.h"
@@ -77,8 +78,8 @@ void test_send(struct test_store *store, const char *worker, uint64_t number, ch
 static struct tl_reply *read_ingest(struct test_store *store, const char *from)
 {
     char words[256];
-    snprintf(words, sizeof(words), "XREADGROUP GROUP dispatchers dispatcher COUNT %d STREAMS %s %s",
-             TL_APPLY_ENTRIES_MAX, store->keys.names[TL_KEY_INGEST], from);
+    snprintf(words, sizeof(words), "XREADGROUP GROUP %s %s COUNT %d STREAMS %s %s", TL_INGEST_GROUP,
+             TL_INGEST_CONSUMER, TL_APPLY_ENTRIES_MAX, store->keys.names[TL_KEY_INGEST], from);
     return test_redis_call(store->redis, words);
 }
 
@@ -245,7 +246,11 @@ long long test_deadline(struct test_store *store, const char *visitor)
 
 unsigned test_end_reason(struct test_store *store, const char *visitor)
 {
-    long long end =
-        test_redis_ask(store->redis, "ZSCORE %s %s", store->keys.names[TL_KEY_ENDED], visitor);
-    return end < 0 ? 0 : (unsigned)(end & 7);
+    char words[256];
+    struct tl_end_record end = {0};
+    snprintf(words, sizeof(words), "ZSCORE %s %s", store->keys.names[TL_KEY_ENDED], visitor);
+    struct tl_reply *score = test_redis_call(store->redis, words);
+    bool ended = tl_record_end(tl_reply_string(score, NULL), &end);
+    tl_reply_free(score);
+    return ended ? (unsigned)end.reason : 0;
 }

@@ -24,6 +24,8 @@ static void a_queue_has_its_keys(void **state)
     for (size_t i = 0; i < TL_KEY_COUNT; i++)
         assert_string_equal(keys.names[i], names[i]);
     assert_string_equal(keys.poison, "tl:{sale}:poison");
+    tl_keys_seen(&keys, 440942938, name);
+    assert_string_equal(name, "tl:{sale}:seen:440942938");
     tl_keys_lease(keys.queue, "tl:", "expirer", name);
     assert_string_equal(name, "tl:{sale}:expirer");
     tl_keys_queues("shop.", name);
@@ -43,6 +45,8 @@ static void the_longest_names_fit(void **state)
     assert_string_equal(keys.queue, queue);
     snprintf(expected, sizeof(expected), "%s{%s}:sessions", prefix, queue);
     assert_string_equal(keys.names[TL_KEY_SESSIONS], expected);
+    tl_keys_seen(&keys, INT64_MAX, name);
+    assert_int_equal(strlen(name), 31 + 63 + 3 + strlen("seen:9223372036854775807"));
     tl_keys_lease(keys.queue, prefix, "dispatcher", name);
     assert_int_equal(strlen(name), 31 + 63 + 3 + strlen("dispatcher"));
 }

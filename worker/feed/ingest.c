@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/keys.h"
+#include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/store.h"
 #include "worker/feed/job.h"
@@ -174,15 +175,18 @@ static bool receive_send(struct tl_ingest *ingest, struct tl_job *job)
 static void judge(struct tl_job *job, const struct tl_reply *waiting,
                   const struct tl_reply *session, const struct tl_reply *ended)
 {
-    tl_place held = (tl_place)tl_reply_integer(waiting);
-    if (tl_reply_type(session) == TL_REPLY_STRING)
-        held = strtoull(tl_reply_string(session, NULL), NULL, 10); /* place:admitted:claimed */
-    int64_t score = tl_reply_type(ended) == TL_REPLY_STRING ? tl_reply_integer(ended) : 0;
+    tl_place held = 0;
+    struct tl_session_record active;
+    struct tl_end_record end;
+    if (tl_record_session(tl_reply_string(session, NULL), &active))
+        held = active.place;
+    else
+        (void)tl_record_place(tl_reply_string(waiting, NULL), &held);
     if (held == job->place && held != 0) {
         job->found = TL_LOOKUP_ALIVE;
-    } else if ((score & 7) >= TL_REASON_COMPLETED && (score & 7) <= TL_REASON_ABSENT) {
+    } else if (tl_record_end(tl_reply_string(ended, NULL), &end)) {
         job->found = TL_LOOKUP_ENDED;
-        job->reason = (enum tl_reason)(score & 7);
+        job->reason = end.reason;
     } else {
         job->found = TL_LOOKUP_NOWHERE;
     }

@@ -11,9 +11,9 @@
 #include "generated/admitter_scripts.h"
 
 /* The timer behind the events: with somebody waiting, and in any case. */
-#define LOOK_AGAIN_MS 1000
-#define LOOK_IDLE_MS  5000
-#define BLOCK_MAX_MS  500
+#define RECHECK_MS      1000
+#define RECHECK_IDLE_MS 5000
+#define BLOCK_MAX_MS    500
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 
@@ -48,35 +48,35 @@ struct admitter {
     uint64_t events_length;
 };
 
-static bool gain(void *context, struct tl_post *post, struct tl_error *err)
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     struct admitter *self = context;
     struct tl_tail_head head;
-    if (!tl_tail_head(tl_keeper_redis(&self->keeper, post->keys.queue), &post->keys, &head, err) ||
-        !tl_tail_follow(self->keeper.tail, &post->keys, &head, err))
+    if (!tl_tail_head(tl_keeper_redis(&self->keeper, held->keys.queue), &held->keys, &head, err) ||
+        !tl_tail_follow(self->keeper.tail, &held->keys, &head, err))
         return false;
     struct work *work = calloc(1, sizeof(*work));
     if (work == NULL) {
-        tl_tail_forget(self->keeper.tail, &post->keys);
+        tl_tail_forget(self->keeper.tail, &held->keys);
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
     }
     work->wake = true;
-    post->work = work;
+    held->work = work;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_ADMITTER_QUEUES, 1);
-    const struct tl_log_fields fields = {.queue = post->keys.queue};
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
     tl_log(TL_LOG_INFO, &fields, "lease taken");
     return true;
 }
 
-static void lose(void *context, struct tl_post *post)
+static void lost(void *context, struct tl_held_queue *held)
 {
     struct admitter *self = context;
-    tl_tail_forget(self->keeper.tail, &post->keys);
+    tl_tail_forget(self->keeper.tail, &held->keys);
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_ADMITTER_QUEUES, -1);
-    const struct tl_log_fields fields = {.queue = post->keys.queue};
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
     tl_log(TL_LOG_INFO, &fields, "lease given up");
-    free(post->work);
-    post->work = NULL;
+    free(held->work);
+    held->work = NULL;
 }
 
 /* Does this entry give a reason to try? Room is free, or somebody came while room was left, or
@@ -97,11 +97,11 @@ static bool is_reason(const struct tl_event_entry *entry, struct work *work)
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
 {
     struct admitter *self = context;
-    const struct tl_post *post = tl_keeper_post(&self->keeper, keys);
+    const struct tl_held_queue *held = tl_keeper_find(&self->keeper, keys);
     struct tl_event_entry entry;
-    if (post == NULL)
+    if (held == NULL)
         return true;
-    struct work *work = post->work;
+    struct work *work = held->work;
     if (!tl_events_decode(payload, length, &entry, NULL)) {
         work->wake = true; /* whatever it was: the script knows the truth */
         return true;
@@ -128,7 +128,7 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_admit;
     const struct tl_keeper_settings keeper = {
-        .roster = {.role = "admitter", .context = self, .gain = gain, .lose = lose},
+        .roster = {.role = "admitter", .context = self, .acquired = acquired, .lost = lost},
         .on_entry = on_entry};
     if (!tl_keeper_init(&self->keeper, daemon, &keeper, err)) {
         tl_admitter_stop(self);
@@ -150,15 +150,15 @@ struct step {
     int64_t opens_in_ms; /* 0: open */
 };
 
-static bool step(struct admitter *self, struct tl_post *post, struct step *step,
+static bool step(struct admitter *self, struct tl_held_queue *held, struct step *step,
                  struct tl_error *err)
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
+    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
     int64_t started_us = tl_clock_us();
     if (!tl_script_begin(redis, &self->script, &self->args, err))
         return false;
-    tl_keys_append(&post->keys, &self->args);
+    tl_keys_append(&held->keys, &self->args);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
@@ -183,21 +183,22 @@ static bool is_own_trouble(const struct tl_error *err)
     return err->kind == TL_ERR_NOQUEUE || err->kind == TL_ERR_STORE;
 }
 
-static bool serve(struct admitter *self, struct tl_post *post, int64_t now_ms, struct tl_error *err)
+static bool serve(struct admitter *self, struct tl_held_queue *held, int64_t now_ms,
+                  struct tl_error *err)
 {
-    struct work *work = post->work;
+    struct work *work = held->work;
     struct step last = {0};
     work->wake = false;
-    work->due_ms = now_ms + LOOK_AGAIN_MS;
+    work->due_ms = now_ms + RECHECK_MS;
     for (int i = 0; i < STEPS_MAX; i++) {
-        if (!step(self, post, &last, err)) {
+        if (!step(self, held, &last, err)) {
             unsigned suppressed;
             if (!is_own_trouble(err))
                 return false;
-            const struct tl_log_fields fields = {.queue = post->keys.queue, .error = err};
+            const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
             if (tl_log_allow(&work->limit, now_ms, 10000, &suppressed))
                 tl_log(TL_LOG_ERROR, &fields, "nobody can be admitted");
-            tl_roster_hurry(self->keeper.roster);
+            tl_roster_recheck_now(self->keeper.roster);
             return true;
         }
         work->room = last.room;
@@ -206,7 +207,7 @@ static bool serve(struct admitter *self, struct tl_post *post, int64_t now_ms, s
         work->wake = i == STEPS_MAX - 1; /* more to do, after the other queues */
     }
     if (last.waiting == 0)
-        work->due_ms = now_ms + LOOK_IDLE_MS;
+        work->due_ms = now_ms + RECHECK_IDLE_MS;
     if (last.opens_in_ms > 0 && now_ms + last.opens_in_ms < work->due_ms)
         work->due_ms = now_ms + last.opens_in_ms;
     return true;
@@ -221,10 +222,10 @@ static bool turn(struct admitter *self, int64_t now_ms, struct tl_error *err)
     int64_t due_ms = tl_roster_due(self->keeper.roster);
     bool more = false;
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        struct work *work = post->work;
+        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
+        struct work *work = held->work;
         if ((reconnected || work->wake || now_ms >= work->due_ms) &&
-            !serve(self, post, now_ms, err))
+            !serve(self, held, now_ms, err))
             return false;
         more = more || work->wake;
         due_ms = work->due_ms < due_ms ? work->due_ms : due_ms;
@@ -245,6 +246,6 @@ bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
         return true;
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
         ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->wake = true;
-    tl_roster_hurry(self->keeper.roster);
+    tl_roster_recheck_now(self->keeper.roster);
     return false;
 }

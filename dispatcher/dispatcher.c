@@ -20,7 +20,7 @@
 #define READ_ENTRIES_MAX TL_APPLY_ENTRIES_MAX
 /* How often a holder looks for pending entries that it did not read itself: a former holder that
  * woke up late may have fetched (but could not apply) some. */
-#define PENDING_EVERY_MS 1000
+#define PENDING_CHECK_MS 1000
 #define BLOCK_MAX_MS     500
 #define LAG_EVERY_MS     1000
 #define LOG_EVERY_MS     60000
@@ -72,29 +72,29 @@ struct dispatcher {
     uint64_t read_entries;  /* at a time */
 };
 
-static bool gain(void *context, struct tl_post *post, struct tl_error *err)
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     struct dispatcher *self = context;
     struct work *work = calloc(1, sizeof(*work));
     if (work == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
     work->pending = work->behind = true;
-    post->work = work;
+    held->work = work;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_QUEUES, 1);
-    const struct tl_log_fields fields = {.queue = post->keys.queue};
-    tl_log(TL_LOG_INFO, &fields, "lease taken, fence %llu", (unsigned long long)post->fence);
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
+    tl_log(TL_LOG_INFO, &fields, "lease taken, fence %llu", (unsigned long long)held->fence);
     return true;
 }
 
-static void lose(void *context, struct tl_post *post)
+static void lost(void *context, struct tl_held_queue *held)
 {
     struct dispatcher *self = context;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_QUEUES, -1);
-    const struct tl_log_fields fields = {.queue = post->keys.queue};
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
     tl_log(TL_LOG_INFO, &fields, "lease given up");
-    free(post->work);
-    post->work = NULL;
+    free(held->work);
+    held->work = NULL;
 }
 
 void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
@@ -107,9 +107,11 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
     }
     self->daemon = daemon;
     self->read_entries = READ_ENTRIES_MIN;
-    const struct tl_keeper_settings keeper = {
-        .roster = {
-            .role = "dispatcher", .fenced = true, .context = self, .gain = gain, .lose = lose}};
+    const struct tl_keeper_settings keeper = {.roster = {.role = "dispatcher",
+                                                         .fenced = true,
+                                                         .context = self,
+                                                         .acquired = acquired,
+                                                         .lost = lost}};
     self->apply = tl_apply_new(config->streams.events_length);
     if (self->apply == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
@@ -128,17 +130,17 @@ void tl_dispatcher_stop(void *state)
     free(self);
 }
 
-/* The post of this stream, looked for from *at on, which moves there: the store answers in the
- * order in which it was asked. */
-static struct tl_post *post_of_stream(const struct dispatcher *self, const char *key, size_t *at)
+/* The held queue of this stream. The search starts at *at and moves it: the store answers in the
+ * order of the command. */
+static struct tl_held_queue *find_held(const struct dispatcher *self, const char *key, size_t *at)
 {
     size_t n = tl_roster_count(self->keeper.roster);
     for (size_t k = 0; k < n; k++) {
         size_t i = (*at + k) % n;
-        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        if (strcmp(post->keys.names[TL_KEY_INGEST], key) == 0) {
+        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
+        if (strcmp(held->keys.names[TL_KEY_INGEST], key) == 0) {
             *at = i;
-            return post;
+            return held;
         }
     }
     return NULL;
@@ -146,7 +148,7 @@ static struct tl_post *post_of_stream(const struct dispatcher *self, const char 
 
 /* After any error: everything read so far and not applied is pending, so it is read again from
  * there. */
-static void distrust(struct dispatcher *self)
+static void mark_pending(struct dispatcher *self)
 {
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
         struct work *work = tl_roster_at(self->keeper.roster, i)->work;
@@ -177,11 +179,11 @@ static uint64_t read_size(const struct tl_apply_counts *counts)
 }
 
 /* Applies the entries of one stream, [id, [field, value]] each, in pipelines. */
-static bool apply_stream(struct dispatcher *self, struct tl_post *post,
+static bool apply_stream(struct dispatcher *self, struct tl_held_queue *held,
                          const struct tl_reply *entries, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
-    struct work *work = post->work;
+    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
+    struct work *work = held->work;
     struct tl_apply_counts counts = {0};
     int64_t started_us = tl_clock_us();
     size_t n = tl_reply_count(entries);
@@ -195,7 +197,7 @@ static bool apply_stream(struct dispatcher *self, struct tl_post *post,
             const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
             size_t length;
             const char *bytes = tl_reply_string(payload, &length);
-            ok = tl_apply_add(self->apply, redis, &post->keys, post->fence,
+            ok = tl_apply_add(self->apply, redis, &held->keys, held->fence,
                               tl_reply_string(tl_reply_at(entry, 0), NULL),
                               payload != NULL ? bytes : NULL, length, err);
             last = i;
@@ -225,13 +227,13 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, s
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
         const struct tl_reply *stream = tl_reply_at(reply, i);
         const struct tl_reply *entries = tl_reply_at(stream, 1);
-        struct tl_post *post =
-            post_of_stream(self, tl_reply_string(tl_reply_at(stream, 0), NULL), &at);
-        if (post == NULL)
+        struct tl_held_queue *held =
+            find_held(self, tl_reply_string(tl_reply_at(stream, 0), NULL), &at);
+        if (held == NULL)
             continue;
         if (tl_reply_count(entries) == 0) /* only where pending entries were asked for */
-            ((struct work *)post->work)->pending = false;
-        else if (!apply_stream(self, post, entries, err))
+            ((struct work *)held->work)->pending = false;
+        else if (!apply_stream(self, held, entries, err))
             return false;
         *n += tl_reply_count(entries);
     }
@@ -256,10 +258,10 @@ static bool read_pending(struct dispatcher *self, size_t *n, struct tl_error *er
     size_t streams = 0;
     tl_args_str(args, "STREAMS");
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        const struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        if (!((const struct work *)post->work)->pending)
+        const struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
+        if (!((const struct work *)held->work)->pending)
             continue;
-        tl_args_str(args, post->keys.names[TL_KEY_INGEST]);
+        tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
         streams++;
     }
     *n = 0;
@@ -275,12 +277,12 @@ static bool read_pending(struct dispatcher *self, size_t *n, struct tl_error *er
 
 /* Applies what was delivered to somebody but never acknowledged, oldest first, until nothing is
  * left. */
-static bool look_at_pending(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
+static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
     if (now_ms >= self->pending_due_ms) {
         for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
             ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->pending = true;
-        self->pending_due_ms = now_ms + PENDING_EVERY_MS;
+        self->pending_due_ms = now_ms + PENDING_CHECK_MS;
     }
     size_t n = 1;
     bool ok = true;
@@ -294,14 +296,14 @@ static bool look_at_pending(struct dispatcher *self, int64_t now_ms, struct tl_e
 static bool trim(struct dispatcher *self, struct tl_error *err)
 {
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        struct work *work = post->work;
+        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
+        struct work *work = held->work;
         if (!work->trim)
             continue;
         tl_args_reset(&self->args);
-        tl_args_strs(&self->args, "XTRIM", post->keys.names[TL_KEY_INGEST], "MINID", "~",
+        tl_args_strs(&self->args, "XTRIM", held->keys.names[TL_KEY_INGEST], "MINID", "~",
                      work->applied, NULL);
-        if (!tl_redis_do(tl_keeper_redis(&self->keeper, post->keys.queue), &self->args, err))
+        if (!tl_redis_do(tl_keeper_redis(&self->keeper, held->keys.queue), &self->args, err))
             return false;
         work->trim = false;
     }
@@ -341,9 +343,9 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         return true;
     self->lag_due_ms = now_ms + LAG_EVERY_MS;
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        const struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        const struct tl_keys *keys = &post->keys;
-        struct work *work = post->work;
+        const struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
+        const struct tl_keys *keys = &held->keys;
+        struct work *work = held->work;
         struct tl_redis *redis = tl_keeper_redis(&self->keeper, keys->queue);
         struct tl_error why = {0};
         int64_t others = lag.entries;
@@ -372,10 +374,10 @@ static bool turn(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
         return false;
     uint64_t epoch = tl_redis_epoch(tl_keeper_redis(&self->keeper, NULL));
     if (epoch != self->epoch)
-        distrust(self);
+        mark_pending(self);
     self->epoch = epoch;
     if (!tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err) ||
-        !measure_lag(self, now_ms, err) || !look_at_pending(self, now_ms, err) || !trim(self, err))
+        !measure_lag(self, now_ms, err) || !read_all_pending(self, now_ms, err) || !trim(self, err))
         return false;
     int64_t block_ms = tl_roster_due(self->keeper.roster) - tl_clock_ms();
     block_ms = block_ms < 1 ? 1 : block_ms > BLOCK_MAX_MS ? BLOCK_MAX_MS : block_ms;
@@ -405,9 +407,8 @@ bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
         return true;
     if (err->kind == TL_ERR_NOGROUP)
         mend_groups(self);
-    distrust(self);
-    tl_roster_hurry(self->keeper.roster);
-    /* No trouble, only news: the lease has gone to somebody else, or the script cache was emptied.
-     */
+    mark_pending(self);
+    tl_roster_recheck_now(self->keeper.roster);
+    /* Not an error: the lease moved or the script cache was flushed. */
     return err->kind == TL_ERR_STALE || err->kind == TL_ERR_NOSCRIPT;
 }

@@ -18,10 +18,10 @@
 #define STORE_TIMER_MS 100
 /* Looks at every queue so often even if nothing seems due: forgets old ends, and heals a deadline
  * that was missed. */
-#define LOOK_AGAIN_MS 5000
-/* Only deadlines are met to the millisecond. What else is due waits this long for company: each
- * turn reads the streams of all queues, and the times of many queues lie close together. */
-#define COMPANY_MS 500
+#define RECHECK_MS 5000
+/* Batch non-urgent work: only deadlines are met to the millisecond. Each turn reads the streams of
+ * all queues, and the times of many queues lie close together. */
+#define COALESCE_MS 500
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 /* Pages of a snapshot loaded in one turn: 40 ms at most, well within a lease. */
@@ -51,7 +51,7 @@ struct work {
     bool behind;                  /* more is due than one turn could end */
     int64_t deadline_ms;          /* the next one, on Redis's clock; 0: none known */
     int64_t offset_ms;            /* Redis's clock minus the local monotonic one */
-    int64_t look_ms;              /* local monotonic: run the script then in any case; 0: now */
+    int64_t check_ms;             /* local monotonic: run the script then in any case; 0: now */
     int64_t presence_ms;          /* local monotonic: the next presence pass */
     struct tl_log_limit limit;
 };
@@ -68,37 +68,37 @@ struct expirer {
 
 /* ---- queues come and go ---- */
 
-static bool gain(void *context, struct tl_post *post, struct tl_error *err)
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     struct expirer *self = context;
     struct work *work = calloc(1, sizeof(*work));
     if (work == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    post->work = work;
+    held->work = work;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_QUEUES, 1);
-    const struct tl_log_fields fields = {.queue = post->keys.queue};
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
     tl_log(TL_LOG_INFO, &fields, "lease taken");
     return true;
 }
 
-static void forget_line(struct expirer *self, struct tl_post *post)
+static void forget_line(struct expirer *self, struct tl_held_queue *held)
 {
-    struct work *work = post->work;
-    tl_tail_forget(self->keeper.tail, &post->keys);
+    struct work *work = held->work;
+    tl_tail_forget(self->keeper.tail, &held->keys);
     tl_snapshot_abandon(&work->snapshot);
     tl_line_free(&work->line);
-    work->look_ms = 0; /* a deadline may have been missed */
+    work->check_ms = 0; /* a deadline may have been missed */
 }
 
-static void lose(void *context, struct tl_post *post)
+static void lost(void *context, struct tl_held_queue *held)
 {
     struct expirer *self = context;
-    forget_line(self, post);
+    forget_line(self, held);
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_QUEUES, -1);
-    const struct tl_log_fields fields = {.queue = post->keys.queue};
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
     tl_log(TL_LOG_INFO, &fields, "lease given up");
-    free(post->work);
-    post->work = NULL;
+    free(held->work);
+    held->work = NULL;
 }
 
 /* ---- the line ---- */
@@ -116,8 +116,8 @@ static void note_deadlines(struct work *work, const struct tl_event_entry *entry
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
 {
     struct expirer *self = context;
-    const struct tl_post *post = tl_keeper_post(&self->keeper, keys);
-    struct work *work = post != NULL ? post->work : NULL;
+    const struct tl_held_queue *held = tl_keeper_find(&self->keeper, keys);
+    struct work *work = held != NULL ? held->work : NULL;
     if (work == NULL || work->line == NULL)
         return false;
     struct tl_event_entry entry;
@@ -135,22 +135,23 @@ static bool on_entry(void *context, const struct tl_keys *keys, const void *payl
         return true;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_GAPS, 1);
     tl_line_free(&work->line); /* the next turn starts a snapshot */
-    work->look_ms = 0;
+    work->check_ms = 0;
     return false;
 }
 
 /* Loads some pages of the line if it is not there yet. *more is set while there is more to load.
  * Waits while sessions are overdue: the store's time is theirs, and what has ended need not be
  * loaded. Only who is absent is found later for it. */
-static bool load_line(struct expirer *self, struct tl_post *post, bool *more, struct tl_error *err)
+static bool load_line(struct expirer *self, struct tl_held_queue *held, bool *more,
+                      struct tl_error *err)
 {
-    struct work *work = post->work;
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
+    struct work *work = held->work;
+    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
     *more = *more || work->behind;
     if (work->line != NULL || work->behind)
         return true;
     if (work->snapshot == NULL &&
-        (work->snapshot = tl_snapshot_begin(redis, &post->keys, err)) == NULL)
+        (work->snapshot = tl_snapshot_begin(redis, &held->keys, err)) == NULL)
         return false;
     bool done = false;
     for (int i = 0; i < PAGES_MAX && !done; i++)
@@ -164,7 +165,7 @@ static bool load_line(struct expirer *self, struct tl_post *post, bool *more, st
     struct tl_tail_head head;
     work->line = tl_snapshot_finish(&work->snapshot, &head);
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_SNAPSHOTS, 1);
-    return tl_tail_follow(self->keeper.tail, &post->keys, &head, err);
+    return tl_tail_follow(self->keeper.tail, &held->keys, &head, err);
 }
 
 /* ---- sessions ---- */
@@ -175,14 +176,14 @@ static int64_t redis_now(const struct work *work, int64_t now_ms)
 }
 
 /* One step of the expire script; *ended gets how many sessions it ended. */
-static bool step(struct expirer *self, struct tl_post *post, uint64_t *ended, uint64_t *forgotten,
-                 struct tl_error *err)
+static bool step(struct expirer *self, struct tl_held_queue *held, uint64_t *ended,
+                 uint64_t *forgotten, struct tl_error *err)
 {
-    struct work *work = post->work;
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, post->keys.queue);
+    struct work *work = held->work;
+    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
     if (!tl_script_begin(redis, &self->script, &self->args, err))
         return false;
-    tl_keys_append(&post->keys, &self->args);
+    tl_keys_append(&held->keys, &self->args);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
@@ -200,38 +201,39 @@ static bool step(struct expirer *self, struct tl_post *post, uint64_t *ended, ui
 
 static bool is_due(const struct work *work, int64_t now_ms)
 {
-    return now_ms >= work->look_ms ||
+    return now_ms >= work->check_ms ||
            (work->deadline_ms != 0 && redis_now(work, now_ms) >= work->deadline_ms);
 }
 
-static bool expire(struct expirer *self, struct tl_post *post, int64_t now_ms, struct tl_error *err)
+static bool expire(struct expirer *self, struct tl_held_queue *held, int64_t now_ms,
+                   struct tl_error *err)
 {
-    struct work *work = post->work;
+    struct work *work = held->work;
     if (!is_due(work, now_ms))
         return true;
     if (work->deadline_ms != 0 && redis_now(work, now_ms) >= work->deadline_ms)
         tl_metrics_observe(tl_daemon_metrics(self->daemon), TL_EXPIRER_LATE,
                            (redis_now(work, now_ms) - work->deadline_ms) * 1000);
-    work->look_ms = now_ms + LOOK_AGAIN_MS;
+    work->check_ms = now_ms + RECHECK_MS;
     work->behind = false;
     for (int i = 0; i < STEPS_MAX; i++) {
         uint64_t ended, forgotten;
-        if (!step(self, post, &ended, &forgotten, err))
+        if (!step(self, held, &ended, &forgotten, err))
             return false;
         if (ended < self->batch && forgotten < self->batch)
             return true;
     }
-    work->look_ms = now_ms; /* more to do, after the other queues */
+    work->check_ms = now_ms; /* more to do, after the other queues */
     work->behind = true;
     return true;
 }
 
 /* ---- waiting visitors who went away ---- */
 
-static bool drop_absent(struct expirer *self, struct tl_post *post, int64_t now_ms,
+static bool drop_absent(struct expirer *self, struct tl_held_queue *held, int64_t now_ms,
                         struct tl_error *err)
 {
-    struct work *work = post->work;
+    struct work *work = held->work;
     if (work->line == NULL || now_ms < work->presence_ms)
         return true;
     tl_line_forget(work->line, now_ms, 10000);
@@ -240,12 +242,12 @@ static bool drop_absent(struct expirer *self, struct tl_post *post, int64_t now_
         return true;
     uint64_t dropped;
     int64_t again_ms;
-    if (!tl_absence_pass(self->absence, tl_keeper_redis(&self->keeper, post->keys.queue),
-                         &post->keys, work->line, &dropped, &again_ms, err))
+    if (!tl_absence_pass(self->absence, tl_keeper_redis(&self->keeper, held->keys.queue),
+                         &held->keys, work->line, &dropped, &again_ms, err))
         return false;
     work->presence_ms = tl_clock_ms() + again_ms + 1;
     if (dropped > 0) {
-        const struct tl_log_fields fields = {.queue = post->keys.queue};
+        const struct tl_log_fields fields = {.queue = held->keys.queue};
         tl_log(TL_LOG_INFO, &fields, "%llu waiting visitors were absent and lost their place",
                (unsigned long long)dropped);
         tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_ABSENT, (int64_t)dropped);
@@ -268,28 +270,28 @@ struct wait {
 
 static void note_wait(struct wait *wait, const struct work *work, int64_t now_ms)
 {
-    int64_t idle = smaller(work->look_ms, work->presence_ms) - now_ms;
-    wait->idle = smaller(wait->idle, idle > COMPANY_MS ? idle : COMPANY_MS);
+    int64_t idle = smaller(work->check_ms, work->presence_ms) - now_ms;
+    wait->idle = smaller(wait->idle, idle > COALESCE_MS ? idle : COALESCE_MS);
     if (work->deadline_ms != 0)
         wait->deadline = smaller(wait->deadline, work->deadline_ms - redis_now(work, now_ms));
 }
 
-static bool tend(struct expirer *self, struct tl_post *post, bool *more, struct tl_error *err)
+static bool tend(struct expirer *self, struct tl_held_queue *held, bool *more, struct tl_error *err)
 {
     int64_t now_ms = tl_clock_ms();
-    if (expire(self, post, now_ms, err) && load_line(self, post, more, err) &&
-        drop_absent(self, post, now_ms, err))
+    if (expire(self, held, now_ms, err) && load_line(self, held, more, err) &&
+        drop_absent(self, held, now_ms, err))
         return true;
     /* A queue deleted meanwhile must not hold up the others; the next round drops it. */
     if (err->kind != TL_ERR_NOQUEUE)
         return false;
-    struct work *work = post->work;
+    struct work *work = held->work;
     unsigned suppressed;
-    const struct tl_log_fields fields = {.queue = post->keys.queue, .error = err};
+    const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
     if (tl_log_allow(&work->limit, now_ms, 10000, &suppressed))
         tl_log(TL_LOG_WARN, &fields, "nothing to expire");
-    work->look_ms = work->presence_ms = now_ms + 1000;
-    tl_roster_hurry(self->keeper.roster);
+    work->check_ms = work->presence_ms = now_ms + 1000;
+    tl_roster_recheck_now(self->keeper.roster);
     return true;
 }
 
@@ -314,10 +316,10 @@ static bool turn(struct expirer *self, int64_t now_ms, struct tl_error *err)
                         .deadline = BLOCK_MAX_MS + STORE_TIMER_MS};
     bool more = false;
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct tl_post *post = tl_roster_at(self->keeper.roster, i);
-        if (!tend(self, post, &more, err))
+        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
+        if (!tend(self, held, &more, err))
             return false;
-        note_wait(&wait, post->work, tl_clock_ms());
+        note_wait(&wait, held->work, tl_clock_ms());
     }
     wait.idle = more ? 0 : wait.idle < 1 ? 1 : wait.idle;
     wait.deadline = wait.deadline < 1 ? 1 : wait.deadline;
@@ -331,9 +333,9 @@ bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
     struct expirer *self = state;
     if (turn(self, now_ms, err))
         return true;
-    tl_roster_hurry(self->keeper.roster);
+    tl_roster_recheck_now(self->keeper.roster);
     for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
-        ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->look_ms = 0;
+        ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->check_ms = 0;
     return false;
 }
 
@@ -350,7 +352,7 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_expire;
     const struct tl_keeper_settings keeper = {
-        .roster = {.role = "expirer", .context = self, .gain = gain, .lose = lose},
+        .roster = {.role = "expirer", .context = self, .acquired = acquired, .lost = lost},
         .on_entry = on_entry};
     self->absence = tl_absence_new(self->events_length);
     if (self->absence == NULL)

@@ -29,7 +29,7 @@ bool tl_keeper_init(struct tl_keeper *keeper, const struct tl_daemon *daemon,
 void tl_keeper_deinit(struct tl_keeper *keeper)
 {
     if (keeper->roster != NULL && tl_redis_connected(tl_keeper_redis(keeper, NULL)))
-        tl_roster_resign(keeper->roster, keeper->store);
+        tl_roster_release_all(keeper->roster, keeper->store);
     tl_roster_free(&keeper->roster);
     tl_tail_free(&keeper->tail);
     tl_store_free(&keeper->store);
@@ -40,7 +40,7 @@ struct tl_redis *tl_keeper_redis(const struct tl_keeper *keeper, const char *que
     return tl_store_of(keeper->store, queue);
 }
 
-struct tl_post *tl_keeper_post(const struct tl_keeper *keeper, const struct tl_keys *keys)
+struct tl_held_queue *tl_keeper_find(const struct tl_keeper *keeper, const struct tl_keys *keys)
 {
     for (size_t i = 0; i < tl_roster_count(keeper->roster); i++)
         if (&tl_roster_at(keeper->roster, i)->keys == keys)

@@ -23,12 +23,13 @@ struct tl_keeper_settings {
 bool tl_keeper_init(struct tl_keeper *keeper, const struct tl_daemon *daemon,
                     const struct tl_keeper_settings *settings, struct tl_error *err);
 /* Gives the leases back, so that another replica need not wait for them to run out, and frees all
- * (the role's work on each queue by its lose). Good for a keeper of zeros, too. */
+ * (each queue's state through `lost`). Accepts a zeroed keeper. */
 void tl_keeper_deinit(struct tl_keeper *keeper);
 
 /* The connection of a queue; NULL: the one for what belongs to no queue. */
 struct tl_redis *tl_keeper_redis(const struct tl_keeper *keeper, const char *queue);
-/* The post with these very keys, as the tail hands them to on_entry; NULL when it is not held. */
-struct tl_post *tl_keeper_post(const struct tl_keeper *keeper, const struct tl_keys *keys);
+/* The held queue these keys belong to (the tail passes them to on_entry); NULL when the lease is
+ * not held. */
+struct tl_held_queue *tl_keeper_find(const struct tl_keeper *keeper, const struct tl_keys *keys);
 
 #endif

@@ -43,7 +43,7 @@ static bool load_script(struct tl_leaser *leaser, struct tl_store *store,
 {
     for (size_t i = 0; i < n && leaser->script.sha[0] == '\0'; i++) {
         enum tl_lease_step step = leases[i].step;
-        if ((step == TL_LEASE_TAKE || step == TL_LEASE_GIVE_BACK) &&
+        if ((step == TL_LEASE_TAKE || step == TL_LEASE_RELEASE) &&
             !tl_script_load(tl_store_of(store, leases[i].queue), &leaser->script, err))
             return false;
     }
@@ -60,9 +60,9 @@ static bool ask_one(struct tl_leaser *leaser, struct tl_redis *redis, const stru
     tl_keys_lease(lease->queue, leaser->key_prefix, leaser->role, key);
     tl_args_reset(args);
     switch (lease->step) {
-    case TL_LEASE_LEAVE:
+    case TL_LEASE_SKIP:
         return true;
-    case TL_LEASE_LOOK:
+    case TL_LEASE_CHECK:
         tl_args_strs(args, "PTTL", key, NULL);
         break;
     case TL_LEASE_RENEW:
@@ -72,7 +72,7 @@ static bool ask_one(struct tl_leaser *leaser, struct tl_redis *redis, const stru
     case TL_LEASE_TAKE:
         ok = build_script(leaser, redis, lease->queue, key, TL_LEASE_MS, err);
         break;
-    case TL_LEASE_GIVE_BACK:
+    case TL_LEASE_RELEASE:
         ok = build_script(leaser, redis, lease->queue, key, 0, err);
         break;
     }
@@ -84,9 +84,9 @@ static void note(const struct tl_leaser *leaser, struct tl_lease *lease,
 {
     int64_t left_ms;
     switch (lease->step) {
-    case TL_LEASE_LEAVE:
+    case TL_LEASE_SKIP:
         break;
-    case TL_LEASE_LOOK:
+    case TL_LEASE_CHECK:
         left_ms = tl_reply_integer(reply);
         lease->free = left_ms == -2;
         /* Somebody who took it by hand set no time, or another one. */
@@ -101,7 +101,7 @@ static void note(const struct tl_leaser *leaser, struct tl_lease *lease,
         lease->fence = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
         lease->left_ms = 0; /* of somebody else's: not known */
         break;
-    case TL_LEASE_GIVE_BACK:
+    case TL_LEASE_RELEASE:
         break;
     }
 }
@@ -117,7 +117,7 @@ bool tl_lease_ask(struct tl_leaser *leaser, struct tl_store *store, struct tl_le
     }
     for (size_t i = 0; i < sent; i++) {
         struct tl_lease *lease = &leases[i];
-        if (lease->step == TL_LEASE_LEAVE)
+        if (lease->step == TL_LEASE_SKIP)
             continue;
         lease->held = false;
         lease->free = false;

@@ -25,11 +25,11 @@
 #define TL_LEASE_MS 1500
 
 enum tl_lease_step {
-    TL_LEASE_LEAVE,     /* asks nothing */
-    TL_LEASE_LOOK,      /* when will it have run out? */
-    TL_LEASE_RENEW,     /* one that is thought to be held */
-    TL_LEASE_TAKE,      /* takes it if it is free or one's own; tells the fence */
-    TL_LEASE_GIVE_BACK, /* if it is one's own */
+    TL_LEASE_SKIP,    /* send nothing */
+    TL_LEASE_CHECK,   /* ask when it runs out */
+    TL_LEASE_RENEW,   /* extend one that we believe to hold */
+    TL_LEASE_TAKE,    /* take it if it is free or our own; returns the fence */
+    TL_LEASE_RELEASE, /* give it back if it is our own */
 };
 
 /* The lease of one queue: what to ask, and what is known. */
@@ -37,8 +37,8 @@ struct tl_lease {
     const char *queue; /* borrowed */
     enum tl_lease_step step;
     bool held;             /* by us: the answer to RENEW and TAKE */
-    bool free;             /* nobody holds it: the answer to LOOK and RENEW */
-    int64_t left_ms;       /* if held by somebody else, at least this long; the answer to LOOK */
+    bool free;             /* nobody holds it: the answer to CHECK and RENEW */
+    int64_t left_ms;       /* if held by somebody else, at least this long; the answer to CHECK */
     uint64_t fence;        /* the answer to TAKE; 0 for roles without one */
     struct tl_error error; /* kind TL_OK unless the store refused the step */
 };

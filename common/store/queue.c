@@ -97,7 +97,7 @@ bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
     return ok;
 }
 
-bool tl_queue_look_ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
+bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
     tl_args_strs(&args, "HGET", keys->names[TL_KEY_STATE], "generation", NULL);
@@ -111,15 +111,15 @@ bool tl_queue_look_ask(struct tl_redis *redis, const struct tl_keys *keys, struc
     return ok;
 }
 
-bool tl_queue_look_take(struct tl_redis *redis, const struct tl_keys *keys,
-                        struct tl_queue_look *look, struct tl_error *err)
+bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
+                           struct tl_queue_info *info, struct tl_error *err)
 {
     struct tl_reply *generation = tl_redis_next(redis, err);
     struct tl_reply *settings = tl_redis_next(redis, generation != NULL ? err : NULL);
     bool ok = generation != NULL && settings != NULL;
     if (ok) {
-        look->generation = (uint64_t)tl_reply_integer(generation);
-        ok = (read_settings(settings, &look->settings) && look->generation != 0) ||
+        info->generation = (uint64_t)tl_reply_integer(generation);
+        ok = (read_settings(settings, &info->settings) && info->generation != 0) ||
              fail_missing(keys, err);
     }
     tl_reply_free(generation);

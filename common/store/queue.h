@@ -24,16 +24,16 @@ bool tl_queue_ensure_all(struct tl_redis *redis, const struct tl_config *config,
 bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
                    struct tl_queue_settings *settings, struct tl_error *err);
 
-/* What a look at a queue finds, for many queues in one pipeline: ask for each, then take as many
- * answers in the same order. Take fails with TL_ERR_NOQUEUE for a queue that does not exist; the
- * other answers must be taken nevertheless. */
-struct tl_queue_look {
+/* Generation and settings of many queues in one pipeline: send for each queue, then receive as many
+ * answers in the same order. Receive fails with TL_ERR_NOQUEUE for a queue that does not exist; the
+ * remaining answers must still be received. */
+struct tl_queue_info {
     uint64_t generation;
     struct tl_queue_settings settings;
 };
-bool tl_queue_look_ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err);
-bool tl_queue_look_take(struct tl_redis *redis, const struct tl_keys *keys,
-                        struct tl_queue_look *look, struct tl_error *err);
+bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err);
+bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
+                           struct tl_queue_info *info, struct tl_error *err);
 
 /* Changes one setting of an existing queue, by name and canonical or human text ("capacity", "20"),
  * after validating the whole; tells everyone by a CONFIG event in the same step. */

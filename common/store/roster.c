@@ -9,23 +9,23 @@
 /* Three of these fit into a lease with room to spare: a turn may last a second without losing it.
  */
 #define ROUND_MS 500
-/* The least time between looks at leases that are about to run out. */
-#define LOOK_MIN_MS 20
-/* Leases of others looked at in every round. One found free says that somebody gave back what they
- * had; so a handover does not wait for the look at all of them. */
-#define LOOKS_A_ROUND 16
+/* The least time between two checks of leases that are about to run out. */
+#define CHECK_MIN_MS 20
+/* Leases of other replicas checked in every round. A free one means that its holder released its
+ * leases: then all are checked, so that a handover does not wait until they would run out. */
+#define CHECKS_PER_ROUND 16
 
 struct tl_roster {
     struct tl_roster_settings settings;
     const struct tl_config *config;
-    struct tl_post **posts; /* by name; each allocated alone: callers keep pointers to keys */
+    struct tl_held_queue **held; /* by name; each allocated alone: callers keep pointers to keys */
     size_t n, capacity;
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
     struct tl_lease *leases;              /* one for each name */
     size_t n_names;
-    size_t looked;      /* where the looks of the last round ended */
+    size_t checked;     /* where the checks of the last round ended */
     int64_t renew_ms;   /* when to list queues and renew what is held */
-    int64_t look_ms;    /* when the first lease of somebody else may have run out */
+    int64_t check_ms;   /* when the first lease of somebody else may have run out */
     int64_t renewed_ms; /* when the leases held were renewed */
     uint64_t epoch;     /* of the connection at the last round */
     bool ensure;        /* the next round creates configured queues that are missing */
@@ -47,13 +47,14 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
     return roster;
 }
 
-static void drop_post(struct tl_roster *roster, size_t i)
+static void drop_held(struct tl_roster *roster, size_t i)
 {
-    struct tl_post *post = roster->posts[i];
-    roster->settings.lose(roster->settings.context, post);
-    free(post);
+    struct tl_held_queue *held = roster->held[i];
+    roster->settings.lost(roster->settings.context, held);
+    free(held);
     roster->n--;
-    memmove(&roster->posts[i], &roster->posts[i + 1], (roster->n - i) * sizeof(struct tl_post *));
+    memmove(&roster->held[i], &roster->held[i + 1],
+            (roster->n - i) * sizeof(struct tl_held_queue *));
 }
 
 void tl_roster_free(struct tl_roster **roster)
@@ -61,8 +62,8 @@ void tl_roster_free(struct tl_roster **roster)
     if (*roster == NULL)
         return;
     while ((*roster)->n > 0)
-        drop_post(*roster, (*roster)->n - 1);
-    free((*roster)->posts);
+        drop_held(*roster, (*roster)->n - 1);
+    free((*roster)->held);
     free((*roster)->names);
     free((*roster)->leases);
     tl_leaser_deinit(&(*roster)->leaser);
@@ -72,10 +73,10 @@ void tl_roster_free(struct tl_roster **roster)
 
 int64_t tl_roster_due(const struct tl_roster *roster)
 {
-    return roster->look_ms < roster->renew_ms ? roster->look_ms : roster->renew_ms;
+    return roster->check_ms < roster->renew_ms ? roster->check_ms : roster->renew_ms;
 }
 
-void tl_roster_hurry(struct tl_roster *roster)
+void tl_roster_recheck_now(struct tl_roster *roster)
 {
     roster->renew_ms = 0;
     roster->ensure = true;
@@ -86,55 +87,55 @@ size_t tl_roster_count(const struct tl_roster *roster)
     return roster->n;
 }
 
-struct tl_post *tl_roster_at(struct tl_roster *roster, size_t i)
+struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i)
 {
-    return roster->posts[i];
+    return roster->held[i];
 }
 
-/* Where the queue's post is, or else where it belongs. */
+/* The index of the held queue, or the index where it belongs. */
 static bool find(const struct tl_roster *roster, const char *queue, size_t *index)
 {
     size_t low = 0;
     size_t high = roster->n;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (strcmp(roster->posts[middle]->keys.queue, queue) < 0)
+        if (strcmp(roster->held[middle]->keys.queue, queue) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     *index = low;
-    return low < roster->n && strcmp(roster->posts[low]->keys.queue, queue) == 0;
+    return low < roster->n && strcmp(roster->held[low]->keys.queue, queue) == 0;
 }
 
-static bool add_post(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
+static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
     if (roster->n == roster->capacity) {
         size_t capacity = roster->capacity == 0 ? 8 : roster->capacity * 2;
-        struct tl_post **posts = reallocarray(roster->posts, capacity, sizeof(*posts));
-        if (posts == NULL)
+        struct tl_held_queue **held = reallocarray(roster->held, capacity, sizeof(*held));
+        if (held == NULL)
             return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", capacity);
-        roster->posts = posts;
+        roster->held = held;
         roster->capacity = capacity;
     }
-    struct tl_post *post = calloc(1, sizeof(*post));
-    if (post == NULL)
+    struct tl_held_queue *held = calloc(1, sizeof(*held));
+    if (held == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    tl_keys_init(&post->keys, roster->config->redis.key_prefix, lease->queue);
-    post->fence = lease->fence;
-    if (!roster->settings.gain(roster->settings.context, post, err)) {
-        free(post);
+    tl_keys_init(&held->keys, roster->config->redis.key_prefix, lease->queue);
+    held->fence = lease->fence;
+    if (!roster->settings.acquired(roster->settings.context, held, err)) {
+        free(held);
         return false;
     }
     size_t at;
     (void)find(roster, lease->queue, &at);
-    memmove(&roster->posts[at + 1], &roster->posts[at], (roster->n - at) * sizeof(*roster->posts));
-    roster->posts[at] = post;
+    memmove(&roster->held[at + 1], &roster->held[at], (roster->n - at) * sizeof(*roster->held));
+    roster->held[at] = held;
     roster->n++;
     return true;
 }
 
-/* Makes the posts agree with what is known of the lease. */
+/* Adds or drops the held queue according to the lease's answer. */
 static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
     size_t i;
@@ -143,52 +144,52 @@ static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struc
         return false;
     }
     bool had = find(roster, lease->queue, &i);
-    if (had && (!lease->held || roster->posts[i]->fence != lease->fence)) {
-        drop_post(roster, i);
+    if (had && (!lease->held || roster->held[i]->fence != lease->fence)) {
+        drop_held(roster, i);
         had = false;
     }
-    return !lease->held || had || add_post(roster, lease, err);
+    return !lease->held || had || add_held(roster, lease, err);
 }
 
-/* Drops the posts whose queue is no longer listed. */
+/* Drops held queues that are no longer listed. */
 static void drop_unlisted(struct tl_roster *roster)
 {
     for (size_t i = roster->n; i-- > 0;)
-        if (!tl_queue_find_name(roster->names, roster->n_names, roster->posts[i]->keys.queue, NULL))
-            drop_post(roster, i);
+        if (!tl_queue_find_name(roster->names, roster->n_names, roster->held[i]->keys.queue, NULL))
+            drop_held(roster, i);
 }
 
 /* ---- a round ---- */
 
-/* What a round does, besides the few looks of every round. */
+/* What a round does, besides the few checks of every round. */
 struct round {
-    bool whole; /* ask about everything by the script: what we know may be out of date */
-    bool renew; /* list the queues, renew what is held */
-    bool look;  /* look at all leases of others */
+    bool whole;     /* take or renew everything by script: what we know may be out of date */
+    bool renew;     /* list the queues, renew what is held */
+    bool check_all; /* check all leases of other replicas */
 };
 
 /* The first step of each lease. Those left alone stay as they are known. */
 static void plan(struct tl_roster *roster, const struct round *round)
 {
-    size_t looks = 0;
-    size_t first = roster->looked;
+    size_t checks = 0;
+    size_t first = roster->checked;
     for (size_t k = 0; k < roster->n_names; k++) {
         size_t at = (first + k) % roster->n_names;
         struct tl_lease *lease = &roster->leases[at];
         size_t i;
         lease->held = find(roster, lease->queue, &i);
-        lease->fence = lease->held ? roster->posts[i]->fence : 0;
+        lease->fence = lease->held ? roster->held[i]->fence : 0;
         lease->free = false;
         lease->error.kind = TL_OK;
-        lease->step = TL_LEASE_LEAVE;
+        lease->step = TL_LEASE_SKIP;
         if (round->whole) {
             lease->step = TL_LEASE_TAKE;
         } else if (lease->held) {
-            lease->step = round->renew ? TL_LEASE_RENEW : TL_LEASE_LEAVE;
-        } else if (round->look || looks < LOOKS_A_ROUND) {
-            lease->step = TL_LEASE_LOOK;
-            looks++;
-            roster->looked = at + 1;
+            lease->step = round->renew ? TL_LEASE_RENEW : TL_LEASE_SKIP;
+        } else if (round->check_all || checks < CHECKS_PER_ROUND) {
+            lease->step = TL_LEASE_CHECK;
+            checks++;
+            roster->checked = at + 1;
         }
     }
 }
@@ -197,18 +198,18 @@ static void plan(struct tl_roster *roster, const struct round *round)
 static bool any_free(const struct tl_roster *roster)
 {
     for (size_t i = 0; i < roster->n_names; i++)
-        if (roster->leases[i].step == TL_LEASE_LOOK && roster->leases[i].free)
+        if (roster->leases[i].step == TL_LEASE_CHECK && roster->leases[i].free)
             return true;
     return false;
 }
 
 /* The next step: those of somebody else that were left alone. */
-static void plan_look(struct tl_roster *roster)
+static void plan_checks(struct tl_roster *roster)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
-        bool other = lease->step == TL_LEASE_LEAVE && !lease->held;
-        lease->step = other ? TL_LEASE_LOOK : TL_LEASE_LEAVE;
+        bool other = lease->step == TL_LEASE_SKIP && !lease->held;
+        lease->step = other ? TL_LEASE_CHECK : TL_LEASE_SKIP;
     }
 }
 
@@ -218,7 +219,7 @@ static bool plan_take(struct tl_roster *roster)
     bool found = false;
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
-        lease->step = lease->free ? TL_LEASE_TAKE : TL_LEASE_LEAVE;
+        lease->step = lease->free ? TL_LEASE_TAKE : TL_LEASE_SKIP;
         found = found || lease->free;
     }
     return found;
@@ -229,8 +230,8 @@ static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_erro
     return tl_lease_ask(&roster->leaser, store, roster->leases, roster->n_names, err);
 }
 
-/* When the first lease of somebody else will have run out, given that all were looked at. */
-static int64_t next_look(const struct tl_roster *roster, int64_t now_ms)
+/* When the first lease of somebody else will have run out, given that all were checked. */
+static int64_t next_check(const struct tl_roster *roster, int64_t now_ms)
 {
     int64_t left_ms = TL_LEASE_MS;
     for (size_t i = 0; i < roster->n_names; i++) {
@@ -238,18 +239,18 @@ static int64_t next_look(const struct tl_roster *roster, int64_t now_ms)
         if (!lease->held && !lease->free && lease->left_ms < left_ms)
             left_ms = lease->left_ms;
     }
-    return now_ms + (left_ms < LOOK_MIN_MS ? LOOK_MIN_MS : left_ms + 1);
+    return now_ms + (left_ms < CHECK_MIN_MS ? CHECK_MIN_MS : left_ms + 1);
 }
 
-/* All answers are fetched before any is acted upon: gaining a post may talk to the store. */
+/* All answers are read before any is acted upon: the `acquired` callback may use the store. */
 static bool go_round(struct tl_roster *roster, struct tl_store *store, struct round *round,
                      struct tl_error *err)
 {
     plan(roster, round);
     bool ok = ask(roster, store, err);
-    if (ok && !round->look && any_free(roster)) {
-        round->look = true;
-        plan_look(roster);
+    if (ok && !round->check_all && any_free(roster)) {
+        round->check_all = true;
+        plan_checks(roster);
         ok = ask(roster, store, err);
     }
     if (ok && plan_take(roster))
@@ -313,14 +314,14 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool 
     return true;
 }
 
-/* What was taken and is not looked after, others shall. */
-static void give_back_rest(struct tl_roster *roster, struct tl_store *store)
+/* Release leases we could not set up. */
+static void release_rest(struct tl_roster *roster, struct tl_store *store)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
         size_t at;
         bool rest = lease->held && !find(roster, lease->queue, &at);
-        lease->step = rest ? TL_LEASE_GIVE_BACK : TL_LEASE_LEAVE;
+        lease->step = rest ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
     }
     (void)ask(roster, store, NULL);
 }
@@ -333,23 +334,23 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     struct round round;
     round.whole = reconnected || roster->ensure || now_ms - roster->renewed_ms >= TL_LEASE_MS;
     round.renew = round.whole || now_ms >= roster->renew_ms;
-    round.look = round.whole || now_ms >= roster->look_ms;
-    if (!round.renew && !round.look)
+    round.check_all = round.whole || now_ms >= roster->check_ms;
+    if (!round.renew && !round.check_all)
         return true;
     if (reconnected)
         roster->leaser.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
     bool changed = false;
     if (round.renew && !update_names(roster, redis, &changed, err))
         return false;
-    round.look = round.look || changed;
+    round.check_all = round.check_all || changed;
     if (!go_round(roster, store, &round, err)) {
-        give_back_rest(roster, store);
+        release_rest(roster, store);
         roster->leaser.script.sha[0] = '\0'; /* in case the script cache was emptied */
         roster->ensure = true;
         return false;
     }
-    if (round.look)
-        roster->look_ms = next_look(roster, now_ms);
+    if (round.check_all)
+        roster->check_ms = next_check(roster, now_ms);
     if (round.renew) {
         roster->renewed_ms = now_ms;
         roster->renew_ms = now_ms + ROUND_MS;
@@ -359,12 +360,12 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     return true;
 }
 
-void tl_roster_resign(struct tl_roster *roster, struct tl_store *store)
+void tl_roster_release_all(struct tl_roster *roster, struct tl_store *store)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
         size_t at;
-        lease->step = find(roster, lease->queue, &at) ? TL_LEASE_GIVE_BACK : TL_LEASE_LEAVE;
+        lease->step = find(roster, lease->queue, &at) ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
     }
     (void)ask(roster, store, NULL);
 }

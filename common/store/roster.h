@@ -1,9 +1,9 @@
 /*
- * Which queues this process looks after: every replica of a role goes through all queues twice a
- * second, renews the leases it holds and takes those that are free. A lease that is not renewed
- * (its holder died) runs out within TL_LEASE_MS (common/store/lease.h), and others look at it when
- * it has, so another replica takes over in less than two seconds. One that was given back is found
- * in the next round. Leases spread the work; they are not what keeps it right.
+ * The leases of one role in this process. Twice a second every replica of a role goes through all
+ * queues, renews the leases it holds and takes free ones. A lease that is not renewed (its holder
+ * died) runs out within TL_LEASE_MS (common/store/lease.h). The other replicas check it at that
+ * time, so one of them takes over in less than two seconds. A released lease is found in the next
+ * round. Leases spread the work; correctness does not depend on them.
  */
 #ifndef TL_ROSTER_H
 #define TL_ROSTER_H
@@ -18,11 +18,11 @@
 
 struct tl_roster;
 
-/* One queue this process holds the lease of. */
-struct tl_post {
+/* A queue whose lease this process holds. */
+struct tl_held_queue {
     struct tl_keys keys;
     uint64_t fence; /* of the lease; 0 for roles without one */
-    void *work;     /* the role's own state for it; made by gain, freed by lose */
+    void *work;     /* the role's state of the queue; set by acquired, freed by lost */
 };
 
 struct tl_roster_settings {
@@ -30,18 +30,18 @@ struct tl_roster_settings {
     const char *owner; /* this process among all; borrowed */
     bool fenced;       /* count up state.fence whenever the lease changes hands */
     void *context;     /* for the callbacks */
-    /* A lease was taken, or (fenced) taken anew with another fence after it had run out: then lose
-     * came before. Makes post->work. False with err: the lease is given back and tried again at the
-     * next round. */
-    bool (*gain)(void *context, struct tl_post *post, struct tl_error *err);
-    /* It is gone (given back, lost to somebody else, or the queue was deleted): frees post->work.
-     */
-    void (*lose)(void *context, struct tl_post *post);
+    /* A lease was taken. When a fenced lease ran out and was taken again with another fence, `lost`
+     * was called before. Sets held->work. False with err: the lease is released, and the next round
+     * tries again. */
+    bool (*acquired)(void *context, struct tl_held_queue *held, struct tl_error *err);
+    /* The lease is gone (released, taken by another replica, or the queue was deleted): frees
+     * held->work. */
+    void (*lost)(void *context, struct tl_held_queue *held);
 };
 
 struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
                                 const struct tl_config *config, struct tl_error *err);
-/* Loses all posts (without talking to the store) and frees. */
+/* Calls `lost` for all held queues (without talking to the store) and frees. */
 void tl_roster_free(struct tl_roster **roster);
 
 /* Does a round when one is due, and at once after the connection was made anew: creates configured
@@ -53,13 +53,13 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
 int64_t tl_roster_due(const struct tl_roster *roster);
 /* Asks for a round at the next turn, and for a look whether all configured queues are whole (the
  * store said STALE or NOGROUP, say). */
-void tl_roster_hurry(struct tl_roster *roster);
+void tl_roster_recheck_now(struct tl_roster *roster);
 
-/* The posts held, valid until the next round. */
+/* The held queues by name, valid until the next round. */
 size_t tl_roster_count(const struct tl_roster *roster);
-struct tl_post *tl_roster_at(struct tl_roster *roster, size_t i);
+struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i);
 
 /* Gives all leases back, so that others need not wait for them to run out. Best effort. */
-void tl_roster_resign(struct tl_roster *roster, struct tl_store *store);
+void tl_roster_release_all(struct tl_roster *roster, struct tl_store *store);
 
 #endif

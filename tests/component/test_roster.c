@@ -15,11 +15,11 @@
 #include "common/store/roster.h"
 #include "redis_server.h"
 
-#define LEASE_MS      1500
-#define ROUND_MS      500
-#define LOOKS_A_ROUND 16
-#define MANY          100
-#define GIVE_UP_MS    30000
+#define LEASE_MS         1500
+#define ROUND_MS         500
+#define CHECKS_PER_ROUND 16
+#define MANY             100
+#define GIVE_UP_MS       30000
 
 static const char yaml[] = "queues:\n  alpha: {capacity: 3}\n  beta: {}\n";
 
@@ -27,8 +27,8 @@ static const char yaml[] = "queues:\n  alpha: {capacity: 3}\n  beta: {}\n";
 struct side {
     struct tl_store *store;
     struct tl_roster *roster;
-    unsigned gained, lost;
-    bool refuse; /* gain fails */
+    unsigned acquired, lost;
+    bool refuse; /* acquired fails */
     int64_t now_ms;
 };
 
@@ -39,21 +39,21 @@ struct fixture {
     struct side a, b;
 };
 
-static bool gain(void *context, struct tl_post *post, struct tl_error *err)
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     struct side *side = context;
     if (side->refuse)
         return tl_error_set(err, TL_ERR_NOMEM, "not now");
-    post->work = malloc(1); /* so that a post lost twice or never is found out */
-    assert_non_null(post->work);
-    side->gained++;
+    held->work = malloc(1); /* so that a held lost twice or never is found out */
+    assert_non_null(held->work);
+    side->acquired++;
     return true;
 }
 
-static void lose(void *context, struct tl_post *post)
+static void lost(void *context, struct tl_held_queue *held)
 {
     struct side *side = context;
-    free(post->work);
+    free(held->work);
     side->lost++;
 }
 
@@ -65,8 +65,8 @@ static void open_side(struct fixture *fixture, struct side *side, const char *ow
                                                 .owner = owner,
                                                 .fenced = fenced,
                                                 .context = side,
-                                                .gain = gain,
-                                                .lose = lose};
+                                                .acquired = acquired,
+                                                .lost = lost};
     *side = (struct side){.now_ms = 1000};
     side->store = tl_store_new(&redis, NULL);
     assert_non_null(side->store);
@@ -79,7 +79,7 @@ static void close_side(struct side *side)
 {
     tl_roster_free(&side->roster);
     tl_store_free(&side->store);
-    assert_int_equal(side->gained, side->lost);
+    assert_int_equal(side->acquired, side->lost);
 }
 
 static int start(void **state)
@@ -118,7 +118,7 @@ static bool round_of(struct side *side, struct tl_error *err)
            tl_roster_round(side->roster, side->store, side->now_ms, err);
 }
 
-static size_t posts_after_round(struct side *side)
+static size_t held_after_round(struct side *side)
 {
     struct tl_error err = {0};
     if (!round_of(side, &err))
@@ -126,13 +126,13 @@ static size_t posts_after_round(struct side *side)
     return tl_roster_count(side->roster);
 }
 
-/* The fence of the post on this queue, -1 if it is not held. */
+/* The fence of the held on this queue, -1 if it is not held. */
 static long long fence_of(struct side *side, const char *queue)
 {
     for (size_t i = 0; i < tl_roster_count(side->roster); i++) {
-        const struct tl_post *post = tl_roster_at(side->roster, i);
-        if (strcmp(post->keys.queue, queue) == 0)
-            return (long long)post->fence;
+        const struct tl_held_queue *held = tl_roster_at(side->roster, i);
+        if (strcmp(held->keys.queue, queue) == 0)
+            return (long long)held->fence;
     }
     return -1;
 }
@@ -140,13 +140,13 @@ static long long fence_of(struct side *side, const char *queue)
 static void one_gains_and_the_other_does_not(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
-    assert_int_equal(posts_after_round(&fixture->b), 0);
+    assert_int_equal(held_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->b), 0);
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(posts_after_round(&fixture->a), 2);
-        assert_int_equal(posts_after_round(&fixture->b), 0);
+        assert_int_equal(held_after_round(&fixture->a), 2);
+        assert_int_equal(held_after_round(&fixture->b), 0);
     }
-    assert_int_equal(fixture->a.gained, 2);
+    assert_int_equal(fixture->a.acquired, 2);
     assert_int_equal(fixture->a.lost, 0);
     assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
     assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"), 1);
@@ -158,12 +158,12 @@ static void a_round_happens_only_when_it_is_due(void **state)
 {
     struct fixture *fixture = *state;
     struct side *a = &fixture->a;
-    assert_int_equal(posts_after_round(a), 2);
+    assert_int_equal(held_after_round(a), 2);
     assert_int_equal(tl_roster_due(a->roster), a->now_ms + ROUND_MS);
     tl_reply_free(test_redis_call(fixture->redis, "DEL tl:{alpha}:dispatcher"));
     assert_true(tl_roster_round(a->roster, a->store, a->now_ms + ROUND_MS - 1, NULL));
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 0);
-    tl_roster_hurry(a->roster);
+    tl_roster_recheck_now(a->roster);
     assert_true(tl_roster_due(a->roster) <= a->now_ms);
     assert_true(tl_roster_round(a->roster, a->store, a->now_ms, NULL));
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
@@ -198,7 +198,7 @@ static void who_stops_renewing_is_replaced_within_two_seconds(void **state)
     struct fixture *fixture = *state;
     make_many(fixture);
     int64_t began_ms = tl_clock_ms();
-    assert_int_equal(posts_after_round(&fixture->a), MANY);
+    assert_int_equal(held_after_round(&fixture->a), MANY);
     assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{beta}:dispatcher"), 1, 2000);
     int64_t taken_ms = 0;
     do {
@@ -207,38 +207,38 @@ static void who_stops_renewing_is_replaced_within_two_seconds(void **state)
             fail_msg("%s", err.text);
         taken_ms = tl_clock_ms() - began_ms;
     } while (tl_roster_count(fixture->b.roster) < MANY && taken_ms < GIVE_UP_MS);
-    assert_int_equal(fixture->b.gained, MANY);
+    assert_int_equal(fixture->b.acquired, MANY);
     assert_true(taken_ms >= 1000);
     assert_int_equal(fence_of(&fixture->b, "alpha"), 2);
     assert_int_equal(tl_roster_count(fixture->a.roster), MANY); /* it does not know yet */
-    assert_int_equal(posts_after_round(&fixture->a), 0);        /* woke up */
+    assert_int_equal(held_after_round(&fixture->a), 0);         /* woke up */
     assert_int_equal(fixture->a.lost, MANY);
 }
 
 static void keeping_a_lease_is_one_plain_command(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     long long scripts = calls_of(fixture, "evalsha");
     long long renewals = calls_of(fixture, "getex");
     for (int i = 1; i <= 5; i++) {
         tl_reply_free(test_redis_call(fixture->redis, "PEXPIRE tl:{alpha}:dispatcher 1000"));
-        assert_int_equal(posts_after_round(&fixture->a), 2);
+        assert_int_equal(held_after_round(&fixture->a), 2);
         assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 1001,
                         LEASE_MS);
         assert_int_equal(calls_of(fixture, "getex"), renewals + 2 * i);
     }
     assert_int_equal(calls_of(fixture, "evalsha"), scripts);
-    assert_int_equal(fixture->a.gained, 2);
+    assert_int_equal(fixture->a.acquired, 2);
 }
 
 static void who_slept_through_a_lease_does_not_lengthen_that_of_another(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:dispatcher b PX 1000"));
     fixture->a.now_ms += LEASE_MS - ROUND_MS;
-    assert_int_equal(posts_after_round(&fixture->a), 1);
+    assert_int_equal(held_after_round(&fixture->a), 1);
     assert_int_equal(fence_of(&fixture->a, "alpha"), -1);
     assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 0, 1000);
     assert_int_equal(fence_of(&fixture->a, "beta"), 1);
@@ -247,9 +247,9 @@ static void who_slept_through_a_lease_does_not_lengthen_that_of_another(void **s
 static void a_lease_that_went_to_another_in_time_is_given_up(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:dispatcher b PX 60000"));
-    assert_int_equal(posts_after_round(&fixture->a), 1);
+    assert_int_equal(held_after_round(&fixture->a), 1);
     assert_int_equal(fence_of(&fixture->a, "alpha"), -1);
     assert_int_equal(fixture->a.lost, 1);
 }
@@ -258,28 +258,28 @@ static void many_leases_of_another_are_looked_at_seldom(void **state)
 {
     struct fixture *fixture = *state;
     make_many(fixture);
-    assert_int_equal(posts_after_round(&fixture->a), MANY);
-    assert_int_equal(posts_after_round(&fixture->b), 0);
+    assert_int_equal(held_after_round(&fixture->a), MANY);
+    assert_int_equal(held_after_round(&fixture->b), 0);
     fixture->b.now_ms += ROUND_MS;
-    assert_int_equal(posts_after_round(&fixture->b), 0); /* at all of them, now */
+    assert_int_equal(held_after_round(&fixture->b), 0); /* at all of them, now */
     long long before = calls_of(fixture, "pttl");
     long long scripts = calls_of(fixture, "evalsha");
-    assert_int_equal(posts_after_round(&fixture->b), 0);
-    assert_int_equal(calls_of(fixture, "pttl"), before + LOOKS_A_ROUND);
+    assert_int_equal(held_after_round(&fixture->b), 0);
+    assert_int_equal(calls_of(fixture, "pttl"), before + CHECKS_PER_ROUND);
     assert_int_equal(calls_of(fixture, "evalsha"), scripts);
     /* And yet those of one who goes are taken in the next round. */
-    tl_roster_resign(fixture->a.roster, fixture->a.store);
-    assert_int_equal(posts_after_round(&fixture->b), MANY);
+    tl_roster_release_all(fixture->a.roster, fixture->a.store);
+    assert_int_equal(held_after_round(&fixture->b), MANY);
     assert_int_equal(fence_of(&fixture->b, "queue-00"), 2);
 }
 
 static void a_hurried_round_learns_a_fence_that_was_changed(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "HSET tl:{alpha}:state fence 7"));
-    tl_roster_hurry(fixture->a.roster); /* as after STALE */
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_roster_recheck_now(fixture->a.roster); /* as after STALE */
+    assert_int_equal(held_after_round(&fixture->a), 2);
     assert_int_equal(fence_of(&fixture->a, "alpha"), 7);
     assert_int_equal(fixture->a.lost, 1);
 }
@@ -290,10 +290,10 @@ static void resigning_hands_over_at_once(void **state)
     for (long long fence = 1; fence <= 5; fence++) {
         struct side *holder = fence % 2 == 1 ? &fixture->a : &fixture->b;
         struct side *other = fence % 2 == 1 ? &fixture->b : &fixture->a;
-        assert_int_equal(posts_after_round(holder), 2);
-        assert_int_equal(posts_after_round(other), 0);
+        assert_int_equal(held_after_round(holder), 2);
+        assert_int_equal(held_after_round(other), 0);
         assert_int_equal(fence_of(holder, "alpha"), fence); /* counts up */
-        tl_roster_resign(holder->roster, holder->store);
+        tl_roster_release_all(holder->roster, holder->store);
         assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 0);
     }
 }
@@ -301,23 +301,23 @@ static void resigning_hands_over_at_once(void **state)
 static void resigning_takes_nothing_from_others(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:dispatcher b PX 60000"));
-    tl_roster_resign(fixture->a.roster, fixture->a.store);
+    tl_roster_release_all(fixture->a.roster, fixture->a.store);
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{beta}:dispatcher"), 0);
-    assert_int_equal(posts_after_round(&fixture->a), 1);
-    assert_int_equal(posts_after_round(&fixture->b), 1);
+    assert_int_equal(held_after_round(&fixture->a), 1);
+    assert_int_equal(held_after_round(&fixture->b), 1);
 }
 
 static void a_lease_that_ran_out_comes_back_with_another_fence(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "DEL tl:{alpha}:dispatcher"));
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     assert_int_equal(fixture->a.lost, 1); /* what it knew may be out of date */
-    assert_int_equal(fixture->a.gained, 3);
+    assert_int_equal(fixture->a.acquired, 3);
     assert_int_equal(fence_of(&fixture->a, "alpha"), 2);
     assert_int_equal(fence_of(&fixture->a, "beta"), 1);
 }
@@ -327,7 +327,7 @@ static void a_role_without_fence_counts_none(void **state)
     struct fixture *fixture = *state;
     close_side(&fixture->a);
     open_side(fixture, &fixture->a, "a", false);
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     assert_int_equal(fence_of(&fixture->a, "alpha"), 0);
     assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"), 0);
 }
@@ -337,26 +337,26 @@ static void a_new_queue_is_found_and_a_deleted_one_lost(void **state)
     struct fixture *fixture = *state;
     struct tl_queue_settings settings;
     struct tl_error err = {0};
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     tl_queue_settings_defaults(&settings);
     assert_true(tl_queue_ensure(fixture->redis, "tl:", "gamma", &settings, NULL, &err));
-    assert_int_equal(posts_after_round(&fixture->a), 3);
+    assert_int_equal(held_after_round(&fixture->a), 3);
     assert_int_equal(fence_of(&fixture->a, "gamma"), 1);
     tl_reply_free(test_redis_call(fixture->redis, "SREM tl:queues gamma"));
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     assert_int_equal(fence_of(&fixture->a, "gamma"), -1);
     tl_reply_free(test_redis_call(fixture->redis, "SADD tl:queues delta"));
-    assert_int_equal(posts_after_round(&fixture->a), 2); /* listed, but it does not exist */
+    assert_int_equal(held_after_round(&fixture->a), 2); /* listed, but it does not exist */
     assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
 }
 
 static void configured_queues_come_back_into_an_empty_store(void **state)
 {
     struct fixture *fixture = *state;
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     long long before = test_redis_number(fixture->redis, "HGET tl:{alpha}:state generation");
     tl_reply_free(test_redis_call(fixture->redis, "FLUSHALL"));
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     assert_true(test_redis_number(fixture->redis, "HGET tl:{alpha}:state generation") > before);
     assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:config capacity"), 3);
     assert_int_equal(fence_of(&fixture->a, "alpha"),
@@ -370,7 +370,7 @@ static void a_new_connection_asks_for_a_round_at_once(void **state)
 {
     struct fixture *fixture = *state;
     struct side *a = &fixture->a;
-    assert_int_equal(posts_after_round(a), 2);
+    assert_int_equal(held_after_round(a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "XGROUP DESTROY tl:{beta}:ingest dispatchers"));
     tl_redis_close(tl_store_of(a->store, NULL));
     assert_true(tl_store_connect(a->store, NULL));
@@ -384,25 +384,25 @@ static void an_emptied_script_cache_is_overcome(void **state)
 {
     struct fixture *fixture = *state;
     struct tl_error err = {0};
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "SCRIPT FLUSH"));
     if (!round_of(&fixture->a, &err))
         assert_int_equal(err.kind, TL_ERR_NOSCRIPT);
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
 static void a_broken_store_loses_no_post_twice(void **state)
 {
     struct fixture *fixture = *state;
     struct tl_error err = {0};
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
     test_redis_kill(fixture->server);
     assert_false(round_of(&fixture->a, &err));
     assert_int_equal(err.kind, TL_ERR_CONNECT);
     assert_false(round_of(&fixture->a, &err));
-    tl_roster_resign(fixture->a.roster, fixture->a.store); /* best effort: no harm */
+    tl_roster_release_all(fixture->a.roster, fixture->a.store); /* best effort: no harm */
     test_redis_restart(fixture->server);
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
 static void a_post_that_cannot_be_gained_is_left_to_others(void **state)
@@ -413,10 +413,10 @@ static void a_post_that_cannot_be_gained_is_left_to_others(void **state)
     assert_false(round_of(&fixture->a, &err));
     assert_int_equal(err.kind, TL_ERR_NOMEM);
     assert_int_equal(tl_roster_count(fixture->a.roster), 0);
-    assert_int_equal(posts_after_round(&fixture->b), 2);
+    assert_int_equal(held_after_round(&fixture->b), 2);
     fixture->a.refuse = false;
-    tl_roster_resign(fixture->b.roster, fixture->b.store);
-    assert_int_equal(posts_after_round(&fixture->a), 2);
+    tl_roster_release_all(fixture->b.roster, fixture->b.store);
+    assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
 int main(void)

@@ -242,7 +242,7 @@ static bool reload_settings(struct tl_follower *follower, struct tl_redis *redis
 
 /* Was this queue made anew, were its settings changed by hand? */
 static bool judge(struct tl_follower *follower, struct tl_redis *redis, struct tl_source *source,
-                  const struct tl_queue_look *look, struct tl_error *err)
+                  const struct tl_queue_info *look, struct tl_error *err)
 {
     if (!source->posted || look->generation != source->generation)
         return rebuild(follower, redis, source, err);
@@ -255,24 +255,24 @@ static bool judge(struct tl_follower *follower, struct tl_redis *redis, struct t
 /* One pipeline of looks at the n queues from `first` on, in a ring. All answers are taken before
  * any is acted upon. */
 static bool look_at(struct tl_follower *follower, struct tl_redis *redis, size_t n,
-                    struct tl_queue_look *looks, struct tl_error *problems, struct tl_error *err)
+                    struct tl_queue_info *looks, struct tl_error *problems, struct tl_error *err)
 {
     size_t asked = 0;
     bool ok = true;
     while (ok && asked < n) {
-        ok = tl_queue_look_ask(redis, &in_turn(follower, asked)->keys, err);
+        ok = tl_queue_info_send(redis, &in_turn(follower, asked)->keys, err);
         asked += ok ? 1 : 0;
     }
     for (size_t i = 0; i < asked; i++) {
         const struct tl_keys *keys = &in_turn(follower, i)->keys;
-        (void)tl_queue_look_take(redis, keys, &looks[i], &problems[i]);
+        (void)tl_queue_info_receive(redis, keys, &looks[i], &problems[i]);
     }
     return ok;
 }
 
 bool tl_sources_check(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
 {
-    struct tl_queue_look looks[LOOKS_A_ROUND];
+    struct tl_queue_info looks[LOOKS_A_ROUND];
     struct tl_error problems[LOOKS_A_ROUND] = {0};
     size_t n = follower->n < LOOKS_A_ROUND ? follower->n : LOOKS_A_ROUND;
     if (!load_new(follower, redis, err) || !look_at(follower, redis, n, looks, problems, err))

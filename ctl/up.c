@@ -6,7 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/config/config.h"
-#include "common/role/admin.h"
+#include "common/role/listen.h"
 #include "common/role/probe.h"
 
 #include "ctl/command.h"

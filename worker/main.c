@@ -7,9 +7,8 @@
  * what is asked of it.
  */
 #include "common/base/units.h"
-#include "common/role/daemon.h"
+#include "common/role/start.h"
 #include "worker/process/parent.h"
-#include "worker/report/worker_metrics.h"
 
 enum { PROCESSES_MAX = 256 };
 
@@ -37,24 +36,23 @@ static bool apply_processes(void *context, const char *value, struct tl_error *e
 
 int main(int argc, char **argv)
 {
-    const struct tl_role role = {
-        .name = "worker",
-        .summary = "Serves visitors over HTTP: takes joins in, tells everyone where they stand.",
-        .metrics = tl_worker_metrics,
-        .n_metrics = TL_WORKER_METRICS,
-        .admin = admin_listen,
-        .http = http_listen,
-    };
+    uint64_t processes = 0;
     const struct tl_option options[] = {
         {"processes", "N", "processes on the same port (default: worker.processes)",
          apply_processes},
         {0},
     };
+    const struct tl_program program = {
+        .name = "tellerline-worker",
+        .summary = "Serves visitors over HTTP: takes joins in, tells everyone where they stand.",
+        .options = options,
+        .context = &processes,
+        .listeners = {admin_listen, http_listen},
+    };
     const char *config_path = NULL;
-    uint64_t processes = 0;
     int status = 1;
     const struct tl_config *config =
-        tl_daemon_configure(&role, argc, argv, options, &processes, &config_path, &status);
+        tl_start(&program, "worker", argc, argv, &config_path, &status);
     if (config == NULL)
         return status;
     if (processes == 0)

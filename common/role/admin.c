@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/role/admin.h"
+#include "common/role/listen.h"
 
 #if MHD_VERSION >= 0x00097002
 #define MHD_RESULT enum MHD_Result

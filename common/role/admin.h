@@ -30,10 +30,4 @@ bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
 void tl_admin_stop(struct tl_admin **admin);
 int tl_admin_port(const struct tl_admin *admin); /* the port it got */
 
-/* Opens a listening TCP socket (IPv4 or IPv6, non-blocking, close-on-exec, SO_REUSEADDR,
- * SO_REUSEPORT when asked); port 0 takes a free one. Returns the descriptor or -1; *port gets the
- * port. */
-int tl_listen_open(const struct tl_listen *listen, bool reuse_port, int *port,
-                   struct tl_error *err);
-
 #endif

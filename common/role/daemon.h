@@ -1,11 +1,10 @@
 /*
- * The daemon skeleton, written once: options, configuration, log, signals, readiness, admin
+ * The daemon skeleton, written once: command line, configuration, log, signals, readiness, admin
  * listener, the loop with its back-off, and the drain. A program passes its role and callbacks and
  * stays short.
  *
- * SIGTERM and SIGINT: finish the turn, stop, exit 0. SIGHUP: read the configuration again (log
- * settings take effect at once; what a role can take over it takes in `reload`); a bad file keeps
- * the old one.
+ * SIGTERM and SIGINT: finish the turn, stop, exit 0. SIGHUP: read the configuration again; log
+ * settings take effect at once, the rest at the next start. An invalid file changes nothing.
  */
 #ifndef TL_DAEMON_H
 #define TL_DAEMON_H
@@ -17,7 +16,6 @@
 #include "common/base/metrics.h"
 #include "common/config/config.h"
 #include "common/role/admin.h"
-#include "common/role/options.h"
 
 struct tl_daemon;
 
@@ -28,9 +26,6 @@ struct tl_role {
     size_t n_metrics;
     const struct tl_listen *(*admin)(
         const struct tl_config *config); /* its admin listener's setting */
-    /* Another listener that answers /livez: --healthcheck asks it when there is no admin listener.
-     * May be NULL. */
-    const struct tl_listen *(*http)(const struct tl_config *config);
     /* Makes the role's state. Must not need the store: that may come up later. */
     void *(*start)(struct tl_daemon *daemon, struct tl_error *err);
     /* One bounded turn: connects when it has to, does what is due, waits up to about half a second
@@ -38,8 +33,6 @@ struct tl_role {
      * failed: the skeleton logs the error, marks the program not ready and backs off with jitter.
      */
     bool (*turn)(void *state, int64_t now_ms, struct tl_error *err);
-    /* Takes over what it can of a new configuration. May be NULL. */
-    void (*reload)(void *state, const struct tl_config *config);
     /* Gives leases back and frees the state. */
     void (*stop)(void *state);
 };
@@ -56,13 +49,5 @@ bool tl_daemon_pause(const struct tl_daemon *daemon, int64_t ms);
 /* A name for this process among its peers: role, host and random bits; at most TL_WORKER_ID_MAX
  * characters. */
 const char *tl_daemon_id(const struct tl_daemon *daemon);
-
-/* Pieces for a program with a loop of its own (the worker). */
-/* Options, configuration and log. Returns NULL when the program should exit now, with *status. */
-const struct tl_config *tl_daemon_configure(const struct tl_role *role, int argc, char **argv,
-                                            const struct tl_option *options, void *options_context,
-                                            const char **config_path, int *status);
-/* Writes a random process name into id. */
-void tl_daemon_make_id(const char *role, char id[33]);
 
 #endif

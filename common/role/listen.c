@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/role/admin.h"
+#include "common/role/listen.h"
 
 #define BACKLOG 4096 /* the kernel cuts it to net.core.somaxconn */
 

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
-#include "common/role/admin.h"
+#include "common/role/listen.h"
 #include "common/role/probe.h"
 
 /* A server that takes one connection and says what it is told, in pieces. */

@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/role/daemon.h"
+#include "common/role/start.h"
 #include "worker/api/page_http.h"
 #include "worker/api/routes.h"
 #include "worker/queue/hold.h"
@@ -352,7 +352,7 @@ int tl_edge_run(const struct tl_edge_settings *settings)
                            .listen_fd = settings->listen_fd,
                            .since_ms = tl_clock_ms(),
                            .slot = settings->slot};
-    tl_daemon_make_id("worker", edge.id);
+    tl_start_process_id("worker", edge.id);
     if (uv_loop_init(&edge.loop) != 0)
         return 1;
     start_handles(&edge);

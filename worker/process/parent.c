@@ -14,7 +14,9 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/role/listen.h"
 #include "common/role/notify.h"
+#include "common/role/start.h"
 #include "common/store/store.h"
 #include "worker/api/page_http.h"
 #include "worker/api/secrets.h"
@@ -113,9 +115,7 @@ static int run_child(struct parent *parent, unsigned i)
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent->pid)
         return 1;
     name_of(parent, i, role_name);
-    tl_log_init(&(struct tl_log_settings){.level = parent->config->log.level,
-                                          .format = parent->config->log.format,
-                                          .role = role_name});
+    tl_start_log(parent->config, role_name);
     return is_admin(parent, i) ? run_admin(parent) : run_worker(parent, i);
 }
 

@@ -1,0 +1,40 @@
+/*
+ * The signals of a process as input of its loop: blocked in every thread and read from a
+ * signalfd(2), so that there is no handler and no race between a signal and a wait. Wait for `fd`
+ * with poll(2) or with uv_poll, then call tl_signals_next until it returns TL_SIGNAL_NONE.
+ *
+ * Open before the first other thread starts: threads inherit the blocked set. A forked child
+ * inherits it too, and opens its own descriptor.
+ */
+#ifndef TL_SIGNALS_H
+#define TL_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+
+enum tl_signal {
+    TL_SIGNAL_NONE,
+    TL_SIGNAL_STOP,   /* SIGTERM, SIGINT */
+    TL_SIGNAL_RELOAD, /* SIGHUP */
+    TL_SIGNAL_CHILD,  /* SIGCHLD */
+};
+
+struct tl_signals {
+    int fd;          /* non-blocking; -1: not open */
+    sigset_t before; /* the mask that tl_signals_close restores */
+};
+
+/* Blocks the signals above and ignores SIGPIPE. On failure the mask is as before. */
+bool tl_signals_open(struct tl_signals *signals, struct tl_error *err);
+/* Closes the descriptor and restores the mask; does nothing when it is not open. */
+void tl_signals_close(struct tl_signals *signals);
+
+/* Takes one pending signal; TL_SIGNAL_NONE when there is none. */
+enum tl_signal tl_signals_next(const struct tl_signals *signals);
+/* Waits until a signal is pending, at most this long. True when one is. */
+bool tl_signals_wait(const struct tl_signals *signals, int64_t timeout_ms);
+
+#endif

@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/role/reload.h"
 #include "common/role/start.h"
 #include "worker/api/page_http.h"
 #include "worker/api/routes.h"
@@ -239,30 +240,27 @@ static bool load_secrets(struct tl_edge *edge, const struct tl_config *config, s
     return true;
 }
 
-/* Keys and log settings are taken over; the rest is in force from the next start. */
-static void reload(struct tl_edge *edge)
+static bool take_keys(void *context, const struct tl_config *config, struct tl_error *err)
 {
-    struct tl_error err = {0};
-    const struct tl_config *config = tl_config_load(edge->config_path, &err);
-    bool ok = config != NULL && load_secrets(edge, config, &err);
-    if (ok) {
-        tl_log_init(&(struct tl_log_settings){
-            .level = config->log.level, .format = config->log.format, .role = edge->role});
-        tl_info("configuration read again: keys and log settings are in force, the rest at the "
-                "next start");
-    } else {
-        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = &err},
-               "reload refused, the running configuration stays");
-    }
-    tl_config_free(&config);
+    return load_secrets(context, config, err);
 }
 
-static void on_signal(uv_signal_t *signal, int number)
+static void on_signal(uv_poll_t *poll, int status, int events)
 {
-    if (number == SIGHUP)
-        reload(signal->data);
-    else
-        drain(signal->data);
+    struct tl_edge *edge = poll->data;
+    enum tl_signal signal;
+    (void)status;
+    (void)events;
+    while ((signal = tl_signals_next(&edge->signals)) != TL_SIGNAL_NONE) {
+        if (signal == TL_SIGNAL_STOP)
+            drain(edge);
+        else if (signal == TL_SIGNAL_RELOAD)
+            tl_reload(&(struct tl_reload){.config_path = edge->config_path,
+                                          .role = edge->role,
+                                          .take = take_keys,
+                                          .context = edge,
+                                          .taken = "keys"});
+    }
 }
 
 /* ---- life ---- */
@@ -301,18 +299,15 @@ static bool start_threads(struct tl_edge *edge, struct tl_error *err)
 
 static void start_handles(struct tl_edge *edge)
 {
-    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
     uv_timer_init(&edge->loop, &edge->tick);
     edge->tick.data = edge;
     uv_timer_start(&edge->tick, on_tick, TICK_MS, TICK_MS);
     uv_timer_init(&edge->loop, &edge->sweep);
     edge->sweep.data = edge;
     uv_timer_start(&edge->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
-    for (size_t i = 0; i < 3; i++) {
-        uv_signal_init(&edge->loop, &edge->signals[i]);
-        edge->signals[i].data = edge;
-        uv_signal_start(&edge->signals[i], on_signal, numbers[i]);
-    }
+    uv_poll_init(&edge->loop, &edge->signals_poll, edge->signals.fd);
+    edge->signals_poll.data = edge;
+    uv_poll_start(&edge->signals_poll, UV_READABLE, on_signal);
 }
 
 /* In reverse; every request still held gets its answer before the server goes. */
@@ -333,8 +328,7 @@ static void stop(struct tl_edge *edge)
     tl_server_free(&edge->server);
     uv_close((uv_handle_t *)&edge->tick, NULL);
     uv_close((uv_handle_t *)&edge->sweep, NULL);
-    for (size_t i = 0; i < 3; i++)
-        uv_close((uv_handle_t *)&edge->signals[i], NULL);
+    uv_close((uv_handle_t *)&edge->signals_poll, NULL);
     uv_run(&edge->loop, UV_RUN_DEFAULT);
     tl_brand_free(&edge->brand);
     tl_networks_free(&edge->proxies);
@@ -353,6 +347,10 @@ int tl_edge_run(const struct tl_edge_settings *settings)
                            .since_ms = tl_clock_ms(),
                            .slot = settings->slot};
     tl_start_process_id("worker", edge.id);
+    if (!tl_signals_open(&edge.signals, &err)) {
+        tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "cannot start");
+        return 1;
+    }
     if (uv_loop_init(&edge.loop) != 0)
         return 1;
     start_handles(&edge);
@@ -364,5 +362,6 @@ int tl_edge_run(const struct tl_edge_settings *settings)
         tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "cannot start");
     stop(&edge);
     uv_loop_close(&edge.loop);
+    tl_signals_close(&edge.signals);
     return ok && !edge.failed ? 0 : 1;
 }

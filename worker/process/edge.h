@@ -13,6 +13,7 @@
 
 #include "common/base/metrics.h"
 #include "common/config/config.h"
+#include "common/role/signals.h"
 #include "worker/api/secrets.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
@@ -34,7 +35,8 @@ struct tl_edge {
     uv_loop_t loop;
     uv_timer_t tick;
     uv_timer_t sweep; /* for whoever wants to hear of changes */
-    uv_signal_t signals[3];
+    struct tl_signals signals;
+    uv_poll_t signals_poll;
     const char *role; /* for the log */
     const char *config_path;
     const struct tl_config *config;

@@ -100,7 +100,6 @@ static int run_worker(struct parent *parent, unsigned i)
         if (other != i)
             close(parent->listen_fds[other]);
     }
-    pthread_sigmask(SIG_UNBLOCK, &parent->signals, NULL);
     return tl_edge_run(&(struct tl_edge_settings){.role = role_name,
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,

@@ -78,8 +78,8 @@ struct tl_config {
         char name[128];        /* the site's, instead of the queue's; "": none */
         char accent_light[16]; /* "#rrggbb" or "" */
         char accent_dark[16];
-        char logo[256]; /* file paths; "": none */
-        char template_file[256];
+        char style[256]; /* file paths; "": none */
+        char logo[256];
         char text_en[2048];
         char text_ko[2048];
         char return_urls[1024]; /* addresses, separated by spaces, beside target_url */

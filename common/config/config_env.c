@@ -22,18 +22,24 @@ static bool is_no_setting(const char *name)
            strncmp(name, "TELLERLINE_TEST_", 16) == 0;
 }
 
-/* The row of the process settings with this environment name, or NULL. */
-static const struct tl_setting *find_row(const char *name)
+/* The row with this environment name, or NULL. */
+static const struct tl_setting *find_in(const struct tl_setting *rows, size_t n, const char *name)
 {
     char row_name[TL_SETTING_PATH_MAX];
-    size_t n;
-    const struct tl_setting *rows = tl_config_table(&n);
     for (size_t i = 0; i < n; i++) {
         tl_setting_env_name(&rows[i], row_name);
         if (strcmp(row_name, name) == 0)
             return &rows[i];
     }
     return NULL;
+}
+
+/* The row of the process settings with this environment name, or NULL. */
+static const struct tl_setting *find_row(const char *name)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_config_table(&n);
+    return find_in(rows, n, name);
 }
 
 /* The length of the name without _FILE at its end; 0 when it does not end so. */
@@ -63,6 +69,11 @@ static void propose(const char *name, char best[TL_SETTING_PATH_MAX], size_t *st
 
 static bool fail_unknown(const char *name, struct tl_error *err)
 {
+    size_t n_removed;
+    const struct tl_setting *rows = tl_config_removed_table(&n_removed);
+    const struct tl_setting *removed = find_in(rows, n_removed, name);
+    if (removed != NULL)
+        return tl_error_set(err, TL_ERR_INVALID, "environment: %s: %s", name, removed->help);
     char best[TL_SETTING_PATH_MAX] = "";
     char quoted[64];
     size_t steps = SIZE_MAX;

@@ -191,23 +191,24 @@ static const struct tl_setting process_rows[] = {
      .type = TL_SETTING_STRING,
      .fallback = "",
      PROCESS(page.accent_light),
-     .help = "Colour (`#rrggbb`) of buttons and progress on a light page; must be readable. Empty: "
-             "ours."},
+     .help = "Colour (`#rrggbb`) of buttons, links and progress on a light page; refused below a "
+             "contrast of 4.5 to 1. Empty: the built-in colour."},
     {.path = "page.accent_dark",
      .type = TL_SETTING_STRING,
      .fallback = "",
      PROCESS(page.accent_dark),
      .help = "The same on a dark page."},
+    {.path = "page.style",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.style),
+     .help = "File with a style sheet (.css, at most 64 KiB) that the page applies after the "
+             "built-in one. Empty: none."},
     {.path = "page.logo",
      .type = TL_SETTING_STRING,
      .fallback = "",
      PROCESS(page.logo),
      .help = "File with the logo (.svg, .png or .webp, at most 100 KiB). Empty: none."},
-    {.path = "page.template",
-     .type = TL_SETTING_STRING,
-     .fallback = "",
-     PROCESS(page.template_file),
-     .help = "File with a page template of your own. Empty: ours."},
     {.path = "page.text_en",
      .type = TL_SETTING_STRING,
      .fallback = "",
@@ -457,6 +458,12 @@ static const struct tl_setting queue_rows[] = {
              "carry none."},
 };
 
+static const struct tl_setting removed_rows[] = {
+    {.path = "page.template",
+     .help = "page templates were removed; adapt the built-in page with page.style, page.logo and "
+             "the texts of page"},
+};
+
 const struct tl_setting *tl_config_table(size_t *n)
 {
     *n = sizeof(process_rows) / sizeof(process_rows[0]);
@@ -467,4 +474,10 @@ const struct tl_setting *tl_queue_table(size_t *n)
 {
     *n = sizeof(queue_rows) / sizeof(queue_rows[0]);
     return queue_rows;
+}
+
+const struct tl_setting *tl_config_removed_table(size_t *n)
+{
+    *n = sizeof(removed_rows) / sizeof(removed_rows[0]);
+    return removed_rows;
 }

@@ -50,6 +50,9 @@ struct tl_setting {
  * tl_queue_settings). */
 const struct tl_setting *tl_config_table(size_t *n);
 const struct tl_setting *tl_queue_table(size_t *n);
+/* Process settings of earlier versions: only path, and what to use instead in help. They are
+ * refused like unknown settings, but with that advice. */
+const struct tl_setting *tl_config_removed_table(size_t *n);
 
 /* Whether the value is text as the file writes it, or as the store keeps it: plain milliseconds for
  * durations and times, commas between lanes. The second also takes the first. */

@@ -50,10 +50,10 @@ static bool set_text(struct tl_page_view *view, struct tl_brand_settings *brand,
         {"brand-name", &brand->name},
         {"brand-accent-light", &brand->accent_light},
         {"brand-accent-dark", &brand->accent_dark},
+        {"brand-style", &brand->style_file},
         {"brand-logo", &brand->logo_file},
         {"brand-text-en", &brand->text[TL_LANGUAGE_EN]},
         {"brand-text-ko", &brand->text[TL_LANGUAGE_KO]},
-        {"brand-template", &brand->template_file},
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (strcmp(texts[i].name, name) == 0) {
@@ -121,9 +121,10 @@ static int render(int argc, char **argv)
         return 1;
     }
     tl_page_render(&view, brand, tl_language_choose(argv[2], NULL, NULL), &out);
-    const struct tl_asset *style = tl_brand_style(brand);
-    if (style != NULL)
-        fprintf(stderr, "%s\n%.*s", style->path, (int)style->length, (const char *)style->bytes);
+    const struct tl_asset *colours = tl_brand_colours(brand);
+    if (colours != NULL)
+        fprintf(stderr, "%s\n%.*s", colours->path, (int)colours->length,
+                (const char *)colours->bytes);
     bool written = !out.failed && fwrite(out.data, 1, out.length, stdout) == out.length;
     tl_text_free(&out);
     tl_brand_free(&brand);

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tellerline import BIN, TOP, run
+from tellerline import BIN, CALM, TOP, run
 
 PROGRAMS = ["tellerline-worker", "tellerline-dispatcher", "tellerline-admitter",
             "tellerline-expirer"]
@@ -38,6 +38,7 @@ WRONG = [
     ("url: redis://127.0.0.1:1/0", "url: http://127.0.0.1/", (2, 8), "redis"),
     ("capacity: 10", "capacity: &a 10", (5, 15), "anchor"),
     ("capacity: 10", "capacity: *a", (5, 15), "alias"),
+    ("queues:", "page:\n  template: own.html\nqueues:", (4, 3), "page.style"),
     ("capacity: 10", "capacity: {", None, ""),
     ("    capacity: 10", "\tcapacity: 10", None, ""),
 ]
@@ -111,6 +112,28 @@ def test_help_and_version(program):
 def test_missing_file(tmp_path, program):
     done = run(BIN / program, "--config", str(tmp_path / "none.yaml"), cwd=tmp_path)
     assert done.returncode != 0 and "none.yaml" in done.stderr, done
+
+
+def test_own_style_sheet(start, tmp_path):
+    style = tmp_path / "own.css"
+    style.write_text(".card { border-radius: 0 }\n")
+    page = {"style": style, "accent_light": '"#8b1a4a"'}
+    system = start({"bank": {"capacity": 1} | CALM}, settings={"page": page})
+    client = system.client()
+    sheets = re.findall(r'rel="stylesheet" href="(/q/assets/[^"]+)"', client.get("/q/bank").body.decode())
+    assert [re.sub("-[0-9a-f]{12}", "", sheet) for sheet in sheets] == [
+        f"/q/assets/{name}.css" for name in ("page", "brand", "style")]
+    served = client.get(sheets[2])
+    assert served.status == 200 and served.body == style.read_bytes()
+    assert served.headers["content-type"] == "text/css; charset=utf-8"
+    assert "immutable" in served.headers["cache-control"]
+
+
+def test_style_sheet_that_cannot_be_read(tmp_path):
+    text = GOOD.replace("queues:", f"page:\n  style: {tmp_path}/none.css\nqueues:", 1)
+    done = run(BIN / "tellerline-worker", "--config", str(write(tmp_path, text)), cwd=tmp_path)
+    assert done.returncode not in (0, -6, -11), done
+    assert f"style: cannot open {tmp_path}/none.css: No such file" in done.stderr
 
 
 def test_settings_of_a_running_queue_are_checked(start):

@@ -80,6 +80,7 @@ static void test_default(void **state)
     struct tl_brand *brand = load(&(struct tl_brand_settings){.name = NULL});
     assert_string_equal(tl_brand_name(brand), "");
     assert_string_equal(tl_brand_text(brand, TL_LANGUAGE_KO), "");
+    assert_null(tl_brand_colours(brand));
     assert_null(tl_brand_style(brand));
     assert_null(tl_brand_logo(brand));
     assert_non_null(tl_brand_template(brand));
@@ -94,7 +95,7 @@ static void test_accents(void **state)
     (void)state;
     struct tl_brand *brand = load(&(struct tl_brand_settings){
         .name = "Hall", .accent_light = "#8b1a4a", .accent_dark = "#f0a0c0"});
-    const struct tl_asset *style = tl_brand_style(brand);
+    const struct tl_asset *style = tl_brand_colours(brand);
     assert_non_null(style);
     assert_non_null(strstr(style->bytes, "--accent: #8b1a4a"));
     assert_non_null(strstr(style->bytes, "--accent: #f0a0c0"));
@@ -166,27 +167,46 @@ static void test_texts(void **state)
     tl_brand_free(&brand);
 }
 
-static void test_own_template(void **state)
+static void test_style(void **state)
 {
     (void)state;
-    static const char complete[] =
-        "<title>{{title}}</title>{{#refresh}}<meta http-equiv=\"refresh\" content=\"{{refresh}}\">"
-        "{{/refresh}}<script src=\"{{script_url}}\"></script><body data-state=\"{{state}}\">"
-        "<form action=\"{{leave_url}}\"></form><form action=\"{{join_url}}\"></form>"
-        "<a href=\"{{target_url}}\">{{active_link}}</a>";
-    const char *path = write_file("own.html", complete, sizeof(complete) - 1);
-    struct tl_brand *brand = load(&(struct tl_brand_settings){.template_file = path});
+    static const char css[] = ".card { border-radius: 0 }\n";
+    const char *path = write_file("own.css", css, sizeof(css) - 1);
+    struct tl_brand *brand =
+        load(&(struct tl_brand_settings){.style_file = path, .accent_light = "#8b1a4a"});
+    const struct tl_asset *style = tl_brand_style(brand);
+    assert_non_null(style);
+    assert_string_equal(style->type, "text/css; charset=utf-8");
+    assert_int_equal(strncmp(style->path, "/q/assets/style-", 16), 0);
+    assert_int_equal(style->length, sizeof(css) - 1);
+    assert_memory_equal(style->bytes, css, style->length);
+    assert_ptr_equal(tl_brand_asset(brand, style->path), style);
+    assert_ptr_not_equal(tl_brand_colours(brand), style);
     tl_brand_free(&brand);
 
-    static const char wrong[] = "<p>\n{{postion}}";
-    path = write_file("own.html", wrong, sizeof(wrong) - 1);
-    is_refused(&(struct tl_brand_settings){.template_file = path},
-               "own.html:2:1: there is no such name: \"postion\"");
-    static const char idle[] = "<p>{{position}}</p>";
-    path = write_file("own.html", idle, sizeof(idle) - 1);
-    is_refused(&(struct tl_brand_settings){.template_file = path},
-               "own.html: {{refresh}} is missing: the page needs it to work");
+    write_file("own.css", css, 0);
+    is_refused(&(struct tl_brand_settings){.style_file = path},
+               "own.css: its content is not text/css");
+    write_file("own.css", css, sizeof(css)); /* with its zero byte */
+    is_refused(&(struct tl_brand_settings){.style_file = path},
+               "own.css: its content is not text/css");
     unlink(path);
+    is_refused(&(struct tl_brand_settings){.style_file = path}, "style: cannot open /tmp/");
+    is_refused(&(struct tl_brand_settings){.style_file = "own.html"},
+               "style: own.html: the name must end in .css");
+
+    char *large = malloc(TL_BRAND_STYLE_MAX + 1);
+    assert_non_null(large);
+    memset(large, ' ', TL_BRAND_STYLE_MAX + 1);
+    path = write_file("large.css", large, TL_BRAND_STYLE_MAX + 1);
+    is_refused(&(struct tl_brand_settings){.style_file = path},
+               "is too large, at most 65536 bytes");
+    write_file("large.css", large, TL_BRAND_STYLE_MAX);
+    brand = load(&(struct tl_brand_settings){.style_file = path});
+    assert_int_equal(tl_brand_style(brand)->length, TL_BRAND_STYLE_MAX);
+    tl_brand_free(&brand);
+    unlink(path);
+    free(large);
 }
 
 int main(void)
@@ -194,7 +214,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_colours), cmocka_unit_test(test_default),
         cmocka_unit_test(test_accents), cmocka_unit_test(test_logo),
-        cmocka_unit_test(test_texts),   cmocka_unit_test(test_own_template),
+        cmocka_unit_test(test_texts),   cmocka_unit_test(test_style),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -3,7 +3,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -271,6 +273,31 @@ static void test_nothing_inline(void **state)
     tl_text_free(&page);
 }
 
+/* Each style sheet can change what those before it say. */
+static void test_order_of_style_sheets(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/tellerline-page-XXXXXX.css";
+    int fd = mkstemps(path, 4);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "p {}", 4), 4);
+    assert_int_equal(close(fd), 0);
+    struct tl_brand *own = tl_brand_load(
+        &(struct tl_brand_settings){.accent_light = "#8b1a4a", .style_file = path}, NULL);
+    assert_int_equal(unlink(path), 0);
+    assert_non_null(own);
+    char expected[512];
+    snprintf(expected, sizeof(expected),
+             "<link rel=\"stylesheet\" href=\"%s\">\n<link rel=\"stylesheet\" href=\"%s\">\n"
+             "<link rel=\"stylesheet\" href=\"%s\">\n",
+             tl_page_style()->path, tl_brand_colours(own)->path, tl_brand_style(own)->path);
+    struct tl_text page = {0};
+    tl_page_render(&waiting, own, TL_LANGUAGE_EN, &page);
+    holds(&page, expected);
+    tl_text_free(&page);
+    tl_brand_free(&own);
+}
+
 static void test_address(void **state)
 {
     (void)state;
@@ -334,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_going_on),
         cmocka_unit_test(test_what_comes_from_outside_is_escaped),
         cmocka_unit_test(test_nothing_inline),
+        cmocka_unit_test(test_order_of_style_sheets),
         cmocka_unit_test(test_address),
         cmocka_unit_test(test_assets_and_budget),
         cmocka_unit_test(test_names_are_unique),

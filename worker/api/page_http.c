@@ -25,9 +25,9 @@ struct tl_brand *tl_page_load_brand(const struct tl_config *config, struct tl_er
         .name = config->page.name,
         .accent_light = config->page.accent_light,
         .accent_dark = config->page.accent_dark,
+        .style_file = config->page.style,
         .logo_file = config->page.logo,
-        .text = {[TL_LANGUAGE_EN] = config->page.text_en, [TL_LANGUAGE_KO] = config->page.text_ko},
-        .template_file = config->page.template_file};
+        .text = {[TL_LANGUAGE_EN] = config->page.text_en, [TL_LANGUAGE_KO] = config->page.text_ko}};
     return tl_brand_load(&settings, err);
 }
 

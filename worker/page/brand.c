@@ -29,7 +29,7 @@ struct own_asset {
 struct tl_brand {
     char name[TL_BRAND_NAME_MAX + 1];
     char text[TL_LANGUAGES][TL_BRAND_TEXT_MAX + 1];
-    struct own_asset style, logo;
+    struct own_asset colours, style, logo;
     struct tl_template *template;
 };
 
@@ -86,11 +86,16 @@ static void make_asset(struct own_asset *own, void *bytes, size_t length, const 
         .path = own->path, .type = type, .etag = own->etag, .bytes = bytes, .length = length};
 }
 
-/* ---- logo ---- */
+/* ---- the operator's style sheet and logo ---- */
+
+static bool is_text(const unsigned char *bytes, size_t length)
+{
+    return length > 0 && memchr(bytes, '\0', length) == NULL;
+}
 
 static bool is_svg(const unsigned char *bytes, size_t length)
 {
-    return memmem(bytes, length, "<svg", 4) != NULL && memchr(bytes, '\0', length) == NULL;
+    return memmem(bytes, length, "<svg", 4) != NULL && is_text(bytes, length);
 }
 
 static bool is_png(const unsigned char *bytes, size_t length)
@@ -103,38 +108,60 @@ static bool is_webp(const unsigned char *bytes, size_t length)
     return length > 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0;
 }
 
-struct logo_kind {
+struct file_kind {
     const char *extension, *type;
-    bool (*is)(const unsigned char *bytes, size_t length);
+    bool (*matches)(const unsigned char *bytes, size_t length);
 };
 
-static const struct logo_kind logo_kinds[] = {
-    {"svg", "image/svg+xml", is_svg},
-    {"png", "image/png", is_png},
-    {"webp", "image/webp", is_webp},
+/* A setting that names a file the pages refer to. */
+struct file_setting {
+    const char *name;
+    size_t limit;              /* bytes */
+    const char *extensions;    /* for messages */
+    struct file_kind kinds[3]; /* those without an extension match no file */
 };
 
-static bool load_logo(struct tl_brand *brand, const char *path, struct tl_error *err)
+static const struct file_setting style_setting = {
+    .name = "style",
+    .limit = TL_BRAND_STYLE_MAX,
+    .extensions = ".css",
+    .kinds = {{"css", "text/css; charset=utf-8", is_text}},
+};
+
+static const struct file_setting logo_setting = {
+    .name = "logo",
+    .limit = TL_BRAND_LOGO_MAX,
+    .extensions = ".svg, .png or .webp",
+    .kinds = {{"svg", "image/svg+xml", is_svg},
+              {"png", "image/png", is_png},
+              {"webp", "image/webp", is_webp}},
+};
+
+static bool load_file(struct own_asset *own, const struct file_setting *setting, const char *path,
+                      struct tl_error *err)
 {
+    if (!is_set(path))
+        return true;
     const char *dot = strrchr(path, '.');
-    const struct logo_kind *kind = NULL;
-    for (size_t i = 0; i < sizeof(logo_kinds) / sizeof(logo_kinds[0]); i++) {
-        if (dot != NULL && strcmp(dot + 1, logo_kinds[i].extension) == 0)
-            kind = &logo_kinds[i];
+    const struct file_kind *kind = NULL;
+    for (size_t i = 0; dot != NULL && i < sizeof(setting->kinds) / sizeof(setting->kinds[0]); i++) {
+        const struct file_kind *known = &setting->kinds[i];
+        if (known->extension != NULL && strcmp(dot + 1, known->extension) == 0)
+            kind = known;
     }
     if (kind == NULL)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "logo: %s: the name must end in .svg, .png or .webp", path);
+        return tl_error_set(err, TL_ERR_INVALID, "%s: %s: the name must end in %s", setting->name,
+                            path, setting->extensions);
     size_t length;
-    unsigned char *bytes = read_file("logo", path, TL_BRAND_LOGO_MAX, &length, err);
+    unsigned char *bytes = read_file(setting->name, path, setting->limit, &length, err);
     if (bytes == NULL)
         return false;
-    if (!kind->is(bytes, length)) {
+    if (!kind->matches(bytes, length)) {
         free(bytes);
-        return tl_error_set(err, TL_ERR_INVALID, "logo: %s: its content is not %s", path,
-                            kind->type);
+        return tl_error_set(err, TL_ERR_INVALID, "%s: %s: its content is not %s", setting->name,
+                            path, kind->type);
     }
-    make_asset(&brand->logo, bytes, length, "logo", kind->extension, kind->type);
+    make_asset(own, bytes, length, setting->name, kind->extension, kind->type);
     return true;
 }
 
@@ -166,8 +193,8 @@ static bool check_accent(const char *setting, const char *value, uint32_t card, 
 }
 
 /* A small style sheet, because the pages allow no styles in the HTML. */
-static bool make_style(struct tl_brand *brand, const struct tl_brand_settings *settings,
-                       struct tl_error *err)
+static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
+                         struct tl_error *err)
 {
     if (!check_accent("accent_light", settings->accent_light, LIGHT_CARD, LIGHT_PAGE, err) ||
         !check_accent("accent_dark", settings->accent_dark, DARK_CARD, DARK_PAGE, err))
@@ -187,7 +214,7 @@ static bool make_style(struct tl_brand *brand, const struct tl_brand_settings *s
         n += snprintf(style + n, STYLE_BYTES - (size_t)n,
                       "@media (prefers-color-scheme: dark) { :root { --accent: %s } }\n",
                       settings->accent_dark);
-    make_asset(&brand->style, style, (size_t)n, "brand", "css", "text/css; charset=utf-8");
+    make_asset(&brand->colours, style, (size_t)n, "brand", "css", "text/css; charset=utf-8");
     return true;
 }
 
@@ -205,22 +232,6 @@ static bool copy_text(const char *setting, const char *value, char *text, size_t
     return true;
 }
 
-static bool load_template(struct tl_brand *brand, const char *path, struct tl_error *err)
-{
-    size_t length;
-    if (!is_set(path)) {
-        const void *bytes = tl_page_template_bytes(&length);
-        brand->template = tl_page_template("page.html", bytes, length, err);
-        return brand->template != NULL;
-    }
-    unsigned char *bytes = read_file("template", path, TL_TEMPLATE_MAX, &length, err);
-    if (bytes == NULL)
-        return false;
-    brand->template = tl_page_template(path, bytes, length, err);
-    free(bytes);
-    return brand->template != NULL;
-}
-
 static bool load(struct tl_brand *brand, const struct tl_brand_settings *settings,
                  struct tl_error *err)
 {
@@ -230,9 +241,12 @@ static bool load(struct tl_brand *brand, const struct tl_brand_settings *setting
         if (!copy_text("text", settings->text[i], brand->text[i], sizeof(brand->text[i]), err))
             return false;
     }
-    return make_style(brand, settings, err) &&
-           (!is_set(settings->logo_file) || load_logo(brand, settings->logo_file, err)) &&
-           load_template(brand, settings->template_file, err);
+    size_t length;
+    const void *page = tl_page_template_bytes(&length);
+    brand->template = tl_page_template("page.html", page, length, err);
+    return brand->template != NULL && make_colours(brand, settings, err) &&
+           load_file(&brand->style, &style_setting, settings->style_file, err) &&
+           load_file(&brand->logo, &logo_setting, settings->logo_file, err);
 }
 
 struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings, struct tl_error *err)
@@ -249,6 +263,7 @@ void tl_brand_free(struct tl_brand **brand)
 {
     if (*brand == NULL)
         return;
+    free((*brand)->colours.bytes);
     free((*brand)->style.bytes);
     free((*brand)->logo.bytes);
     tl_template_free(&(*brand)->template);
@@ -266,14 +281,24 @@ const char *tl_brand_text(const struct tl_brand *brand, enum tl_language languag
     return brand->text[language];
 }
 
+static const struct tl_asset *asset_of(const struct own_asset *own)
+{
+    return own->bytes == NULL ? NULL : &own->asset;
+}
+
+const struct tl_asset *tl_brand_colours(const struct tl_brand *brand)
+{
+    return asset_of(&brand->colours);
+}
+
 const struct tl_asset *tl_brand_style(const struct tl_brand *brand)
 {
-    return brand->style.bytes == NULL ? NULL : &brand->style.asset;
+    return asset_of(&brand->style);
 }
 
 const struct tl_asset *tl_brand_logo(const struct tl_brand *brand)
 {
-    return brand->logo.bytes == NULL ? NULL : &brand->logo.asset;
+    return asset_of(&brand->logo);
 }
 
 const struct tl_template *tl_brand_template(const struct tl_brand *brand)
@@ -283,7 +308,8 @@ const struct tl_template *tl_brand_template(const struct tl_brand *brand)
 
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path)
 {
-    const struct tl_asset *const all[] = {tl_brand_style(brand), tl_brand_logo(brand)};
+    const struct tl_asset *const all[] = {tl_brand_colours(brand), tl_brand_style(brand),
+                                          tl_brand_logo(brand)};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i] != NULL && strcmp(path, all[i]->path) == 0)
             return all[i];

@@ -1,5 +1,5 @@
-/* How the pages look and what they say for one operator: name, colours, logo, own words, own
- * template. Read and checked whole at the start; afterwards only read. */
+/* One operator's look of the pages: name, accent colours, style sheet, logo and texts. Everything
+ * is read and checked once, at the start; after that a brand never changes. */
 #ifndef TL_BRAND_H
 #define TL_BRAND_H
 
@@ -9,18 +9,19 @@
 #include "worker/page/page_assets.h"
 #include "worker/page/template.h"
 
-#define TL_BRAND_NAME_MAX 80     /* bytes */
-#define TL_BRAND_TEXT_MAX 2000   /* bytes */
-#define TL_BRAND_LOGO_MAX 102400 /* bytes */
+#define TL_BRAND_NAME_MAX  80     /* bytes */
+#define TL_BRAND_TEXT_MAX  2000   /* bytes */
+#define TL_BRAND_LOGO_MAX  102400 /* bytes */
+#define TL_BRAND_STYLE_MAX 65536  /* bytes */
 
 /* As in the configuration; NULL or "" means the default. */
 struct tl_brand_settings {
     const char *name;               /* default: the queue's name */
     const char *accent_light;       /* #rrggbb for buttons, links and progress on a light page... */
     const char *accent_dark;        /* ...and on a dark one */
+    const char *style_file;         /* .css, applied after the built-in style sheet */
     const char *logo_file;          /* .svg, .png or .webp */
     const char *text[TL_LANGUAGES]; /* a sentence or two under the page */
-    const char *template_file;
 };
 
 struct tl_brand;
@@ -32,8 +33,11 @@ void tl_brand_free(struct tl_brand **brand);
 
 const char *tl_brand_name(const struct tl_brand *brand); /* "" when not set */
 const char *tl_brand_text(const struct tl_brand *brand, enum tl_language language); /* or "" */
-const struct tl_asset *tl_brand_style(const struct tl_brand *brand); /* NULL: the default colours */
-const struct tl_asset *tl_brand_logo(const struct tl_brand *brand);  /* NULL: none */
+/* The style sheet that sets the accent colours; NULL: the default colours. */
+const struct tl_asset *tl_brand_colours(const struct tl_brand *brand);
+/* The operator's style sheet; NULL: none. */
+const struct tl_asset *tl_brand_style(const struct tl_brand *brand);
+const struct tl_asset *tl_brand_logo(const struct tl_brand *brand); /* NULL: none */
 const struct tl_template *tl_brand_template(const struct tl_brand *brand);
 /* The brand's asset with exactly this path, or NULL. Lives as long as the brand. */
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path);

@@ -149,11 +149,13 @@ static bool is_over(enum tl_page_state state)
 
 static void set_brand(struct page *page)
 {
+    const struct tl_asset *colours = tl_brand_colours(page->brand);
     const struct tl_asset *style = tl_brand_style(page->brand);
     const struct tl_asset *logo = tl_brand_logo(page->brand);
     const char *name = tl_brand_name(page->brand);
     page->values[FIELD_BRAND] = name[0] == '\0' ? page->view->queue : name;
     page->values[FIELD_BRAND_TEXT] = tl_brand_text(page->brand, page->language);
+    page->values[FIELD_COLOURS_URL] = colours == NULL ? NULL : colours->path;
     page->values[FIELD_BRAND_STYLE_URL] = style == NULL ? NULL : style->path;
     page->values[FIELD_LOGO_URL] = logo == NULL ? NULL : logo->path;
     set_if(page, FIELD_NO_LOGO, logo == NULL);

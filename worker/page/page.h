@@ -76,8 +76,7 @@ void tl_page_render(const struct tl_page_view *view, const struct tl_brand *bran
  * (303). */
 void tl_page_address(const struct tl_page_view *view, const char *action, struct tl_text *out);
 
-/* Reads a template for this page: knows its names, and asks for those without which the page would
- * stand still. */
+/* Parses a template that may use the values of this page. */
 struct tl_template *tl_page_template(const char *label, const void *bytes, size_t length,
                                      struct tl_error *err);
 

@@ -12,6 +12,7 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_TITLE] = "title",
     [FIELD_BRAND] = "brand",
     [FIELD_BRAND_TEXT] = "brand_text",
+    [FIELD_COLOURS_URL] = "colours_url",
     [FIELD_BRAND_STYLE_URL] = "brand_style_url",
     [FIELD_LOGO_URL] = "logo_url",
     [FIELD_NO_LOGO] = "no_logo",
@@ -69,10 +70,6 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_NOT_STATE + TL_PAGE_DOWN] = "not_down",
 };
 
-/* Without these the page would never move on, or could not be left. */
-static const enum tl_page_field needed[] = {FIELD_REFRESH,    FIELD_SCRIPT_URL, FIELD_STATE,
-                                            FIELD_TARGET_URL, FIELD_LEAVE_URL,  FIELD_JOIN_URL};
-
 const char *tl_page_template_name(size_t i)
 {
     if (i < N_FIELDS)
@@ -93,13 +90,5 @@ static int find_name(const char *name, size_t length)
 struct tl_template *tl_page_template(const char *label, const void *bytes, size_t length,
                                      struct tl_error *err)
 {
-    struct tl_template *template = tl_template_parse(label, bytes, length, find_name, err);
-    for (size_t i = 0; template != NULL && i < sizeof(needed) / sizeof(needed[0]); i++) {
-        if (!tl_template_uses(template, (int)needed[i])) {
-            tl_error_set(err, TL_ERR_INVALID, "%s: {{%s}} is missing: the page needs it to work",
-                         label, field_names[needed[i]]);
-            tl_template_free(&template);
-        }
-    }
-    return template;
+    return tl_template_parse(label, bytes, length, find_name, err);
 }

@@ -262,15 +262,6 @@ void tl_template_free(struct tl_template **template)
     *template = NULL;
 }
 
-bool tl_template_uses(const struct tl_template *template, int number)
-{
-    for (size_t i = 0; i < template->n_nodes; i++) {
-        if (template->nodes[i].kind != NODE_TEXT && template->nodes[i].number == number)
-            return true;
-    }
-    return false;
-}
-
 /* ---- rendering ---- */
 
 static void append(struct tl_text *out, const char *bytes, size_t length)

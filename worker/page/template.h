@@ -34,9 +34,6 @@ struct tl_template *tl_template_parse(const char *label, const void *bytes, size
                                       tl_template_find *find, struct tl_error *err);
 void tl_template_free(struct tl_template **template);
 
-/* Is the name with this number used anywhere? */
-bool tl_template_uses(const struct tl_template *template, int number);
-
 void tl_template_render(const struct tl_template *template, tl_template_value *value,
                         const void *context, struct tl_text *out);
 

@@ -1,6 +1,6 @@
-# Every Lua script of a folder becomes a C string: FOLDER/NAME.lua is `tl_script_NAME` in
-# "generated/LAST_scripts.h", LAST being the last part of FOLDER's path. A script is preceded by common/store/prelude.lua, which holds what all of them use,
-# and by its parts, FOLDER/NAME.PART.lua.
+# tellerline_embed_lua(TARGET FOLDER): every Lua script of a room's folder becomes a C string: FOLDER/NAME.lua is
+# `tl_script_NAME` in "generated/LAST_scripts.h", LAST being the last part of FOLDER's path. A script is preceded by
+# common/store/prelude.lua, which holds what all of them use, and by its parts, FOLDER/NAME.PART.lua.
 function(tellerline_embed_lua target folder)
     file(GLOB SCRIPTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.lua)
     list(REMOVE_ITEM SCRIPTS ${CMAKE_SOURCE_DIR}/common/store/prelude.lua)
@@ -8,7 +8,8 @@ function(tellerline_embed_lua target folder)
         return()
     endif()
     get_filename_component(last ${folder} NAME)
-    set(HEADER ${CMAKE_BINARY_DIR}/generated/generated/${last}_scripts.h)
+    get_target_property(view ${target} TELLERLINE_VIEW)
+    set(HEADER ${view}/generated/${last}_scripts.h)
     add_custom_command(
         OUTPUT ${HEADER}
         COMMAND ${CMAKE_COMMAND} -DOUT=${HEADER} -DPRELUDE=${CMAKE_SOURCE_DIR}/common/store/prelude.lua

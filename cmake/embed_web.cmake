@@ -1,14 +1,15 @@
-# The files of worker/web, and docs/integrators/openapi.yaml, become byte arrays in "generated/worker_web.h":
-# NAME.EXT is `tl_web_NAME_EXT`, compressed `tl_web_NAME_EXT_gzip` (gzip -9n), and the start of its SHA-256 is the macro
-# TL_WEB_NAME_EXT_HASH.
+# The files of worker/web, and docs/integrators/openapi.yaml, become byte arrays in the room's
+# "generated/worker_web.h": NAME.EXT is `tl_web_NAME_EXT`, compressed `tl_web_NAME_EXT_gzip` (gzip -9n), and the start of
+# its SHA-256 is the macro TL_WEB_NAME_EXT_HASH.
 #
-# Included, this file defines tellerline_embed_web(target). Run with -P -DOUT=FILE -DFILES=LIST it writes the header.
+# Included, this file defines tellerline_embed_web(TARGET) for a room. Run with -P -DOUT=FILE -DFILES=LIST it writes the header.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
     set(TELLERLINE_EMBED_WEB ${CMAKE_CURRENT_LIST_FILE})
     function(tellerline_embed_web target)
         file(GLOB FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/worker/web/*
              ${CMAKE_SOURCE_DIR}/docs/integrators/openapi.yaml)
-        set(HEADER ${CMAKE_BINARY_DIR}/generated/generated/worker_web.h)
+        get_target_property(view ${target} TELLERLINE_VIEW)
+        set(HEADER ${view}/generated/worker_web.h)
         add_custom_command(
             OUTPUT ${HEADER}
             COMMAND ${CMAKE_COMMAND} -DOUT=${HEADER} "-DFILES=${FILES}" -P ${TELLERLINE_EMBED_WEB}

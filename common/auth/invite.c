@@ -2,23 +2,21 @@
 
 #include "common/auth/invite.h"
 #include "common/auth/jwt_read.h"
-#include "common/config/config.h"
+#include "common/wire/names.h"
 
 _Static_assert(TL_INVITE_ID_MAX == TL_JWT_ID_MAX, "a jti fits");
-_Static_assert(TL_INVITE_LANE_MAX + 1 == sizeof(((struct tl_queue_settings *)NULL)->lanes[0]),
-               "a lane's name fits");
 
 struct tl_jwt_keys *tl_invite_keys_load(const char *path, struct tl_error *err)
 {
     return path[0] == '\0' ? tl_jwt_keys_none(err) : tl_jwt_keys_load(path, TL_JWT_VERIFY, err);
 }
 
-static bool take_lane(const json_t *lane, char name[TL_INVITE_LANE_MAX + 1])
+static bool take_lane(const json_t *lane, char name[TL_LANE_NAME_MAX + 1])
 {
     if (lane == NULL)
         return true;
     size_t length = json_string_length(lane);
-    if (!json_is_string(lane) || length > TL_INVITE_LANE_MAX ||
+    if (!json_is_string(lane) || length > TL_LANE_NAME_MAX ||
         !tl_visitor_valid(json_string_value(lane), length))
         return false;
     memcpy(name, json_string_value(lane), length + 1);
@@ -37,7 +35,7 @@ static bool take(const struct tl_jwt_token *token, int64_t now, struct tl_invite
         return tl_error_set(err, TL_ERR_INVALID,
                             "the invite names no lane: lane must be 1 to %d printable ASCII "
                             "characters, no space",
-                            TL_INVITE_LANE_MAX);
+                            TL_LANE_NAME_MAX);
     memcpy(invite->visitor, token->subject, sizeof(invite->visitor));
     memcpy(invite->id, token->id, sizeof(invite->id));
     invite->expires = token->expires;

@@ -14,16 +14,14 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/base/error.h"
-#include "common/wire/place.h"
+#include "common/wire/names.h"
 
 #define TL_INVITE_ID_MAX     64    /* bytes of a jti, without the terminating zero */
-#define TL_INVITE_LANE_MAX   31    /* bytes of a lane's name, without the terminating zero */
 #define TL_INVITE_LIFETIME_S 86400 /* exp is at most this far ahead: so long a jti is kept */
 
 struct tl_invite {
     char visitor[TL_VISITOR_MAX + 1];
-    char
-        lane[TL_INVITE_LANE_MAX + 1]; /* "": none named; whether the queue has it, is not checked */
+    char lane[TL_LANE_NAME_MAX + 1]; /* "": none named; not checked against the queue's lanes */
     char id[TL_INVITE_ID_MAX + 1];
     int64_t expires;    /* Unix seconds */
     int64_t kept_until; /* Unix seconds: until then the id must be remembered as spent, since a

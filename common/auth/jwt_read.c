@@ -6,7 +6,7 @@
 
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_read.h"
-#include "common/config/config.h"
+#include "common/wire/names.h"
 
 enum { HS256_BYTES = 32, ES256_BYTES = 64 };
 

@@ -14,7 +14,7 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/base/error.h"
-#include "common/wire/place.h"
+#include "common/wire/names.h"
 
 #define TL_JWT_TEXT_MAX 2048 /* a longer token is refused unread */
 #define TL_JWT_ID_MAX   64   /* bytes of a jti, without the terminating zero */

@@ -8,7 +8,7 @@
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_read.h"
 #include "common/auth/pass.h"
-#include "common/config/config.h"
+#include "common/wire/names.h"
 
 _Static_assert(TL_PASS_ID_MAX == TL_JWT_ID_MAX, "what is signed can be read");
 _Static_assert(TL_PASS_MAX == TL_JWT_TEXT_MAX + 1, "what is signed can be read");

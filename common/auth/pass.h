@@ -14,6 +14,7 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/base/error.h"
+#include "common/wire/names.h"
 #include "common/wire/place.h"
 
 #define TL_PASS_MAX        2049 /* bytes of a pass's text, with the terminating zero */

@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "common/auth/keyring.h"
-#include "common/config/config.h"
+#include "common/wire/names.h"
 
 enum {
     VERSION = 1,

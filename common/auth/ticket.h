@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/wire/names.h"
 #include "common/wire/place.h"
 
 #define TL_TICKET_MAX 160 /* bytes of a ticket's text, with the terminating zero */

@@ -15,6 +15,7 @@
 #include "common/auth/jwt_keys.h"
 #include "common/base/error.h"
 #include "common/base/log.h"
+#include "common/wire/names.h"
 #include "common/wire/place.h"
 
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
@@ -34,7 +35,7 @@ struct tl_queue_settings {
     int64_t claim_ttl_ms;
     int64_t waiting_ttl_ms;
     size_t n_lanes; /* at least 1 */
-    char lanes[TL_LANES_MAX][32];
+    char lanes[TL_LANES_MAX][TL_LANE_NAME_MAX + 1];
     unsigned default_lane; /* index into lanes */
     int64_t opens_at_ms;   /* Unix time in ms; 0: open at once */
     enum tl_join_mode join;
@@ -152,10 +153,5 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
 /* Writes docs/operators/configuration.md: every setting with its name in the environment, type,
  * default, bounds and meaning. */
 void tl_config_document(FILE *out);
-
-/* [a-z0-9][a-z0-9._-]{0,62} */
-bool tl_queue_name_valid(const char *name, size_t length);
-/* 1 to 64 printable ASCII characters, no space. */
-bool tl_visitor_valid(const char *visitor, size_t length);
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/config/config.h"
 #include "common/config/config_table.h"
 #include "common/config/config_yaml.h"
+#include "common/wire/names.h"
 
 static const char introduction[] =
     "# Configuration\n"

@@ -5,6 +5,7 @@
 #include "common/base/units.h"
 #include "common/config/config_read.h"
 #include "common/config/config_table.h"
+#include "common/wire/names.h"
 
 /* A mapping of the file that is read against a table. */
 struct section {

@@ -184,7 +184,7 @@ static bool set_choice(const struct tl_setting *row, void *base, const char *val
 
 static bool lane_name_valid(const char *name, size_t length)
 {
-    if (length == 0 || length >= sizeof(((struct tl_queue_settings *)NULL)->lanes[0]))
+    if (length == 0 || length > TL_LANE_NAME_MAX)
         return false;
     for (size_t i = 0; i < length; i++) {
         bool alphanumeric =

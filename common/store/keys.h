@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/store/args.h"
-#include "common/wire/place.h"
+#include "common/wire/names.h"
 
 /* The order is that in which scripts receive them as KEYS (every script gets all of them). */
 enum tl_key {

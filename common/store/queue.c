@@ -5,6 +5,7 @@
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
+#include "common/wire/names.h"
 
 #include "generated/store_scripts.h"
 

@@ -8,6 +8,7 @@
 #include "common/config/config.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
+#include "common/wire/names.h"
 
 /* Creates the queue with these settings if it does not exist; leaves an existing one (and its
  * settings) as it is. Also heals what belongs to it: the consumer group, the entry in tl:queues.

@@ -5,6 +5,7 @@
 #include "common/store/lease.h"
 #include "common/store/queue.h"
 #include "common/store/roster.h"
+#include "common/wire/names.h"
 
 /* Three of these fit into a lease with room to spare: a turn may last a second without losing it.
  */

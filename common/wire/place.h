@@ -12,8 +12,6 @@
 #define TL_PLACE_SEQ_BITS 48
 #define TL_PLACE_SEQ_MAX  ((UINT64_C(1) << TL_PLACE_SEQ_BITS) - 1)
 #define TL_LANES_MAX      16
-#define TL_VISITOR_MAX    64 /* bytes of a visitor id, without the terminating zero */
-#define TL_QUEUE_NAME_MAX 63 /* bytes of a queue name, without the terminating zero */
 
 typedef uint64_t tl_place; /* 0 means: no place */
 

@@ -4,6 +4,7 @@
 
 #include <msgpack.h>
 
+#include "common/wire/names.h"
 #include "common/wire/wire.h"
 #include "common/wire/wire_fields.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/config.h"
+#include "common/wire/names.h"
 #include "worker/api/join_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);

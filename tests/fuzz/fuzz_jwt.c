@@ -15,7 +15,7 @@
 #include "common/auth/invite.h"
 #include "common/auth/jwt_key.h"
 #include "common/auth/pass.h"
-#include "common/config/config.h"
+#include "common/wire/names.h"
 
 #define NOW    INT64_C(1795000000)
 #define ISSUER "https://wait.example"

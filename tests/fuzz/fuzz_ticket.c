@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "common/auth/ticket.h"
-#include "common/config/config.h"
+#include "common/wire/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

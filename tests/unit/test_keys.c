@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/store/keys.h"
+#include "common/wire/names.h"
 
 static void a_queue_has_its_keys(void **state)
 {

@@ -15,6 +15,7 @@
 #include "common/auth/jwt_key.h"
 #include "common/auth/pass.h"
 #include "common/auth/secret_file.h"
+#include "common/wire/names.h"
 #include "jwt_forge.h"
 #include "run_program.h"
 

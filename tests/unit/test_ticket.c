@@ -13,7 +13,7 @@
 
 #include "common/auth/secret_file.h"
 #include "common/auth/ticket.h"
-#include "common/config/config.h"
+#include "common/wire/names.h"
 
 static const char key_a[] =
     "0000000a 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n";

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
-#include "common/wire/place.h"
+#include "common/wire/names.h"
 
 #define TL_JOIN_INVITE_MAX 2048 /* characters of an invite */
 

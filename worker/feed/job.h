@@ -2,6 +2,7 @@
 #ifndef TL_JOB_H
 #define TL_JOB_H
 
+#include "common/wire/names.h"
 #include "worker/feed/ingest.h"
 
 enum tl_job_kind { TL_JOB_SEND, TL_JOB_LOOK, TL_JOB_STORE_UP, TL_JOB_STORE_DOWN };

@@ -11,6 +11,7 @@
 
 #include "common/config/config.h"
 #include "common/line/line.h"
+#include "common/wire/names.h"
 
 enum tl_message_kind {
     TL_MESSAGE_LINE,

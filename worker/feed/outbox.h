@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/wire/names.h"
 #include "common/wire/place.h"
 #include "common/wire/wire.h"
 

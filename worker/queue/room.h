@@ -9,6 +9,7 @@
 #include "common/line/line.h"
 #include "common/line/placemap.h"
 #include "common/store/queue.h"
+#include "common/wire/names.h"
 #include "worker/feed/outbox.h"
 #include "worker/queue/eta.h"
 #include "worker/queue/presence.h"

@@ -1,0 +1,24 @@
+#include "common/wire/names.h"
+
+bool tl_queue_name_valid(const char *name, size_t length)
+{
+    if (length == 0 || length > TL_QUEUE_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
+        bool first = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!first && (i == 0 || (c != '.' && c != '_' && c != '-')))
+            return false;
+    }
+    return true;
+}
+
+bool tl_visitor_valid(const char *visitor, size_t length)
+{
+    if (length == 0 || length > TL_VISITOR_MAX)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (visitor[i] <= ' ' || visitor[i] > '~')
+            return false;
+    return true;
+}

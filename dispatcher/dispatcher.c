@@ -244,8 +244,8 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, s
 static struct tl_args *begin_read(struct dispatcher *self)
 {
     tl_args_reset(&self->args);
-    tl_args_strs(&self->args, "XREADGROUP", "TL_INGEST_GROUP", TL_INGEST_GROUP, TL_INGEST_CONSUMER,
-                 "COUNT", NULL);
+    tl_args_strs(&self->args, "XREADGROUP", "GROUP", TL_INGEST_GROUP, TL_INGEST_CONSUMER, "COUNT",
+                 NULL);
     tl_args_uint(&self->args, self->read_entries);
     return &self->args;
 }

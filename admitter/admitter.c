@@ -6,7 +6,7 @@
 #include "common/role/keeper.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
-#include "common/wire/wire.h"
+#include "common/wire/events.h"
 
 #include "generated/admitter_scripts.h"
 

@@ -37,7 +37,7 @@
 #include "common/store/redis.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
-#include "common/wire/wire.h"
+#include "common/wire/batch.h"
 #include "emit.h"
 #include "generated/admitter_scripts.h"
 

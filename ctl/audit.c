@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/units.h"
+#include "common/base/quote.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/role/options.h"
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/units.h"
+#include "common/base/quote.h"
 
 #include "ctl/session.h"
 

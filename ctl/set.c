@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/units.h"
+#include "common/base/quote.h"
 #include "common/store/queue.h"
 
 #include "ctl/command.h"

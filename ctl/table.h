@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/metrics.h"
+#include "common/base/text.h"
 
 struct tl_column {
     const char *title;

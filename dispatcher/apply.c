@@ -5,7 +5,7 @@
 #include "common/base/log.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
-#include "common/wire/wire.h"
+#include "common/wire/batch.h"
 
 #include "dispatcher/apply.h"
 #include "generated/dispatcher_scripts.h"

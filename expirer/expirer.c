@@ -6,7 +6,7 @@
 #include "common/store/reply.h"
 #include "common/store/script.h"
 #include "common/store/snapshot.h"
-#include "common/wire/wire.h"
+#include "common/wire/events.h"
 
 #include "expirer/absence.h"
 #include "expirer/expirer.h"

@@ -17,6 +17,7 @@
 #include "common/store/script.h"
 #include "common/store/snapshot.h"
 #include "common/store/tail.h"
+#include "common/wire/batch.h"
 #include "generated/admitter_scripts.h"
 #include "generated/expirer_scripts.h"
 #include "pipe.h"

@@ -1,11 +1,9 @@
 #include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/metrics.h"
+#include "common/base/text.h"
 
 /* Upper bounds of the histogram buckets, inclusive, as compared and as exported. */
 static const struct {
@@ -179,47 +177,4 @@ void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const c
         else
             write_value(blocks, n_blocks, i, label, out);
     }
-}
-
-/* ---- the text buffer ---- */
-
-/* Makes room for `more` bytes and the terminating zero. */
-static bool text_reserve(struct tl_text *text, size_t more)
-{
-    size_t needed = text->length + more + 1;
-    if (needed <= text->capacity)
-        return true;
-    size_t capacity = text->capacity < 1024 ? 1024 : text->capacity;
-    while (capacity < needed)
-        capacity *= 2;
-    char *data = realloc(text->data, capacity);
-    if (data == NULL)
-        return false;
-    text->data = data;
-    text->capacity = capacity;
-    return true;
-}
-
-void tl_text_append(struct tl_text *text, const char *format, ...)
-{
-    if (text->failed)
-        return;
-    va_list args;
-    va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    if (length < 0 || !text_reserve(text, (size_t)length)) {
-        text->failed = true;
-        return;
-    }
-    va_start(args, format);
-    vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
-    va_end(args);
-    text->length += (size_t)length;
-}
-
-void tl_text_free(struct tl_text *text)
-{
-    free(text->data);
-    *text = (struct tl_text){0};
 }

@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/text.h"
+
 enum tl_metric_type {
     TL_COUNTER,   /* only grows; summed over blocks */
     TL_GAUGE,     /* a level, may fall; summed over blocks */
@@ -40,20 +42,8 @@ void tl_metrics_observe(struct tl_metrics *metrics, size_t handle,
 /* The value of a counter or gauge; the number of observations of a histogram. */
 int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle);
 
-/* A growing text buffer the writer appends to; `failed` is set when memory ran out. */
-struct tl_text {
-    char *data; /* NUL-terminated once anything was appended; freed by tl_text_free */
-    size_t length;
-    size_t capacity;
-    bool failed;
-};
-void tl_text_append(struct tl_text *text, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-void tl_text_free(struct tl_text *text);
-
-/* Appends every metric, added up over n_blocks blocks of the same table, with the given constant
- * label
- * (`role="dispatcher"`) on each sample; label may be "". */
+/* Appends every metric, added up over n_blocks blocks of the same table. Each sample gets the label
+ * (`role="dispatcher"`), unless it is "". */
 void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const char *label,
                       struct tl_text *out);
 

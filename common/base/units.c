@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/quote.h"
 #include "common/base/units.h"
 
 #define TIME_MIN_MS INT64_C(-62167219200000) /* 0000-01-01T00:00:00Z */
@@ -33,17 +34,6 @@ static const struct unit size_units[] = {
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
-}
-
-void tl_quote(const char *text, char *quoted, size_t size)
-{
-    const size_t cut = size - sizeof("\"...\"");
-    size_t length = strlen(text);
-    size_t used = 0;
-    quoted[used++] = '"';
-    for (size_t i = 0; i < length && i < cut; i++)
-        quoted[used++] = text[i] >= 0x20 && text[i] < 0x7f ? text[i] : '?';
-    snprintf(quoted + used, size - used, length > cut ? "...\"" : "\"");
 }
 
 static bool refuse(struct tl_error *err, const char *text, const char *why)

@@ -36,8 +36,4 @@ bool tl_time_parse(const char *text, int64_t *unix_ms, struct tl_error *err);
  * 9999; any other time gives "". */
 void tl_time_format(int64_t unix_ms, char *text, size_t size);
 
-/* Text from outside in double quotes, cut to what fits (64 bytes at least) and with every byte that
- * is not printable ASCII as '?', so that it may stand in a message. */
-void tl_quote(const char *text, char *quoted, size_t size);
-
 #endif

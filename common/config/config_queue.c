@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/config/config.h"
 #include "common/config/config_table.h"

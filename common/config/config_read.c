@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/units.h"
+#include "common/base/quote.h"
 #include "common/config/config_read.h"
 #include "common/config/config_table.h"
 #include "common/wire/names.h"

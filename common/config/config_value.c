@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/config/config_table.h"
 

@@ -5,7 +5,7 @@
 
 #include <yaml.h>
 
-#include "common/base/units.h"
+#include "common/base/quote.h"
 #include "common/config/config_yaml.h"
 
 #define NAME_SHOWN 100 /* bytes of a file's name that a message has room for */

@@ -2,6 +2,8 @@
 
 #include "common/line/line.h"
 #include "common/line/placemap.h"
+#include "common/wire/events.h"
+#include "common/wire/runs.h"
 
 /* Ends are remembered for as long as the store keeps them. */
 #define END_KEPT_MS 3600000

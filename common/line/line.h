@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "common/line/order.h"
+#include "common/wire/events.h"
 #include "common/wire/place.h"
-#include "common/wire/wire.h"
 
 struct tl_line;
 

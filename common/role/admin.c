@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/role/admin.h"
 #include "common/role/listen.h"
 

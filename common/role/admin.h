@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "common/base/metrics.h"
+#include "common/base/text.h"
 #include "common/config/config.h"
 
 struct tl_admin;

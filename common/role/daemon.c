@@ -9,6 +9,7 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/role/daemon.h"
 #include "common/role/notify.h"
 #include "common/role/reload.h"

@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/wire/events.h"
 #include "common/wire/place.h"
-#include "common/wire/wire.h"
 
 /* A whole number from 0 to 2^53 as a store writes a score. Usually those are digits, but Valkey and
  * newer versions of Redis write 100000000 as 1e+8. */

@@ -14,6 +14,7 @@
 #include "common/store/reply.h"
 #include "common/store/script.h"
 #include "common/store/snapshot.h"
+#include "common/wire/runs.h"
 
 #include "generated/store_scripts.h"
 

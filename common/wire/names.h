@@ -7,6 +7,7 @@
 
 #define TL_QUEUE_NAME_MAX 63 /* bytes of a queue name, without the terminating zero */
 #define TL_VISITOR_MAX    64 /* bytes of a visitor id, without the terminating zero */
+#define TL_WORKER_ID_MAX  32 /* bytes of a worker's name, without the terminating zero */
 #define TL_LANE_NAME_MAX  31 /* bytes of a lane's name, without the terminating zero */
 
 /* [a-z0-9][a-z0-9._-]{0,62} */

@@ -12,6 +12,7 @@
 #define TL_PLACE_SEQ_BITS 48
 #define TL_PLACE_SEQ_MAX  ((UINT64_C(1) << TL_PLACE_SEQ_BITS) - 1)
 #define TL_LANES_MAX      16
+#define TL_PLACE_MAX      ((((tl_place)TL_LANES_MAX) << TL_PLACE_SEQ_BITS) - 1)
 
 typedef uint64_t tl_place; /* 0 means: no place */
 

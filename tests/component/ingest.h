@@ -8,7 +8,8 @@
 
 #include "common/store/keys.h"
 #include "common/store/redis.h"
-#include "common/wire/wire.h"
+#include "common/wire/batch.h"
+#include "common/wire/events.h"
 #include "dispatcher/apply.h"
 #include "redis_server.h"
 

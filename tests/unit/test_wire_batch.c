@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "common/wire/wire.h"
+#include "common/wire/batch.h"
+#include "common/wire/fields.h"
 #include "tests/unit/pack.h"
 #include "tests/unit/random.h"
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/wire/wire.h"
+#include "common/wire/events.h"
 #include "tests/unit/pack.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

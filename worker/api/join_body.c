@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "common/base/units.h"
+#include "common/base/quote.h"
 #include "common/config/config.h"
 #include "worker/api/join_body.h"
 

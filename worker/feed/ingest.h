@@ -19,7 +19,7 @@
 #include "common/base/error.h"
 #include "common/base/metrics.h"
 #include "common/store/redis.h"
-#include "common/wire/wire.h"
+#include "common/wire/events.h"
 
 struct tl_ingest;
 

@@ -19,9 +19,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/wire/batch.h"
+#include "common/wire/events.h"
 #include "common/wire/names.h"
 #include "common/wire/place.h"
-#include "common/wire/wire.h"
 
 struct tl_outbox;
 

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/metrics.h"
+#include "common/base/text.h"
 
 #include "worker/page/brand.h"
 #include "worker/page/language.h"

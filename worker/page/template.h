@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
-#include "common/base/metrics.h"
+#include "common/base/text.h"
 
 #define TL_TEMPLATE_MAX   ((size_t)64 * 1024) /* bytes */
 #define TL_TEMPLATE_DEPTH 16                  /* sections in sections */

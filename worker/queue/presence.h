@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/wire/wire.h"
+#include "common/wire/runs.h"
 
 struct tl_presence;
 

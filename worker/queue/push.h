@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "common/auth/ticket.h"
-#include "common/wire/wire.h"
+#include "common/wire/events.h"
 #include "worker/http/server.h"
 
 struct tl_room;

@@ -1,8 +1,7 @@
 #include <string.h>
 
-#include "common/wire/wire.h"
-#include "common/wire/wire_fields.h"
-#include "common/wire/wire_scan.h"
+#include "common/wire/fields.h"
+#include "common/wire/scan.h"
 
 /* First chunk of the zone that holds the decoded arrays; it grows by itself. */
 #define ZONE_CHUNK 8192
@@ -108,15 +107,15 @@ bool tl_fields_end(struct tl_fields *fields)
     return true;
 }
 
-bool tl_fields_version(struct tl_fields *fields)
+bool tl_fields_version(struct tl_fields *fields, uint64_t known)
 {
     uint64_t version;
     if (!tl_fields_uint(fields, UINT64_MAX, &version))
         return false;
-    if (version != TL_WIRE_VERSION)
+    if (version != known)
         return tl_error_set(
             fields->err, TL_ERR_INVALID,
-            "format version %llu; this program knows version %d: upgrade the readers first",
-            (unsigned long long)version, TL_WIRE_VERSION);
+            "format version %llu; this program knows version %llu: upgrade the readers first",
+            (unsigned long long)version, (unsigned long long)known);
     return true;
 }

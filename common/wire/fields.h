@@ -13,12 +13,15 @@
 
 #include "common/base/error.h"
 
+#define TL_WIRE_BYTES_MAX (256 * 1024) /* one entry's payload */
+#define TL_WIRE_DEPTH_MAX 8
+
 struct tl_unpacked {
     msgpack_zone zone;
     msgpack_object object;
 };
 
-/* Scans (wire_scan.h) and unpacks one value. Freed with tl_unpacked_free if it returned true. */
+/* Scans (scan.h) and unpacks one value. Freed with tl_unpacked_free if it returned true. */
 bool tl_unpack(const void *bytes, size_t length, struct tl_unpacked *unpacked,
                struct tl_error *err);
 void tl_unpacked_free(struct tl_unpacked *unpacked);
@@ -39,7 +42,7 @@ bool tl_fields_name(struct tl_fields *fields, char *name, size_t size);
 bool tl_fields_array(struct tl_fields *fields, const msgpack_object **array);
 /* No field is left. */
 bool tl_fields_end(struct tl_fields *fields);
-/* The format version: exactly TL_WIRE_VERSION. */
-bool tl_fields_version(struct tl_fields *fields);
+/* The version of the format: exactly the one known. */
+bool tl_fields_version(struct tl_fields *fields, uint64_t known);
 
 #endif

@@ -1,12 +1,10 @@
-/* Ingest batches: building and decoding. */
 #include <stdlib.h>
 #include <string.h>
 
 #include <msgpack.h>
 
-#include "common/wire/names.h"
-#include "common/wire/wire.h"
-#include "common/wire/wire_fields.h"
+#include "common/wire/batch.h"
+#include "common/wire/fields.h"
 
 struct tl_batch_writer {
     msgpack_sbuffer commands; /* the commands, packed one after the other */
@@ -64,7 +62,7 @@ static int add_visitor_command(struct tl_batch_writer *writer, enum tl_command_k
                                const char *invite, uint64_t invite_until_ms)
 {
     size_t invite_length = invite != NULL ? strlen(invite) : 0;
-    if (length == 0 || length > TL_VISITOR_MAX || invite_length > TL_WIRE_INVITE_MAX ||
+    if (length == 0 || length > TL_VISITOR_MAX || invite_length > TL_BATCH_INVITE_MAX ||
         !has_room(writer, length + invite_length + 32))
         return -1;
     size_t before = writer->commands.size;
@@ -128,7 +126,7 @@ const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, 
     msgpack_packer_init(&pack, &writer->payload, msgpack_sbuffer_write);
     size_t worker_length = strlen(worker);
     int failed = msgpack_pack_array(&pack, 4);
-    failed |= msgpack_pack_uint8(&pack, TL_WIRE_VERSION);
+    failed |= msgpack_pack_uint8(&pack, TL_BATCH_VERSION);
     failed |= msgpack_pack_str(&pack, worker_length);
     failed |= msgpack_pack_str_body(&pack, worker, worker_length);
     failed |= msgpack_pack_uint64(&pack, number);
@@ -142,22 +140,12 @@ const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, 
     return writer->payload.data;
 }
 
-static bool valid_visitor(const char *text, size_t length)
-{
-    if (length == 0 || length > TL_VISITOR_MAX)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if (text[i] <= ' ' || text[i] > '~')
-            return false;
-    return true;
-}
-
 static bool decode_visitor(struct tl_fields *fields, uint64_t limit, struct tl_command *command)
 {
     if (!tl_fields_string(fields, &command->visitor, &command->visitor_length) ||
         !tl_fields_uint(fields, limit, &command->number))
         return false;
-    if (!valid_visitor(command->visitor, command->visitor_length))
+    if (!tl_visitor_valid(command->visitor, command->visitor_length))
         return tl_error_set(fields->err, TL_ERR_INVALID,
                             "a visitor id that is not 1 to 64 printable ASCII characters");
     return true;
@@ -171,7 +159,7 @@ static bool decode_invite(struct tl_fields *fields, struct tl_command *command)
     if (!tl_fields_string(fields, &command->invite, &command->invite_length) ||
         !tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &command->invite_until_ms))
         return false;
-    if (command->invite_length == 0 || command->invite_length > TL_WIRE_INVITE_MAX)
+    if (command->invite_length == 0 || command->invite_length > TL_BATCH_INVITE_MAX)
         return tl_error_set(fields->err, TL_ERR_INVALID, "an invite's id of %zu bytes",
                             command->invite_length);
     return true;
@@ -180,7 +168,6 @@ static bool decode_invite(struct tl_fields *fields, struct tl_command *command)
 static bool decode_command(const msgpack_object *object, struct tl_command *command,
                            struct tl_error *err)
 {
-    const uint64_t place_limit = tl_place_make(TL_LANES_MAX - 1, TL_PLACE_SEQ_MAX);
     struct tl_fields fields;
     uint64_t kind;
     if (!tl_fields_open(&fields, object, 3, 5, err) || !tl_fields_uint(&fields, UINT64_MAX, &kind))
@@ -193,7 +180,7 @@ static bool decode_command(const msgpack_object *object, struct tl_command *comm
     case TL_COMMAND_LEAVE:
     case TL_COMMAND_COMPLETE:
     case TL_COMMAND_RENEW:
-        return decode_visitor(&fields, place_limit, command) && tl_fields_end(&fields);
+        return decode_visitor(&fields, TL_PLACE_MAX, command) && tl_fields_end(&fields);
     case TL_COMMAND_SEEN:
         return tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->number) &&
                tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->count) && tl_fields_end(&fields);
@@ -207,7 +194,8 @@ static bool decode_batch(const msgpack_object *object, struct tl_batch *batch, s
 {
     struct tl_fields fields;
     const msgpack_object *list;
-    if (!tl_fields_open(&fields, object, 4, 4, err) || !tl_fields_version(&fields) ||
+    if (!tl_fields_open(&fields, object, 4, 4, err) ||
+        !tl_fields_version(&fields, TL_BATCH_VERSION) ||
         !tl_fields_name(&fields, batch->worker, sizeof(batch->worker)) ||
         !tl_fields_uint(&fields, TL_BATCH_NUMBER_MAX, &batch->number) ||
         !tl_fields_array(&fields, &list))

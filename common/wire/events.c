@@ -2,42 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/wire.h"
-#include "common/wire/wire_fields.h"
+#include "common/wire/batch.h"
+#include "common/wire/events.h"
+#include "common/wire/fields.h"
 
-#define PLACE_LIMIT    (tl_place_make(TL_LANES_MAX - 1, TL_PLACE_SEQ_MAX))
 #define DEADLINE_LIMIT ((uint64_t)1 << 53)
-
-static bool decode_runs(const msgpack_object *array, struct tl_runs *runs, struct tl_error *err)
-{
-    size_t n = array->via.array.size;
-    const msgpack_object *item = array->via.array.ptr;
-    if (n % 2 != 0)
-        return tl_error_set(err, TL_ERR_INVALID, "runs come in pairs");
-    runs->runs = calloc(n > 0 ? n / 2 : 1, sizeof(*runs->runs));
-    if (runs->runs == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu runs", n / 2);
-    uint64_t next = 0; /* the number after the run before */
-    for (size_t i = 0; i < n; i += 2) {
-        if (item[i].type != MSGPACK_OBJECT_POSITIVE_INTEGER ||
-            item[i + 1].type != MSGPACK_OBJECT_POSITIVE_INTEGER)
-            return tl_error_set(err, TL_ERR_INVALID, "runs hold whole numbers only");
-        uint64_t gap = item[i].via.u64;
-        uint64_t count = item[i + 1].via.u64;
-        if (gap == 0 || gap > PLACE_LIMIT - next || count == 0 ||
-            count > PLACE_LIMIT - (next + gap))
-            return tl_error_set(err, TL_ERR_INVALID, "a run out of bounds");
-        runs->runs[runs->n++] = (struct tl_run){.first = next + gap, .count = count};
-        next += gap + count;
-    }
-    return true;
-}
-
-static bool take_runs(struct tl_fields *fields, struct tl_runs *runs)
-{
-    const msgpack_object *array;
-    return tl_fields_array(fields, &array) && decode_runs(array, runs, fields->err);
-}
 
 static bool decode_exception(const msgpack_object *object, struct tl_exception *exception,
                              struct tl_error *err)
@@ -47,7 +16,7 @@ static bool decode_exception(const msgpack_object *object, struct tl_exception *
     if (!tl_fields_open(&fields, object, 4, 4, err) ||
         !tl_fields_uint(&fields, TL_BATCH_COMMANDS_MAX - 1, &exception->index) ||
         !tl_fields_uint(&fields, TL_OUTCOME_SPENT, &outcome) ||
-        !tl_fields_uint(&fields, PLACE_LIMIT, &exception->place) ||
+        !tl_fields_uint(&fields, TL_PLACE_MAX, &exception->place) ||
         !tl_fields_uint(&fields, DEADLINE_LIMIT, &deadline))
         return false;
     exception->outcome = (enum tl_outcome)outcome;
@@ -99,7 +68,7 @@ static bool decode_deadline(struct tl_fields *fields, struct tl_event *event)
 static bool decode_renewed(struct tl_fields *fields, struct tl_event *event)
 {
     uint64_t place;
-    if (!tl_fields_uint(fields, PLACE_LIMIT, &place) || !decode_deadline(fields, event))
+    if (!tl_fields_uint(fields, TL_PLACE_MAX, &place) || !decode_deadline(fields, event))
         return false;
     if (place == 0)
         return tl_error_set(fields->err, TL_ERR_INVALID, "place 0 is nobody's");
@@ -119,12 +88,12 @@ static bool decode_by_kind(struct tl_fields *fields, uint64_t kind, struct tl_ev
     case TL_EVENT_APPLIED:
         return decode_applied(fields, event);
     case TL_EVENT_JOINED:
-        return take_runs(fields, &event->places);
+        return tl_fields_runs(fields, &event->places);
     case TL_EVENT_ADMITTED:
-        return take_runs(fields, &event->places) && decode_deadline(fields, event);
+        return tl_fields_runs(fields, &event->places) && decode_deadline(fields, event);
     case TL_EVENT_REMOVED:
     case TL_EVENT_FREED:
-        return take_runs(fields, &event->places) && decode_reason(fields, event);
+        return tl_fields_runs(fields, &event->places) && decode_reason(fields, event);
     case TL_EVENT_RENEWED:
         return decode_renewed(fields, event);
     case TL_EVENT_CONFIG:
@@ -152,7 +121,8 @@ static bool decode_entry(const msgpack_object *object, struct tl_event_entry *en
 {
     struct tl_fields fields;
     const msgpack_object *list;
-    if (!tl_fields_open(&fields, object, 6, 6, err) || !tl_fields_version(&fields) ||
+    if (!tl_fields_open(&fields, object, 6, 6, err) ||
+        !tl_fields_version(&fields, TL_EVENTS_VERSION) ||
         !tl_fields_uint(&fields, UINT64_MAX, &entry->number) ||
         !tl_fields_uint(&fields, UINT64_MAX, &entry->generation) ||
         !tl_fields_uint(&fields, UINT64_MAX, &entry->waiting) ||

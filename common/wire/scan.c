@@ -1,6 +1,6 @@
 #include <stdint.h>
 
-#include "common/wire/wire_scan.h"
+#include "common/wire/scan.h"
 
 struct scanner {
     const uint8_t *at, *end;

@@ -11,26 +11,27 @@
 
 #include "ctl/command.h"
 #include "ctl/private_redis.h"
-#include "ctl/supervisor.h"
+#include "ctl/programs.h"
 
 enum {
-    LOOK_MS = 50,               /* between two looks at something that is starting */
-    PROBE_TIMEOUT_MS = 1000,    /* for one answer of the worker */
-    SLOW_MS = 15000,            /* when a start takes so long, say what is waited for */
-    WORKER_PATIENCE_MS = 40000, /* it finishes the requests under way */
-    OTHERS_PATIENCE_MS = 15000,
-    REDIS_PATIENCE_MS = 60000, /* it writes its data */
+    PROBE_EVERY_MS = 50,          /* of a program that is starting */
+    PROBE_TIMEOUT_MS = 1000,      /* for one answer of the worker */
+    SLOW_MS = 15000,              /* a start that takes longer says what it waits for */
+    WORKER_STOP_LIMIT_MS = 40000, /* it finishes the requests under way */
+    OTHERS_STOP_LIMIT_MS = 15000,
+    REDIS_STOP_LIMIT_MS = 60000, /* it writes its data */
 };
 
-#define ROLE_REDIS "redis"
+/* First the program that takes requests stops, then those that process them, the data last. */
+enum { STAGE_WORKER, STAGE_OTHERS, STAGE_REDIS };
 
-/* The four programs; the worker last, so that it finds the others at work, and ended first. */
+/* The worker starts last, when the others run. */
 static const char *const programs[] = {"dispatcher", "admitter", "expirer", "worker"};
 
 struct up {
     const struct tl_ctl_options *options;
     const struct tl_config *config;
-    struct tl_supervisor *supervisor;
+    struct tl_programs *programs;
     struct tl_private_redis redis;
     char folder[PATH_MAX];   /* of the programs */
     struct tl_listen listen; /* where the worker answers; the port is never 0 */
@@ -94,19 +95,32 @@ static const char *local_host(const struct up *up)
 
 /* ---- start ---- */
 
-/* Turns until the private Redis answers. False also when asked to stop. */
-static bool wait_for_redis(struct up *up, struct tl_error *err)
+static bool redis_answers(struct up *up, struct tl_error *err)
+{
+    return tl_private_redis_answers(&up->redis, err);
+}
+
+static bool worker_is_ready(struct up *up, struct tl_error *err)
+{
+    return tl_http_probe(local_host(up), up->listen.port, "/readyz", PROBE_TIMEOUT_MS) == 200 ||
+           tl_error_set(err, TL_ERR_CONNECT, "the worker at %s port %d is not ready",
+                        local_host(up), up->listen.port);
+}
+
+/* Turns until `is_up` says yes. False also when asked to stop. */
+static bool wait_until(struct up *up, bool (*is_up)(struct up *up, struct tl_error *err),
+                       struct tl_error *err)
 {
     struct tl_error not_yet = {0};
-    int64_t told_ms = tl_clock_ms();
-    while (!tl_private_redis_answers(&up->redis, &not_yet)) {
-        if (!tl_supervisor_turn(up->supervisor, LOOK_MS, err))
+    int64_t said_ms = tl_clock_ms();
+    while (!is_up(up, &not_yet)) {
+        if (!tl_programs_turn(up->programs, PROBE_EVERY_MS, err))
             return false;
-        if (tl_supervisor_stop_asked(up->supervisor) > 0)
-            return tl_error_set(err, TL_OK, "stopped before Redis was up");
-        if (tl_clock_ms() - told_ms >= SLOW_MS) {
-            tl_supervisor_say(up->supervisor, "still waiting for Redis: %s", not_yet.text);
-            told_ms = tl_clock_ms();
+        if (tl_programs_stop_asked(up->programs) > 0)
+            return tl_error_set(err, TL_OK, "stopped before everything was up");
+        if (tl_clock_ms() - said_ms >= SLOW_MS) {
+            tl_programs_say(up->programs, "still waiting: %s", not_yet.text);
+            said_ms = tl_clock_ms();
         }
     }
     return true;
@@ -116,17 +130,22 @@ static bool start_redis(struct up *up, struct tl_error *err)
 {
     const char *argv[TL_PRIVATE_REDIS_ARGS];
     tl_private_redis_argv(&up->redis, argv);
-    tl_supervisor_say(up->supervisor, "no Redis is configured: starting %s on %s",
-                      up->redis.program, up->redis.folder);
-    /* The server holds the lock too, so that nobody starts a second one while it still writes. */
-    if (!tl_supervisor_start(up->supervisor, ROLE_REDIS, argv, up->redis.lock, err) ||
-        !wait_for_redis(up, err) || !tl_private_redis_publish(&up->redis, err))
-        return false;
-    return tell_programs("TELLERLINE_REDIS_URL", up->redis.url, err);
+    tl_programs_say(up->programs, "no Redis is configured: starting %s on %s", up->redis.program,
+                    up->redis.folder);
+    /* The server holds the lock too: a second one cannot start while it still writes. */
+    const struct tl_program_start start = {.role = "redis",
+                                           .argv = argv,
+                                           .keep_fd = up->redis.lock,
+                                           .stop_stage = STAGE_REDIS,
+                                           .stop_limit_ms = REDIS_STOP_LIMIT_MS};
+    return tl_programs_add(up->programs, &start, err) && wait_until(up, redis_answers, err) &&
+           tl_private_redis_publish(&up->redis, err) &&
+           tell_programs("TELLERLINE_REDIS_URL", up->redis.url, err);
 }
 
 static bool start_program(struct up *up, const char *role, struct tl_error *err)
 {
+    bool is_worker = strcmp(role, "worker") == 0;
     char path[PATH_MAX + 32];
     char processes[24];
     const char *argv[8] = {path};
@@ -139,43 +158,30 @@ static bool start_program(struct up *up, const char *role, struct tl_error *err)
         argv[n++] = "--config";
         argv[n++] = up->options->config;
     }
-    if (strcmp(role, "worker") == 0 && up->options->processes > 0) {
+    if (is_worker && up->options->processes > 0) {
         snprintf(processes, sizeof(processes), "%llu", (unsigned long long)up->options->processes);
         argv[n++] = "--processes";
         argv[n++] = processes;
     }
-    return tl_supervisor_start(up->supervisor, role, argv, -1, err);
-}
-
-/* Turns until the worker says that joins can be served. False also when asked to stop. */
-static bool wait_until_ready(struct up *up, struct tl_error *err)
-{
-    int64_t told_ms = tl_clock_ms();
-    while (tl_http_probe(local_host(up), up->listen.port, "/readyz", PROBE_TIMEOUT_MS) != 200) {
-        if (!tl_supervisor_turn(up->supervisor, LOOK_MS, err))
-            return false;
-        if (tl_supervisor_stop_asked(up->supervisor) > 0)
-            return tl_error_set(err, TL_OK, "stopped before everything was up");
-        if (tl_clock_ms() - told_ms >= SLOW_MS) {
-            tl_supervisor_say(up->supervisor,
-                              "still waiting for the worker at %s port %d to be ready",
-                              local_host(up), up->listen.port);
-            told_ms = tl_clock_ms();
-        }
-    }
-    return true;
+    const struct tl_program_start start = {.role = role,
+                                           .argv = argv,
+                                           .keep_fd = -1,
+                                           .stop_stage = is_worker ? STAGE_WORKER : STAGE_OTHERS,
+                                           .stop_limit_ms = is_worker ? WORKER_STOP_LIMIT_MS
+                                                                      : OTHERS_STOP_LIMIT_MS};
+    return tl_programs_add(up->programs, &start, err);
 }
 
 static void say_ready(struct up *up)
 {
     const char *host = local_host(up);
     bool is_ipv6 = strchr(host, ':') != NULL;
-    tl_supervisor_say(up->supervisor, "ready: http://%s%s%s:%d/ (Ctrl-C stops)", is_ipv6 ? "[" : "",
-                      host, is_ipv6 ? "]" : "", up->listen.port);
+    tl_programs_say(up->programs, "ready: http://%s%s%s:%d/ (Ctrl-C stops)", is_ipv6 ? "[" : "",
+                    host, is_ipv6 ? "]" : "", up->listen.port);
     if (up->config->n_queues == 0)
-        tl_supervisor_say(up->supervisor,
-                          "no queues are configured: list some under `queues` in a file, and "
-                          "give it with --config");
+        tl_programs_say(up->programs,
+                        "no queues are configured: list some under `queues` in a file, and "
+                        "give it with --config");
 }
 
 static bool start_all(struct up *up, struct tl_error *err)
@@ -186,9 +192,9 @@ static bool start_all(struct up *up, struct tl_error *err)
         if (!start_program(up, programs[i], err))
             return false;
     }
-    if (!wait_until_ready(up, err))
+    if (!wait_until(up, worker_is_ready, err))
         return false;
-    tl_supervisor_settled(up->supervisor);
+    tl_programs_settled(up->programs);
     say_ready(up);
     return true;
 }
@@ -197,25 +203,19 @@ static bool start_all(struct up *up, struct tl_error *err)
 
 static bool run(struct up *up, struct tl_error *err)
 {
-    while (tl_supervisor_stop_asked(up->supervisor) == 0) {
-        if (!tl_supervisor_turn(up->supervisor, 60000, err))
+    while (tl_programs_stop_asked(up->programs) == 0) {
+        if (!tl_programs_turn(up->programs, 60000, err))
             return false;
     }
     return true;
 }
 
-/* First whoever takes requests, then whoever works on them, last the data. False when something had
- * to be killed. */
+/* False when a program had to be killed. */
 static bool stop_all(struct up *up)
 {
-    static const char *const worker[] = {"worker", NULL};
-    static const char *const others[] = {"dispatcher", "admitter", "expirer", NULL};
-    static const char *const redis[] = {ROLE_REDIS, NULL};
-    tl_supervisor_say(up->supervisor, "stopping; Ctrl-C again kills");
-    bool clean = tl_supervisor_stop(up->supervisor, worker, WORKER_PATIENCE_MS);
-    clean = tl_supervisor_stop(up->supervisor, others, OTHERS_PATIENCE_MS) && clean;
-    clean = tl_supervisor_stop(up->supervisor, redis, REDIS_PATIENCE_MS) && clean;
-    tl_supervisor_say(up->supervisor, clean ? "stopped" : "stopped, not cleanly");
+    tl_programs_say(up->programs, "stopping; Ctrl-C again kills");
+    bool clean = tl_programs_stop(up->programs);
+    tl_programs_say(up->programs, clean ? "stopped" : "stopped, not cleanly");
     return clean;
 }
 
@@ -228,13 +228,13 @@ static int run_up(struct up *up)
     bool ok = false;
     bool asked = false;
     bool clean = true;
-    up->supervisor = tl_supervisor_new(stdout, &err);
-    if (up->supervisor != NULL) {
+    up->programs = tl_programs_new(stdout, &err);
+    if (up->programs != NULL) {
         ok = start_all(up, &err) && run(up, &err);
-        asked = tl_supervisor_stop_asked(up->supervisor) > 0;
+        asked = tl_programs_stop_asked(up->programs) > 0;
         clean = stop_all(up);
     }
-    tl_supervisor_free(&up->supervisor);
+    tl_programs_free(&up->programs);
     tl_private_redis_release(&up->redis);
     /* Being asked to stop while still starting is no failure. */
     if (!ok && !asked)

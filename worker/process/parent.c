@@ -3,20 +3,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <sodium.h>
-
 #include "common/auth/ticket.h"
-#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/role/listen.h"
 #include "common/role/notify.h"
+#include "common/role/signals.h"
 #include "common/role/start.h"
+#include "common/role/supervisor.h"
 #include "common/store/store.h"
 #include "worker/api/page_http.h"
 #include "worker/api/secrets.h"
@@ -25,287 +22,220 @@
 #include "worker/report/board.h"
 
 enum {
-    TICK_MS = 500,
+    TURN_MS = 500,
     RESTART_BASE_MS = 100,
     RESTART_LIMIT_MS = 5000,
-    PROVEN_MS = 10000, /* one that lived so long is started again without waiting */
     STOP_LIMIT_MS = 30000,
-    STUCK_TICKS = 60, /* of the parent, without a beat of the child's loop: it is killed */
-    ROLE_MAX = 24,
+    NAME_SIZE = 24,
 };
 
-struct child {
-    pid_t pid; /* 0: not running */
-    struct tl_backoff backoff;
-    int64_t started_ms;
-    int64_t start_ms; /* not running: when to start it */
-    int64_t beats;    /* seen last */
-    unsigned silent_ticks;
+/* The workers finish the requests they hold before the admin listener goes. */
+enum { STAGE_WORKERS, STAGE_ADMIN };
+
+struct parent;
+
+struct process {
+    struct parent *parent;
+    char name[NAME_SIZE]; /* "worker.2" or "worker.admin", for the log */
+    unsigned i;           /* of a worker: its socket and its slot */
+    pid_t pid;            /* of the last start */
 };
 
 struct parent {
     const struct tl_config *config;
     const char *config_path;
-    pid_t pid;
     unsigned n;
     int *listen_fds;
     struct tl_board board;
-    struct child *children; /* the n workers, and the admin process behind them */
-    bool stopping, failed;
-    int64_t kill_ms; /* stopping: when patience ends */
+    struct process *processes; /* the n workers, and the admin process behind them */
+    struct tl_supervisor *supervisor;
+    bool failed; /* the admin listener could not start */
     struct tl_notify *notify;
-    sigset_t signals;
 };
-
-/* The name of this process in its log; static, since the log borrows it. */
-static char role_name[ROLE_MAX] = "worker";
-
-static bool is_admin(const struct parent *parent, unsigned i)
-{
-    return i == parent->n;
-}
-
-static void name_of(const struct parent *parent, unsigned i, char name[ROLE_MAX])
-{
-    if (is_admin(parent, i))
-        snprintf(name, ROLE_MAX, "worker.admin");
-    else
-        snprintf(name, ROLE_MAX, "worker.%u", i + 1);
-}
 
 /* ---- in the children ---- */
 
-static int run_admin(struct parent *parent)
+static int run_admin(void *context)
 {
+    const struct process *process = context;
+    struct parent *parent = process->parent;
     struct tl_error err = {0};
     struct tl_admin *admin = NULL;
+    struct tl_signals signals;
     const struct tl_admin_source source = tl_board_source(&parent->board);
-    if (!tl_admin_start(&admin, &parent->config->admin.worker, &source, &err)) {
+    tl_start_log(parent->config, process->name);
+    if (!tl_signals_open(&signals, &err) ||
+        !tl_admin_start(&admin, &parent->config->admin.worker, &source, &err)) {
         tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "no admin listener");
         return 1;
     }
     atomic_store(&parent->board.head->admin_started, true);
-    /* The signals are still blocked, in the listener's thread too. */
-    int number;
-    do {
-        number = sigwaitinfo(&parent->signals, NULL);
-    } while (number != SIGTERM && number != SIGINT);
+    while (tl_signals_next(&signals) != TL_SIGNAL_STOP)
+        tl_signals_wait(&signals, INT64_MAX);
     tl_admin_stop(&admin);
+    tl_signals_close(&signals);
     return 0;
 }
 
-static int run_worker(struct parent *parent, unsigned i)
+static int run_worker(void *context)
 {
+    const struct process *process = context;
+    struct parent *parent = process->parent;
+    tl_start_log(parent->config, process->name);
     for (unsigned other = 0; other < parent->n; other++) {
-        if (other != i)
+        if (other != process->i)
             close(parent->listen_fds[other]);
     }
-    return tl_edge_run(&(struct tl_edge_settings){.role = role_name,
+    return tl_edge_run(&(struct tl_edge_settings){.role = process->name,
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,
-                                                  .listen_fd = parent->listen_fds[i],
-                                                  .metrics = parent->board.metrics[i],
-                                                  .slot = &parent->board.slots[i]});
+                                                  .listen_fd = parent->listen_fds[process->i],
+                                                  .metrics = parent->board.metrics[process->i],
+                                                  .slot = &parent->board.slots[process->i]});
 }
 
-/* A child dies with its parent. */
-static int run_child(struct parent *parent, unsigned i)
+/* ---- what the supervisor calls ---- */
+
+static pid_t start_process(struct process *process, int (*run)(void *context))
 {
-    if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent->pid)
-        return 1;
-    name_of(parent, i, role_name);
-    tl_start_log(parent->config, role_name);
-    return is_admin(parent, i) ? run_admin(parent) : run_worker(parent, i);
+    process->pid = tl_supervisor_fork(process->parent->supervisor, run, process);
+    if (process->pid < 0)
+        tl_warn("cannot start a process: %s", strerror(errno));
+    return process->pid;
 }
 
-/* ---- starting and ending ---- */
-
-static void schedule(struct parent *parent, unsigned i)
+static pid_t start_worker(void *context)
 {
-    struct child *child = &parent->children[i];
-    int64_t now_ms = tl_clock_ms();
-    if (now_ms - child->started_ms >= PROVEN_MS)
-        tl_backoff_reset(&child->backoff);
-    child->start_ms = now_ms + tl_backoff_next(&child->backoff, randombytes_random());
+    return start_process(context, run_worker);
 }
 
-/* Starts what is due. True in a new child, with its number in *number. */
-static bool start_due(struct parent *parent, unsigned *number)
+static pid_t start_admin(void *context)
 {
-    int64_t now_ms = tl_clock_ms();
-    for (unsigned i = 0; i <= parent->n; i++) {
-        struct child *child = &parent->children[i];
-        if (child->pid != 0 || child->start_ms > now_ms)
-            continue;
-        pid_t pid = fork();
-        if (pid == 0) {
-            *number = i;
-            return true;
-        }
-        child->started_ms = now_ms;
-        if (pid > 0) {
-            child->pid = pid;
-            child->silent_ticks = 0;
-        } else {
-            tl_warn("cannot start a process: %s", strerror(errno));
-            schedule(parent, i);
-        }
-    }
-    return false;
+    return start_process(context, run_admin);
 }
 
-static void signal_workers(struct parent *parent, int number)
+static void log_end(const struct process *process, int status, bool told)
 {
-    for (unsigned i = 0; i < parent->n; i++) {
-        if (parent->children[i].pid > 0)
-            kill(parent->children[i].pid, number);
-    }
-}
-
-static void begin_stop(struct parent *parent)
-{
-    if (parent->stopping)
-        return;
-    parent->stopping = true;
-    tl_notify_stopping(parent->notify);
-    parent->kill_ms = tl_clock_ms() + STOP_LIMIT_MS;
-    signal_workers(parent, SIGTERM);
-}
-
-static void log_end(const struct parent *parent, unsigned i, pid_t pid, int status)
-{
-    char name[ROLE_MAX];
-    name_of(parent, i, name);
+    bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    enum tl_log_level level = told || ended_well ? TL_LOG_INFO : TL_LOG_ERROR;
     if (WIFSIGNALED(status))
-        tl_log(parent->stopping ? TL_LOG_INFO : TL_LOG_ERROR, NULL,
-               "%s (process %d) was ended by signal %d (%s)", name, (int)pid, WTERMSIG(status),
-               strsignal(WTERMSIG(status)));
+        tl_log(level, NULL, "%s (process %d) was ended by signal %d (%s)", process->name,
+               (int)process->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
-        tl_log(parent->stopping || WEXITSTATUS(status) == 0 ? TL_LOG_INFO : TL_LOG_ERROR, NULL,
-               "%s (process %d) ended with status %d", name, (int)pid, WEXITSTATUS(status));
+        tl_log(level, NULL, "%s (process %d) ended with status %d", process->name,
+               (int)process->pid, WEXITSTATUS(status));
 }
 
-static void bury(struct parent *parent, unsigned i, int status)
+static bool worker_ended(void *context, int status, int64_t delay_ms)
 {
-    struct child *child = &parent->children[i];
-    log_end(parent, i, child->pid, status);
-    child->pid = 0;
-    if (!is_admin(parent, i))
-        tl_board_clear(&parent->board, i);
-    if (parent->stopping)
-        return;
-    if (is_admin(parent, i) && !atomic_load(&parent->board.head->admin_started)) {
-        parent->failed = true; /* the address is taken, say: no reason to try again and again */
-        begin_stop(parent);
-        return;
-    }
-    schedule(parent, i);
-    atomic_fetch_add(&parent->board.head->restarts, 1);
+    const struct process *process = context;
+    struct tl_board *board = &process->parent->board;
+    log_end(process, status, delay_ms < 0);
+    tl_board_clear(board, process->i);
+    if (delay_ms >= 0)
+        atomic_fetch_add(&board->head->restarts, 1);
+    return true;
 }
 
-static void reap(struct parent *parent)
+static bool admin_ended(void *context, int status, int64_t delay_ms)
 {
-    pid_t pid;
-    int status;
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        for (unsigned i = 0; i <= parent->n; i++) {
-            if (parent->children[i].pid == pid)
-                bury(parent, i, status);
-        }
+    const struct process *process = context;
+    struct tl_board_head *head = process->parent->board.head;
+    log_end(process, status, delay_ms < 0);
+    if (delay_ms < 0)
+        return false;
+    if (!atomic_load(&head->admin_started)) {
+        process->parent->failed = true; /* its address is taken, for example: a retry is no help */
+        return false;
     }
+    atomic_fetch_add(&head->restarts, 1);
+    return true;
+}
+
+static void log_kill(void *context, enum tl_kill_reason reason)
+{
+    const struct process *process = context;
+    if (reason == TL_KILL_STUCK)
+        tl_log(TL_LOG_ERROR, NULL, "%s (process %d) does not turn any more: killing it",
+               process->name, (int)process->pid);
+    else
+        tl_warn("%s (process %d) has not ended in %d s: killing it", process->name,
+                (int)process->pid, STOP_LIMIT_MS / 1000);
+}
+
+static int64_t worker_beats(void *context)
+{
+    const struct process *process = context;
+    return atomic_load(&process->parent->board.slots[process->i].beats);
+}
+
+static bool add_worker(struct parent *parent, unsigned i, struct tl_error *err)
+{
+    struct process *process = &parent->processes[i];
+    *process = (struct process){.parent = parent, .i = i};
+    snprintf(process->name, sizeof(process->name), "worker.%u", i + 1);
+    const struct tl_child child = {.context = process,
+                                   .start = start_worker,
+                                   .ended = worker_ended,
+                                   .killing = log_kill,
+                                   .beats = worker_beats,
+                                   .stop_stage = STAGE_WORKERS,
+                                   .stop_limit_ms = STOP_LIMIT_MS};
+    return tl_supervisor_add(parent->supervisor, &child, err);
+}
+
+static bool add_admin(struct parent *parent, struct tl_error *err)
+{
+    struct process *process = &parent->processes[parent->n];
+    *process = (struct process){.parent = parent, .name = "worker.admin"};
+    const struct tl_child child = {.context = process,
+                                   .start = start_admin,
+                                   .ended = admin_ended,
+                                   .killing = log_kill,
+                                   .stop_stage = STAGE_ADMIN,
+                                   .stop_limit_ms = INT64_MAX};
+    return parent->config->admin.worker.port < 0 ||
+           tl_supervisor_add(parent->supervisor, &child, err);
+}
+
+static bool add_processes(struct parent *parent, struct tl_error *err)
+{
+    static const struct tl_supervisor_settings settings = {.restart_base_ms = RESTART_BASE_MS,
+                                                           .restart_limit_ms = RESTART_LIMIT_MS};
+    parent->supervisor = tl_supervisor_new(&settings, err);
+    bool ok = parent->supervisor != NULL;
+    for (unsigned i = 0; ok && i < parent->n; i++)
+        ok = add_worker(parent, i, err);
+    return ok && add_admin(parent, err);
 }
 
 /* ---- the parent's loop ---- */
 
-/* Kills workers whose loop stands still. Counts own ticks, not time: when the whole machine was
- * suspended, everybody was. */
-static void watch(struct parent *parent)
+static void turn(struct parent *parent)
 {
-    for (unsigned i = 0; i < parent->n; i++) {
-        struct child *child = &parent->children[i];
-        int64_t beats = atomic_load(&parent->board.slots[i].beats);
-        bool silent = child->pid != 0 && beats == child->beats;
-        child->beats = beats;
-        child->silent_ticks = silent ? child->silent_ticks + 1 : 0;
-        if (child->silent_ticks < STUCK_TICKS)
-            continue;
-        tl_log(TL_LOG_ERROR, NULL, "worker.%u (process %d) does not turn any more: killing it",
-               i + 1, (int)child->pid);
-        kill(child->pid, SIGKILL);
-        child->silent_ticks = 0;
-    }
-}
-
-static bool workers_gone(const struct parent *parent)
-{
-    for (unsigned i = 0; i < parent->n; i++) {
-        if (parent->children[i].pid != 0)
-            return false;
-    }
-    return true;
-}
-
-/* Once stopping: the workers finish what they hold, then the admin listener goes. True when all are
- * gone. */
-static bool stopped(struct parent *parent)
-{
-    const struct child *admin = &parent->children[parent->n];
-    if (tl_clock_ms() >= parent->kill_ms) {
-        tl_warn("some processes have not ended in %d s: killing them", STOP_LIMIT_MS / 1000);
-        signal_workers(parent, SIGKILL);
-        parent->kill_ms = INT64_MAX;
-    }
-    if (!workers_gone(parent))
-        return false;
-    if (admin->pid != 0)
-        kill(admin->pid, SIGTERM);
-    return admin->pid == 0;
-}
-
-static void take_signal(struct parent *parent, int number)
-{
-    if (number == SIGTERM || number == SIGINT)
-        begin_stop(parent);
-    else if (number == SIGHUP)
-        signal_workers(parent, SIGHUP);
-}
-
-/* Waits for a signal, at most one tick. True when a whole tick has passed. */
-static bool wait_for_signal(struct parent *parent, int64_t tick_ms)
-{
-    int64_t left_ms = tick_ms - tl_clock_ms();
-    if (left_ms <= 0)
-        return true;
-    const struct timespec timeout = {.tv_sec = left_ms / 1000, .tv_nsec = left_ms % 1000 * 1000000};
-    take_signal(parent, sigtimedwait(&parent->signals, NULL, &timeout));
-    return false;
-}
-
-/* As /readyz sees it: one process that serves is enough. While stopping only the watchdog counts.
- */
-static void notify_manager(struct parent *parent)
-{
-    const struct tl_admin_source source = tl_board_source(&parent->board);
+    struct tl_error err = {0};
     char reason[160];
+    if (!tl_supervisor_wait(parent->supervisor, NULL, 0, TURN_MS, &err))
+        tl_warn("%s", err.text);
+    int64_t now_ms = tl_clock_ms();
+    atomic_store(&parent->board.head->parent_ms, now_ms);
+    tl_supervisor_turn(parent->supervisor, now_ms);
+    /* As /readyz sees it: one process that serves is enough. */
+    const struct tl_admin_source source = tl_board_source(&parent->board);
     bool ready = source.ready(source.context, reason);
-    tl_notify_turn(parent->notify, ready, parent->stopping ? "stopping" : reason, tl_clock_ms());
+    tl_notify_turn(parent->notify, ready,
+                   tl_supervisor_stopping(parent->supervisor) ? "stopping" : reason, now_ms);
 }
 
 static int run(struct parent *parent)
 {
-    int64_t tick_ms = tl_clock_ms() + TICK_MS;
-    unsigned number;
-    while (!parent->stopping || !stopped(parent)) {
-        atomic_store(&parent->board.head->parent_ms, tl_clock_ms());
-        if (!parent->stopping && start_due(parent, &number))
-            return run_child(parent, number);
-        if (wait_for_signal(parent, tick_ms)) {
-            watch(parent);
-            tick_ms = tl_clock_ms() + TICK_MS;
-        }
-        reap(parent);
-        notify_manager(parent);
-    }
+    atomic_store(&parent->board.head->parent_ms, tl_clock_ms());
+    while (tl_supervisor_stop_asked(parent->supervisor) == 0 && !parent->failed)
+        turn(parent);
+    tl_notify_stopping(parent->notify);
+    tl_supervisor_stop(parent->supervisor, tl_clock_ms());
+    while (!tl_supervisor_stopped(parent->supervisor))
+        turn(parent);
     tl_info("stopped");
     return parent->failed ? 1 : 0;
 }
@@ -356,39 +286,23 @@ static bool open_sockets(struct parent *parent, struct tl_error *err)
     return true;
 }
 
-static void block_signals(struct parent *parent)
-{
-    sigemptyset(&parent->signals);
-    sigaddset(&parent->signals, SIGTERM);
-    sigaddset(&parent->signals, SIGINT);
-    sigaddset(&parent->signals, SIGHUP);
-    sigaddset(&parent->signals, SIGCHLD);
-    pthread_sigmask(SIG_BLOCK, &parent->signals, NULL);
-    signal(SIGPIPE, SIG_IGN);
-}
-
 static bool prepare(struct parent *parent, struct tl_error *err)
 {
     unsigned n = parent->n;
     parent->listen_fds = calloc(n, sizeof(int));
-    parent->children = calloc(n + 1, sizeof(struct child));
-    if (parent->listen_fds == NULL || parent->children == NULL)
+    parent->processes = calloc(n + 1, sizeof(struct process));
+    if (parent->listen_fds == NULL || parent->processes == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %u processes", n);
     for (unsigned i = 0; i < n; i++)
         parent->listen_fds[i] = -1;
-    for (unsigned i = 0; i <= n; i++)
-        tl_backoff_init(&parent->children[i].backoff, RESTART_BASE_MS, RESTART_LIMIT_MS);
-    /* Without an admin listener its process is one that is never started. */
-    if (parent->config->admin.worker.port < 0)
-        parent->children[n].start_ms = INT64_MAX;
-    block_signals(parent);
-    return tl_notify_open(&parent->notify, tl_clock_ms(), err) &&
+    return add_processes(parent, err) && tl_notify_open(&parent->notify, tl_clock_ms(), err) &&
            check_settings(parent->config, err) && open_sockets(parent, err) &&
            tl_board_init(&parent->board, n, err);
 }
 
 static void release(struct parent *parent)
 {
+    tl_supervisor_free(&parent->supervisor);
     for (unsigned i = 0; parent->listen_fds != NULL && i < parent->n; i++) {
         if (parent->listen_fds[i] >= 0)
             close(parent->listen_fds[i]);
@@ -397,14 +311,13 @@ static void release(struct parent *parent)
         tl_board_deinit(&parent->board);
     tl_notify_free(&parent->notify);
     free(parent->listen_fds);
-    free(parent->children);
+    free(parent->processes);
 }
 
 int tl_parent_run(const struct tl_config *config, const char *config_path, unsigned processes)
 {
     struct tl_error err = {0};
-    struct parent parent = {
-        .config = config, .config_path = config_path, .pid = getpid(), .n = processes};
+    struct parent parent = {.config = config, .config_path = config_path, .n = processes};
     int status = 1;
     if (prepare(&parent, &err))
         status = run(&parent);

@@ -12,12 +12,12 @@
 
 #include "common/base/clock.h"
 
-#include "ctl/supervisor.h"
+#include "ctl/programs.h"
 
 enum { PATIENCE_MS = 20000 };
 
 struct fixture {
-    struct tl_supervisor *supervisor;
+    struct tl_programs *programs;
     FILE *file;
     char *text; /* what was printed so far */
     size_t length;
@@ -30,8 +30,8 @@ static int setup(void **state)
     assert_non_null(fixture);
     fixture->file = open_memstream(&fixture->text, &fixture->length);
     assert_non_null(fixture->file);
-    fixture->supervisor = tl_supervisor_new(fixture->file, &err);
-    assert_non_null(fixture->supervisor);
+    fixture->programs = tl_programs_new(fixture->file, &err);
+    assert_non_null(fixture->programs);
     *state = fixture;
     return 0;
 }
@@ -39,18 +39,29 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct fixture *fixture = *state;
-    tl_supervisor_free(&fixture->supervisor);
+    tl_programs_free(&fixture->programs);
     fclose(fixture->file);
     free(fixture->text);
     free(fixture);
     return 0;
 }
 
+static void start_program(struct fixture *fixture, const char *role, const char *const argv[],
+                          unsigned stop_stage, int64_t stop_limit_ms)
+{
+    struct tl_error err = {0};
+    const struct tl_program_start start = {.role = role,
+                                           .argv = argv,
+                                           .keep_fd = -1,
+                                           .stop_stage = stop_stage,
+                                           .stop_limit_ms = stop_limit_ms};
+    assert_true(tl_programs_add(fixture->programs, &start, &err));
+}
+
 static void start_shell(struct fixture *fixture, const char *role, const char *script)
 {
     const char *const argv[] = {"/bin/sh", "-c", script, NULL};
-    struct tl_error err = {0};
-    assert_true(tl_supervisor_start(fixture->supervisor, role, argv, -1, &err));
+    start_program(fixture, role, argv, 0, PATIENCE_MS);
 }
 
 static bool printed(const struct fixture *fixture, const char *part)
@@ -67,7 +78,7 @@ static void turn_until(struct fixture *fixture, const char *part)
     while (!printed(fixture, part)) {
         if (tl_clock_ms() > until_ms)
             fail_msg("never printed: %s\nbut:\n%s", part, fixture->text);
-        assert_true(tl_supervisor_turn(fixture->supervisor, 100, &err));
+        assert_true(tl_programs_turn(fixture->programs, 100, &err));
     }
 }
 
@@ -75,7 +86,7 @@ static void turn_until(struct fixture *fixture, const char *part)
 static void turn_until_failure(struct fixture *fixture, struct tl_error *err)
 {
     int64_t until_ms = tl_clock_ms() + PATIENCE_MS;
-    while (tl_supervisor_turn(fixture->supervisor, 100, err))
+    while (tl_programs_turn(fixture->programs, 100, err))
         assert_true(tl_clock_ms() < until_ms);
 }
 
@@ -102,15 +113,15 @@ static void test_an_absent_program_is_a_failed_start(void **state)
     struct fixture *fixture = *state;
     const char *const argv[] = {"/nonexistent/program", NULL};
     struct tl_error err = {0};
-    assert_true(tl_supervisor_start(fixture->supervisor, "absent", argv, -1, &err));
+    start_program(fixture, "absent", argv, 0, PATIENCE_MS);
     turn_until_failure(fixture, &err);
     assert_true(printed(fixture, "cannot run /nonexistent/program: No such file or directory"));
 }
 
-static void test_what_dies_is_started_again(void **state)
+static void test_a_program_that_dies_is_started_again(void **state)
 {
     struct fixture *fixture = *state;
-    tl_supervisor_settled(fixture->supervisor);
+    tl_programs_settled(fixture->programs);
     start_shell(fixture, "mortal", "echo process $$; exit 1");
     turn_until(fixture, "mortal ended with status 1; starting it again in ");
     const char *first = strstr(fixture->text, "mortal     | process ");
@@ -122,7 +133,7 @@ static void test_what_dies_is_started_again(void **state)
     struct tl_error err = {0};
     for (const char *next = first; next != NULL && strncmp(next, line, strlen(line)) == 0;) {
         assert_true(tl_clock_ms() < until_ms);
-        assert_true(tl_supervisor_turn(fixture->supervisor, 100, &err));
+        assert_true(tl_programs_turn(fixture->programs, 100, &err));
         fflush(fixture->file);
         for (const char *at = fixture->text; (at = strstr(at, "mortal     | process ")) != NULL;
              at++)
@@ -137,32 +148,48 @@ static void test_a_killed_program_is_started_again_even_before_all_is_up(void **
     turn_until(fixture, "victim was killed by signal 9 (Killed); starting it again in ");
 }
 
+static const char *const polite[] = {
+    "/bin/sh", "-c", "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done", NULL};
+static const char *const stubborn[] = {"/bin/sh", "-c",
+                                       "trap '' TERM; echo up; while :; do sleep 0.05; done", NULL};
+
 static void test_stop_in_order(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const first[] = {"first", NULL};
-    static const char *const second[] = {"second", NULL};
-    start_shell(fixture, "first",
-                "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done");
-    start_shell(fixture, "second",
-                "trap 'echo bye; exit 0' TERM; echo up; while :; do sleep 0.05; done");
+    start_program(fixture, "second", polite, 1, PATIENCE_MS);
+    start_program(fixture, "first", polite, 0, PATIENCE_MS);
     turn_until(fixture, "first      | up\n");
     turn_until(fixture, "second     | up\n");
-    assert_true(tl_supervisor_stop(fixture->supervisor, first, PATIENCE_MS));
+    assert_true(tl_programs_stop(fixture->programs));
     assert_true(printed(fixture, "first      | bye\n"));
-    assert_false(printed(fixture, "second     | bye\n"));
-    assert_true(tl_supervisor_stop(fixture->supervisor, second, PATIENCE_MS));
     assert_true(printed(fixture, "second     | bye\n"));
+    assert_true(strstr(fixture->text, "first      | bye") <
+                strstr(fixture->text, "second     | bye"));
 }
 
-static void test_who_does_not_end_is_killed(void **state)
+static void test_a_program_that_does_not_end_is_killed(void **state)
 {
     struct fixture *fixture = *state;
-    static const char *const roles[] = {"stubborn", NULL};
-    start_shell(fixture, "stubborn", "trap '' TERM; echo up; while :; do sleep 0.05; done");
+    start_program(fixture, "stubborn", stubborn, 0, 200);
     turn_until(fixture, "stubborn   | up\n");
-    assert_false(tl_supervisor_stop(fixture->supervisor, roles, 200));
+    assert_false(tl_programs_stop(fixture->programs));
     assert_true(printed(fixture, "stubborn does not end; killing it\n"));
+    assert_true(printed(fixture, "stubborn was killed by signal 9 (Killed)\n"));
+}
+
+static void test_a_second_stop_signal_kills(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_error err = {0};
+    start_program(fixture, "stubborn", stubborn, 0, INT64_MAX);
+    turn_until(fixture, "stubborn   | up\n");
+    for (unsigned asked = 1; asked <= 2; asked++) {
+        assert_int_equal(kill(getpid(), SIGINT), 0);
+        assert_true(tl_programs_turn(fixture->programs, 1000, &err));
+        assert_int_equal(tl_programs_stop_asked(fixture->programs), asked);
+        usleep(600 * 1000); /* what comes sooner counts as one */
+    }
+    assert_false(tl_programs_stop(fixture->programs));
     assert_true(printed(fixture, "stubborn was killed by signal 9 (Killed)\n"));
 }
 
@@ -170,11 +197,11 @@ static void test_two_stop_signals_at_once_are_one(void **state)
 {
     struct fixture *fixture = *state;
     struct tl_error err = {0};
-    assert_int_equal(tl_supervisor_stop_asked(fixture->supervisor), 0);
+    assert_int_equal(tl_programs_stop_asked(fixture->programs), 0);
     assert_int_equal(kill(getpid(), SIGINT), 0);
     assert_int_equal(kill(getpid(), SIGTERM), 0);
-    assert_true(tl_supervisor_turn(fixture->supervisor, 1000, &err));
-    assert_int_equal(tl_supervisor_stop_asked(fixture->supervisor), 1);
+    assert_true(tl_programs_turn(fixture->programs, 1000, &err));
+    assert_int_equal(tl_programs_stop_asked(fixture->programs), 1);
 }
 
 static void test_children_do_not_share_our_group(void **state)
@@ -188,17 +215,18 @@ static void test_children_do_not_share_our_group(void **state)
 
 int main(void)
 {
-#define SUPERVISED(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+#define PROGRAMS_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
     const struct CMUnitTest tests[] = {
-        SUPERVISED(test_output_of_both_kinds),
-        SUPERVISED(test_an_exit_before_all_is_up_is_a_failed_start),
-        SUPERVISED(test_an_absent_program_is_a_failed_start),
-        SUPERVISED(test_what_dies_is_started_again),
-        SUPERVISED(test_a_killed_program_is_started_again_even_before_all_is_up),
-        SUPERVISED(test_stop_in_order),
-        SUPERVISED(test_who_does_not_end_is_killed),
-        SUPERVISED(test_two_stop_signals_at_once_are_one),
-        SUPERVISED(test_children_do_not_share_our_group),
+        PROGRAMS_TEST(test_output_of_both_kinds),
+        PROGRAMS_TEST(test_an_exit_before_all_is_up_is_a_failed_start),
+        PROGRAMS_TEST(test_an_absent_program_is_a_failed_start),
+        PROGRAMS_TEST(test_a_program_that_dies_is_started_again),
+        PROGRAMS_TEST(test_a_killed_program_is_started_again_even_before_all_is_up),
+        PROGRAMS_TEST(test_stop_in_order),
+        PROGRAMS_TEST(test_a_program_that_does_not_end_is_killed),
+        PROGRAMS_TEST(test_a_second_stop_signal_kills),
+        PROGRAMS_TEST(test_two_stop_signals_at_once_are_one),
+        PROGRAMS_TEST(test_children_do_not_share_our_group),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,6 +32,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/config/queue_settings.h"
 #include "common/store/keys.h"
 #include "common/store/queue.h"
 #include "common/store/redis.h"

@@ -1,6 +1,7 @@
 #include <stdio.h>
 
 #include "common/config/config.h"
+#include "common/config/document.h"
 
 #include "ctl/command.h"
 

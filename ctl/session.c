@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/quote.h"
+#include "common/config/config.h"
 
 #include "ctl/session.h"
 

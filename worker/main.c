@@ -7,6 +7,7 @@
  * what is asked of it.
  */
 #include "common/base/units.h"
+#include "common/config/config.h"
 #include "common/role/start.h"
 #include "worker/process/parent.h"
 

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"

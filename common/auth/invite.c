@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "common/auth/invite.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
 #include "common/wire/names.h"
 

@@ -1,8 +1,9 @@
 #include <jansson.h>
 #include <sodium.h>
 
+#include "common/auth/jwks.h"
 #include "common/auth/jwt_key.h"
-#include "common/auth/pass.h"
+#include "common/auth/jwt_keys.h"
 
 enum {
     COORDINATE_TEXT =
@@ -26,9 +27,10 @@ char *tl_jwks_write(const struct tl_jwt_keys *keys, struct tl_error *err)
 {
     json_t *list = json_array();
     bool complete = list != NULL;
-    for (size_t i = 0; complete && i < keys->n; i++) {
-        if (keys->keys[i].algorithm == TL_JWT_ES256)
-            complete = json_array_append_new(list, public_key(&keys->keys[i])) == 0;
+    for (size_t i = 0; complete && i < tl_jwt_keys_count(keys); i++) {
+        const struct tl_jwt_key *key = tl_jwt_keys_at(keys, i);
+        if (key->algorithm == TL_JWT_ES256)
+            complete = json_array_append_new(list, public_key(key)) == 0;
     }
     json_t *set = complete ? json_pack("{s:O}", "keys", list) : NULL;
     char *text = set == NULL ? NULL : json_dumps(set, JSON_COMPACT);

@@ -4,9 +4,16 @@
 #include <sodium.h>
 
 #include "common/auth/jwt_key.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/secret_file.h"
 
 enum { PEM_BYTES_MAX = 4096 };
+
+struct tl_jwt_keys {
+    size_t n;
+    const struct tl_jwt_key *signer; /* NULL until chosen */
+    struct tl_jwt_key keys[TL_JWT_KEYS_MAX];
+};
 
 /* Where in the file we are. */
 struct reader {
@@ -189,9 +196,9 @@ size_t tl_jwt_keys_count(const struct tl_jwt_keys *keys)
     return keys->n;
 }
 
-const char *tl_jwt_algorithm_name(enum tl_jwt_algorithm algorithm)
+const struct tl_jwt_key *tl_jwt_keys_at(const struct tl_jwt_keys *keys, size_t i)
 {
-    return algorithm == TL_JWT_HS256 ? "HS256" : "ES256";
+    return &keys->keys[i];
 }
 
 const struct tl_jwt_key *tl_jwt_keys_find(const struct tl_jwt_keys *keys, const char *id,
@@ -214,6 +221,11 @@ bool tl_jwt_keys_choose_signer(struct tl_jwt_keys *keys, enum tl_jwt_algorithm a
         }
     }
     return false;
+}
+
+const struct tl_jwt_key *tl_jwt_keys_signer(const struct tl_jwt_keys *keys)
+{
+    return keys->signer;
 }
 
 static bool same_key(const struct tl_jwt_key *a, const struct tl_jwt_key *b)

@@ -15,18 +15,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/auth/jwt_algorithm.h"
 #include "common/base/error.h"
 
-#define TL_JWT_KEY_ID_MAX 64 /* bytes of a kid, without the terminating zero */
-
-enum tl_jwt_algorithm { TL_JWT_HS256, TL_JWT_ES256 };
+#define TL_JWT_KEYS_MAX 16 /* of a set */
 
 /* What the keys of a file are for. */
 enum tl_jwt_use {
     TL_JWT_SIGN,   /* ES256 keys are private ones */
-    TL_JWT_VERIFY, /* ES256 keys are public ones: the private half belongs to somebody else */
+    TL_JWT_VERIFY, /* ES256 keys are public ones: another party holds the private half */
 };
 
+struct tl_jwt_key;
 struct tl_jwt_keys;
 
 /* Reads a key file that only its owner (and group) can read. NULL on failure, with the line at
@@ -40,6 +40,16 @@ struct tl_jwt_keys *tl_jwt_keys_none(struct tl_error *err);
 void tl_jwt_keys_free(struct tl_jwt_keys **keys); /* wipes the keys; NULL allowed */
 
 size_t tl_jwt_keys_count(const struct tl_jwt_keys *keys);
+/* The i-th key in the order of the file. */
+const struct tl_jwt_key *tl_jwt_keys_at(const struct tl_jwt_keys *keys, size_t i);
+/* The key with this id (length bytes), or NULL. */
+const struct tl_jwt_key *tl_jwt_keys_find(const struct tl_jwt_keys *keys, const char *id,
+                                          size_t length);
+
+/* Makes the first key of the algorithm the one that signs; false if there is none. */
+bool tl_jwt_keys_choose_signer(struct tl_jwt_keys *keys, enum tl_jwt_algorithm algorithm);
+/* The key that signs; NULL until one is chosen. */
+const struct tl_jwt_key *tl_jwt_keys_signer(const struct tl_jwt_keys *keys);
 
 /* False, with the two ids, when a key stands in both sets: then a token made for one purpose would
  * pass for the other (RFC 8725, 3.12). To be checked whenever both were loaded. */

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "common/auth/jwt_key.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
 #include "common/wire/names.h"
 

@@ -3,10 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "common/auth/keyring.h"
 #include "common/auth/secret_file.h"
 
-enum { KEYS_MAX = 16, ID_DIGITS = 8, KEY_DIGITS = 2 * crypto_generichash_KEYBYTES };
+_Static_assert(TL_SIGNING_KEY_BYTES == crypto_generichash_KEYBYTES, "what libsodium expects");
+
+enum { KEYS_MAX = 16, ID_DIGITS = 8, KEY_DIGITS = 2 * TL_SIGNING_KEY_BYTES };
 
 struct tl_keyring {
     size_t n;
@@ -15,7 +19,7 @@ struct tl_keyring {
 
 static bool create_file(const char *path, struct tl_error *err)
 {
-    unsigned char key[crypto_generichash_KEYBYTES];
+    unsigned char key[TL_SIGNING_KEY_BYTES];
     char digits[KEY_DIGITS + 1];
     char text[256];
     uint32_t id = randombytes_random();

@@ -1,21 +1,32 @@
-/* Inside of the keyring, for ticket.c only. */
+/* The keys that sign tickets: the first signs, all verify. */
 #ifndef TL_KEYRING_H
 #define TL_KEYRING_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include <sodium.h>
+#include "common/base/error.h"
 
-#include "common/auth/ticket.h"
+#define TL_SIGNING_KEY_BYTES 32
 
 struct tl_signing_key {
     uint32_t id;
-    unsigned char bytes[crypto_generichash_KEYBYTES];
+    unsigned char bytes[TL_SIGNING_KEY_BYTES];
 };
+
+struct tl_keyring;
+
+/* Reads a key file: a line each `<id: 8 hex digits> <key: 64 hex digits>`, '#' comments. With
+ * create, a missing file is made with one random key, mode 0600, safely against other processes
+ * doing the same at once. Refuses a file that others can read. */
+struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err);
+void tl_keyring_free(struct tl_keyring **keyring); /* wipes the keys */
+size_t tl_keyring_count(const struct tl_keyring *keyring);
 
 /* The key that signs. */
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring);
-/* The key of that id, or NULL. */
+/* The key with this id, or NULL. */
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id);
 
 #endif

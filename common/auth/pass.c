@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "common/auth/jwt_key.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
 #include "common/auth/pass.h"
 #include "common/wire/names.h"
@@ -80,11 +81,11 @@ bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char
     jwt_t *jwt = NULL;
     if (jwt_new(&jwt) != 0)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a pass");
-    char *encoded = fill(jwt, keys->signer, issuer, queue, pass) == 0 ? jwt_encode_str(jwt) : NULL;
+    const struct tl_jwt_key *key = tl_jwt_keys_signer(keys);
+    char *encoded = fill(jwt, key, issuer, queue, pass) == 0 ? jwt_encode_str(jwt) : NULL;
     jwt_free(jwt);
     if (encoded == NULL)
-        return tl_error_set(err, TL_ERR_SYSTEM, "a pass cannot be signed with key %s",
-                            keys->signer->id);
+        return tl_error_set(err, TL_ERR_SYSTEM, "a pass cannot be signed with key %s", key->id);
     size_t length = strlen(encoded);
     bool fits = length < TL_PASS_MAX;
     if (fits)

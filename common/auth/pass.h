@@ -28,13 +28,6 @@ struct tl_pass {
     int64_t expires;             /* Unix seconds */
 };
 
-/* Reads the keys (common/auth/jwt_keys.h). The first key of the algorithm signs, every key
- * verifies, so a key can be listed before it signs and after. With create, a missing file is made
- * with one key of the algorithm, mode 0600, safely against other processes doing the same at once.
- */
-struct tl_jwt_keys *tl_pass_keys_load(const char *path, enum tl_jwt_algorithm algorithm,
-                                      bool create, struct tl_error *err);
-
 /* The id of an admission: a queue, its generation and the place the visitor was called from. A site
  * that lets each id in once lets each admission in once, however often its pass is asked for. */
 void tl_pass_id(const char *queue, uint64_t generation, tl_place place,
@@ -51,10 +44,5 @@ bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char
 bool tl_pass_verify(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
                     const char *text, size_t length, int64_t now, struct tl_pass *pass,
                     struct tl_error *err);
-
-/* The JSON Web Key Set (RFC 7517) for /.well-known/jwks.json: the public halves of all ES256 keys,
- * those that do not sign yet too; secrets never, so it is empty with HS256 alone. The caller frees
- * it. NULL: no memory. */
-char *tl_jwks_write(const struct tl_jwt_keys *keys, struct tl_error *err);
 
 #endif

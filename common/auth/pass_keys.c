@@ -3,7 +3,8 @@
 #include <sodium.h>
 
 #include "common/auth/jwt_key.h"
-#include "common/auth/pass.h"
+#include "common/auth/jwt_keys.h"
+#include "common/auth/pass_keys.h"
 #include "common/auth/secret_file.h"
 
 enum { KEY_ID_BYTES = 4 };

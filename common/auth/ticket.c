@@ -1,6 +1,9 @@
 #include <string.h>
 
+#include <sodium.h>
+
 #include "common/auth/keyring.h"
+#include "common/auth/ticket.h"
 #include "common/wire/names.h"
 
 enum {

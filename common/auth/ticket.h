@@ -1,11 +1,17 @@
 /*
- * Tickets: each visitor's proof of their place, and the keys that sign them.
+ * Tickets: each visitor's proof of their place.
  *
- * A ticket is base64url (no padding) of
- *   version 1 byte | key id 4 | generation 8 | place 8 | issued 4 (Unix s) | visitor length 1 |
- * visitor | MAC 16 all big endian; the MAC is keyed BLAKE2b (libsodium crypto_generichash) over the
- * queue's name, a zero byte, and everything before the MAC, so a ticket of one queue is worthless
- * at another. 58 to 142 characters.
+ * A ticket is base64url (no padding, 58 to 142 characters) of these fields, all big endian:
+ *   version         1 byte
+ *   key id          4
+ *   generation      8
+ *   place           8
+ *   issued          4 (Unix seconds)
+ *   visitor length  1
+ *   visitor         1 to 64
+ *   MAC             16
+ * The MAC is keyed BLAKE2b (libsodium crypto_generichash) over the queue's name, a zero byte and
+ * everything before the MAC, so that a ticket of one queue is not valid at another.
  */
 #ifndef TL_TICKET_H
 #define TL_TICKET_H
@@ -27,14 +33,7 @@ struct tl_ticket {
     uint32_t issued;     /* Unix seconds */
 };
 
-struct tl_keyring; /* signing keys: the first signs, all verify */
-
-/* Reads a key file: a line each `<id: 8 hex digits> <key: 64 hex digits>`, '#' comments. With
- * create, a missing file is made with one random key, mode 0600, safely against other processes
- * doing the same at once. Refuses a file that others can read. */
-struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err);
-void tl_keyring_free(struct tl_keyring **keyring); /* wipes the keys */
-size_t tl_keyring_count(const struct tl_keyring *keyring);
+struct tl_keyring;
 
 /* Writes the ticket's text, NUL-terminated. */
 void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include "common/config/config.h"
-#include "common/config/config_read.h"
-#include "common/config/config_table.h"
+#include "common/config/environment.h"
+#include "common/config/read.h"
+#include "common/config/table.h"
+#include "common/config/value.h"
+#include "common/config/yaml.h"
 
 static struct tl_config *make_defaults(struct tl_error *err)
 {

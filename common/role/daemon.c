@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/config/config.h"
 #include "common/role/daemon.h"
 #include "common/role/notify.h"
 #include "common/role/reload.h"

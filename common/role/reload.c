@@ -1,4 +1,5 @@
 #include "common/role/reload.h"
+#include "common/config/config.h"
 
 #include "common/base/log.h"
 #include "common/role/start.h"

@@ -4,6 +4,7 @@
 #include <sodium.h>
 
 #include "common/base/log.h"
+#include "common/config/config.h"
 #include "common/role/start.h"
 
 const struct tl_config *tl_start(const struct tl_program *program, const char *role, int argc,

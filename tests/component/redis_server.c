@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/config/config.h"
+#include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"

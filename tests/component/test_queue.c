@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "ingest.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/config/config.h"
+#include "common/config/queue_settings.h"
 #include "common/wire/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

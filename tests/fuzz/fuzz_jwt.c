@@ -13,7 +13,9 @@
 #include <sodium.h>
 
 #include "common/auth/invite.h"
+#include "common/auth/jwks.h"
 #include "common/auth/jwt_key.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "common/wire/names.h"
 
@@ -85,7 +87,8 @@ static void sign_and_read(const struct tl_jwt_keys *keys, const char *json, size
     sodium_bin2base64(text + used, sizeof(text) - used, (const unsigned char *)feed + 1,
                       length - header - 1, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     used += strlen(text + used);
-    crypto_auth_hmacsha256_init(&state, keys->keys[0].secret, keys->keys[0].secret_length);
+    crypto_auth_hmacsha256_init(&state, tl_jwt_keys_at(keys, 0)->secret,
+                                tl_jwt_keys_at(keys, 0)->secret_length);
     crypto_auth_hmacsha256_update(&state, (const unsigned char *)text, used);
     crypto_auth_hmacsha256_final(&state, mac);
     text[used++] = '.';
@@ -102,7 +105,7 @@ static void use_keys(struct tl_jwt_keys *keys)
     char *jwks = tl_jwks_write(keys, NULL);
     require(jwks != NULL);
     free(jwks);
-    require(tl_jwt_keys_choose_signer(keys, keys->keys[0].algorithm));
+    require(tl_jwt_keys_choose_signer(keys, tl_jwt_keys_at(keys, 0)->algorithm));
     tl_jwt_keys_free(&keys);
 }
 

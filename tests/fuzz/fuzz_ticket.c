@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/auth/keyring.h"
 #include "common/auth/ticket.h"
 #include "common/wire/names.h"
 

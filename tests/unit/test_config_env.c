@@ -10,8 +10,9 @@
 #include <cmocka.h>
 
 #include "common/config/config.h"
-#include "common/config/config_read.h"
-#include "common/config/config_table.h"
+#include "common/config/environment.h"
+#include "common/config/table.h"
+#include "common/config/words.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

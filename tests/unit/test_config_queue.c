@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "common/config/config.h"
+#include "common/config/queue_settings.h"
 #include "common/wire/names.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -9,8 +9,12 @@
 #include <cmocka.h>
 
 #include "common/config/config.h"
-#include "common/config/config_table.h"
-#include "common/config/config_yaml.h"
+#include "common/config/document.h"
+#include "common/config/queue_settings.h"
+#include "common/config/table.h"
+#include "common/config/value.h"
+#include "common/config/words.h"
+#include "common/config/yaml.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -11,6 +11,7 @@
 
 #include "common/auth/invite.h"
 #include "common/auth/jwt_key.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "jwt_forge.h"
 

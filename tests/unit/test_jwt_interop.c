@@ -13,7 +13,9 @@
 #include <cmocka.h>
 
 #include "common/auth/invite.h"
+#include "common/auth/jwks.h"
 #include "common/auth/jwt_key.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "jwt_forge.h"
 #include "run_program.h"

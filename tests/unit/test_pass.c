@@ -12,8 +12,11 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "common/auth/jwks.h"
 #include "common/auth/jwt_key.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
+#include "common/auth/pass_keys.h"
 #include "common/auth/secret_file.h"
 #include "common/wire/names.h"
 #include "jwt_forge.h"
@@ -554,7 +557,7 @@ static void test_jwks_leading_zero(void **state)
         snprintf(file, sizeof(file), "z ES256\n%s", pem);
         keys = forge_keys(file, TL_JWT_SIGN);
         assert_non_null(keys);
-        if (keys->keys[0].ec.x[0] == 0)
+        if (tl_jwt_keys_at(keys, 0)->ec.x[0] == 0)
             break;
         tl_jwt_keys_free(&keys);
     }

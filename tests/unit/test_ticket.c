@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/auth/keyring.h"
 #include "common/auth/secret_file.h"
 #include "common/auth/ticket.h"
 #include "common/wire/names.h"

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "common/config/queue_settings.h"
 #include "worker/api/view.h"
 #include "worker/http/json_text.h"
 

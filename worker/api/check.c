@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/auth/jwks.h"
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "worker/api/routes.h"

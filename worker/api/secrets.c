@@ -1,6 +1,9 @@
 #include "worker/api/secrets.h"
 #include "common/auth/invite.h"
+#include "common/auth/jwt_keys.h"
+#include "common/auth/keyring.h"
 #include "common/auth/pass.h"
+#include "common/auth/pass_keys.h"
 
 void tl_secrets_free(struct tl_secrets *secrets)
 {

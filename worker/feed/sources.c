@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"

@@ -3,8 +3,12 @@
 #include <string.h>
 
 #include "common/base/quote.h"
-#include "common/config/config_read.h"
-#include "common/config/config_table.h"
+#include "common/config/queue_settings.h"
+#include "common/config/read.h"
+#include "common/config/table.h"
+#include "common/config/value.h"
+#include "common/config/words.h"
+#include "common/config/yaml.h"
 #include "common/wire/names.h"
 
 /* A mapping of the file that is read against a table. */

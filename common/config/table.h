@@ -12,12 +12,10 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/config/config.h"
+#include "common/config/settings.h"
 
-#define TL_SETTING_PATH_MAX                                                                        \
-    64                           /* bytes of a path or environment name, with the terminating zero \
-                                  */
-#define TL_SETTING_BOUNDS_MAX 96 /* bytes of tl_setting_bounds, with the terminating zero */
+/* Bytes of a path or of its name in the environment, with the terminating zero. */
+#define TL_SETTING_PATH_MAX 64
 
 /* How a value is written, and what the field is in the struct. */
 enum tl_setting_type {
@@ -53,30 +51,5 @@ const struct tl_setting *tl_queue_table(size_t *n);
 /* Process settings of earlier versions: only path, and what to use instead in help. They are
  * refused like unknown settings, but with that advice. */
 const struct tl_setting *tl_config_removed_table(size_t *n);
-
-/* Whether the value is text as the file writes it, or as the store keeps it: plain milliseconds for
- * durations and times, commas between lanes. The second also takes the first. */
-enum tl_setting_form { TL_FORM_FILE, TL_FORM_STORE };
-
-/* Parses the value and stores it in the field of `base`; on failure nothing is changed and err says
- * what is wrong with it and what the limit is. The value of a plain string is never part of the
- * message, as it may hold a password. */
-bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
-                    enum tl_setting_form form, struct tl_error *err);
-/* The field's value as the store keeps it. TL_QUEUE_VALUE_MAX bytes are always enough. */
-void tl_setting_get(const struct tl_setting *row, const void *base, char *value, size_t size);
-/* All rows' defaults into base. */
-void tl_settings_default(const struct tl_setting *rows, size_t n, void *base);
-
-/* The limits in words: "256B to 1MiB", "counter, rate or both". */
-void tl_setting_bounds(const struct tl_setting *row, char bounds[TL_SETTING_BOUNDS_MAX]);
-/* The type in words: "duration". */
-const char *tl_setting_type_name(const struct tl_setting *row);
-/* "redis.url" as TELLERLINE_REDIS_URL. */
-void tl_setting_env_name(const struct tl_setting *row, char name[TL_SETTING_PATH_MAX]);
-
-/* Whether `candidate` is so close to the misspelt `word` that it is worth proposing, and closer
- * than *best, which it then replaces. Start with *best = SIZE_MAX. */
-bool tl_spelling_closer(const char *word, const char *candidate, size_t *best);
 
 #endif

@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "common/base/quote.h"
-#include "common/config/config_read.h"
-#include "common/config/config_table.h"
+#include "common/config/environment.h"
+#include "common/config/read.h"
+#include "common/config/table.h"
+#include "common/config/value.h"
+#include "common/config/words.h"
+#include "common/config/yaml.h"
 
 #define ENV_PREFIX  "TELLERLINE_"
 #define ENV_QUEUES  "TELLERLINE_QUEUES"

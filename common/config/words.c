@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "common/base/units.h"
-#include "common/config/config_table.h"
+#include "common/config/table.h"
+#include "common/config/words.h"
 
 #define WORD_MAX 48 /* longer than any name there is: what is longer is no slip of the finger */
 

@@ -3,8 +3,10 @@
 
 #include "common/base/quote.h"
 #include "common/base/units.h"
-#include "common/config/config.h"
-#include "common/config/config_table.h"
+#include "common/config/queue_settings.h"
+#include "common/config/table.h"
+#include "common/config/value.h"
+#include "common/config/words.h"
 
 static const struct tl_setting *find_row(const char *name)
 {

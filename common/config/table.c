@@ -1,8 +1,8 @@
 #include <string.h>
 
 #include "common/base/networks.h"
-#include "common/config/config_table.h"
 #include "common/config/redis_url.h"
+#include "common/config/table.h"
 
 #define MILLISECONDS(n) (n)
 #define SECONDS(n)      INT64_C(n##000)

@@ -7,7 +7,9 @@
 
 #include "common/base/quote.h"
 #include "common/base/units.h"
-#include "common/config/config_table.h"
+#include "common/config/table.h"
+#include "common/config/value.h"
+#include "common/config/words.h"
 
 /* A choice is stored through `unsigned`, whatever its enum is called. */
 _Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&

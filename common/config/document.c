@@ -1,9 +1,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/config/config.h"
-#include "common/config/config_table.h"
-#include "common/config/config_yaml.h"
+#include "common/config/document.h"
+#include "common/config/table.h"
+#include "common/config/words.h"
+#include "common/config/yaml.h"
 #include "common/wire/names.h"
 
 static const char introduction[] =

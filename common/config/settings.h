@@ -1,0 +1,113 @@
+/* What the configuration holds: the settings of the processes and of the queues. */
+#ifndef TL_SETTINGS_H
+#define TL_SETTINGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/auth/jwt_algorithm.h"
+#include "common/base/log.h"
+#include "common/wire/names.h"
+#include "common/wire/place.h"
+
+enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
+enum tl_join_mode { TL_JOIN_OPEN, TL_JOIN_INVITED };
+enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
+
+/* Settings of one queue. The file gives them at first start; afterwards the copy in Redis is the
+ * truth. */
+struct tl_queue_settings {
+    enum tl_policy policy;
+    uint64_t capacity;     /* active tokens at most (counter, both) */
+    uint64_t rate_admit;   /* this many... (rate, both) */
+    int64_t rate_every_ms; /* ...every so long */
+    int64_t session_ttl_ms;
+    bool session_sliding;
+    int64_t session_max_ms; /* only with session_sliding */
+    int64_t claim_ttl_ms;
+    int64_t waiting_ttl_ms;
+    size_t n_lanes; /* at least 1 */
+    char lanes[TL_LANES_MAX][TL_LANE_NAME_MAX + 1];
+    unsigned default_lane; /* index into lanes */
+    int64_t opens_at_ms;   /* Unix time in ms; 0: open at once */
+    enum tl_join_mode join;
+    enum tl_store_error_mode on_store_error;
+    bool paused;           /* nobody is admitted */
+    char target_url[1024]; /* "" when absent */
+};
+
+struct tl_queue_config {
+    char name[TL_QUEUE_NAME_MAX + 1];
+    struct tl_queue_settings settings;
+};
+
+struct tl_listen {
+    char host[256]; /* "" together with port -1: no listener */
+    int port;       /* 0: any free port, logged */
+};
+
+struct tl_config {
+    struct {
+        char url[512];       /* "" when absent */
+        char key_prefix[32]; /* "tl:" */
+        char ca_file[256];   /* for rediss:// */
+        int64_t timeout_ms;  /* connect and command */
+    } redis;
+    struct {
+        struct tl_listen listen;
+        char public_url[256];
+        int64_t join_wait_ms;       /* how long a join is held until it is numbered */
+        uint64_t max_body;          /* bytes */
+        uint64_t max_connections;   /* per worker process */
+        int64_t idle_timeout_ms;    /* of a connection without a request under way */
+        uint64_t joins_per_minute;  /* of one address, per process; 0: no limit */
+        char trusted_proxies[1024]; /* networks, separated by spaces, whose X-Forwarded-For is
+                                       believed */
+    } http;
+    struct {
+        enum tl_jwt_algorithm algorithm;
+    } pass;
+    struct {
+        char name[128];        /* the site's, instead of the queue's; "": none */
+        char accent_light[16]; /* "#rrggbb" or "" */
+        char accent_dark[16];
+        char style[256]; /* file paths; "": none */
+        char logo[256];
+        char text_en[2048];
+        char text_ko[2048];
+        char return_urls[1024]; /* addresses, separated by spaces, beside target_url */
+    } page;
+    struct {
+        struct tl_listen worker, dispatcher, admitter, expirer;
+    } admin;
+    struct {
+        uint64_t processes;
+        uint64_t max_pending; /* commands accepted but not yet applied, per process; above it joins
+                                 get 503 */
+    } worker;
+    struct {
+        uint64_t batch; /* promotions per step of the script */
+    } admitter;
+    struct {
+        uint64_t batch; /* ends per step of the script */
+    } expirer;
+    struct {
+        uint64_t events_length; /* entries kept in the events stream of a queue */
+    } streams;
+    struct {
+        enum tl_log_level level;
+        enum tl_log_format format;
+    } log;
+    struct {
+        char ticket_keys[256];
+        char api_keys[256];
+        char admin_token[256];
+        char pass_keys[256];
+        char invite_keys[256];
+    } secrets; /* file paths; relative ones are resolved against the current directory */
+    size_t n_queues;
+    struct tl_queue_config *queues; /* in the file's order */
+};
+
+#endif

@@ -1,19 +1,25 @@
+/*
+ * The admitter: admits the next visitors while there is capacity.
+ *
+ * For every queue it holds the lease of, it calls the admit script, which admits as many visitors
+ * as capacity and rate allow. Most calls would admit no visitor, so it waits for a reason: an event
+ * says that a session ended, a visitor joined or the settings changed (wake.c). A slow timer behind
+ * the events makes up for one that was missed and finds the moment at which a queue opens.
+ */
 #include <stdlib.h>
 
 #include "admitter/admitter.h"
+#include "admitter/wake.h"
 #include "common/base/clock.h"
-#include "common/base/log.h"
-#include "common/role/keeper.h"
+#include "common/role/held_queues.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
-#include "common/wire/events.h"
 
 #include "generated/admitter_scripts.h"
 
-/* The timer behind the events: with somebody waiting, and in any case. */
+/* The timer behind the events: with visitors waiting, and without. */
 #define RECHECK_MS      1000
 #define RECHECK_IDLE_MS 5000
-#define BLOCK_MAX_MS    500
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 
@@ -30,88 +36,117 @@ const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
                                TL_HISTOGRAM},
 };
 
-/* What is known of one queue whose lease is held. */
-struct work {
-    bool wake;      /* something happened: try to admit */
-    uint64_t room;  /* left after the last step */
-    int64_t due_ms; /* try again then in any case; local monotonic */
-    struct tl_log_limit limit;
+/* The state of one held queue. */
+struct queue {
+    bool wake;              /* there is a reason to try */
+    uint64_t capacity_left; /* after the last step */
+    int64_t due_ms;         /* try then in any case; local monotonic */
 };
 
 struct admitter {
     struct tl_daemon *daemon;
-    struct tl_keeper keeper;
+    struct tl_held_queues *queues;
     struct tl_script script;
     struct tl_args args;
-    uint64_t epoch;
     uint64_t batch;
     uint64_t events_length;
 };
 
+static void wake(void *context, struct tl_held_queue *held)
+{
+    struct queue *queue = held->state;
+    (void)context;
+    queue->wake = true;
+}
+
 static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     struct admitter *self = context;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     struct tl_tail_head head;
-    if (!tl_tail_head(tl_keeper_redis(&self->keeper, held->keys.queue), &held->keys, &head, err) ||
-        !tl_tail_follow(self->keeper.tail, &held->keys, &head, err))
-        return false;
-    struct work *work = calloc(1, sizeof(*work));
-    if (work == NULL) {
-        tl_tail_forget(self->keeper.tail, &held->keys);
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
+    wake(self, held);
+    return tl_tail_head(redis, &held->keys, &head, err) &&
+           tl_held_queues_follow(self->queues, held, &head, err);
+}
+
+static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
+{
+    struct queue *queue = held->state;
+    struct tl_event_entry entry;
+    (void)context;
+    if (!tl_events_decode(payload, length, &entry, NULL)) {
+        queue->wake = true; /* the script knows what happened */
+        return true;
     }
-    work->wake = true;
-    held->work = work;
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_ADMITTER_QUEUES, 1);
-    const struct tl_log_fields fields = {.queue = held->keys.queue};
-    tl_log(TL_LOG_INFO, &fields, "lease taken");
+    if (tl_wake_reason(&entry, &queue->capacity_left)) {
+        queue->wake = true;
+        queue->capacity_left = 1; /* at least, until the next step returns the exact number */
+    }
+    tl_events_free(&entry);
     return true;
 }
 
-static void lost(void *context, struct tl_held_queue *held)
+/* What one call of the admit script returned. */
+struct step {
+    uint64_t admitted, capacity_left, waiting;
+    int64_t opens_in_ms; /* 0: open */
+};
+
+static bool take_step(struct admitter *self, const struct tl_keys *keys, struct step *step,
+                      struct tl_error *err)
 {
-    struct admitter *self = context;
-    tl_tail_forget(self->keeper.tail, &held->keys);
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_ADMITTER_QUEUES, -1);
-    const struct tl_log_fields fields = {.queue = held->keys.queue};
-    tl_log(TL_LOG_INFO, &fields, "lease given up");
-    free(held->work);
-    held->work = NULL;
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, keys->queue);
+    int64_t started_us = tl_clock_us();
+    if (!tl_script_begin(redis, &self->script, &self->args, err))
+        return false;
+    tl_keys_append(keys, &self->args);
+    tl_args_uint(&self->args, self->batch);
+    tl_args_uint(&self->args, self->events_length);
+    struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
+    if (reply == NULL)
+        return false;
+    step->admitted = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    step->capacity_left = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
+    step->waiting = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
+    step->opens_in_ms = tl_reply_integer(tl_reply_at(reply, 4));
+    tl_reply_free(reply);
+    tl_metrics_add(metrics, TL_ADMITTER_STEPS, 1);
+    tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, step->admitted == 0 ? 1 : 0);
+    tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)step->admitted);
+    tl_metrics_observe(metrics, TL_ADMITTER_STEP_TIME, tl_clock_us() - started_us);
+    return true;
 }
 
-/* Does this entry give a reason to try? Room is free, or somebody came while room was left, or
- * settings changed. Room that nobody waits for now is kept in mind for whoever comes next. */
-static bool is_reason(const struct tl_event_entry *entry, struct work *work)
+/* Admits visitors of one queue while a step admits as many as it may. */
+static bool admit(struct admitter *self, struct tl_held_queue *held, int64_t now_ms,
+                  struct tl_error *err)
 {
-    for (size_t i = 0; i < entry->n_events; i++) {
-        enum tl_event_kind kind = entry->events[i].kind;
-        if (kind == TL_EVENT_FREED)
-            work->room++; /* at least; the next step tells exactly */
-        if (kind == TL_EVENT_CONFIG || (kind == TL_EVENT_FREED && entry->waiting > 0) ||
-            (kind == TL_EVENT_JOINED && work->room > 0))
-            return true;
+    struct queue *queue = held->state;
+    struct step step;
+    queue->wake = false;
+    for (int i = 0; i < STEPS_MAX; i++) {
+        if (!take_step(self, &held->keys, &step, err))
+            return false;
+        if (step.admitted < self->batch)
+            break;
+        queue->wake = i == STEPS_MAX - 1; /* go on after the other queues */
     }
-    return false;
+    queue->capacity_left = step.capacity_left;
+    queue->due_ms = now_ms + (step.waiting == 0 ? RECHECK_IDLE_MS : RECHECK_MS);
+    if (step.opens_in_ms > 0 && now_ms + step.opens_in_ms < queue->due_ms)
+        queue->due_ms = now_ms + step.opens_in_ms;
+    return true;
 }
 
-static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
+static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
+                  struct tl_error *err)
 {
-    struct admitter *self = context;
-    const struct tl_held_queue *held = tl_keeper_find(&self->keeper, keys);
-    struct tl_event_entry entry;
-    if (held == NULL)
-        return true;
-    struct work *work = held->work;
-    if (!tl_events_decode(payload, length, &entry, NULL)) {
-        work->wake = true; /* whatever it was: the script knows the truth */
-        return true;
-    }
-    if (is_reason(&entry, work)) {
-        work->wake = true;
-        work->room =
-            1; /* until the next step tells: later joiners in the same read are a reason too */
-    }
-    tl_events_free(&entry);
+    const struct queue *queue = held->state;
+    if ((queue->wake || now_ms >= queue->due_ms) && !admit(context, held, now_ms, err))
+        return false;
+    int64_t next_ms = queue->wake ? now_ms : queue->due_ms;
+    *due_ms = next_ms < *due_ms ? next_ms : *due_ms;
     return true;
 }
 
@@ -127,10 +162,18 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
     self->batch = config->admitter.batch;
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_admit;
-    const struct tl_keeper_settings keeper = {
-        .roster = {.role = "admitter", .context = self, .acquired = acquired, .lost = lost},
-        .on_entry = on_entry};
-    if (!tl_keeper_init(&self->keeper, daemon, &keeper, err)) {
+    const struct tl_held_queues_settings settings = {.role = "admitter",
+                                                     .state_size = sizeof(struct queue),
+                                                     .gauge = TL_ADMITTER_QUEUES,
+                                                     .error = "cannot admit visitors",
+                                                     .context = self,
+                                                     .acquired = acquired,
+                                                     .outdated = wake,
+                                                     .serve = serve,
+                                                     .on_entry = on_entry};
+    self->queues =
+        tl_held_queues_new(&settings, config, tl_daemon_id(daemon), tl_daemon_metrics(daemon), err);
+    if (self->queues == NULL) {
         tl_admitter_stop(self);
         return NULL;
     }
@@ -140,103 +183,21 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
 void tl_admitter_stop(void *state)
 {
     struct admitter *self = state;
-    tl_keeper_deinit(&self->keeper);
+    tl_held_queues_free(&self->queues);
     tl_args_free(&self->args);
     free(self);
 }
 
-struct step {
-    uint64_t admitted, room, waiting;
-    int64_t opens_in_ms; /* 0: open */
-};
-
-static bool step(struct admitter *self, struct tl_held_queue *held, struct step *step,
-                 struct tl_error *err)
-{
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
-    int64_t started_us = tl_clock_us();
-    if (!tl_script_begin(redis, &self->script, &self->args, err))
-        return false;
-    tl_keys_append(&held->keys, &self->args);
-    tl_args_uint(&self->args, self->batch);
-    tl_args_uint(&self->args, self->events_length);
-    struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
-    if (reply == NULL)
-        return false;
-    step->admitted = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
-    step->room = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
-    step->waiting = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
-    step->opens_in_ms = tl_reply_integer(tl_reply_at(reply, 4));
-    tl_reply_free(reply);
-    tl_metrics_add(metrics, TL_ADMITTER_STEPS, 1);
-    tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, step->admitted == 0 ? 1 : 0);
-    tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)step->admitted);
-    tl_metrics_observe(metrics, TL_ADMITTER_STEP_TIME, tl_clock_us() - started_us);
-    return true;
-}
-
-/* A queue's own trouble (deleted meanwhile, a policy of a newer version) must not hold up the
- * others. */
-static bool is_own_trouble(const struct tl_error *err)
-{
-    return err->kind == TL_ERR_NOQUEUE || err->kind == TL_ERR_STORE;
-}
-
-static bool serve(struct admitter *self, struct tl_held_queue *held, int64_t now_ms,
-                  struct tl_error *err)
-{
-    struct work *work = held->work;
-    struct step last = {0};
-    work->wake = false;
-    work->due_ms = now_ms + RECHECK_MS;
-    for (int i = 0; i < STEPS_MAX; i++) {
-        if (!step(self, held, &last, err)) {
-            unsigned suppressed;
-            if (!is_own_trouble(err))
-                return false;
-            const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
-            if (tl_log_allow(&work->limit, now_ms, 10000, &suppressed))
-                tl_log(TL_LOG_ERROR, &fields, "nobody can be admitted");
-            tl_roster_recheck_now(self->keeper.roster);
-            return true;
-        }
-        work->room = last.room;
-        if (last.admitted < self->batch)
-            break;
-        work->wake = i == STEPS_MAX - 1; /* more to do, after the other queues */
-    }
-    if (last.waiting == 0)
-        work->due_ms = now_ms + RECHECK_IDLE_MS;
-    if (last.opens_in_ms > 0 && now_ms + last.opens_in_ms < work->due_ms)
-        work->due_ms = now_ms + last.opens_in_ms;
-    return true;
-}
-
 static bool turn(struct admitter *self, int64_t now_ms, struct tl_error *err)
 {
-    if (!tl_store_connect(self->keeper.store, err) ||
-        !tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err))
+    int64_t due_ms = INT64_MAX;
+    if (!tl_held_queues_refresh(self->queues, now_ms, err) ||
+        !tl_held_queues_serve(self->queues, now_ms, &due_ms, err))
         return false;
-    bool reconnected = tl_redis_epoch(tl_keeper_redis(&self->keeper, NULL)) != self->epoch;
-    int64_t due_ms = tl_roster_due(self->keeper.roster);
-    bool more = false;
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
-        struct work *work = held->work;
-        if ((reconnected || work->wake || now_ms >= work->due_ms) &&
-            !serve(self, held, now_ms, err))
-            return false;
-        more = more || work->wake;
-        due_ms = work->due_ms < due_ms ? work->due_ms : due_ms;
-    }
-    self->epoch = tl_redis_epoch(tl_keeper_redis(&self->keeper, NULL));
-    int64_t block_ms = due_ms - tl_clock_ms();
-    block_ms = more ? 0 : block_ms < 1 ? 1 : block_ms > BLOCK_MAX_MS ? BLOCK_MAX_MS : block_ms;
-    if (tl_tail_count(self->keeper.tail) == 0)
-        return tl_daemon_pause(self->daemon, block_ms);
-    return tl_tail_read(self->keeper.tail, tl_keeper_redis(&self->keeper, NULL), block_ms, NULL,
-                        err);
+    int64_t wait_ms = tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms());
+    if (tl_held_queues_followed(self->queues) == 0)
+        return tl_daemon_pause(self->daemon, wait_ms);
+    return tl_held_queues_read_events(self->queues, wait_ms, err);
 }
 
 bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
@@ -244,8 +205,6 @@ bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
     struct admitter *self = state;
     if (turn(self, now_ms, err))
         return true;
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
-        ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->wake = true;
-    tl_roster_recheck_now(self->keeper.roster);
+    tl_held_queues_recheck(self->queues);
     return false;
 }

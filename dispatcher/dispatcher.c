@@ -1,27 +1,33 @@
+/*
+ * The dispatcher: applies what the workers took in, exactly once and in the order of the stream.
+ *
+ * It reads the ingest streams of all queues it holds the lease of by one blocking XREADGROUP and
+ * applies their entries in pipelines of script calls (apply.c). The script does the deciding: it
+ * applies an entry and acknowledges it in one step, refuses a fence that is out of date, and
+ * refuses an entry while an older one is pending.
+ *
+ * All replicas read as one consumer of one group, so the current holder of the lease sees whatever
+ * an earlier holder read and did not apply. That is the answer to every failure: what was read and
+ * not applied is pending, and it is applied first. Applied entries are trimmed from the stream.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/role/keeper.h"
+#include "common/role/held_queues.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
 
 #include "dispatcher/apply.h"
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/lag.h"
+#include "dispatcher/read_size.h"
 
-/* What to read at a time: so many commands, in entries as large as the last ones were. Between two
- * reads the store waits for us, which many small entries would make it do often; with large ones a
- * read must not take long enough to lose a lease. */
-#define READ_COMMANDS    20000
-#define READ_ENTRIES_MIN 64
-#define READ_ENTRIES_MAX TL_APPLY_ENTRIES_MAX
-/* How often a holder looks for pending entries that it did not read itself: a former holder that
- * woke up late may have fetched (but could not apply) some. */
+/* How often a holder reads pending entries without a reason of its own: an earlier holder that woke
+ * up late may have read some, which it can no longer apply. */
 #define PENDING_CHECK_MS 1000
-#define BLOCK_MAX_MS     500
 #define LAG_EVERY_MS     1000
 #define LOG_EVERY_MS     60000
 
@@ -51,50 +57,41 @@ const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
                                   TL_HISTOGRAM},
 };
 
-/* What is known of one queue whose lease is held. */
-struct work {
-    bool pending;                   /* look at what is pending before reading on */
-    bool behind;                    /* entries may be there that are not applied */
+/* The state of one held queue. */
+struct queue {
+    bool pending;                   /* apply pending entries before reading on */
+    bool behind;                    /* there may be entries that are not applied */
     char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
     bool trim;                      /* `applied` has moved since the last trim */
 };
 
 struct dispatcher {
     struct tl_daemon *daemon;
-    struct tl_keeper keeper;
+    struct tl_held_queues *queues;
     struct tl_apply *apply;
     struct tl_args args;
     struct tl_script lag_script;
     struct tl_log_limit lag_log;
     int64_t lag_due_ms;
-    int64_t pending_due_ms; /* when to look for pending entries in any case */
-    uint64_t epoch;         /* of the connection */
+    int64_t pending_due_ms; /* read pending entries then in any case */
     uint64_t read_entries;  /* at a time */
 };
 
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+/* Entries that were read may not have been applied: read them again. */
+static void mark_pending(void *context, struct tl_held_queue *held)
 {
-    struct dispatcher *self = context;
-    struct work *work = calloc(1, sizeof(*work));
-    if (work == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    work->pending = work->behind = true;
-    held->work = work;
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_QUEUES, 1);
-    const struct tl_log_fields fields = {.queue = held->keys.queue};
-    tl_log(TL_LOG_INFO, &fields, "lease taken, fence %llu", (unsigned long long)held->fence);
-    return true;
+    struct queue *queue = held->state;
+    (void)context;
+    queue->pending = queue->behind = true;
 }
 
-static void lost(void *context, struct tl_held_queue *held)
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
-    struct dispatcher *self = context;
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_QUEUES, -1);
-    const struct tl_log_fields fields = {.queue = held->keys.queue};
-    tl_log(TL_LOG_INFO, &fields, "lease given up");
-    free(held->work);
-    held->work = NULL;
+    const struct dispatcher *self = context;
+    (void)err;
+    mark_pending(context, held);
+    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
+    return true;
 }
 
 void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
@@ -106,16 +103,21 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
         return NULL;
     }
     self->daemon = daemon;
-    self->read_entries = READ_ENTRIES_MIN;
-    const struct tl_keeper_settings keeper = {.roster = {.role = "dispatcher",
-                                                         .fenced = true,
-                                                         .context = self,
-                                                         .acquired = acquired,
-                                                         .lost = lost}};
+    self->read_entries = TL_READ_ENTRIES_MIN;
+    const struct tl_held_queues_settings settings = {.role = "dispatcher",
+                                                     .fenced = true,
+                                                     .state_size = sizeof(struct queue),
+                                                     .gauge = TL_DISPATCHER_QUEUES,
+                                                     .context = self,
+                                                     .acquired = acquired,
+                                                     .outdated = mark_pending};
     self->apply = tl_apply_new(config->streams.events_length);
     if (self->apply == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
-    else if (tl_keeper_init(&self->keeper, daemon, &keeper, err))
+    else
+        self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
+                                          tl_daemon_metrics(daemon), err);
+    if (self->queues != NULL)
         return self;
     tl_dispatcher_stop(self);
     return NULL;
@@ -124,40 +126,16 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
 void tl_dispatcher_stop(void *state)
 {
     struct dispatcher *self = state;
-    tl_keeper_deinit(&self->keeper);
+    tl_held_queues_free(&self->queues);
     tl_apply_free(&self->apply);
     tl_args_free(&self->args);
     free(self);
 }
 
-/* The held queue of this stream. The search starts at *at and moves it: the store answers in the
- * order of the command. */
-static struct tl_held_queue *find_held(const struct dispatcher *self, const char *key, size_t *at)
-{
-    size_t n = tl_roster_count(self->keeper.roster);
-    for (size_t k = 0; k < n; k++) {
-        size_t i = (*at + k) % n;
-        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
-        if (strcmp(held->keys.names[TL_KEY_INGEST], key) == 0) {
-            *at = i;
-            return held;
-        }
-    }
-    return NULL;
-}
+/* ---- applying what was read ---- */
 
-/* After any error: everything read so far and not applied is pending, so it is read again from
- * there. */
-static void mark_pending(struct dispatcher *self)
-{
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct work *work = tl_roster_at(self->keeper.roster, i)->work;
-        work->pending = work->behind = true;
-    }
-}
-
-static void report(struct dispatcher *self, const struct tl_apply_counts *counts,
-                   int64_t started_us)
+static void count_applied(struct dispatcher *self, const struct tl_apply_counts *counts,
+                          int64_t started_us)
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     tl_metrics_add(metrics, TL_DISPATCHER_BATCHES, (int64_t)counts->applied);
@@ -168,57 +146,72 @@ static void report(struct dispatcher *self, const struct tl_apply_counts *counts
     tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
 }
 
-/* How many entries the next read takes, after these. */
-static uint64_t read_size(const struct tl_apply_counts *counts)
+static const char *entry_id(const struct tl_reply *entry)
 {
-    uint64_t commands = counts->commands > 0 ? counts->commands : 1;
-    uint64_t entries = READ_COMMANDS * counts->applied / commands;
-    return entries < READ_ENTRIES_MIN   ? READ_ENTRIES_MIN
-           : entries > READ_ENTRIES_MAX ? READ_ENTRIES_MAX
-                                        : entries;
+    return tl_reply_string(tl_reply_at(entry, 0), NULL);
 }
 
-/* Applies the entries of one stream, [id, [field, value]] each, in pipelines. */
-static bool apply_stream(struct dispatcher *self, struct tl_held_queue *held,
+/* Applies up to TL_APPLY_ENTRIES_MAX entries of one stream in one pipeline, from *next on, which
+ * moves behind them. */
+static bool apply_pipeline(struct dispatcher *self, const struct tl_held_queue *held,
+                           const struct tl_reply *entries, size_t *next,
+                           struct tl_apply_counts *counts, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    struct queue *queue = held->state;
+    size_t end = *next + TL_APPLY_ENTRIES_MAX;
+    if (end > tl_reply_count(entries))
+        end = tl_reply_count(entries);
+    bool ok = true;
+    for (; ok && *next < end; (*next)++) {
+        const struct tl_reply *entry = tl_reply_at(entries, *next);
+        const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
+        size_t length;
+        const char *bytes = tl_reply_string(payload, &length);
+        ok = tl_apply_add(self->apply, redis, &held->keys, held->fence, entry_id(entry),
+                          payload != NULL ? bytes : NULL, length, err);
+    }
+    struct tl_error after = {0}; /* the first error counts */
+    if (!tl_apply_settle(self->apply, redis, counts, ok ? err : &after) || !ok)
+        return false;
+    snprintf(queue->applied, sizeof(queue->applied), "%s", entry_id(tl_reply_at(entries, end - 1)));
+    queue->trim = true;
+    return true;
+}
+
+/* Applies the entries of one stream, [id, [field, value]] each. */
+static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *held,
                          const struct tl_reply *entries, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
-    struct work *work = held->work;
+    struct queue *queue = held->state;
     struct tl_apply_counts counts = {0};
     int64_t started_us = tl_clock_us();
-    size_t n = tl_reply_count(entries);
-    work->behind = true;
-    size_t i = 0;
     bool ok = true;
-    while (ok && i < n) {
-        size_t last = i;
-        for (size_t k = 0; ok && k < TL_APPLY_ENTRIES_MAX && i < n; k++, i++) {
-            const struct tl_reply *entry = tl_reply_at(entries, i);
-            const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
-            size_t length;
-            const char *bytes = tl_reply_string(payload, &length);
-            ok = tl_apply_add(self->apply, redis, &held->keys, held->fence,
-                              tl_reply_string(tl_reply_at(entry, 0), NULL),
-                              payload != NULL ? bytes : NULL, length, err);
-            last = i;
-        }
-        struct tl_error why = {0};
-        if (!tl_apply_settle(self->apply, redis, &counts, &why)) {
-            if (ok)
-                *err = why;
-            ok = false;
-        } else if (ok) {
-            snprintf(work->applied, sizeof(work->applied), "%s",
-                     tl_reply_string(tl_reply_at(tl_reply_at(entries, last), 0), NULL));
-            work->trim = true;
-        }
-    }
-    report(self, &counts, started_us);
-    self->read_entries = read_size(&counts);
+    queue->behind = true;
+    for (size_t next = 0; ok && next < tl_reply_count(entries);)
+        ok = apply_pipeline(self, held, entries, &next, &counts, err);
+    count_applied(self, &counts, started_us);
+    self->read_entries = tl_read_size(&counts);
     return ok;
 }
 
-/* *n gets how many entries there were. */
+/* The held queue of this stream. The search starts at *at and moves it: the store answers in the
+ * order of the command. */
+static struct tl_held_queue *find_held(const struct dispatcher *self, const char *key, size_t *at)
+{
+    size_t n = tl_held_queues_count(self->queues);
+    for (size_t k = 0; k < n; k++) {
+        size_t i = (*at + k) % n;
+        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        if (strcmp(held->keys.names[TL_KEY_INGEST], key) == 0) {
+            *at = i;
+            return held;
+        }
+    }
+    return NULL;
+}
+
+/* Applies what XREADGROUP returned; *n gets the number of entries. */
 static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, size_t *n,
                         struct tl_error *err)
 {
@@ -231,8 +224,8 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, s
             find_held(self, tl_reply_string(tl_reply_at(stream, 0), NULL), &at);
         if (held == NULL)
             continue;
-        if (tl_reply_count(entries) == 0) /* only where pending entries were asked for */
-            ((struct work *)held->work)->pending = false;
+        if (tl_reply_count(entries) == 0) /* only in a read of pending entries */
+            ((struct queue *)held->state)->pending = false;
         else if (!apply_stream(self, held, entries, err))
             return false;
         *n += tl_reply_count(entries);
@@ -240,7 +233,9 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, s
     return true;
 }
 
-/* Begins the command that reads on in streams: they and where to begin in them are to be added. */
+/* ---- reading ---- */
+
+/* Begins the command that reads; options, streams and positions follow. */
 static struct tl_args *begin_read(struct dispatcher *self)
 {
     tl_args_reset(&self->args);
@@ -250,16 +245,15 @@ static struct tl_args *begin_read(struct dispatcher *self)
     return &self->args;
 }
 
-/* One read of what is pending, of all queues that are marked so; *n gets how many entries it was.
- */
+/* Reads once from the pending entries of all queues marked so; *n gets the number of entries. */
 static bool read_pending(struct dispatcher *self, size_t *n, struct tl_error *err)
 {
     struct tl_args *args = begin_read(self);
     size_t streams = 0;
     tl_args_str(args, "STREAMS");
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        const struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
-        if (!((const struct work *)held->work)->pending)
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        if (!((const struct queue *)held->state)->pending)
             continue;
         tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
         streams++;
@@ -269,19 +263,18 @@ static bool read_pending(struct dispatcher *self, size_t *n, struct tl_error *er
         return true;
     for (size_t i = 0; i < streams; i++)
         tl_args_str(args, "0");
-    struct tl_reply *reply = tl_redis_call(tl_keeper_redis(&self->keeper, NULL), args, err);
+    struct tl_reply *reply = tl_redis_call(tl_held_queues_redis(self->queues, NULL), args, err);
     bool ok = reply != NULL && apply_reply(self, reply, n, err);
     tl_reply_free(reply);
     return ok;
 }
 
-/* Applies what was delivered to somebody but never acknowledged, oldest first, until nothing is
- * left. */
+/* Applies the entries that were read but not acknowledged, oldest first, until none is left. */
 static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
     if (now_ms >= self->pending_due_ms) {
-        for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
-            ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->pending = true;
+        for (size_t i = 0; i < tl_held_queues_count(self->queues); i++)
+            ((struct queue *)tl_held_queues_at(self->queues, i)->state)->pending = true;
         self->pending_due_ms = now_ms + PENDING_CHECK_MS;
     }
     size_t n = 1;
@@ -291,112 +284,112 @@ static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_
     return ok;
 }
 
-/* Drops applied entries from the stream. Entries are applied in order, so everything up to the last
- * one is. */
-static bool trim(struct dispatcher *self, struct tl_error *err)
+/* Waits up to block_ms for new entries of all held queues and applies them. */
+static bool read_new(struct dispatcher *self, int64_t block_ms, struct tl_error *err)
 {
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
-        struct work *work = held->work;
-        if (!work->trim)
-            continue;
-        tl_args_reset(&self->args);
-        tl_args_strs(&self->args, "XTRIM", held->keys.names[TL_KEY_INGEST], "MINID", "~",
-                     work->applied, NULL);
-        if (!tl_redis_do(tl_keeper_redis(&self->keeper, held->keys.queue), &self->args, err))
-            return false;
-        work->trim = false;
-    }
-    return true;
-}
-
-/* Waits for new entries of all queues held, until block_ms have passed, and applies them. */
-static bool read_on(struct dispatcher *self, int64_t block_ms, struct tl_error *err)
-{
-    size_t n = tl_roster_count(self->keeper.roster);
+    size_t n = tl_held_queues_count(self->queues);
     struct tl_args *args = begin_read(self);
     tl_args_str(args, "BLOCK");
     tl_args_int(args, block_ms);
     tl_args_str(args, "STREAMS");
     for (size_t i = 0; i < n; i++)
-        tl_args_str(args, tl_roster_at(self->keeper.roster, i)->keys.names[TL_KEY_INGEST]);
+        tl_args_str(args, tl_held_queues_at(self->queues, i)->keys.names[TL_KEY_INGEST]);
     for (size_t i = 0; i < n; i++)
         tl_args_str(args, ">");
-    struct tl_reply *reply =
-        tl_redis_call_blocking(tl_keeper_redis(&self->keeper, NULL), args, block_ms, err);
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, NULL);
+    struct tl_reply *reply = tl_redis_call_blocking(redis, args, block_ms, err);
     size_t entries;
     bool ok = reply != NULL && apply_reply(self, reply, &entries, err);
     tl_reply_free(reply);
     return ok;
 }
 
-/* Now and then: how far the queues held are behind. A queue that was not and from which nothing has
- * come since is not asked about: reading its stream would have brought what is there. Nobody's
- * place depends on it, so what the store refuses to tell is logged and stops nothing; only a broken
- * connection does. */
+/* Drops applied entries from the streams. Entries are applied in order, so all up to the last
+ * applied one are. */
+static bool trim(struct dispatcher *self, struct tl_error *err)
+{
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        struct queue *queue = held->state;
+        if (!queue->trim)
+            continue;
+        tl_args_reset(&self->args);
+        tl_args_strs(&self->args, "XTRIM", held->keys.names[TL_KEY_INGEST], "MINID", "~",
+                     queue->applied, NULL);
+        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+        if (!tl_redis_do(redis, &self->args, err))
+            return false;
+        queue->trim = false;
+    }
+    return true;
+}
+
+/* ---- how far behind ---- */
+
+/* Adds one queue's lag to *lag. A store that refuses to tell is logged and stops nothing, because
+ * no visitor's place depends on the figure; only a broken connection is an error. */
+static bool add_lag(struct dispatcher *self, const struct tl_held_queue *held, int64_t now_ms,
+                    struct tl_lag *lag, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    struct queue *queue = held->state;
+    const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
+    int64_t others = lag->entries;
+    unsigned suppressed;
+    if (tl_lag_add(lag, redis, &self->lag_script, &held->keys, &self->args, err)) {
+        queue->behind = lag->entries > others;
+        return true;
+    }
+    if (!tl_redis_connected(redis))
+        return false;
+    if (tl_log_allow(&self->lag_log, now_ms, LOG_EVERY_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
+    return true;
+}
+
+/* Measures now and then how far the held queues are behind. A queue that was not behind and has
+ * had no entries since is left out: reading its stream would have returned them. */
 static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     struct tl_lag lag = {0};
-    unsigned suppressed;
     if (now_ms < self->lag_due_ms)
         return true;
     self->lag_due_ms = now_ms + LAG_EVERY_MS;
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        const struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
-        const struct tl_keys *keys = &held->keys;
-        struct work *work = held->work;
-        struct tl_redis *redis = tl_keeper_redis(&self->keeper, keys->queue);
-        struct tl_error why = {0};
-        int64_t others = lag.entries;
-        if (!work->behind)
-            continue;
-        if (tl_lag_add(&lag, redis, &self->lag_script, keys, &self->args, &why)) {
-            work->behind = lag.entries > others;
-            continue;
-        }
-        if (!tl_redis_connected(redis)) {
-            *err = why;
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        if (((const struct queue *)held->state)->behind && !add_lag(self, held, now_ms, &lag, err))
             return false;
-        }
-        const struct tl_log_fields fields = {.queue = keys->queue, .error = &why};
-        if (tl_log_allow(&self->lag_log, now_ms, LOG_EVERY_MS, &suppressed))
-            tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
     }
     tl_metrics_set(metrics, TL_DISPATCHER_UNAPPLIED, lag.entries);
     tl_metrics_set(metrics, TL_DISPATCHER_AGE, lag.age_ms);
     return true;
 }
 
+/* ---- the turn ---- */
+
 static bool turn(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
-    if (!tl_store_connect(self->keeper.store, err))
+    if (!tl_held_queues_refresh(self->queues, now_ms, err) || !measure_lag(self, now_ms, err) ||
+        !read_all_pending(self, now_ms, err) || !trim(self, err))
         return false;
-    uint64_t epoch = tl_redis_epoch(tl_keeper_redis(&self->keeper, NULL));
-    if (epoch != self->epoch)
-        mark_pending(self);
-    self->epoch = epoch;
-    if (!tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err) ||
-        !measure_lag(self, now_ms, err) || !read_all_pending(self, now_ms, err) || !trim(self, err))
-        return false;
-    int64_t block_ms = tl_roster_due(self->keeper.roster) - tl_clock_ms();
-    block_ms = block_ms < 1 ? 1 : block_ms > BLOCK_MAX_MS ? BLOCK_MAX_MS : block_ms;
-    if (tl_roster_count(self->keeper.roster) == 0)
-        return tl_daemon_pause(self->daemon, block_ms);
-    return read_on(self, block_ms, err);
+    int64_t wait_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms());
+    if (tl_held_queues_count(self->queues) == 0)
+        return tl_daemon_pause(self->daemon, wait_ms);
+    return read_new(self, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits for ever */
 }
 
-/* Somebody deleted a consumer group. All queues are read by one command, so one that has lost its
- * group would stop the others; and the roster mends only those of the configuration. */
-static void mend_groups(struct dispatcher *self)
+/* A consumer group was deleted. One command reads all queues, so a queue without its group would
+ * stop the others; and the round of leases restores only the queues of the configuration. */
+static void restore_groups(struct dispatcher *self)
 {
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        const struct tl_keys *keys = &tl_roster_at(self->keeper.roster, i)->keys;
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        const struct tl_keys *keys = &tl_held_queues_at(self->queues, i)->keys;
         tl_args_reset(&self->args);
         tl_args_strs(&self->args, "XGROUP", "CREATE", keys->names[TL_KEY_INGEST], TL_INGEST_GROUP,
                      "0", "MKSTREAM", NULL);
-        /* Most answer that they have theirs. What else is wrong, the next turn tells. */
-        (void)tl_redis_do(tl_keeper_redis(&self->keeper, keys->queue), &self->args, NULL);
+        /* Most answer that the group exists. Any other error comes back in the next turn. */
+        (void)tl_redis_do(tl_held_queues_redis(self->queues, keys->queue), &self->args, NULL);
     }
 }
 
@@ -406,9 +399,8 @@ bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
     if (turn(self, now_ms, err))
         return true;
     if (err->kind == TL_ERR_NOGROUP)
-        mend_groups(self);
-    mark_pending(self);
-    tl_roster_recheck_now(self->keeper.roster);
+        restore_groups(self);
+    tl_held_queues_recheck(self->queues);
     /* Not an error: the lease moved or the script cache was flushed. */
     return err->kind == TL_ERR_STALE || err->kind == TL_ERR_NOSCRIPT;
 }

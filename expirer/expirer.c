@@ -1,8 +1,24 @@
+/*
+ * The expirer: ends sessions at their deadline and drops waiting visitors who went away.
+ *
+ * Sessions: it sleeps until the next deadline of a queue and then runs the expire script, which
+ * ends what is overdue and returns the deadline after that. Events tell of earlier deadlines in
+ * between (schedule.c). Now and then it runs the script without a reason, in case an event was
+ * missed.
+ *
+ * Waiting visitors: it keeps a copy of each line, loaded as a snapshot and kept current by events,
+ * and compares it with the presence bitmaps of the store (absence.c). A gap in the events means
+ * that the copy is wrong: it is loaded again.
+ *
+ * Only deadlines are met to the millisecond. Everything else waits for the next turn, which comes
+ * after half a second at most: each turn reads the streams of all queues, so turns are worth
+ * saving.
+ */
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/role/keeper.h"
+#include "common/role/held_queues.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
 #include "common/store/snapshot.h"
@@ -10,22 +26,22 @@
 
 #include "expirer/absence.h"
 #include "expirer/expirer.h"
+#include "expirer/schedule.h"
 #include "generated/expirer_scripts.h"
 
-#define BLOCK_MAX_MS 500
-/* Redis looks ten times a second for blocked clients whose time is over: so much later may a
- * blocking read return than it was asked to. */
+/* Redis checks blocked clients ten times a second: a blocking read may return this much later than
+ * asked. */
 #define STORE_TIMER_MS 100
-/* Looks at every queue so often even if nothing seems due: forgets old ends, and heals a deadline
- * that was missed. */
-#define RECHECK_MS 5000
-/* Batch non-urgent work: only deadlines are met to the millisecond. Each turn reads the streams of
- * all queues, and the times of many queues lie close together. */
-#define COALESCE_MS 500
+/* Runs the script this often for every queue even if nothing seems due: it forgets old ends, and
+ * finds a deadline whose event was missed. */
+#define RECHECK_MS  5000
+#define PRESENCE_MS 1000
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 /* Pages of a snapshot loaded in one turn: 40 ms at most, well within a lease. */
 #define PAGES_MAX 20
+/* Ended visitors that the copy of the line forgets in one pass. */
+#define FORGET_MAX 10000
 
 const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
     [TL_EXPIRER_EXPIRED] = {"tellerline_expirer_expired_total", "Sessions ended at their deadline.",
@@ -44,21 +60,18 @@ const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
                          TL_HISTOGRAM},
 };
 
-/* What is known of one queue whose lease is held. */
-struct work {
+/* The state of one held queue. */
+struct queue {
     struct tl_snapshot *snapshot; /* being loaded; NULL once the line is there */
-    struct tl_line *line;         /* NULL until then */
-    bool behind;                  /* more is due than one turn could end */
-    int64_t deadline_ms;          /* the next one, on Redis's clock; 0: none known */
-    int64_t offset_ms;            /* Redis's clock minus the local monotonic one */
-    int64_t check_ms;             /* local monotonic: run the script then in any case; 0: now */
-    int64_t presence_ms;          /* local monotonic: the next presence pass */
-    struct tl_log_limit limit;
+    struct tl_line *line;         /* the copy of the line; NULL until then */
+    struct tl_schedule schedule;
+    bool behind;         /* more is due than one turn could end */
+    int64_t presence_ms; /* local monotonic: the next presence pass */
 };
 
 struct expirer {
     struct tl_daemon *daemon;
-    struct tl_keeper keeper;
+    struct tl_held_queues *queues;
     struct tl_absence *absence;
     struct tl_script script;
     struct tl_args args;
@@ -66,121 +79,83 @@ struct expirer {
     uint64_t events_length;
 };
 
-/* ---- queues come and go ---- */
-
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+static void check_at_once(void *context, struct tl_held_queue *held)
 {
-    struct expirer *self = context;
-    struct work *work = calloc(1, sizeof(*work));
-    if (work == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    held->work = work;
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_QUEUES, 1);
-    const struct tl_log_fields fields = {.queue = held->keys.queue};
-    tl_log(TL_LOG_INFO, &fields, "lease taken");
-    return true;
-}
-
-static void forget_line(struct expirer *self, struct tl_held_queue *held)
-{
-    struct work *work = held->work;
-    tl_tail_forget(self->keeper.tail, &held->keys);
-    tl_snapshot_abandon(&work->snapshot);
-    tl_line_free(&work->line);
-    work->check_ms = 0; /* a deadline may have been missed */
+    struct queue *queue = held->state;
+    (void)context;
+    queue->schedule.check_ms = 0;
 }
 
 static void lost(void *context, struct tl_held_queue *held)
 {
-    struct expirer *self = context;
-    forget_line(self, held);
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_QUEUES, -1);
-    const struct tl_log_fields fields = {.queue = held->keys.queue};
-    tl_log(TL_LOG_INFO, &fields, "lease given up");
-    free(held->work);
-    held->work = NULL;
+    struct queue *queue = held->state;
+    (void)context;
+    tl_snapshot_abandon(&queue->snapshot);
+    tl_line_free(&queue->line);
 }
 
-/* ---- the line ---- */
+/* ---- the copy of the line ---- */
 
-static void note_deadlines(struct work *work, const struct tl_event_entry *entry)
+static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
 {
-    for (size_t i = 0; i < entry->n_events; i++) {
-        const struct tl_event *event = &entry->events[i];
-        if ((event->kind == TL_EVENT_ADMITTED || event->kind == TL_EVENT_RENEWED) &&
-            (work->deadline_ms == 0 || event->deadline_ms < work->deadline_ms))
-            work->deadline_ms = event->deadline_ms;
-    }
-}
-
-static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
-{
-    struct expirer *self = context;
-    const struct tl_held_queue *held = tl_keeper_find(&self->keeper, keys);
-    struct work *work = held != NULL ? held->work : NULL;
-    if (work == NULL || work->line == NULL)
+    const struct expirer *self = context;
+    struct queue *queue = held->state;
+    if (queue->line == NULL)
         return false;
     struct tl_event_entry entry;
     struct tl_error err = {0};
-    const struct tl_log_fields fields = {.queue = keys->queue, .error = &err};
+    const struct tl_log_fields fields = {.queue = held->keys.queue, .error = &err};
     enum tl_line_result result = TL_LINE_GAP;
     if (tl_events_decode(payload, length, &entry, &err)) {
-        result = tl_line_apply(work->line, &entry, tl_clock_ms());
-        note_deadlines(work, &entry);
+        result = tl_line_apply(queue->line, &entry, tl_clock_ms());
+        tl_schedule_note(&queue->schedule, &entry);
         tl_events_free(&entry);
     } else {
-        tl_log(TL_LOG_ERROR, &fields, "an event cannot be understood, building the line anew");
+        tl_log(TL_LOG_ERROR, &fields, "cannot decode an event, loading the line again");
     }
     if (result == TL_LINE_APPLIED || result == TL_LINE_OLD)
         return true;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_GAPS, 1);
-    tl_line_free(&work->line); /* the next turn starts a snapshot */
-    work->check_ms = 0;
+    tl_line_free(&queue->line); /* the next turn starts a snapshot */
+    queue->schedule.check_ms = 0;
     return false;
 }
 
-/* Loads some pages of the line if it is not there yet. *more is set while there is more to load.
- * Waits while sessions are overdue: the store's time is theirs, and what has ended need not be
- * loaded. Only who is absent is found later for it. */
-static bool load_line(struct expirer *self, struct tl_held_queue *held, bool *more,
-                      struct tl_error *err)
+/* Loads some pages of the line if it is not there yet. Waits while sessions are overdue: the
+ * store's time goes to them first, and what they end need not be loaded. Absent visitors are found
+ * later for it. */
+static bool load_line(struct expirer *self, const struct tl_held_queue *held, struct tl_error *err)
 {
-    struct work *work = held->work;
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
-    *more = *more || work->behind;
-    if (work->line != NULL || work->behind)
+    struct queue *queue = held->state;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    if (queue->line != NULL || queue->behind)
         return true;
-    if (work->snapshot == NULL &&
-        (work->snapshot = tl_snapshot_begin(redis, &held->keys, err)) == NULL)
+    if (queue->snapshot == NULL &&
+        (queue->snapshot = tl_snapshot_begin(redis, &held->keys, err)) == NULL)
         return false;
     bool done = false;
     for (int i = 0; i < PAGES_MAX && !done; i++)
-        if (!tl_snapshot_step(work->snapshot, redis, &done, err)) {
-            tl_snapshot_abandon(&work->snapshot);
+        if (!tl_snapshot_step(queue->snapshot, redis, &done, err)) {
+            tl_snapshot_abandon(&queue->snapshot);
             return false;
         }
-    *more = *more || !done;
     if (!done)
         return true;
     struct tl_tail_head head;
-    work->line = tl_snapshot_finish(&work->snapshot, &head);
+    queue->line = tl_snapshot_finish(&queue->snapshot, &head);
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_SNAPSHOTS, 1);
-    return tl_tail_follow(self->keeper.tail, &held->keys, &head, err);
+    return tl_held_queues_follow(self->queues, held, &head, err);
 }
 
 /* ---- sessions ---- */
 
-static int64_t redis_now(const struct work *work, int64_t now_ms)
+/* Calls the expire script once. *more is set when it did as much as it may in one step. */
+static bool take_step(struct expirer *self, const struct tl_held_queue *held, bool *more,
+                      struct tl_error *err)
 {
-    return now_ms + work->offset_ms;
-}
-
-/* One step of the expire script; *ended gets how many sessions it ended. */
-static bool step(struct expirer *self, struct tl_held_queue *held, uint64_t *ended,
-                 uint64_t *forgotten, struct tl_error *err)
-{
-    struct work *work = held->work;
-    struct tl_redis *redis = tl_keeper_redis(&self->keeper, held->keys.queue);
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_schedule *schedule = &((struct queue *)held->state)->schedule;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     if (!tl_script_begin(redis, &self->script, &self->args, err))
         return false;
     tl_keys_append(&held->keys, &self->args);
@@ -189,63 +164,58 @@ static bool step(struct expirer *self, struct tl_held_queue *held, uint64_t *end
     struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
     if (reply == NULL)
         return false;
-    *ended = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
-    work->deadline_ms = tl_reply_integer(tl_reply_at(reply, 1));
-    work->offset_ms = tl_reply_integer(tl_reply_at(reply, 2)) - tl_clock_ms();
-    *forgotten = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
+    uint64_t ended = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    uint64_t forgotten = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
+    schedule->deadline_ms = tl_reply_integer(tl_reply_at(reply, 1));
+    schedule->offset_ms = tl_reply_integer(tl_reply_at(reply, 2)) - tl_clock_ms();
     tl_reply_free(reply);
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_STEPS, 1);
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_EXPIRED, (int64_t)*ended);
+    *more = ended >= self->batch || forgotten >= self->batch;
+    tl_metrics_add(metrics, TL_EXPIRER_STEPS, 1);
+    tl_metrics_add(metrics, TL_EXPIRER_EXPIRED, (int64_t)ended);
     return true;
 }
 
-static bool is_due(const struct work *work, int64_t now_ms)
-{
-    return now_ms >= work->check_ms ||
-           (work->deadline_ms != 0 && redis_now(work, now_ms) >= work->deadline_ms);
-}
-
-static bool expire(struct expirer *self, struct tl_held_queue *held, int64_t now_ms,
+/* Ends what is overdue, in a bounded number of steps. */
+static bool expire(struct expirer *self, const struct tl_held_queue *held, int64_t now_ms,
                    struct tl_error *err)
 {
-    struct work *work = held->work;
-    if (!is_due(work, now_ms))
+    struct queue *queue = held->state;
+    if (!tl_schedule_is_due(&queue->schedule, now_ms))
         return true;
-    if (work->deadline_ms != 0 && redis_now(work, now_ms) >= work->deadline_ms)
-        tl_metrics_observe(tl_daemon_metrics(self->daemon), TL_EXPIRER_LATE,
-                           (redis_now(work, now_ms) - work->deadline_ms) * 1000);
-    work->check_ms = now_ms + RECHECK_MS;
-    work->behind = false;
-    for (int i = 0; i < STEPS_MAX; i++) {
-        uint64_t ended, forgotten;
-        if (!step(self, held, &ended, &forgotten, err))
+    int64_t late_ms = tl_clock_ms() - tl_schedule_deadline(&queue->schedule);
+    if (late_ms >= 0)
+        tl_metrics_observe(tl_daemon_metrics(self->daemon), TL_EXPIRER_LATE, late_ms * 1000);
+    queue->schedule.check_ms = now_ms + RECHECK_MS;
+    queue->behind = false;
+    bool more = true;
+    for (int i = 0; i < STEPS_MAX && more; i++)
+        if (!take_step(self, held, &more, err))
             return false;
-        if (ended < self->batch && forgotten < self->batch)
-            return true;
+    if (more) { /* go on after the other queues */
+        queue->schedule.check_ms = now_ms;
+        queue->behind = true;
     }
-    work->check_ms = now_ms; /* more to do, after the other queues */
-    work->behind = true;
     return true;
 }
 
 /* ---- waiting visitors who went away ---- */
 
-static bool drop_absent(struct expirer *self, struct tl_held_queue *held, int64_t now_ms,
+static bool drop_absent(struct expirer *self, const struct tl_held_queue *held, int64_t now_ms,
                         struct tl_error *err)
 {
-    struct work *work = held->work;
-    if (work->line == NULL || now_ms < work->presence_ms)
+    struct queue *queue = held->state;
+    if (queue->line == NULL || now_ms < queue->presence_ms)
         return true;
-    tl_line_forget(work->line, now_ms, 10000);
-    work->presence_ms = now_ms + 1000;
-    if (tl_line_waiting(work->line) == 0)
+    tl_line_forget(queue->line, now_ms, FORGET_MAX);
+    queue->presence_ms = now_ms + PRESENCE_MS;
+    if (tl_line_waiting(queue->line) == 0)
         return true;
     uint64_t dropped;
     int64_t again_ms;
-    if (!tl_absence_pass(self->absence, tl_keeper_redis(&self->keeper, held->keys.queue),
-                         &held->keys, work->line, &dropped, &again_ms, err))
+    if (!tl_absence_pass(self->absence, tl_held_queues_redis(self->queues, held->keys.queue),
+                         &held->keys, queue->line, &dropped, &again_ms, err))
         return false;
-    work->presence_ms = tl_clock_ms() + again_ms + 1;
+    queue->presence_ms = tl_clock_ms() + again_ms + 1;
     if (dropped > 0) {
         const struct tl_log_fields fields = {.queue = held->keys.queue};
         tl_log(TL_LOG_INFO, &fields, "%llu waiting visitors were absent and lost their place",
@@ -255,77 +225,48 @@ static bool drop_absent(struct expirer *self, struct tl_held_queue *held, int64_
     return true;
 }
 
-/* ---- the loop ---- */
+/* ---- the turn ---- */
 
 static int64_t smaller(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
-/* How long a turn may wait, in ms. */
-struct wait {
-    int64_t idle;     /* for all that may be a little late */
-    int64_t deadline; /* for the next deadline */
-};
-
-static void note_wait(struct wait *wait, const struct work *work, int64_t now_ms)
+static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
+                  struct tl_error *err)
 {
-    int64_t idle = smaller(work->check_ms, work->presence_ms) - now_ms;
-    wait->idle = smaller(wait->idle, idle > COALESCE_MS ? idle : COALESCE_MS);
-    if (work->deadline_ms != 0)
-        wait->deadline = smaller(wait->deadline, work->deadline_ms - redis_now(work, now_ms));
-}
-
-static bool tend(struct expirer *self, struct tl_held_queue *held, bool *more, struct tl_error *err)
-{
-    int64_t now_ms = tl_clock_ms();
-    if (expire(self, held, now_ms, err) && load_line(self, held, more, err) &&
-        drop_absent(self, held, now_ms, err))
-        return true;
-    /* A queue deleted meanwhile must not hold up the others; the next round drops it. */
-    if (err->kind != TL_ERR_NOQUEUE)
+    const struct queue *queue = held->state;
+    if (!expire(context, held, now_ms, err) || !load_line(context, held, err) ||
+        !drop_absent(context, held, now_ms, err))
         return false;
-    struct work *work = held->work;
-    unsigned suppressed;
-    const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
-    if (tl_log_allow(&work->limit, now_ms, 10000, &suppressed))
-        tl_log(TL_LOG_WARN, &fields, "nothing to expire");
-    work->check_ms = work->presence_ms = now_ms + 1000;
-    tl_roster_recheck_now(self->keeper.roster);
+    bool more = queue->behind || queue->line == NULL;
+    *due_ms = smaller(*due_ms, more ? now_ms : tl_schedule_deadline(&queue->schedule));
     return true;
 }
 
-/* Reads events for as long, or sleeps when the next deadline is too near for the store's timer; a
- * session that begins meanwhile lasts longer than that. */
-static bool read_events(struct expirer *self, const struct wait *wait, struct tl_error *err)
+/* Waits for events until something is due, but not past due_ms, when sessions have to end: shortly
+ * before it sleeps instead, because the store's timer is too coarse. A session that begins
+ * meanwhile lasts longer than that. */
+static bool wait_for_events(struct expirer *self, int64_t due_ms, int64_t now_ms,
+                            struct tl_error *err)
 {
-    int64_t block_ms = smaller(wait->idle, wait->deadline - STORE_TIMER_MS);
-    block_ms = block_ms > 0 ? block_ms : 0;
-    if (!tl_tail_read(self->keeper.tail, tl_keeper_redis(&self->keeper, NULL), block_ms, NULL, err))
-        return false;
-    return block_ms > 0 || wait->idle == 0 ||
-           tl_daemon_pause(self->daemon, smaller(wait->idle, wait->deadline));
+    int64_t wait_ms = tl_held_queues_wait_ms(self->queues, due_ms, now_ms);
+    if (tl_held_queues_followed(self->queues) == 0)
+        return tl_daemon_pause(self->daemon, wait_ms);
+    int64_t block_ms = smaller(tl_held_queues_wait_ms(self->queues, INT64_MAX, now_ms),
+                               due_ms - now_ms - STORE_TIMER_MS);
+    if (block_ms > 0)
+        return tl_held_queues_read_events(self->queues, block_ms, err);
+    return tl_held_queues_read_events(self->queues, 0, err) &&
+           tl_daemon_pause(self->daemon, wait_ms);
 }
 
 static bool turn(struct expirer *self, int64_t now_ms, struct tl_error *err)
 {
-    if (!tl_store_connect(self->keeper.store, err) ||
-        !tl_roster_round(self->keeper.roster, self->keeper.store, now_ms, err))
-        return false;
-    struct wait wait = {.idle = smaller(tl_roster_due(self->keeper.roster) - now_ms, BLOCK_MAX_MS),
-                        .deadline = BLOCK_MAX_MS + STORE_TIMER_MS};
-    bool more = false;
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++) {
-        struct tl_held_queue *held = tl_roster_at(self->keeper.roster, i);
-        if (!tend(self, held, &more, err))
-            return false;
-        note_wait(&wait, held->work, tl_clock_ms());
-    }
-    wait.idle = more ? 0 : wait.idle < 1 ? 1 : wait.idle;
-    wait.deadline = wait.deadline < 1 ? 1 : wait.deadline;
-    if (tl_tail_count(self->keeper.tail) == 0)
-        return tl_daemon_pause(self->daemon, smaller(wait.idle, wait.deadline));
-    return read_events(self, &wait, err);
+    int64_t due_ms = INT64_MAX;
+    return tl_held_queues_refresh(self->queues, now_ms, err) &&
+           tl_held_queues_serve(self->queues, now_ms, &due_ms, err) &&
+           wait_for_events(self, due_ms, tl_clock_ms(), err);
 }
 
 bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
@@ -333,9 +274,7 @@ bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
     struct expirer *self = state;
     if (turn(self, now_ms, err))
         return true;
-    tl_roster_recheck_now(self->keeper.roster);
-    for (size_t i = 0; i < tl_roster_count(self->keeper.roster); i++)
-        ((struct work *)tl_roster_at(self->keeper.roster, i)->work)->check_ms = 0;
+    tl_held_queues_recheck(self->queues);
     return false;
 }
 
@@ -351,13 +290,22 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
     self->batch = config->expirer.batch;
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_expire;
-    const struct tl_keeper_settings keeper = {
-        .roster = {.role = "expirer", .context = self, .acquired = acquired, .lost = lost},
-        .on_entry = on_entry};
+    const struct tl_held_queues_settings settings = {.role = "expirer",
+                                                     .state_size = sizeof(struct queue),
+                                                     .gauge = TL_EXPIRER_QUEUES,
+                                                     .error = "cannot expire sessions",
+                                                     .context = self,
+                                                     .lost = lost,
+                                                     .outdated = check_at_once,
+                                                     .serve = serve,
+                                                     .on_entry = on_entry};
     self->absence = tl_absence_new(self->events_length);
     if (self->absence == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the expirer");
-    else if (tl_keeper_init(&self->keeper, daemon, &keeper, err))
+    else
+        self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
+                                          tl_daemon_metrics(daemon), err);
+    if (self->queues != NULL)
         return self;
     tl_expirer_stop(self);
     return NULL;
@@ -366,7 +314,7 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
 void tl_expirer_stop(void *state)
 {
     struct expirer *self = state;
-    tl_keeper_deinit(&self->keeper);
+    tl_held_queues_free(&self->queues);
     tl_absence_free(&self->absence);
     tl_args_free(&self->args);
     free(self);

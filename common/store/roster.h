@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/log.h"
 #include "common/config/config.h"
 #include "common/store/keys.h"
 #include "common/store/store.h"
@@ -22,7 +23,10 @@ struct tl_roster;
 struct tl_held_queue {
     struct tl_keys keys;
     uint64_t fence; /* of the lease; 0 for roles without one */
-    void *work;     /* the role's state of the queue; set by acquired, freed by lost */
+    void *state;    /* the role's state of the queue; set by acquired, freed by lost */
+    /* Kept by common/role/held_queues.c: */
+    int64_t retry_ms;              /* leave the queue alone until then, local monotonic */
+    struct tl_log_limit error_log; /* of its own errors */
 };
 
 struct tl_roster_settings {
@@ -31,11 +35,11 @@ struct tl_roster_settings {
     bool fenced;       /* count up state.fence whenever the lease changes hands */
     void *context;     /* for the callbacks */
     /* A lease was taken. When a fenced lease ran out and was taken again with another fence, `lost`
-     * was called before. Sets held->work. False with err: the lease is released, and the next round
-     * tries again. */
+     * was called before. Sets held->state. False with err: the lease is released, and the next
+     * round tries again. */
     bool (*acquired)(void *context, struct tl_held_queue *held, struct tl_error *err);
     /* The lease is gone (released, taken by another replica, or the queue was deleted): frees
-     * held->work. */
+     * held->state. */
     void (*lost)(void *context, struct tl_held_queue *held);
 };
 

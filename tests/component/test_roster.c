@@ -46,8 +46,8 @@ static bool acquired(void *context, struct tl_held_queue *held, struct tl_error 
     struct side *side = context;
     if (side->refuse)
         return tl_error_set(err, TL_ERR_NOMEM, "not now");
-    held->work = malloc(1); /* so that a held lost twice or never is found out */
-    assert_non_null(held->work);
+    held->state = malloc(1); /* so that a held lost twice or never is found out */
+    assert_non_null(held->state);
     side->acquired++;
     return true;
 }
@@ -55,7 +55,7 @@ static bool acquired(void *context, struct tl_held_queue *held, struct tl_error 
 static void lost(void *context, struct tl_held_queue *held)
 {
     struct side *side = context;
-    free(held->work);
+    free(held->state);
     side->lost++;
 }
 

@@ -1,0 +1,214 @@
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/role/held_queues.h"
+#include "common/store/store.h"
+
+#define WAIT_MAX_MS  500
+#define RETRY_MS     1000 /* how long a queue is left alone after an error of its own */
+#define LOG_EVERY_MS 10000
+
+struct tl_held_queues {
+    struct tl_held_queues_settings settings;
+    struct tl_metrics *metrics;
+    struct tl_store *store;
+    struct tl_roster *roster;
+    struct tl_tail *tail;
+    uint64_t epoch; /* of the connection in the last turn */
+};
+
+/* ---- queues come and go ---- */
+
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+{
+    struct tl_held_queues *queues = context;
+    const struct tl_held_queues_settings *settings = &queues->settings;
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
+    held->state = calloc(1, settings->state_size);
+    if (held->state == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the state of a queue");
+    if (settings->acquired != NULL && !settings->acquired(settings->context, held, err)) {
+        tl_tail_forget(queues->tail, &held->keys);
+        free(held->state);
+        return false;
+    }
+    tl_metrics_add(queues->metrics, settings->gauge, 1);
+    if (settings->fenced)
+        tl_log(TL_LOG_INFO, &fields, "lease taken, fence %llu", (unsigned long long)held->fence);
+    else
+        tl_log(TL_LOG_INFO, &fields, "lease taken");
+    return true;
+}
+
+static void lost(void *context, struct tl_held_queue *held)
+{
+    struct tl_held_queues *queues = context;
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
+    tl_tail_forget(queues->tail, &held->keys);
+    if (queues->settings.lost != NULL)
+        queues->settings.lost(queues->settings.context, held);
+    free(held->state);
+    tl_metrics_add(queues->metrics, queues->settings.gauge, -1);
+    tl_log(TL_LOG_INFO, &fields, "lease given up");
+}
+
+static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
+{
+    const struct tl_held_queues *queues = context;
+    for (size_t i = 0; i < tl_roster_count(queues->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(queues->roster, i);
+        if (&held->keys == keys)
+            return queues->settings.on_entry(queues->settings.context, held, payload, length);
+    }
+    return false;
+}
+
+struct tl_held_queues *tl_held_queues_new(const struct tl_held_queues_settings *settings,
+                                          const struct tl_config *config, const char *owner,
+                                          struct tl_metrics *metrics, struct tl_error *err)
+{
+    const struct tl_redis_settings redis = {.url = config->redis.url,
+                                            .ca_file = config->redis.ca_file,
+                                            .timeout_ms = config->redis.timeout_ms};
+    struct tl_held_queues *queues = calloc(1, sizeof(*queues));
+    if (queues == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
+        return NULL;
+    }
+    const struct tl_roster_settings roster = {.role = settings->role,
+                                              .owner = owner,
+                                              .fenced = settings->fenced,
+                                              .context = queues,
+                                              .acquired = acquired,
+                                              .lost = lost};
+    queues->settings = *settings;
+    queues->metrics = metrics;
+    queues->tail = tl_tail_new(on_entry, queues);
+    if (queues->tail == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory to follow events");
+    else if ((queues->store = tl_store_new(&redis, err)) != NULL)
+        queues->roster = tl_roster_new(&roster, config, err);
+    if (queues->roster == NULL)
+        tl_held_queues_free(&queues);
+    return queues;
+}
+
+void tl_held_queues_free(struct tl_held_queues **queues_in)
+{
+    struct tl_held_queues *queues = *queues_in;
+    if (queues == NULL)
+        return;
+    if (queues->roster != NULL && tl_redis_connected(tl_held_queues_redis(queues, NULL)))
+        tl_roster_release_all(queues->roster, queues->store);
+    tl_roster_free(&queues->roster);
+    tl_tail_free(&queues->tail);
+    tl_store_free(&queues->store);
+    free(queues);
+    *queues_in = NULL;
+}
+
+size_t tl_held_queues_count(const struct tl_held_queues *queues)
+{
+    return tl_roster_count(queues->roster);
+}
+
+struct tl_held_queue *tl_held_queues_at(const struct tl_held_queues *queues, size_t i)
+{
+    return tl_roster_at(queues->roster, i);
+}
+
+struct tl_redis *tl_held_queues_redis(const struct tl_held_queues *queues, const char *queue)
+{
+    return tl_store_of(queues->store, queue);
+}
+
+/* ---- the steps of a turn ---- */
+
+static void mark_outdated(const struct tl_held_queues *queues, struct tl_held_queue *held)
+{
+    if (queues->settings.outdated != NULL)
+        queues->settings.outdated(queues->settings.context, held);
+}
+
+static void mark_all_outdated(const struct tl_held_queues *queues)
+{
+    for (size_t i = 0; i < tl_roster_count(queues->roster); i++) {
+        tl_roster_at(queues->roster, i)->retry_ms = 0;
+        mark_outdated(queues, tl_roster_at(queues->roster, i));
+    }
+}
+
+bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struct tl_error *err)
+{
+    if (!tl_store_connect(queues->store, err))
+        return false;
+    uint64_t epoch = tl_redis_epoch(tl_held_queues_redis(queues, NULL));
+    if (epoch != queues->epoch)
+        mark_all_outdated(queues);
+    queues->epoch = epoch;
+    return tl_roster_round(queues->roster, queues->store, now_ms, err);
+}
+
+/* Sets a queue aside after an error that concerns it alone: it was deleted, or a script failed on
+ * its data. False for any other error. */
+static bool set_aside(struct tl_held_queues *queues, struct tl_held_queue *held, int64_t now_ms,
+                      const struct tl_error *err)
+{
+    unsigned suppressed;
+    if (err->kind != TL_ERR_NOQUEUE && err->kind != TL_ERR_STORE)
+        return false;
+    const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
+    if (tl_log_allow(&held->error_log, now_ms, LOG_EVERY_MS, &suppressed))
+        tl_log(err->kind == TL_ERR_NOQUEUE ? TL_LOG_WARN : TL_LOG_ERROR, &fields, "%s",
+               queues->settings.error);
+    held->retry_ms = now_ms + RETRY_MS;
+    mark_outdated(queues, held);
+    tl_roster_recheck_now(queues->roster);
+    return true;
+}
+
+bool tl_held_queues_serve(struct tl_held_queues *queues, int64_t now_ms, int64_t *due_ms,
+                          struct tl_error *err)
+{
+    const struct tl_held_queues_settings *settings = &queues->settings;
+    for (size_t i = 0; i < tl_roster_count(queues->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(queues->roster, i);
+        if (now_ms >= held->retry_ms &&
+            !settings->serve(settings->context, held, now_ms, due_ms, err) &&
+            !set_aside(queues, held, now_ms, err))
+            return false;
+    }
+    return true;
+}
+
+void tl_held_queues_recheck(struct tl_held_queues *queues)
+{
+    mark_all_outdated(queues);
+    tl_roster_recheck_now(queues->roster);
+}
+
+int64_t tl_held_queues_wait_ms(const struct tl_held_queues *queues, int64_t due_ms, int64_t now_ms)
+{
+    int64_t round_ms = tl_roster_due(queues->roster);
+    int64_t wait_ms = (due_ms < round_ms ? due_ms : round_ms) - now_ms;
+    return wait_ms < 0 ? 0 : wait_ms > WAIT_MAX_MS ? WAIT_MAX_MS : wait_ms;
+}
+
+/* ---- events ---- */
+
+bool tl_held_queues_follow(struct tl_held_queues *queues, const struct tl_held_queue *held,
+                           const struct tl_tail_head *head, struct tl_error *err)
+{
+    return tl_tail_follow(queues->tail, &held->keys, head, err);
+}
+
+size_t tl_held_queues_followed(const struct tl_held_queues *queues)
+{
+    return tl_tail_count(queues->tail);
+}
+
+bool tl_held_queues_read_events(struct tl_held_queues *queues, int64_t block_ms,
+                                struct tl_error *err)
+{
+    return tl_tail_read(queues->tail, tl_held_queues_redis(queues, NULL), block_ms, NULL, err);
+}

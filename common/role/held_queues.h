@@ -1,0 +1,89 @@
+/*
+ * The queues a role works on: those whose lease this process holds. This module does what every
+ * role with leases needs: the connection, the leases, the state of each held queue, the events it
+ * follows, and errors that concern one queue only. A role says in its settings what it does with a
+ * queue.
+ *
+ * A turn of such a role: tl_held_queues_refresh, its own work (or tl_held_queues_serve), then
+ * tl_held_queues_read_events to wait. After any failure: tl_held_queues_recheck.
+ */
+#ifndef TL_HELD_QUEUES_H
+#define TL_HELD_QUEUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/metrics.h"
+#include "common/config/config.h"
+#include "common/store/redis.h"
+#include "common/store/roster.h"
+#include "common/store/tail.h"
+
+struct tl_held_queues;
+
+/* What a role does with its queues. All callbacks get `context`; any of them may be NULL. */
+struct tl_held_queues_settings {
+    const char *role;  /* names the leases */
+    bool fenced;       /* count a fence whenever a lease changes hands */
+    size_t state_size; /* of held->state, which starts zeroed */
+    size_t gauge;      /* the metric that counts held queues */
+    const char *error; /* log message when serve fails for one queue */
+    void *context;
+    /* A lease was taken: completes held->state. False with err: the lease is released, and the next
+     * round tries again; `lost` is not called for it. */
+    bool (*acquired)(void *context, struct tl_held_queue *held, struct tl_error *err);
+    /* The lease is gone: frees what held->state owns. */
+    void (*lost)(void *context, struct tl_held_queue *held);
+    /* A turn or `serve` failed, or the connection is a new one: held->state may be out of date. */
+    void (*outdated)(void *context, struct tl_held_queue *held);
+    /* Does what is due for this queue, and lowers *due_ms to the time by which the next turn has to
+     * come for it (local monotonic). */
+    bool (*serve)(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
+                  struct tl_error *err);
+    /* An entry of the queue's events, once the queue is followed; see tl_tail_handler. */
+    bool (*on_entry)(void *context, struct tl_held_queue *held, const void *payload, size_t length);
+};
+
+/* Opens nothing yet. config, owner (the id of this process), metrics and all that settings point to
+ * are borrowed. NULL on failure. */
+struct tl_held_queues *tl_held_queues_new(const struct tl_held_queues_settings *settings,
+                                          const struct tl_config *config, const char *owner,
+                                          struct tl_metrics *metrics, struct tl_error *err);
+/* Releases the leases, so that another replica need not wait until they run out, and frees all. */
+void tl_held_queues_free(struct tl_held_queues **queues);
+
+/* The first step of a turn: connects, and takes and renews leases when that is due. */
+bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struct tl_error *err);
+
+/* Calls `serve` for every held queue. An error of one queue alone (it was deleted, or a script
+ * failed on its data) is logged and does not stop the others; the queue is left alone for a second.
+ */
+bool tl_held_queues_serve(struct tl_held_queues *queues, int64_t now_ms, int64_t *due_ms,
+                          struct tl_error *err);
+
+/* After a failed turn: calls `outdated` for every held queue and checks all leases next turn. */
+void tl_held_queues_recheck(struct tl_held_queues *queues);
+
+/* How long a turn may wait, in ms: until due_ms or the next round of leases, at most half a second;
+ * 0 when one of them has passed. */
+int64_t tl_held_queues_wait_ms(const struct tl_held_queues *queues, int64_t due_ms, int64_t now_ms);
+
+/* Follows the queue's events from the entry after head, until its lease is lost. */
+bool tl_held_queues_follow(struct tl_held_queues *queues, const struct tl_held_queue *held,
+                           const struct tl_tail_head *head, struct tl_error *err);
+/* How many queues are followed. */
+size_t tl_held_queues_followed(const struct tl_held_queues *queues);
+/* Waits up to block_ms for events and passes them to on_entry. Returns at once when no queue is
+ * followed. */
+bool tl_held_queues_read_events(struct tl_held_queues *queues, int64_t block_ms,
+                                struct tl_error *err);
+
+/* The held queues by name, valid until the next refresh. */
+size_t tl_held_queues_count(const struct tl_held_queues *queues);
+struct tl_held_queue *tl_held_queues_at(const struct tl_held_queues *queues, size_t i);
+
+/* The connection of a queue; NULL: the one for what belongs to no queue. */
+struct tl_redis *tl_held_queues_redis(const struct tl_held_queues *queues, const char *queue);
+
+#endif

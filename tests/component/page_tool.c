@@ -145,7 +145,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (argc == 5 && strcmp(argv[1], "range") == 0) {
-        char text[TL_PHRASE_MAX];
+        char text[TL_PAGE_TEXT_MAX];
         tl_write_range(strtoll(argv[3], NULL, 10), strtoll(argv[4], NULL, 10),
                        tl_language_choose(argv[2], NULL, NULL), text, sizeof(text));
         printf("%s\n", text);

@@ -11,6 +11,7 @@
 
 #include "worker/page/page.h"
 #include "worker/page/page_assets.h"
+#include "worker/page/page_fields.h"
 #include "worker/page/page_text.h"
 
 #define PAGE_BUDGET 51200 /* bytes of HTML, style and script together, uncompressed */
@@ -114,7 +115,7 @@ static void check_sections(const struct tl_text *page, const char *name, enum tl
         holds(page, text);
     }
     snprintf(text, sizeof(text), "%s_head", name);
-    const char *head = tl_word_named(text, language);
+    const char *head = tl_page_message(text, language);
     assert_true(head[0] != '\0');
     snprintf(text, sizeof(text), "<section data-state=\"%s\">\n<h1>%s</h1>", name, head);
     holds(page, text);
@@ -337,14 +338,23 @@ static void test_assets_and_budget(void **state)
     tl_text_free(&page);
 }
 
-/* The template's names are all different, so that none hides another. */
+static const char *template_name(size_t i)
+{
+    size_t n;
+    const struct tl_page_message *messages = tl_page_messages(&n);
+    if (i < N_FIELDS)
+        return tl_page_field_name((enum tl_page_field)i);
+    return i - N_FIELDS < n ? messages[i - N_FIELDS].name : NULL;
+}
+
+/* No name of the template hides another. */
 static void test_names_are_unique(void **state)
 {
     (void)state;
-    for (size_t i = 0; tl_page_template_name(i) != NULL; i++) {
+    for (size_t i = 0; template_name(i) != NULL; i++) {
         for (size_t j = 0; j < i; j++) {
-            if (strcmp(tl_page_template_name(i), tl_page_template_name(j)) == 0)
-                fail_msg("twice: %s", tl_page_template_name(i));
+            if (strcmp(template_name(i), template_name(j)) == 0)
+                fail_msg("twice: %s", template_name(i));
         }
     }
 }

@@ -67,7 +67,7 @@ static void test_numbers(void **state)
         {1234567, "1,234,567"},
         {UINT64_MAX, "18,446,744,073,709,551,615"},
     };
-    char text[TL_PHRASE_MAX];
+    char text[TL_PAGE_TEXT_MAX];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         tl_write_number(cases[i].number, text, sizeof(text));
         assert_string_equal(text, cases[i].text);
@@ -88,7 +88,7 @@ static void test_durations(void **state)
         {3659, "1 hour", "1시간"},   {90000, "1 day 1 hour", "1일 1시간"},
         {864000, "10 days", "10일"},
     };
-    char text[TL_PHRASE_MAX];
+    char text[TL_PAGE_TEXT_MAX];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         tl_write_duration(cases[i].seconds, EN, text, sizeof(text));
         assert_string_equal(text, cases[i].english);
@@ -119,7 +119,7 @@ static void test_ranges(void **state)
         {-9, -3, "less than a minute", "1분 이내"},
         {0, INT64_MAX, "up to 1,000 days", "1,000일 이내"},
     };
-    char text[TL_PHRASE_MAX];
+    char text[TL_PAGE_TEXT_MAX];
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         tl_write_range(cases[i].low, cases[i].high, EN, text, sizeof(text));
         assert_string_equal(text, cases[i].english);
@@ -132,50 +132,54 @@ static void test_ranges(void **state)
 static void test_ranges_are_rounded_outwards(void **state)
 {
     (void)state;
-    char text[TL_PHRASE_MAX];
+    char text[TL_PAGE_TEXT_MAX];
     tl_write_range(601, 1201, EN, text, sizeof(text));
     assert_string_equal(text, "about 10 to 25 minutes");
     tl_write_range(10799, 10801, EN, text, sizeof(text));
     assert_string_equal(text, "about 2 hours 30 minutes to 3 hours 30 minutes");
 }
 
-static void test_phrases(void **state)
+static void test_messages(void **state)
 {
     (void)state;
-    char text[TL_PHRASE_MAX];
-    tl_phrase("say_waiting", EN, "12", "{0}", text, sizeof(text));
+    char text[TL_PAGE_TEXT_MAX];
+    tl_page_message_format("say_waiting", EN, "12", "{0}", text, sizeof(text));
     assert_string_equal(text, "You are number 12 in line. Estimated wait: {0}.");
-    tl_phrase("no-such-word", EN, "1", NULL, text, sizeof(text));
+    tl_page_message_format("no-such-word", EN, "1", NULL, text, sizeof(text));
     assert_string_equal(text, "");
     char small[8];
-    tl_phrase("left_head", KO, "", NULL, small, sizeof(small)); /* whole characters only */
+    tl_page_message_format("left_head", KO, "", NULL, small,
+                           sizeof(small)); /* whole characters only */
     assert_string_equal(small, "대기");
-    assert_int_equal(tl_word_find("left", 4), -1);
+    assert_string_equal(tl_page_message("left", EN), "");
 }
 
-static void test_every_word_in_every_language(void **state)
+static void test_every_message_in_every_language(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < tl_word_count(); i++) {
-        const char *name = tl_word_name(i);
-        const char *english = tl_word((int)i, EN);
-        const char *korean = tl_word((int)i, KO);
-        assert_int_equal(tl_word_find(name, strlen(name)), i);
+    size_t n;
+    const struct tl_page_message *messages = tl_page_messages(&n);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = messages[i].name;
+        const char *english = messages[i].in[EN];
+        const char *korean = messages[i].in[KO];
+        assert_ptr_equal(tl_page_message(name, EN), english);
+        assert_ptr_equal(tl_page_message(name, KO), korean);
         assert_non_null(english);
         assert_non_null(korean);
-        assert_true(strlen(english) < TL_PHRASE_MAX / 2 && strlen(korean) < TL_PHRASE_MAX / 2);
+        assert_true(strlen(english) < TL_PAGE_TEXT_MAX / 2 &&
+                    strlen(korean) < TL_PAGE_TEXT_MAX / 2);
         if (strcmp(name, "position_unit") != 0)
             assert_true(english[0] != '\0' && korean[0] != '\0');
         assert_int_equal(strstr(english, "{0}") != NULL, strstr(korean, "{0}") != NULL);
         assert_int_equal(strstr(english, "{1}") != NULL, strstr(korean, "{1}") != NULL);
     }
-    assert_null(tl_word_name(tl_word_count()));
 }
 
 static void test_times(void **state)
 {
     (void)state;
-    char text[TL_PHRASE_MAX];
+    char text[TL_PAGE_TEXT_MAX];
     tl_write_time(INT64_C(1796122800000), EN, text, sizeof(text));
     assert_string_equal(text, "1 Dec 2026, 11:00 UTC");
     tl_write_time(INT64_C(1796122800000), KO, text, sizeof(text));
@@ -192,8 +196,8 @@ int main(void)
         cmocka_unit_test(test_durations),
         cmocka_unit_test(test_ranges),
         cmocka_unit_test(test_ranges_are_rounded_outwards),
-        cmocka_unit_test(test_phrases),
-        cmocka_unit_test(test_every_word_in_every_language),
+        cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_every_message_in_every_language),
         cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

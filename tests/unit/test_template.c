@@ -79,7 +79,7 @@ static void test_what_is_refused(void **state)
     is_refused("{{na\x01\xff}}", "t:1:1: there is no such name: \"na??\"");
     is_refused("\n\n  {{name", "t:3:3: {{ without }}");
     is_refused("{{#name}}", "t:1:10: a section is not closed");
-    is_refused("{{/name}}", "t:1:1: nothing is open to be closed by \"name\"");
+    is_refused("{{/name}}", "t:1:1: no section is open, but this closes \"name\"");
     is_refused("{{#name}}{{#other}}{{/name}}",
                "t:1:20: another section must be closed before \"name\"");
     is_refused("<p{{#name}}>{{/name}}",
@@ -116,9 +116,9 @@ static void test_limits(void **state)
     struct tl_error err = {.kind = TL_OK};
     char deep[1024] = "";
     for (int i = 0; i <= TL_TEMPLATE_DEPTH; i++)
-        strcat(deep, "{{#name}}"); /* NOLINT: the room is enough */
+        strcat(deep, "{{#name}}"); /* NOLINT: the buffer is large enough */
     assert_null(tl_template_parse("t", deep, strlen(deep), find, &err));
-    assert_non_null(strstr(err.text, "too many sections"));
+    assert_non_null(strstr(err.text, "too many nested sections"));
 
     assert_null(tl_template_parse("t", "a\0b", 3, find, &err));
     assert_string_equal(err.text, "t:1:2: a zero byte");

@@ -7,23 +7,22 @@
 
 #include "worker/page/brand.h"
 #include "worker/page/colour.h"
-#include "worker/page/page.h"
+#include "worker/page/page_template.h"
 
 #define PATH_BYTES  64
 #define STYLE_BYTES 512
 #define AA_CONTRAST 4.5
-/* What accents are seen against, here as in page.css: text and buttons stand on the card and on the
- * page behind it. */
+/* The backgrounds of page.css that accent colours appear on: the card and the page behind it. */
 #define LIGHT_CARD 0xffffff
 #define LIGHT_PAGE 0xf4f6f9
 #define DARK_CARD  0x1c2127
 #define DARK_PAGE  0x12161b
 
-/* Bytes of our own with an address made from their hash. */
+/* An asset of this brand, with an address made from a hash of its content. */
 struct own_asset {
     struct tl_asset asset;
     char path[PATH_BYTES], etag[20];
-    void *bytes; /* NULL: there is no such asset */
+    void *bytes; /* owned; NULL: there is no such asset */
 };
 
 struct tl_brand {
@@ -71,7 +70,7 @@ static unsigned char *read_file(const char *setting, const char *path, size_t li
     return NULL;
 }
 
-/* Takes bytes (from malloc) and gives them an address. */
+/* Takes ownership of bytes (from malloc) and fills in the asset. */
 static void make_asset(struct own_asset *own, void *bytes, size_t length, const char *name,
                        const char *extension, const char *type)
 {
@@ -192,7 +191,7 @@ static bool check_accent(const char *setting, const char *value, uint32_t card, 
     return check_contrast(setting, accent, card, err) && check_contrast(setting, accent, page, err);
 }
 
-/* A small style sheet, because the pages allow no styles in the HTML. */
+/* A style sheet, because the policy of the pages forbids styles in the HTML. */
 static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
                          struct tl_error *err)
 {
@@ -218,7 +217,7 @@ static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings 
     return true;
 }
 
-/* ---- the whole ---- */
+/* ---- loading ---- */
 
 static bool copy_text(const char *setting, const char *value, char *text, size_t size,
                       struct tl_error *err)
@@ -241,9 +240,7 @@ static bool load(struct tl_brand *brand, const struct tl_brand_settings *setting
         if (!copy_text("text", settings->text[i], brand->text[i], sizeof(brand->text[i]), err))
             return false;
     }
-    size_t length;
-    const void *page = tl_page_template_bytes(&length);
-    brand->template = tl_page_template("page.html", page, length, err);
+    brand->template = tl_page_template_new(err);
     return brand->template != NULL && make_colours(brand, settings, err) &&
            load_file(&brand->style, &style_setting, settings->style_file, err) &&
            load_file(&brand->logo, &logo_setting, settings->logo_file, err);

@@ -16,18 +16,18 @@
 
 /* As in the configuration; NULL or "" means the default. */
 struct tl_brand_settings {
-    const char *name;               /* default: the queue's name */
+    const char *name;               /* default: the name of the queue */
     const char *accent_light;       /* #rrggbb for buttons, links and progress on a light page... */
     const char *accent_dark;        /* ...and on a dark one */
     const char *style_file;         /* .css, applied after the built-in style sheet */
     const char *logo_file;          /* .svg, .png or .webp */
-    const char *text[TL_LANGUAGES]; /* a sentence or two under the page */
+    const char *text[TL_LANGUAGES]; /* a sentence or two at the foot of the page */
 };
 
 struct tl_brand;
 
-/* Reads the files and checks everything. A brand with empty settings is the default look. NULL on
- * failure, with a sentence that names the setting; freed with tl_brand_free. */
+/* Reads the files and checks every setting. With empty settings the brand has the default look.
+ * NULL on failure, with an error that names the setting; freed with tl_brand_free. */
 struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings, struct tl_error *err);
 void tl_brand_free(struct tl_brand **brand);
 
@@ -38,8 +38,9 @@ const struct tl_asset *tl_brand_colours(const struct tl_brand *brand);
 /* The operator's style sheet; NULL: none. */
 const struct tl_asset *tl_brand_style(const struct tl_brand *brand);
 const struct tl_asset *tl_brand_logo(const struct tl_brand *brand); /* NULL: none */
+/* The waiting page's template, parsed once with the brand. */
 const struct tl_template *tl_brand_template(const struct tl_brand *brand);
-/* The brand's asset with exactly this path, or NULL. Lives as long as the brand. */
+/* The brand's asset with exactly this path, or NULL; valid as long as the brand. */
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path);
 
 #endif

@@ -7,7 +7,7 @@
 
 static const char *const codes[TL_LANGUAGES] = {[TL_LANGUAGE_EN] = "en", [TL_LANGUAGE_KO] = "ko"};
 
-#define WEIGHT_ONE 1000 /* weights in thousandths, as precise as they may be written */
+#define WEIGHT_ONE 1000 /* weights in thousandths, the precision of RFC 9110 */
 
 const char *tl_language_code(enum tl_language language)
 {
@@ -27,7 +27,7 @@ static bool from_code(const char *code, enum tl_language *language)
     return false;
 }
 
-/* "q=0.8" to 800; -1 when it is no weight. */
+/* "q=0.8" to 800; -1 when it is not a valid weight. */
 static int parse_weight(const char *text, size_t length)
 {
     if (length < 3 || (text[0] != 'q' && text[0] != 'Q') || text[1] != '=')
@@ -59,7 +59,8 @@ static void trim(const char **text, size_t *length)
         (*length)--;
 }
 
-/* One member of the list, "ko-KR;q=0.9". Returns its weight when it names one of ours, else 0. */
+/* One member of the list, "ko-KR;q=0.9". Returns its weight, or 0 when it names none of our
+ * languages. */
 static int weigh(const char *member, size_t length, enum tl_language *language)
 {
     int weight = WEIGHT_ONE;

@@ -1,4 +1,4 @@
-/* The languages the pages speak, and which of them a visitor reads. */
+/* The languages of the pages, and which of them a visitor gets. */
 #ifndef TL_LANGUAGE_H
 #define TL_LANGUAGE_H
 
@@ -9,7 +9,7 @@ const char *tl_language_code(enum tl_language language);
 
 /* The language a visitor gets: `?lang=`, else the cookie, else the best of Accept-Language (RFC
  * 9110 section 12.5.4: ranges with weights; "ko-KR" counts as "ko"), else English. Each argument
- * may be NULL; what is not understood is passed over. */
+ * may be NULL; what cannot be parsed is ignored. */
 enum tl_language tl_language_choose(const char *query, const char *cookie, const char *accept);
 
 #endif

@@ -56,7 +56,7 @@ const struct tl_asset *tl_page_icon(void)
     return &icon;
 }
 
-const void *tl_page_template_bytes(size_t *length)
+const void *tl_page_html(size_t *length)
 {
     *length = sizeof(tl_web_page_html);
     return tl_web_page_html;

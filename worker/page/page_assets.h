@@ -1,14 +1,14 @@
-/* The static files of the pages, built into the program. */
+/* The static files of the pages, which are built into the program. */
 #ifndef TL_PAGE_ASSETS_H
 #define TL_PAGE_ASSETS_H
 
 #include <stddef.h>
 
-/* Addresses hold a hash of the content, so an asset may be cached for ever. */
+/* Addresses hold a hash of the content, so an asset may be cached forever. */
 #define TL_ASSET_PREFIX        "/q/assets/"
 #define TL_ASSET_CACHE_CONTROL "public, max-age=31536000, immutable"
-/* For every asset, with `X-Content-Type-Options: nosniff`: an SVG opened by itself can do nothing.
- */
+/* Send it with every asset, beside `X-Content-Type-Options: nosniff`: it keeps an SVG that is
+ * opened by itself from running scripts. */
 #define TL_ASSET_POLICY "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 
 struct tl_asset {
@@ -17,19 +17,19 @@ struct tl_asset {
     const char *etag; /* in double quotes */
     const void *bytes;
     size_t length;
-    const void *gzip; /* the same compressed; NULL: not worth it */
+    const void *gzip; /* the same compressed; NULL: there is none */
     size_t gzip_length;
 };
 
-/* The asset with exactly this path, or NULL. Static storage. Those of a brand: tl_brand_asset. */
+/* The built-in asset with exactly this path, or NULL. Static storage. See also tl_brand_asset. */
 const struct tl_asset *tl_page_asset(const char *path);
 
 const struct tl_asset *tl_page_style(void);
 const struct tl_asset *tl_page_script(void);
 const struct tl_asset *tl_page_icon(void);
-/* The description of the API, under the path where it is served. */
+/* The description of the API; its path is where it is served. */
 const struct tl_asset *tl_page_openapi(void);
-/* The built-in template of the waiting page. */
-const void *tl_page_template_bytes(size_t *length);
+/* The source of the waiting page's template. Static storage. */
+const void *tl_page_html(size_t *length);
 
 #endif

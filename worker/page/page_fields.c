@@ -1,7 +1,4 @@
-#include <string.h>
-
 #include "worker/page/page_fields.h"
-#include "worker/page/page_text.h"
 
 static const char *const field_names[N_FIELDS] = {
     [FIELD_LANG] = "lang",
@@ -70,25 +67,7 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_NOT_STATE + TL_PAGE_DOWN] = "not_down",
 };
 
-const char *tl_page_template_name(size_t i)
+const char *tl_page_field_name(enum tl_page_field field)
 {
-    if (i < N_FIELDS)
-        return field_names[i];
-    return tl_word_name(i - N_FIELDS);
-}
-
-static int find_name(const char *name, size_t length)
-{
-    for (int i = 0; i < N_FIELDS; i++) {
-        if (strlen(field_names[i]) == length && memcmp(field_names[i], name, length) == 0)
-            return i;
-    }
-    int word = tl_word_find(name, length);
-    return word < 0 ? -1 : N_FIELDS + word;
-}
-
-struct tl_template *tl_page_template(const char *label, const void *bytes, size_t length,
-                                     struct tl_error *err)
-{
-    return tl_template_parse(label, bytes, length, find_name, err);
+    return field_names[field];
 }

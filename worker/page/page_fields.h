@@ -1,9 +1,9 @@
-/* Inside of the page: the names a template may use. First the fields below, then the words of
- * page_text.h. */
+/* The fields of the waiting page: values that its template can insert, made from a view. Private to
+ * worker/page. */
 #ifndef TL_PAGE_FIELDS_H
 #define TL_PAGE_FIELDS_H
 
-#include "worker/page/page.h"
+#include "worker/page/page_view.h"
 
 enum tl_page_field {
     FIELD_LANG,
@@ -54,11 +54,15 @@ enum tl_page_field {
     FIELD_RETURN_URL,
     FIELD_UNTIL,
     FIELD_NO_UNTIL,
+    /* Fields that hide parts of the page. */
     FIELD_NOT_OVER,            /* in line, admitted, or not able to join */
     FIELD_NOT_IN_LINE,         /* neither waiting nor pending nor down */
     FIELD_NOT_IN_LINE_OR_DOWN, /* neither waiting nor pending */
     FIELD_NOT_STATE,           /* the first of TL_PAGE_STATES: "not_waiting", ... */
     N_FIELDS = FIELD_NOT_STATE + TL_PAGE_STATES
 };
+
+/* The name by which the template refers to the field. Static storage. */
+const char *tl_page_field_name(enum tl_page_field field);
 
 #endif

@@ -6,13 +6,8 @@
 
 #include "worker/page/page_text.h"
 
-struct word {
-    const char *name;
-    const char *in[TL_LANGUAGES];
-};
-
-static const struct word words[] = {
-    /* titles of the browser's tab; {0} is the position */
+static const struct tl_page_message messages[] = {
+    /* titles of the browser tab; {0} is the position */
     {"title_waiting", {"No. {0} in line", "대기 {0}번째"}},
     {"title_pending", {"Joining the line", "대기열에 들어가는 중"}},
     {"title_active", {"It is your turn", "입장할 차례입니다"}},
@@ -110,7 +105,7 @@ static const struct word words[] = {
       "지금은 대기열에 연결할 수 없습니다. 이미 자리가 있다면 그대로 유지됩니다. 이 페이지가 "
       "자동으로 다시 시도합니다."}},
 
-    /* buttons, links, the small print */
+    /* buttons, links, small print */
     {"leave", {"Leave the line", "대기 그만두기"}},
     {"leave_sure",
      {"Your place cannot be given back to you.", "그만두면 지금 자리로 돌아올 수 없습니다."}},
@@ -125,7 +120,7 @@ static const struct word words[] = {
       "이 사이트의 쿠키를 허용해 주세요. 자리가 쿠키에 저장됩니다."}},
     {"languages_label", {"Language", "언어"}},
 
-    /* for the script: trouble with the connection, what is read aloud */
+    /* for the script: connection trouble, announcements to screen readers */
     {"trouble_server",
      {"The line is being reconnected. Nobody loses a place. Trying again…",
       "대기열에 다시 연결하고 있습니다. 자리는 그대로입니다. 다시 시도하는 중…"}},
@@ -140,7 +135,7 @@ static const struct word words[] = {
       "현재 {0}번째입니다. 예상 대기 시간: {1}."}},
     {"say_back", {"The connection is back.", "다시 연결되었습니다."}},
 
-    /* durations; ranges are put together from them */
+    /* durations, and ranges of them */
     {"day", {"{0} day", "{0}일"}},
     {"days", {"{0} days", "{0}일"}},
     {"hour", {"{0} hour", "{0}시간"}},
@@ -156,44 +151,30 @@ static const struct word words[] = {
     {"range_between", {"about {0} to {1}", "약 {0}~{1}"}},
 };
 
-#define N_WORDS (sizeof(words) / sizeof(words[0]))
+#define N_MESSAGES (sizeof(messages) / sizeof(messages[0]))
 
-int tl_word_find(const char *name, size_t length)
+const struct tl_page_message *tl_page_messages(size_t *n)
 {
-    for (size_t i = 0; i < N_WORDS; i++) {
-        if (strlen(words[i].name) == length && memcmp(words[i].name, name, length) == 0)
-            return (int)i;
+    *n = N_MESSAGES;
+    return messages;
+}
+
+const char *tl_page_message(const char *name, enum tl_language language)
+{
+    for (size_t i = 0; i < N_MESSAGES; i++) {
+        if (strcmp(messages[i].name, name) == 0)
+            return messages[i].in[language];
     }
-    return -1;
+    return "";
 }
 
-size_t tl_word_count(void)
-{
-    return N_WORDS;
-}
-
-const char *tl_word_name(size_t number)
-{
-    return number < N_WORDS ? words[number].name : NULL;
-}
-
-const char *tl_word(int number, enum tl_language language)
-{
-    return words[number].in[language];
-}
-
-const char *tl_word_named(const char *name, enum tl_language language)
-{
-    int number = tl_word_find(name, strlen(name));
-    return number < 0 ? "" : tl_word(number, language);
-}
-
-/* Appends what fits and keeps whole UTF-8 characters. */
+/* Writes as much of `more` at offset `at` as fits, without splitting a UTF-8 character. Returns the
+ * new end of the text. */
 static size_t append(char *text, size_t size, size_t at, const char *more, size_t length)
 {
-    size_t room = size - at - 1;
-    if (length > room) {
-        length = room;
+    size_t space = size - at - 1;
+    if (length > space) {
+        length = space;
         while (length > 0 && ((unsigned char)more[length] & 0xC0) == 0x80)
             length--;
     }
@@ -202,10 +183,10 @@ static size_t append(char *text, size_t size, size_t at, const char *more, size_
     return at + length;
 }
 
-void tl_phrase(const char *name, enum tl_language language, const char *first, const char *second,
-               char *text, size_t size)
+void tl_page_message_format(const char *name, enum tl_language language, const char *first,
+                            const char *second, char *text, size_t size)
 {
-    const char *pattern = tl_word_named(name, language);
+    const char *pattern = tl_page_message(name, language);
     size_t at = append(text, size, 0, "", 0);
     while (*pattern != '\0') {
         bool is_first = strncmp(pattern, "{0}", 3) == 0;
@@ -254,7 +235,8 @@ static void write_amount(int64_t amount, const struct unit *unit, enum tl_langua
 {
     char number[32] = "";
     tl_write_number((uint64_t)amount, number, sizeof(number));
-    tl_phrase(amount == 1 ? unit->one : unit->many, language, number, NULL, text, size);
+    tl_page_message_format(amount == 1 ? unit->one : unit->many, language, number, NULL, text,
+                           size);
 }
 
 void tl_write_duration(int64_t seconds, enum tl_language language, char *text, size_t size)
@@ -264,7 +246,7 @@ void tl_write_duration(int64_t seconds, enum tl_language language, char *text, s
     size_t i = 0;
     while (i + 1 < N_UNITS && seconds < units[i].seconds)
         i++;
-    char part[TL_PHRASE_MAX] = "";
+    char part[TL_PAGE_TEXT_MAX] = "";
     write_amount(seconds / units[i].seconds, &units[i], language, part, sizeof(part));
     size_t at = append(text, size, 0, part, strlen(part));
     seconds %= units[i].seconds;
@@ -286,13 +268,13 @@ static int64_t step_minutes(int64_t minutes)
     return minutes <= 720 ? 30 : 60;
 }
 
-#define SECONDS_MAX ((int64_t)1000 * 86400) /* no estimate is worth more than that */
+#define SECONDS_MAX ((int64_t)1000 * 86400) /* longer estimates are cut to this */
 
 void tl_write_range(int64_t low_s, int64_t high_s, enum tl_language language, char *text,
                     size_t size)
 {
-    char from[TL_PHRASE_MAX] = "";
-    char to[TL_PHRASE_MAX] = "";
+    char from[TL_PAGE_TEXT_MAX] = "";
+    char to[TL_PAGE_TEXT_MAX] = "";
     high_s = high_s < 0 ? 0 : high_s > SECONDS_MAX ? SECONDS_MAX : high_s;
     low_s = low_s < 0 ? 0 : low_s > high_s ? high_s : low_s;
     int64_t high = (high_s + 59) / 60;
@@ -300,14 +282,14 @@ void tl_write_range(int64_t low_s, int64_t high_s, enum tl_language language, ch
     high = (high + step - 1) / step * step;
     int64_t low = low_s / 60 / step * step;
     if (high <= 1 && low == 0) {
-        tl_phrase("range_soon", language, "", NULL, text, size);
+        tl_page_message_format("range_soon", language, "", NULL, text, size);
         return;
     }
     tl_write_duration(high * 60, language, to, sizeof(to));
     if (low == 0) {
-        tl_phrase("range_upto", language, to, NULL, text, size);
+        tl_page_message_format("range_upto", language, to, NULL, text, size);
     } else if (low == high) {
-        tl_phrase("range_about", language, to, NULL, text, size);
+        tl_page_message_format("range_about", language, to, NULL, text, size);
     } else {
         /* "4 to 7 minutes", not "4 minutes to 7 minutes", where one unit is enough for both. */
         int64_t unit = high < 60 ? 1 : low % 60 == 0 && high % 60 == 0 && high < 1440 ? 60 : 0;
@@ -315,7 +297,7 @@ void tl_write_range(int64_t low_s, int64_t high_s, enum tl_language language, ch
             tl_write_number((uint64_t)(low / unit), from, sizeof(from));
         else
             tl_write_duration(low * 60, language, from, sizeof(from));
-        tl_phrase("range_between", language, from, to, text, size);
+        tl_page_message_format("range_between", language, from, to, text, size);
     }
 }
 

@@ -35,7 +35,7 @@ static size_t host_length(const char *text)
     return n > 1 && text[n] == ']' ? n + 1 : 0;
 }
 
-/* ":8080" to 8080, "" to the scheme's own. Moves text behind it. */
+/* Parses ":8080", or nothing for the default port of the scheme, and moves *text past it. */
 static bool parse_port(const char **text, bool secure, unsigned *port)
 {
     *port = secure ? 443 : 80;
@@ -82,7 +82,7 @@ static bool same_origin(const struct origin *a, const struct origin *b)
            strncasecmp(a->host, b->host, a->host_length) == 0;
 }
 
-bool tl_address_sound(const char *address)
+bool tl_address_valid(const char *address)
 {
     struct origin origin;
     return parse_origin(address, &origin);

@@ -1,4 +1,3 @@
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -22,117 +21,146 @@ struct tl_template {
     size_t n_nodes, nodes_capacity;
 };
 
-/* Where in the HTML the reader is. */
-enum spot { SPOT_TEXT, SPOT_TAG, SPOT_DOUBLE_QUOTES, SPOT_SINGLE_QUOTES, SPOT_COMMENT, SPOT_RAW };
+/* The part of HTML that the parser is in. */
+enum html_part {
+    HTML_TEXT,
+    HTML_TAG,
+    HTML_DOUBLE_QUOTES,
+    HTML_SINGLE_QUOTES,
+    HTML_COMMENT,
+    HTML_RAW, /* the content of a script or style */
+};
 
 struct open_section {
     size_t node;
-    enum spot spot;
+    enum html_part part;
 };
 
-struct reader {
+struct parser {
     struct tl_template *template;
     const char *label;
     const char *bytes;
     size_t length, at;
     tl_template_find *find;
-    enum spot spot;
-    bool raw_tag; /* the tag being read opens a script or style */
+    enum html_part part;
+    bool raw_tag; /* the current tag opens a script or style */
     struct open_section open[TL_TEMPLATE_DEPTH];
     size_t n_open;
     struct tl_error *err;
 };
 
-/* ---- messages ---- */
+/* {{name}}, {{#name}} or {{/name}}. */
+struct braces {
+    size_t at;
+    char sign; /* '#', '/' or none */
+    const char *name;
+    size_t length;
+    int number;
+};
 
-static bool refuse(const struct reader *reader, size_t at, const char *what, const char *name,
-                   size_t name_length)
+/* ---- errors ---- */
+
+/* Fails with the position and the sentence, and a name if there is one. */
+static bool fail_with_name(const struct parser *parser, size_t at, const char *what,
+                           const char *name, size_t length)
 {
     size_t line = 1;
     size_t line_start = 0;
     for (size_t i = 0; i < at; i++) {
-        if (reader->bytes[i] == '\n') {
+        if (parser->bytes[i] == '\n') {
             line++;
             line_start = i + 1;
         }
     }
     char shown[NAME_MAX_BYTES + 1] = "";
-    for (size_t i = 0; i < name_length && i < NAME_MAX_BYTES; i++)
+    for (size_t i = 0; i < length && i < NAME_MAX_BYTES; i++)
         shown[i] = (char)(name[i] >= ' ' && name[i] < 127 ? name[i] : '?');
-    return tl_error_set(reader->err, TL_ERR_INVALID, "%s:%zu:%zu: %s%s%s%s", reader->label, line,
-                        at - line_start + 1, what, shown[0] == '\0' ? "" : " \"", shown,
-                        shown[0] == '\0' ? "" : "\"");
+    const char *quote = shown[0] == '\0' ? "" : "\"";
+    return tl_error_set(parser->err, TL_ERR_INVALID, "%s:%zu:%zu: %s%s%s%s%s", parser->label, line,
+                        at - line_start + 1, what, shown[0] == '\0' ? "" : " ", quote, shown,
+                        quote);
 }
 
-/* ---- following the HTML ---- */
+static bool fail_at(const struct parser *parser, size_t at, const char *what)
+{
+    return fail_with_name(parser, at, what, NULL, 0);
+}
 
-static bool starts_with(const struct reader *reader, const char *text)
+static bool fail_braces(const struct parser *parser, const struct braces *braces, const char *what)
+{
+    return fail_with_name(parser, braces->at, what, braces->name, braces->length);
+}
+
+/* ---- tracking the HTML ---- */
+
+static bool starts_with(const struct parser *parser, const char *text)
 {
     size_t n = strlen(text);
-    return reader->length - reader->at >= n &&
-           strncasecmp(reader->bytes + reader->at, text, n) == 0;
+    return parser->length - parser->at >= n &&
+           strncasecmp(parser->bytes + parser->at, text, n) == 0;
 }
 
-static void follow_text(struct reader *reader)
+/* A "<" in text: it opens a comment, a tag or nothing. */
+static void track_less_than(struct parser *parser)
 {
-    char next = reader->at + 1 < reader->length ? reader->bytes[reader->at + 1] : '\0';
-    if (starts_with(reader, "<!--")) {
-        reader->spot = SPOT_COMMENT;
+    char next = parser->at + 1 < parser->length ? parser->bytes[parser->at + 1] : '\0';
+    if (starts_with(parser, "<!--")) {
+        parser->part = HTML_COMMENT;
     } else if (next == '/' || next == '!' || next == '{' || (next >= 'a' && next <= 'z') ||
                (next >= 'A' && next <= 'Z')) {
-        reader->spot = SPOT_TAG;
-        reader->raw_tag = starts_with(reader, "<script") || starts_with(reader, "<style");
+        parser->part = HTML_TAG;
+        parser->raw_tag = starts_with(parser, "<script") || starts_with(parser, "<style");
     }
 }
 
-/* Takes the byte at `at` into account. */
-static void follow(struct reader *reader)
+/* Updates `part` for the byte at `at`. */
+static void track(struct parser *parser)
 {
-    char c = reader->bytes[reader->at];
-    switch (reader->spot) {
-    case SPOT_TEXT:
+    char c = parser->bytes[parser->at];
+    switch (parser->part) {
+    case HTML_TEXT:
         if (c == '<')
-            follow_text(reader);
+            track_less_than(parser);
         break;
-    case SPOT_TAG:
+    case HTML_TAG:
         if (c == '"')
-            reader->spot = SPOT_DOUBLE_QUOTES;
+            parser->part = HTML_DOUBLE_QUOTES;
         else if (c == '\'')
-            reader->spot = SPOT_SINGLE_QUOTES;
+            parser->part = HTML_SINGLE_QUOTES;
         else if (c == '>')
-            reader->spot = reader->raw_tag ? SPOT_RAW : SPOT_TEXT;
+            parser->part = parser->raw_tag ? HTML_RAW : HTML_TEXT;
         break;
-    case SPOT_DOUBLE_QUOTES:
+    case HTML_DOUBLE_QUOTES:
         if (c == '"')
-            reader->spot = SPOT_TAG;
+            parser->part = HTML_TAG;
         break;
-    case SPOT_SINGLE_QUOTES:
+    case HTML_SINGLE_QUOTES:
         if (c == '\'')
-            reader->spot = SPOT_TAG;
+            parser->part = HTML_TAG;
         break;
-    case SPOT_COMMENT:
-        if (starts_with(reader, "-->"))
-            reader->spot = SPOT_TEXT;
+    case HTML_COMMENT:
+        if (starts_with(parser, "-->"))
+            parser->part = HTML_TEXT;
         break;
-    case SPOT_RAW:
-        if (starts_with(reader, "</script") || starts_with(reader, "</style")) {
-            reader->spot = SPOT_TAG;
-            reader->raw_tag = false;
+    case HTML_RAW:
+        if (starts_with(parser, "</script") || starts_with(parser, "</style")) {
+            parser->part = HTML_TAG;
+            parser->raw_tag = false;
         }
         break;
     }
 }
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
-static bool add_node(struct reader *reader, const struct node *node)
+static bool add_node(struct parser *parser, const struct node *node)
 {
-    struct tl_template *template = reader->template;
+    struct tl_template *template = parser->template;
     if (template->n_nodes == template->nodes_capacity) {
         size_t capacity = template->nodes_capacity == 0 ? 64 : 2 * template->nodes_capacity;
         struct node *nodes = realloc(template->nodes, capacity * sizeof(*nodes));
         if (nodes == NULL)
-            return tl_error_set(reader->err, TL_ERR_NOMEM, "%s: out of memory", reader->label);
+            return tl_error_set(parser->err, TL_ERR_NOMEM, "%s: out of memory", parser->label);
         template->nodes = nodes;
         template->nodes_capacity = capacity;
     }
@@ -140,84 +168,82 @@ static bool add_node(struct reader *reader, const struct node *node)
     return true;
 }
 
-static bool value_may_stand(enum spot spot)
+static bool open_section(struct parser *parser, const struct braces *braces)
 {
-    return spot == SPOT_TEXT || spot == SPOT_DOUBLE_QUOTES || spot == SPOT_SINGLE_QUOTES;
+    if (parser->n_open == TL_TEMPLATE_DEPTH)
+        return fail_at(parser, braces->at, "too many nested sections, at most 16");
+    parser->open[parser->n_open++] =
+        (struct open_section){.node = parser->template->n_nodes, .part = parser->part};
+    return add_node(parser, &(struct node){.kind = NODE_OPEN, .number = braces->number});
 }
 
-static bool open_section(struct reader *reader, size_t at, int number)
+static bool close_section(struct parser *parser, const struct braces *braces)
 {
-    if (reader->n_open == TL_TEMPLATE_DEPTH)
-        return refuse(reader, at, "too many sections in sections, at most 16", NULL, 0);
-    reader->open[reader->n_open++] =
-        (struct open_section){.node = reader->template->n_nodes, .spot = reader->spot};
-    return add_node(reader, &(struct node){.kind = NODE_OPEN, .number = number});
+    if (parser->n_open == 0)
+        return fail_braces(parser, braces, "no section is open, but this closes");
+    const struct open_section *open = &parser->open[parser->n_open - 1];
+    if (parser->template->nodes[open->node].number != braces->number)
+        return fail_braces(parser, braces, "another section must be closed before");
+    if (parser->part != open->part)
+        return fail_braces(parser, braces,
+                           "the section ends in another part of a tag than it began in:");
+    parser->template->nodes[open->node].close = parser->template->n_nodes;
+    parser->n_open--;
+    return add_node(parser, &(struct node){.kind = NODE_CLOSE, .number = braces->number});
 }
 
-static bool close_section(struct reader *reader, size_t at, int number, const char *name,
-                          size_t length)
+/* Parses the braces at `at` and moves past them. */
+static bool parse_braces(struct parser *parser)
 {
-    if (reader->n_open == 0)
-        return refuse(reader, at, "nothing is open to be closed by", name, length);
-    const struct open_section *open = &reader->open[reader->n_open - 1];
-    if (reader->template->nodes[open->node].number != number)
-        return refuse(reader, at, "another section must be closed before", name, length);
-    if (reader->spot != open->spot)
-        return refuse(reader, at,
-                      "the section ends in another part of a tag than it began in:", name, length);
-    reader->template->nodes[open->node].close = reader->template->n_nodes;
-    reader->n_open--;
-    return add_node(reader, &(struct node){.kind = NODE_CLOSE, .number = number});
-}
-
-/* What stands in the braces at `at`. Moves behind them. */
-static bool read_braces(struct reader *reader)
-{
-    size_t at = reader->at;
-    const char *inside = reader->bytes + at + 2;
-    const char *end = memmem(inside, reader->length - at - 2, "}}", 2);
+    const char *inside = parser->bytes + parser->at + 2;
+    const char *end = memmem(inside, parser->length - parser->at - 2, "}}", 2);
     if (end == NULL)
-        return refuse(reader, at, "{{ without }}", NULL, 0);
-    reader->at = (size_t)(end + 2 - reader->bytes);
-    char sign = *inside == '#' || *inside == '/' ? *inside : '\0';
-    const char *name = inside + (sign != '\0');
-    size_t length = (size_t)(end - name);
-    int number = length == 0 || length > NAME_MAX_BYTES ? -1 : reader->find(name, length);
-    if (number < 0)
-        return refuse(reader, at, "there is no such name:", name, length);
-    if (sign == '#')
-        return open_section(reader, at, number);
-    if (sign == '/')
-        return close_section(reader, at, number, name, length);
-    if (!value_may_stand(reader->spot))
-        return refuse(reader, at,
-                      "only text and quoted attributes can hold a value, not this:", name, length);
-    return add_node(reader, &(struct node){.kind = NODE_VALUE, .number = number});
+        return fail_at(parser, parser->at, "{{ without }}");
+    struct braces braces = {.at = parser->at};
+    braces.sign = *inside == '#' || *inside == '/' ? *inside : '\0';
+    braces.name = inside + (braces.sign != '\0');
+    braces.length = (size_t)(end - braces.name);
+    braces.number = braces.length == 0 || braces.length > NAME_MAX_BYTES
+                        ? -1
+                        : parser->find(braces.name, braces.length);
+    parser->at = (size_t)(end + 2 - parser->bytes);
+    if (braces.number < 0)
+        return fail_braces(parser, &braces, "there is no such name:");
+    if (braces.sign == '#')
+        return open_section(parser, &braces);
+    if (braces.sign == '/')
+        return close_section(parser, &braces);
+    if (parser->part != HTML_TEXT && parser->part != HTML_DOUBLE_QUOTES &&
+        parser->part != HTML_SINGLE_QUOTES)
+        return fail_braces(parser, &braces,
+                           "only text and quoted attributes can hold a value, not this:");
+    return add_node(parser, &(struct node){.kind = NODE_VALUE, .number = braces.number});
 }
 
-static bool read_text(struct reader *reader)
+/* Parses the text up to the next braces. */
+static bool parse_text(struct parser *parser)
 {
-    size_t start = reader->at;
-    while (reader->at < reader->length && !starts_with(reader, "{{")) {
-        if (reader->bytes[reader->at] == '\0')
-            return refuse(reader, reader->at, "a zero byte", NULL, 0);
-        follow(reader);
-        reader->at++;
+    size_t start = parser->at;
+    while (parser->at < parser->length && !starts_with(parser, "{{")) {
+        if (parser->bytes[parser->at] == '\0')
+            return fail_at(parser, parser->at, "a zero byte");
+        track(parser);
+        parser->at++;
     }
     return add_node(
-        reader, &(struct node){
-                    .kind = NODE_TEXT, .number = -1, .start = start, .length = reader->at - start});
+        parser, &(struct node){
+                    .kind = NODE_TEXT, .number = -1, .start = start, .length = parser->at - start});
 }
 
-static bool read_all(struct reader *reader)
+static bool parse(struct parser *parser)
 {
-    while (reader->at < reader->length) {
-        bool read = starts_with(reader, "{{") ? read_braces(reader) : read_text(reader);
-        if (!read)
+    while (parser->at < parser->length) {
+        bool good = starts_with(parser, "{{") ? parse_braces(parser) : parse_text(parser);
+        if (!good)
             return false;
     }
-    if (reader->n_open > 0)
-        return refuse(reader, reader->length, "a section is not closed", NULL, 0);
+    if (parser->n_open > 0)
+        return fail_at(parser, parser->length, "a section is not closed");
     return true;
 }
 
@@ -241,13 +267,13 @@ struct tl_template *tl_template_parse(const char *label, const void *bytes, size
         memcpy(copy, bytes, length);
     copy[length] = '\0';
     template->bytes = copy;
-    struct reader reader = {.template = template,
+    struct parser parser = {.template = template,
                             .label = label,
                             .bytes = copy,
                             .length = length,
                             .find = find,
                             .err = err};
-    if (!read_all(&reader))
+    if (!parse(&parser))
         tl_template_free(&template);
     return template;
 }
@@ -264,17 +290,7 @@ void tl_template_free(struct tl_template **template)
 
 /* ---- rendering ---- */
 
-static void append(struct tl_text *out, const char *bytes, size_t length)
-{
-    while (length > 0) { /* a precision is an int */
-        int part = length > INT_MAX ? INT_MAX : (int)length;
-        tl_text_append(out, "%.*s", part, bytes);
-        bytes += part;
-        length -= (size_t)part;
-    }
-}
-
-static const char *escape_of(char c)
+static const char *entity_of(char c)
 {
     switch (c) {
     case '&':
@@ -290,14 +306,14 @@ static const char *escape_of(char c)
     }
 }
 
-void tl_html_escape(const char *text, struct tl_text *out)
+static void append_escaped(struct tl_text *out, const char *text)
 {
     while (*text != '\0') {
-        size_t plain = strcspn(text, "&<>\"'");
-        append(out, text, plain);
+        int plain = (int)strcspn(text, "&<>\"'");
+        tl_text_append(out, "%.*s", plain, text);
         text += plain;
         if (*text != '\0') {
-            tl_text_append(out, "%s", escape_of(*text));
+            tl_text_append(out, "%s", entity_of(*text));
             text++;
         }
     }
@@ -309,13 +325,13 @@ void tl_template_render(const struct tl_template *template, tl_template_value *v
     for (size_t i = 0; i < template->n_nodes; i++) {
         const struct node *node = &template->nodes[i];
         if (node->kind == NODE_TEXT) {
-            append(out, template->bytes + node->start, node->length);
+            tl_text_append(out, "%.*s", (int)node->length, template->bytes + node->start);
             continue;
         }
         const char *text = value(context, node->number);
         bool empty = text == NULL || text[0] == '\0';
         if (node->kind == NODE_VALUE && !empty)
-            tl_html_escape(text, out);
+            append_escaped(out, text);
         else if (node->kind == NODE_OPEN && empty)
             i = node->close;
     }

@@ -1,13 +1,13 @@
 /*
- * A small template language for pages, in which nothing can be inserted unescaped.
+ * A small template language for pages. It has no way to insert a value unescaped.
  *
  *     {{name}}               the value, with & < > " ' escaped
- *     {{#name}}...{{/name}}  the part between, unless the value is empty
+ *     {{#name}}...{{/name}}  what is between them, unless the value is empty
  *
  * A value may stand only where escaping makes it harmless: in text and in quoted attributes. In the
- * bare part of a tag, in comments, scripts and styles it is refused. A section begins and ends in
- * the same kind of place. All of this is checked when the template is read, so rendering cannot
- * fail but for memory.
+ * unquoted part of a tag, in comments, scripts and styles it is refused. A section begins and ends
+ * in the same part of the HTML. All of this is checked when the template is parsed, so rendering
+ * fails only when memory runs out.
  */
 #ifndef TL_TEMPLATE_H
 #define TL_TEMPLATE_H
@@ -19,25 +19,23 @@
 #include "common/base/text.h"
 
 #define TL_TEMPLATE_MAX   ((size_t)64 * 1024) /* bytes */
-#define TL_TEMPLATE_DEPTH 16                  /* sections in sections */
+#define TL_TEMPLATE_DEPTH 16                  /* nested sections */
 
 struct tl_template;
 
 /* The number (>= 0) of a name, or -1 when there is no such name. name is length bytes. */
 typedef int tl_template_find(const char *name, size_t length);
-/* The value of a number, UTF-8; NULL counts as empty. */
+/* The value of a number, UTF-8, at most INT_MAX bytes; NULL counts as empty. */
 typedef const char *tl_template_value(const void *context, int number);
 
-/* Reads a template; the bytes are copied. `label` stands for the file in messages:
+/* Parses a template; the bytes are copied. `label` stands for the file in errors:
  * `label:line:column: what`, columns in bytes. NULL on failure; freed with tl_template_free. */
 struct tl_template *tl_template_parse(const char *label, const void *bytes, size_t length,
                                       tl_template_find *find, struct tl_error *err);
 void tl_template_free(struct tl_template **template);
 
+/* Appends the template with its values. out->failed when memory ran out. */
 void tl_template_render(const struct tl_template *template, tl_template_value *value,
                         const void *context, struct tl_text *out);
-
-/* Appends text with & < > " ' escaped. */
-void tl_html_escape(const char *text, struct tl_text *out);
 
 #endif

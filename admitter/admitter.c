@@ -14,6 +14,7 @@
 #include "common/role/held_queues.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
+#include "common/wire/events.h"
 
 #include "generated/admitter_scripts.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/store/lease.h"
+#include "common/store/lease_plan.h"
 #include "common/store/queue.h"
 #include "common/store/roster.h"
 #include "common/wire/names.h"
@@ -10,11 +11,6 @@
 /* Three of these fit into a lease with room to spare: a turn may last a second without losing it.
  */
 #define ROUND_MS 500
-/* The least time between two checks of leases that are about to run out. */
-#define CHECK_MIN_MS 20
-/* Leases of other replicas checked in every round. A free one means that its holder released its
- * leases: then all are checked, so that a handover does not wait until they would run out. */
-#define CHECKS_PER_ROUND 16
 
 struct tl_roster {
     struct tl_roster_settings settings;
@@ -24,7 +20,7 @@ struct tl_roster {
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
     struct tl_lease *leases;              /* one for each name */
     size_t n_names;
-    size_t checked;     /* where the checks of the last round ended */
+    size_t next_check;  /* where the few checks of the next round start */
     int64_t renew_ms;   /* when to list queues and renew what is held */
     int64_t check_ms;   /* when the first lease of somebody else may have run out */
     int64_t renewed_ms; /* when the leases held were renewed */
@@ -162,68 +158,15 @@ static void drop_unlisted(struct tl_roster *roster)
 
 /* ---- a round ---- */
 
-/* What a round does, besides the few checks of every round. */
-struct round {
-    bool whole;     /* take or renew everything by script: what we know may be out of date */
-    bool renew;     /* list the queues, renew what is held */
-    bool check_all; /* check all leases of other replicas */
-};
-
-/* The first step of each lease. Those left alone stay as they are known. */
-static void plan(struct tl_roster *roster, const struct round *round)
+/* Brings the leases up to date with the held queues. */
+static void note_held(struct tl_roster *roster)
 {
-    size_t checks = 0;
-    size_t first = roster->checked;
     for (size_t k = 0; k < roster->n_names; k++) {
-        size_t at = (first + k) % roster->n_names;
-        struct tl_lease *lease = &roster->leases[at];
+        struct tl_lease *lease = &roster->leases[k];
         size_t i;
         lease->held = find(roster, lease->queue, &i);
         lease->fence = lease->held ? roster->held[i]->fence : 0;
-        lease->free = false;
-        lease->error.kind = TL_OK;
-        lease->step = TL_LEASE_SKIP;
-        if (round->whole) {
-            lease->step = TL_LEASE_TAKE;
-        } else if (lease->held) {
-            lease->step = round->renew ? TL_LEASE_RENEW : TL_LEASE_SKIP;
-        } else if (round->check_all || checks < CHECKS_PER_ROUND) {
-            lease->step = TL_LEASE_CHECK;
-            checks++;
-            roster->checked = at + 1;
-        }
     }
-}
-
-/* Was one of somebody else's leases found free? */
-static bool any_free(const struct tl_roster *roster)
-{
-    for (size_t i = 0; i < roster->n_names; i++)
-        if (roster->leases[i].step == TL_LEASE_CHECK && roster->leases[i].free)
-            return true;
-    return false;
-}
-
-/* The next step: those of somebody else that were left alone. */
-static void plan_checks(struct tl_roster *roster)
-{
-    for (size_t i = 0; i < roster->n_names; i++) {
-        struct tl_lease *lease = &roster->leases[i];
-        bool other = lease->step == TL_LEASE_SKIP && !lease->held;
-        lease->step = other ? TL_LEASE_CHECK : TL_LEASE_SKIP;
-    }
-}
-
-/* The last step: those that are free. */
-static bool plan_take(struct tl_roster *roster)
-{
-    bool found = false;
-    for (size_t i = 0; i < roster->n_names; i++) {
-        struct tl_lease *lease = &roster->leases[i];
-        lease->step = lease->free ? TL_LEASE_TAKE : TL_LEASE_SKIP;
-        found = found || lease->free;
-    }
-    return found;
 }
 
 static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_error *err)
@@ -231,33 +174,24 @@ static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_erro
     return tl_lease_ask(&roster->leaser, store, roster->leases, roster->n_names, err);
 }
 
-/* When the first lease of somebody else will have run out, given that all were checked. */
-static int64_t next_check(const struct tl_roster *roster, int64_t now_ms)
-{
-    int64_t left_ms = TL_LEASE_MS;
-    for (size_t i = 0; i < roster->n_names; i++) {
-        const struct tl_lease *lease = &roster->leases[i];
-        if (!lease->held && !lease->free && lease->left_ms < left_ms)
-            left_ms = lease->left_ms;
-    }
-    return now_ms + (left_ms < CHECK_MIN_MS ? CHECK_MIN_MS : left_ms + 1);
-}
-
-/* All answers are read before any is acted upon: the `acquired` callback may use the store. */
-static bool go_round(struct tl_roster *roster, struct tl_store *store, struct round *round,
+/* Asks the store about the leases and acts upon the answers: on all of them at the end, because the
+ * `acquired` callback may use the store. */
+static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl_lease_round *round,
                      struct tl_error *err)
 {
-    plan(roster, round);
+    struct tl_lease *leases = roster->leases;
+    size_t n = roster->n_names;
+    note_held(roster);
+    tl_lease_plan_round(leases, n, round, &roster->next_check);
     bool ok = ask(roster, store, err);
-    if (ok && !round->check_all && any_free(roster)) {
+    if (ok && !round->check_all && tl_lease_plan_checks(leases, n)) {
         round->check_all = true;
-        plan_checks(roster);
         ok = ask(roster, store, err);
     }
-    if (ok && plan_take(roster))
+    if (ok && tl_lease_plan_take(leases, n))
         ok = ask(roster, store, err);
-    for (size_t i = 0; ok && i < roster->n_names; i++)
-        ok = settle(roster, &roster->leases[i], err);
+    for (size_t i = 0; ok && i < n; i++)
+        ok = settle(roster, &leases[i], err);
     return ok;
 }
 
@@ -332,10 +266,10 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
 {
     struct tl_redis *redis = tl_store_of(store, NULL);
     bool reconnected = tl_redis_epoch(redis) != roster->epoch;
-    struct round round;
-    round.whole = reconnected || roster->ensure || now_ms - roster->renewed_ms >= TL_LEASE_MS;
-    round.renew = round.whole || now_ms >= roster->renew_ms;
-    round.check_all = round.whole || now_ms >= roster->check_ms;
+    struct tl_lease_round round;
+    round.take_all = reconnected || roster->ensure || now_ms - roster->renewed_ms >= TL_LEASE_MS;
+    round.renew = round.take_all || now_ms >= roster->renew_ms;
+    round.check_all = round.take_all || now_ms >= roster->check_ms;
     if (!round.renew && !round.check_all)
         return true;
     if (reconnected)
@@ -351,7 +285,7 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
         return false;
     }
     if (round.check_all)
-        roster->check_ms = next_check(roster, now_ms);
+        roster->check_ms = tl_lease_next_check_ms(roster->leases, roster->n_names, now_ms);
     if (round.renew) {
         roster->renewed_ms = now_ms;
         roster->renew_ms = now_ms + ROUND_MS;

@@ -235,7 +235,7 @@ def test_variables_of_services_are_kept_out(example: list[Object], binaries: Pat
 
 
 def test_grace_covers_the_drain(example: list[Object]) -> None:
-    found = re.search(r"\bSTOP_LIMIT_MS = (\d+)", (TOP / "worker" / "parent.c").read_text())
+    found = re.search(r"\bSTOP_LIMIT_MS = (\d+)", (TOP / "worker" / "process" / "parent.c").read_text())
     assert found
     for workload in workloads(example):
         hook = container(workload).get("lifecycle", {}).get("preStop", {})

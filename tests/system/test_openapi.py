@@ -368,7 +368,7 @@ def test_document_is_sound(contract):
 
 def test_every_route_is_documented(contract):
     """Against the table of routes itself."""
-    table = (TOP / "worker" / "routes.c").read_text()
+    table = (TOP / "worker" / "api" / "routes.c").read_text()
     routes = set(re.findall(r'\{"(GET|POST)", "([^"]+)",', table))
     documented = {(method.upper(), re.sub(r"\{\w+\}", "*", path))
                   for path, item in contract.document["paths"].items()
@@ -377,7 +377,7 @@ def test_every_route_is_documented(contract):
 
 
 def test_every_problem_is_documented(contract):
-    types = set(re.findall(r'"(/problems/[a-z-]+)"', (TOP / "worker" / "problem.c").read_text()))
+    types = set(re.findall(r'"(/problems/[a-z-]+)"', (TOP / "worker" / "http" / "problem.c").read_text()))
     text = DOCUMENT.read_text()
     assert types and not [kind for kind in types if kind not in text]
 

@@ -1,9 +1,10 @@
-# tellerline_embed_lua(TARGET FOLDER): every Lua script of a room's folder becomes a C string: FOLDER/NAME.lua is
+# tellerline_embed_lua(TARGET FOLDER): every Lua script of a folder becomes a C string: FOLDER/NAME.lua is
 # `tl_script_NAME` in "generated/LAST_scripts.h", LAST being the last part of FOLDER's path. A script is preceded by
-# common/store/prelude.lua, which holds what all of them use, and by its parts, FOLDER/NAME.PART.lua.
+# common/store/prelude.lua, which holds what all of them use, and by the parts that its header names
+# (cmake/embed_scripts.cmake).
 function(tellerline_embed_lua target folder)
     file(GLOB SCRIPTS CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.lua)
-    list(REMOVE_ITEM SCRIPTS ${CMAKE_SOURCE_DIR}/common/store/prelude.lua)
+    file(GLOB PRELUDE CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/common/store/prelude*.lua)
     if(NOT SCRIPTS)
         return()
     endif()
@@ -14,7 +15,7 @@ function(tellerline_embed_lua target folder)
         OUTPUT ${HEADER}
         COMMAND ${CMAKE_COMMAND} -DOUT=${HEADER} -DPRELUDE=${CMAKE_SOURCE_DIR}/common/store/prelude.lua
                 "-DSCRIPTS=${SCRIPTS}" -P ${CMAKE_SOURCE_DIR}/cmake/embed_scripts.cmake
-        DEPENDS ${SCRIPTS} ${CMAKE_SOURCE_DIR}/common/store/prelude.lua ${CMAKE_SOURCE_DIR}/cmake/embed_scripts.cmake
+        DEPENDS ${SCRIPTS} ${PRELUDE} ${CMAKE_SOURCE_DIR}/cmake/embed_scripts.cmake
         VERBATIM)
     target_sources(${target} PRIVATE ${HEADER})
 endfunction()

@@ -1,15 +1,17 @@
--- Checks, at one moment, visitors that were active a moment ago (a page of the set, so that the work is bounded).
--- What it finds wrong is wrong: everything that it compares, it reads here.
--- In: ARGV = visitors. Out: { { rule, visitor, place, other visitor, other place } ... } with rule
---   'both'     the visitor is waiting and active
---   'session'  the visitor is active without a readable session
---   'order'    the other visitor, of the same lane, still waits at a smaller place
--- Changes nothing.
+-- audit_active: checks visitors who were active a moment ago, at one moment. Changes nothing.
+-- Parts: prelude.records
+--
+-- ARGV     visitors: one page of the active set, which bounds the work
+-- Returns  { { rule, visitor, place, other visitor, other place } ... }, the rule being
+--            'both'     the visitor is waiting and active
+--            'session'  the visitor is active without a readable session; no place
+--            'order'    the other visitor, of the same lane, still waits at a smaller place
+--          All that is compared is read here, so every violation is real.
 local active = redis.call('ZMSCORE', K_ACTIVE, unpack(ARGV))
 local waiting = redis.call('ZMSCORE', K_WAITING, unpack(ARGV))
 local sessions = redis.call('HMGET', K_SESSIONS, unpack(ARGV))
 
-local heads = {} -- lane -> who waits first in it
+local heads = {} -- lane -> { visitor, score } of the first who waits in it, or {}
 local function head_of(lane)
     if not heads[lane] then
         heads[lane] = redis.call('ZRANGEBYSCORE', K_WAITING, int(lane * LANE), '(' .. int((lane + 1) * LANE),
@@ -18,21 +20,19 @@ local function head_of(lane)
     return heads[lane]
 end
 
-local wrong = {}
+local violations = {}
 for i, visitor in ipairs(ARGV) do
     if active[i] then
         if waiting[i] then
-            wrong[#wrong + 1] = { 'both', visitor }
+            violations[#violations + 1] = { 'both', visitor }
         end
-        local place = sessions[i] and tonumber(string.match(sessions[i], '^(%d+):'))
+        local place = parse_session(sessions[i])
+        local head = place and head_of(math.floor(place / LANE))
         if not place then
-            wrong[#wrong + 1] = { 'session', visitor }
-        else
-            local head = head_of(math.floor(place / LANE))
-            if head[1] and tonumber(head[2]) < place then
-                wrong[#wrong + 1] = { 'order', visitor, int(place), head[1], int(tonumber(head[2])) }
-            end
+            violations[#violations + 1] = { 'session', visitor }
+        elseif head[1] and tonumber(head[2]) < place then
+            violations[#violations + 1] = { 'order', visitor, int(place), head[1], int(tonumber(head[2])) }
         end
     end
 end
-return wrong
+return violations

@@ -1,44 +1,53 @@
 -- absent: drops waiting visitors who have not been seen for waiting_ttl.
+-- Parts: prelude.records prelude.presence prelude.runs
 --
--- ARGV  1 bucket the caller judged in   2 events to keep   3... places it found absent
--- Returns { dropped, Redis time ms }; dropped is 0 for a judgement made in an earlier bucket.
--- Errors  NOQUEUE  the queue does not exist
+-- ARGV     1 bucket in which the caller judged   2 about how many events to keep   3... places it found absent
+-- Returns  { dropped, Redis time ms }; dropped is 0 if the caller judged in an earlier bucket
+-- Errors   NOQUEUE  the queue does not exist
 --
--- Holds: presence is looked up again here, so a visitor seen since the caller looked stays; a place whose visitor
--- has moved on is left alone; state.waiting is the size of the set. Work is bounded by the places given.
+-- Invariants: a visitor who was seen since the caller looked stays, because presence is looked up again here; a place
+-- where no visitor waits any more is skipped; state.waiting is the size of the set. Work is bounded by the given places.
 local judged, keep = tonumber(ARGV[1]), ARGV[2]
 
-local s = redis.call('HMGET', K_STATE, 'generation', 'event', 'waiting', 'active', 'expired', 'absent')
-local waiting_ttl = tonumber(redis.call('HGET', K_CONFIG, 'waiting_ttl') or nil)
-local generation = tonumber(s[1])
-if not generation or not waiting_ttl then
-    return redis.error_reply('NOQUEUE the queue does not exist')
+local state, expired_total, absent_total = read_state('expired', 'absent')
+local waiting_ttl = tonumber(redis.call('HGET', K_CONFIG, 'waiting_ttl'))
+if not state or not waiting_ttl then
+    return no_queue()
 end
 local now = now_ms()
-local bucket = math.floor(now / bucket_length(waiting_ttl))
+local bucket = bucket_at(now, waiting_ttl)
 if bucket ~= judged then
     return { 0, now }
 end
 
-local gone, ended = {}, {}
+local bitmaps = {}
+for b = bucket - BUCKETS, bucket do
+    bitmaps[#bitmaps + 1] = seen_key(b)
+end
+
+local function is_seen(seq)
+    for _, bitmap in ipairs(bitmaps) do
+        if redis.call('GETBIT', bitmap, seq) == 1 then
+            return true
+        end
+    end
+    return false
+end
+
+local dropped, score = {}, end_score(now, REASON.absent)
 for i = 3, #ARGV do
     local place = tonumber(ARGV[i])
-    local seq = place % LANE
-    local here = false
-    for b = bucket - 4, bucket do
-        here = here or redis.call('GETBIT', K_SEEN .. int(b), seq) == 1
-    end
-    local visitor = not here and redis.call('ZRANGE', K_WAITING, place, place, 'BYSCORE')[1]
+    local visitor = not is_seen(place % LANE) and redis.call('ZRANGE', K_WAITING, place, place, 'BYSCORE')[1]
     if visitor then
         redis.call('ZREM', K_WAITING, visitor)
-        redis.call('ZADD', K_ENDED, now * 8 + REASON.absent, visitor)
-        gone[#gone + 1] = place
+        redis.call('ZADD', K_ENDED, score, visitor)
+        dropped[#dropped + 1] = place
     end
 end
-if #gone > 0 then
-    local number, waiting = tonumber(s[2]) + 1, tonumber(s[3]) - #gone
-    redis.call('HSET', K_STATE, 'waiting', int(waiting), 'event', int(number), 'expired', int(tonumber(s[5]) + #gone),
-        'absent', int(tonumber(s[6]) + #gone))
-    emit(number, generation, waiting, tonumber(s[4]), { { EVENT.removed, runs_of(gone), REASON.absent } }, keep)
+local n = #dropped
+if n > 0 then
+    state.waiting = state.waiting - n
+    commit(state, { 'expired', expired_total + n, 'absent', absent_total + n },
+        { { EVENT.removed, runs_of(dropped), REASON.absent } }, keep)
 end
-return { #gone, now }
+return { n, now }

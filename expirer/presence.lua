@@ -1,32 +1,26 @@
--- presence: what the expirer needs to know to find waiting visitors who went away. Changes nothing.
+-- presence: what the expirer needs to find waiting visitors who are absent. Changes nothing.
+-- Parts: prelude.presence
 --
--- No ARGV. Returns { bucket now, bucket length ms, observed (1|0), last seq that joined before the oldest bucket began,
---                    ms until the next bucket begins }
--- observed is 1 when presence was recorded in each of the four whole buckets that make up waiting_ttl: only then may absence
--- be judged (after an outage nobody could have been seen).
--- Errors  NOQUEUE  the queue does not exist
-local s = redis.call('HMGET', K_STATE, 'generation', 'seq', 'marks')
-local waiting_ttl = tonumber(redis.call('HGET', K_CONFIG, 'waiting_ttl') or nil)
-if not s[1] or not waiting_ttl then
-    return redis.error_reply('NOQUEUE the queue does not exist')
+-- ARGV     none
+-- Returns  { current bucket, bucket length ms, observed (1|0), last seq that joined before the oldest bucket began,
+--            ms until the next bucket begins }
+--          observed is 1 when presence was recorded in each of the whole buckets that make up waiting_ttl. Only then may
+--          absence be judged: during an outage no visitor can be seen.
+-- Errors   NOQUEUE  the queue does not exist
+local state, seq, marks = read_state('seq', 'marks')
+local waiting_ttl = tonumber(redis.call('HGET', K_CONFIG, 'waiting_ttl'))
+if not state or not waiting_ttl then
+    return no_queue()
 end
 local length = bucket_length(waiting_ttl)
 local now = now_ms()
-local bucket = math.floor(now / length)
-local oldest = bucket - 4
+local bucket = bucket_at(now, waiting_ttl)
+local oldest = bucket - BUCKETS
 
 local observed = 1
 for b = oldest, bucket - 1 do
-    if redis.call('EXISTS', K_SEEN .. int(b)) == 0 then
+    if redis.call('EXISTS', seen_key(b)) == 0 then
         observed = 0
     end
 end
-
--- marks: newest first, "bucket:seq before its first join". The earliest mark at or after `oldest` tells.
-local before = tonumber(s[2])
-for b, seq in string.gmatch(s[3] or '', '(%d+):(%d+)') do
-    if tonumber(b) >= oldest then
-        before = tonumber(seq)
-    end
-end
-return { bucket, length, observed, before, (bucket + 1) * length - now }
+return { bucket, length, observed, last_seq_before(oldest, marks or '', tonumber(seq)), (bucket + 1) * length - now }

@@ -1,23 +1,19 @@
--- configure: changes settings, or the notice, of an existing queue and tells everyone, in one step.
+-- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step.
 --
--- ARGV  1 events to keep   2 'settings' or 'notice'   3... name, value pairs, or the notice's text
--- Returns 1
--- Errors  NOQUEUE  the queue does not exist
+-- ARGV     1 about how many events to keep   2 'settings' or 'notice'
+--          3... names and values in turn, or the text of the notice
+-- Returns  1
+-- Errors   NOQUEUE  the queue does not exist
 local keep, what = ARGV[1], ARGV[2]
-local s = redis.call('HMGET', K_STATE, 'generation', 'event', 'waiting', 'active')
-local generation = tonumber(s[1])
-if not generation then
-    return redis.error_reply('NOQUEUE the queue does not exist')
+
+local state = read_state()
+if not state then
+    return no_queue()
 end
-local number = tonumber(s[2]) + 1
-local event
 if what == 'settings' then
     redis.call('HSET', K_CONFIG, unpack(ARGV, 3))
-    event = { EVENT.config }
+    commit(state, {}, { { EVENT.config } }, keep)
 else
-    redis.call('HSET', K_STATE, 'notice', ARGV[3])
-    event = { EVENT.notice, ARGV[3] }
+    commit(state, { 'notice', ARGV[3] }, { { EVENT.notice, ARGV[3] } }, keep)
 end
-redis.call('HSET', K_STATE, 'event', int(number))
-emit(number, generation, tonumber(s[3]), tonumber(s[4]), { event }, keep)
 return 1

@@ -1,17 +1,17 @@
 -- ensure: creates a queue if it does not exist, and its consumer group if that is gone.
 --
--- ARGV  settings as name, value pairs (used only when the queue is made)
--- Returns 1 created, 0 existed
--- Errors  DAMAGED  the state is missing but a line exists: nothing was changed
+-- ARGV     settings as names and values in turn; used only when the queue is created
+-- Returns  1 created, 0 existed
+-- Errors   DAMAGED  the state is missing but a line exists: nothing was changed
 local state_exists = redis.call('EXISTS', K_STATE) == 1
 if not state_exists and redis.call('EXISTS', K_WAITING, K_ACTIVE) > 0 then
     return redis.error_reply('DAMAGED ' .. K_STATE .. ' is missing but the line exists: restore the data, or delete '
-        .. K_WAITING .. ' and ' .. K_ACTIVE .. ' to start anew')
+        .. K_WAITING .. ' and ' .. K_ACTIVE .. ' to start with an empty line')
 end
 
-local made = redis.pcall('XGROUP', 'CREATE', K_INGEST, 'dispatchers', '0', 'MKSTREAM')
-if type(made) == 'table' and made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then
-    return made
+local group = redis.pcall('XGROUP', 'CREATE', K_INGEST, INGEST_GROUP, '0', 'MKSTREAM')
+if type(group) == 'table' and group.err and not string.find(group.err, 'BUSYGROUP', 1, true) then
+    return group
 end
 if state_exists then
     return 0

@@ -1,10 +1,11 @@
--- head: where the events of a queue stand, so that a reader can take a snapshot and follow on. Changes nothing.
+-- head: the last event of a queue, from which a reader takes a snapshot and follows on. Changes nothing.
 --
--- No ARGV. Returns { generation, number of the last event, stream id of the last entry }
--- Errors  NOQUEUE  the queue does not exist
-local s = redis.call('HMGET', K_STATE, 'generation', 'event')
-if not s[1] then
-    return redis.error_reply('NOQUEUE the queue does not exist')
+-- ARGV     none
+-- Returns  { generation, number of the last event, stream id of the last entry or '0-0' }
+-- Errors   NOQUEUE  the queue does not exist
+local state = redis.call('HMGET', K_STATE, 'generation', 'event')
+if not state[1] then
+    return no_queue()
 end
 local last = redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', 1)[1]
-return { s[1], s[2], last and last[1] or '0-0' }
+return { state[1], state[2], last and last[1] or '0-0' }

@@ -1,24 +1,26 @@
--- The arguments of the apply script (see there) as steps, checked one by one. Put before apply.lua when it is built.
+-- The arguments of the apply script, checked one by one and kept as steps.
+
 local ENTRY, JOIN, LEAVE, COMPLETE, RENEW, SEEN, SPEND = 0, 1, 2, 3, 4, 5, 6
+local FIRST = 3         -- argument, of the entries
 local LANES_MAX = 16
-local JOINS_MAX = 1000  -- in one ZADD, and so on the stack of unpack
+local JOINS_MAX = 1000  -- in one ZADD: unpack is limited by Lua's stack
 local ENTRIES_MAX = 100 -- TL_APPLY_CALL_ENTRIES_MAX
 
-local ARGV, n_args = ARGV, #ARGV -- a local one is found faster
+local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 
--- The whole number >= 0 in a text, nil for anything else.
+-- The steps, as four numbers each: { kind, a, b, at }, where ARGV[at] is the first text of the step. One flat list: a
+-- table for each of a thousand commands costs more than the commands.
+--   ENTRY batch, 0, at id and worker   JOIN lane, n, at visitors   SPEND until_ms, 0, at invite   SEEN first seq, count, -
+--   LEAVE, COMPLETE, RENEW place, 0, at visitor
+local steps, n_steps = {}, 0
+local entries, n_entries = {}, 0 -- the ids of the entries
+local at = FIRST -- the argument to parse next; after a failure, the wrong one
+
+-- A whole number >= 0; nil for any other text.
 local function whole(text)
     local n = tonumber(text)
     return n and n >= 0 and n % 1 == 0 and n or nil
 end
-
--- The arguments as steps of four numbers each: { kind, a, b, at }, `at` being where in ARGV the texts of the step are.
--- One flat list: a table for each command, of which a call may have a thousand, costs more than the command.
---   ENTRY batch, 0, id and worker   JOIN lane, n, visitors   SPEND until_ms, 0, invite   SEEN first seq, count, -
---   others place, 0, visitor
-local steps, n_steps = {}, 0
-local entries, n_entries = {}, 0 -- ids of the entries
-local at -- the argument to parse next
 
 local function add_step(kind, a, b, texts)
     local n = n_steps * 4
@@ -71,9 +73,8 @@ local function parse_step()
     return add_step(kind, b, 0, texts)
 end
 
--- Fills steps and entries from the arguments from `first` on. False if they make no sense, at argument `at`.
-local function parse_steps(first)
-    at = first
+-- Fills steps and entries. False if an argument makes no sense.
+local function parse_arguments()
     while at <= n_args do
         if not parse_step() then
             return false

@@ -1,0 +1,44 @@
+-- Batches that come twice: a worker repeats a batch when it does not know whether the first one arrived. For each worker
+-- tl:{q}:batches holds the last batch applied.
+
+local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
+local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
+
+-- The last batch of each worker. stored: before this call; latest: with the batches of this call.
+local stored, latest = {}, {}
+
+local function is_repeated(worker, batch)
+    if not latest[worker] then
+        stored[worker] = parse_batch(redis.call('HGET', K_BATCHES, worker))
+    end
+    local last = latest[worker] or stored[worker]
+    if last and last >= batch then
+        return true
+    end
+    latest[worker] = batch
+    return false
+end
+
+local function forget_silent_workers()
+    local all = redis.call('HGETALL', K_BATCHES)
+    for i = 1, #all, 2 do
+        local _, ms = parse_batch(all[i + 1])
+        if ms < now - BATCH_MEMORY_MS then
+            redis.call('HDEL', K_BATCHES, all[i])
+        end
+    end
+end
+
+local function store_batches()
+    local fields, any_new = {}, false
+    for worker, batch in pairs(latest) do
+        fields[#fields + 1] = worker
+        fields[#fields + 1] = batch_record(batch, now)
+        any_new = any_new or not stored[worker]
+    end
+    if any_new and redis.call('HLEN', K_BATCHES) >= WORKERS_MAX then
+        forget_silent_workers()
+    end
+    redis.call('HSET', K_BATCHES, unpack(fields))
+end
+

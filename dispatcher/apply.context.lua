@@ -1,0 +1,20 @@
+-- What the parts of the apply script share during one call.
+
+local now      -- ms, when the call began
+local state    -- as read_state returned it, and the last seq; changes with every command
+local totals   -- joined, completed, left; likewise
+local settings -- of the queue: session_ttl, sliding, session_max, waiting_ttl
+
+-- Outcomes of commands, as they stand in the exceptions of a batch.
+local WAITING, ACTIVE, GONE, SPENT = 1, 2, 3, 4
+
+local exceptions -- of the batch at work: { index of the command, outcome, place, deadline or 0 }
+
+local function add_exception(list, index, outcome, place, deadline)
+    list[#list + 1] = { index, outcome, place, deadline }
+end
+
+local function read_session(visitor)
+    return parse_session(redis.call('HGET', K_SESSIONS, visitor))
+end
+

@@ -1,4 +1,4 @@
-/* A Redis command being built: binary-safe arguments, all copied into one growing buffer. */
+/* A Redis command under construction: binary-safe arguments, copied into one growing buffer. */
 #ifndef TL_ARGS_H
 #define TL_ARGS_H
 
@@ -11,7 +11,7 @@ struct tl_args {
     size_t n_bytes, bytes_capacity;
     size_t *ends; /* where each argument ends in bytes */
     size_t n, ends_capacity;
-    bool failed; /* memory ran out; reported by whoever sends the command */
+    bool failed; /* memory ran out; sending the command reports it */
 };
 
 /* A zeroed struct is an empty command. */

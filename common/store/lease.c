@@ -21,7 +21,7 @@ void tl_leaser_deinit(struct tl_leaser *leaser)
     tl_args_free(&leaser->args);
 }
 
-/* EVALSHA of the lease script; ttl 0 gives the lease back. */
+/* EVALSHA of the lease script; ttl 0 releases the lease. */
 static bool build_script(struct tl_leaser *leaser, struct tl_redis *redis, const char *queue,
                          const char *key, int64_t ttl_ms, struct tl_error *err)
 {
@@ -36,8 +36,8 @@ static bool build_script(struct tl_leaser *leaser, struct tl_redis *redis, const
     return true;
 }
 
-/* Loads the script first where a step needs it: in between, its answer would be taken for that of a
- * step. */
+/* Loads the script before the pipeline when a step needs it: within the pipeline its reply would be
+ * taken for the reply of a step. */
 static bool load_script(struct tl_leaser *leaser, struct tl_store *store,
                         const struct tl_lease *leases, size_t n, struct tl_error *err)
 {
@@ -89,7 +89,7 @@ static void note(const struct tl_leaser *leaser, struct tl_lease *lease,
     case TL_LEASE_CHECK:
         left_ms = tl_reply_integer(reply);
         lease->free = left_ms == -2;
-        /* Somebody who took it by hand set no time, or another one. */
+        /* A lease that was set by hand has no time to live, or another one. */
         lease->left_ms = left_ms < 0 || left_ms > TL_LEASE_MS ? TL_LEASE_MS : left_ms;
         break;
     case TL_LEASE_RENEW:
@@ -99,7 +99,7 @@ static void note(const struct tl_leaser *leaser, struct tl_lease *lease,
     case TL_LEASE_TAKE:
         lease->held = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
         lease->fence = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
-        lease->left_ms = 0; /* of somebody else's: not known */
+        lease->left_ms = 0; /* not known for a lease of another replica */
         break;
     case TL_LEASE_RELEASE:
         break;

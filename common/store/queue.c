@@ -10,8 +10,7 @@
 
 #include "generated/store_scripts.h"
 
-/* How many events a change made by hand leaves in the stream; the programs trim to their own
- * setting anyway. */
+/* Events that a change of settings keeps in the stream; the programs trim to their own setting. */
 #define EVENTS_KEPT "20000"
 #define VALUE_MAX   1100
 
@@ -36,8 +35,8 @@ bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char 
         *created = tl_reply_integer(reply) == 1;
     tl_reply_free(reply);
     if (ok) {
-        /* tl:queues lies in another slot than the queue's keys, so this is a step of its own; it
-         * repeats until it holds. */
+        /* tl:queues is in another slot than the queue's keys, so this is a step of its own. If it
+         * fails, the next ensure repeats it. */
         char queues[TL_KEY_MAX];
         tl_keys_queues(key_prefix, queues);
         tl_args_reset(&args);
@@ -58,7 +57,7 @@ bool tl_queue_ensure_all(struct tl_redis *redis, const struct tl_config *config,
     return true;
 }
 
-/* Reads what HGETALL of the settings answered. False when there are none. */
+/* Reads the reply to HGETALL of the settings. False when there are none. */
 static bool read_settings(const struct tl_reply *reply, struct tl_queue_settings *settings)
 {
     size_t n = tl_reply_count(reply);
@@ -71,7 +70,8 @@ static bool read_settings(const struct tl_reply *reply, struct tl_queue_settings
             const char *value = tl_reply_string(tl_reply_at(reply, i + 1), NULL);
             if ((strcmp(name, "lanes") == 0) != (pass == 0))
                 continue;
-            /* A field of a newer version, or one spoiled by hand, keeps its default. */
+            /* An unknown field of a newer version is skipped; an invalid value keeps the default.
+             */
             if (tl_queue_settings_set(settings, name, value, NULL))
                 known = *settings;
             else

@@ -1,4 +1,4 @@
-/* A queue in the store: its existence, its settings, its numbers. */
+/* A queue in the store: creation, settings, counters. */
 #ifndef TL_QUEUE_H
 #define TL_QUEUE_H
 
@@ -10,9 +10,9 @@
 #include "common/store/redis.h"
 #include "common/wire/names.h"
 
-/* Creates the queue with these settings if it does not exist; leaves an existing one (and its
- * settings) as it is. Also heals what belongs to it: the consumer group, the entry in tl:queues.
- * *created may be NULL. */
+/* Creates the queue with these settings if it does not exist, and does not change the settings of
+ * an existing one. Also restores its consumer group and its entry in tl:queues. *created may be
+ * NULL. */
 bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, bool *created, struct tl_error *err);
 
@@ -36,15 +36,15 @@ bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, stru
 bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
                            struct tl_queue_info *info, struct tl_error *err);
 
-/* Changes one setting of an existing queue, by name and canonical or human text ("capacity", "20"),
- * after validating the whole; tells everyone by a CONFIG event in the same step. */
+/* Changes one setting of an existing queue, by name and text ("capacity", "20"), after validating
+ * all settings together. Emits a CONFIG event in the same step. */
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
                         const char *value, struct tl_error *err);
 
 #define TL_NOTICE_MAX 500 /* bytes of a notice */
 
-/* Says `text` to everyone waiting ("" takes it back): stored in the state, and a NOTICE event.
- * TL_ERR_INVALID for one that is too long. */
+/* Sets the notice that all waiting visitors see ("" removes it): stores it in the state and emits a
+ * NOTICE event. TL_ERR_INVALID for one that is too long. */
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
                      struct tl_error *err);
 
@@ -52,11 +52,11 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
 bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,
                    char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err);
 
-/* Is the name in such a sorted list, and where (at may be NULL)? */
+/* Is the name in such a sorted list? *at gets its index (at may be NULL). */
 bool tl_queue_find_name(char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, const char *name,
                         size_t *at);
 
-/* Numbers of a queue as its state hash tells them. */
+/* The counters in the state hash of a queue. */
 struct tl_queue_numbers {
     uint64_t generation, seq, event;
     uint64_t waiting, active;

@@ -18,10 +18,10 @@ struct tl_redis {
     struct tl_redis_url url;
     char ca_file[256];
     int64_t timeout_ms;
-    int64_t socket_timeout_ms; /* what the socket is set to now */
+    int64_t socket_timeout_ms; /* the current setting of the socket */
     redisContext *context;     /* NULL while closed */
     uint64_t epoch;
-    const char **argv; /* scratch for one command */
+    const char **argv; /* buffer for one command */
     size_t *argv_length;
     size_t argv_capacity;
 #ifdef TELLERLINE_TLS
@@ -93,7 +93,7 @@ static struct timeval to_timeval(int64_t ms)
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
 }
 
-/* Closes after an I/O error, keeping its reason. */
+/* Closes the connection after an I/O error and stores the reason. */
 static bool fail_io(struct tl_redis *redis, struct tl_error *err)
 {
     int saved = errno;
@@ -103,7 +103,7 @@ static bool fail_io(struct tl_redis *redis, struct tl_error *err)
         tl_error_set(err, TL_ERR_TIMEOUT, "the store did not answer within %lld ms",
                      (long long)redis->socket_timeout_ms);
     else if (context->err == REDIS_ERR_PROTOCOL)
-        tl_error_set(err, TL_ERR_PROTOCOL, "the store sent what is not its protocol: %s",
+        tl_error_set(err, TL_ERR_PROTOCOL, "the store broke the Redis protocol: %s",
                      context->errstr);
     else
         tl_error_set(err, TL_ERR_CONNECT, "the connection to the store broke: %s", context->errstr);
@@ -151,8 +151,8 @@ static bool start_tls(struct tl_redis *redis, struct tl_error *err)
 }
 #endif
 
-/* AUTH and SELECT as the URL says. */
-static bool introduce(struct tl_redis *redis, struct tl_error *err)
+/* AUTH and SELECT from the URL. */
+static bool authenticate(struct tl_redis *redis, struct tl_error *err)
 {
     struct tl_args args = {0};
     bool ok = true;
@@ -203,7 +203,7 @@ bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err)
         return false;
     if (url->unix_path[0] == '\0' && redisEnableKeepAlive(redis->context) != REDIS_OK)
         return fail_io(redis, err);
-    if (!introduce(redis, err)) {
+    if (!authenticate(redis, err)) {
         tl_redis_close(redis);
         return false;
     }

@@ -8,21 +8,20 @@
 #include "common/store/roster.h"
 #include "common/wire/names.h"
 
-/* Three of these fit into a lease with room to spare: a turn may last a second without losing it.
- */
+/* A lease lasts three of these: a turn may take a second without losing it. */
 #define ROUND_MS 500
 
 struct tl_roster {
     struct tl_roster_settings settings;
     const struct tl_config *config;
-    struct tl_held_queue **held; /* by name; each allocated alone: callers keep pointers to keys */
+    struct tl_held_queue **held; /* by name; one allocation each: callers keep pointers to keys */
     size_t n, capacity;
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
     struct tl_lease *leases;              /* one for each name */
     size_t n_names;
     size_t next_check;  /* where the few checks of the next round start */
     int64_t renew_ms;   /* when to list queues and renew what is held */
-    int64_t check_ms;   /* when the first lease of somebody else may have run out */
+    int64_t check_ms;   /* when the first lease of another replica may have run out */
     int64_t renewed_ms; /* when the leases held were renewed */
     uint64_t epoch;     /* of the connection at the last round */
     bool ensure;        /* the next round creates configured queues that are missing */
@@ -34,7 +33,7 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
 {
     struct tl_roster *roster = calloc(1, sizeof(*roster));
     if (roster == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the roster");
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the leases");
         return NULL;
     }
     roster->settings = *settings;
@@ -204,8 +203,8 @@ static bool configured_all_listed(const struct tl_config *config,
     return true;
 }
 
-/* Lists all queues, creating the configured ones first if the store lacks one (it came back empty,
- * or is new). */
+/* Lists all queues. Creates the configured queues first when one is missing: the store is new or
+ * came back empty. */
 static bool list_queues(const struct tl_roster *roster, struct tl_redis *redis,
                         char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
@@ -223,7 +222,7 @@ static bool list_queues(const struct tl_roster *roster, struct tl_redis *redis,
     }
 }
 
-/* Takes over the list of all queues, if it is another one than before: *changed. */
+/* Reads the list of all queues. *changed is set when it differs from the last one. */
 static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool *changed,
                          struct tl_error *err)
 {

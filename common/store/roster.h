@@ -31,7 +31,7 @@ struct tl_held_queue {
 
 struct tl_roster_settings {
     const char *role;  /* names the lease: tl:{q}:<role> */
-    const char *owner; /* this process among all; borrowed */
+    const char *owner; /* the id of this process; borrowed */
     bool fenced;       /* count up state.fence whenever the lease changes hands */
     void *context;     /* for the callbacks */
     /* A lease was taken. When a fenced lease ran out and was taken again with another fence, `lost`
@@ -45,25 +45,25 @@ struct tl_roster_settings {
 
 struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
                                 const struct tl_config *config, struct tl_error *err);
-/* Calls `lost` for all held queues (without talking to the store) and frees. */
+/* Calls `lost` for all held queues and frees. Does not use the store. */
 void tl_roster_free(struct tl_roster **roster);
 
-/* Does a round when one is due, and at once after the connection was made anew: creates configured
- * queues that are missing, lists all queues, takes and renews leases. now_ms: local monotonic time,
- * at most a turn of the loop old. */
+/* Does a round when one is due, and at once on a new connection: creates configured queues that are
+ * missing, lists all queues, takes and renews leases. now_ms: local monotonic time, at most one
+ * turn of the loop old. */
 bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t now_ms,
                      struct tl_error *err);
 /* When the next round is due, local monotonic ms. */
 int64_t tl_roster_due(const struct tl_roster *roster);
-/* Asks for a round at the next turn, and for a look whether all configured queues are whole (the
- * store said STALE or NOGROUP, say). */
+/* Makes the next call do a full round, which also restores what is missing of configured queues.
+ * For errors such as STALE and NOGROUP. */
 void tl_roster_recheck_now(struct tl_roster *roster);
 
 /* The held queues by name, valid until the next round. */
 size_t tl_roster_count(const struct tl_roster *roster);
 struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i);
 
-/* Gives all leases back, so that others need not wait for them to run out. Best effort. */
+/* Releases all leases, so that other replicas need not wait until they run out. Ignores errors. */
 void tl_roster_release_all(struct tl_roster *roster, struct tl_store *store);
 
 #endif

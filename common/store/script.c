@@ -38,7 +38,7 @@ struct tl_reply *tl_script_call(struct tl_redis *redis, struct tl_script *script
     struct tl_error first = {0};
     struct tl_reply *reply = tl_redis_call(redis, args, &first);
     if (reply == NULL && first.kind == TL_ERR_NOSCRIPT) {
-        /* The hash depends on the source alone, so the command at hand stays right. */
+        /* The hash depends on the source alone, so the command can be sent again as it is. */
         if (!tl_script_load(redis, script, err))
             return NULL;
         return tl_redis_call(redis, args, err);

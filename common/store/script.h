@@ -24,7 +24,7 @@ bool tl_script_begin(struct tl_redis *redis, struct tl_script *script, struct tl
  * more. */
 struct tl_reply *tl_script_call(struct tl_redis *redis, struct tl_script *script,
                                 struct tl_args *args, struct tl_error *err);
-/* Loads the script (again), for a pipeline that met NOSCRIPT. */
+/* Loads the script, for a pipeline: before its first command, and after NOSCRIPT. */
 bool tl_script_load(struct tl_redis *redis, struct tl_script *script, struct tl_error *err);
 
 /* Runs a script once on the keys of a queue, with these arguments (NULL: none). It sends the source

@@ -1,10 +1,10 @@
 /*
- * Building a line from the store, page by page.
+ * Loading a line from the store, page by page.
  *
- * Nearly everybody who came last stands in an unbroken row. So that the store need not read them
- * all out, it is asked how many stand in each block of so many places: a count of none or of all
- * says who they are. Only the other blocks are read out. Where few blocks are unbroken, in a line
- * of several lanes say, counting is not worth it and everything is read.
+ * The visitors who joined last stand in long runs without gaps. To save the store reading them all
+ * out, we ask for the number of visitors in each block of places: a count of none or of all says
+ * which places are taken. Only the other blocks are read out. Where most blocks have gaps, for
+ * instance in a line of several lanes, counting does not pay and everything is read.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +18,7 @@
 
 #include "generated/store_scripts.h"
 
-/* What one page asks for holds the store up for 2 ms at most: it takes 0.25 us to read out a
- * visitor, and 1.6 us to count a block. */
+/* One page takes the store 2 ms at most: 0.25 us to read out a visitor, 1.6 us to count a block. */
 enum { PAGE = 4000, BLOCK = 128, BLOCKS = 64 };
 /* Sessions in one page. */
 #define ACTIVE_PAGE "2000"
@@ -32,7 +31,7 @@ struct tl_snapshot {
     struct tl_args args;
     bool waiting_done;
     tl_place next;   /* waiting places below it have been read */
-    bool unbroken;   /* hardly anybody was missing in the page before */
+    bool dense;      /* the last page had hardly any gaps */
     char cursor[32]; /* of the scan of the active sessions */
 };
 
@@ -79,7 +78,7 @@ struct tl_line *tl_snapshot_finish(struct tl_snapshot **snapshot, struct tl_tail
     return line;
 }
 
-/* ---- who waits ---- */
+/* ---- waiting visitors ---- */
 
 static bool add_waiting(struct tl_snapshot *snapshot, tl_place first, uint64_t count,
                         struct tl_error *err)
@@ -107,11 +106,11 @@ static bool read_place(const struct tl_reply *score, tl_place *place, struct tl_
 {
     const char *text = tl_reply_string(score, NULL);
     return tl_record_place(text, place) ||
-           tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score that is no place: %.40s", text);
+           tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score is not a place: %.40s", text);
 }
 
-/* page: visitor, place, visitor, place, ... by place, none below `first`; *past gets what comes
- * after the last of them. */
+/* page: visitor, place, visitor, place, ... in the order of places, none below `first`. *past gets
+ * the place after the last one. */
 static bool add_page(struct tl_snapshot *snapshot, const struct tl_reply *page, tl_place first,
                      tl_place *past, struct tl_error *err)
 {
@@ -133,14 +132,14 @@ static bool add_page(struct tl_snapshot *snapshot, const struct tl_reply *page, 
     return add_waiting(snapshot, run.first, run.count, err);
 }
 
-/* Is it worth counting what comes after `count` visitors on `span` places? If a block misses two
- * visitors on average, one in seven misses none, and saves more than counting all seven costs. */
-static bool is_unbroken(uint64_t span, uint64_t count)
+/* Does counting pay after a page of `count` visitors on `span` places? With two gaps per block on
+ * average, one block in seven has none, which saves more than counting all seven costs. */
+static bool is_dense(uint64_t span, uint64_t count)
 {
     return count > 0 && span - count <= span / BLOCK * 2;
 }
 
-/* Reads out the next page. */
+/* Reads the next page. */
 static bool read_page(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
 {
     struct tl_args *args = begin(snapshot, "ZRANGE", snapshot->next, 0);
@@ -156,7 +155,7 @@ static bool read_page(struct tl_snapshot *snapshot, struct tl_redis *redis, stru
     tl_reply_free(page);
     if (!ok)
         return false;
-    snapshot->unbroken = is_unbroken(past - snapshot->next, count);
+    snapshot->dense = is_dense(past - snapshot->next, count);
     snapshot->next = past;
     snapshot->waiting_done = count < PAGE;
     return true;
@@ -185,13 +184,13 @@ static bool must_be_read(uint64_t count)
     return count != 0 && count != BLOCK;
 }
 
-/* Adds what a count alone says; of the other blocks, asks for those that are neighbours at once.
- * firsts gets where each question begins. */
+/* Adds the full blocks and requests the others, adjacent ones by one command. firsts gets the first
+ * place of each request. */
 static bool add_counted(struct tl_snapshot *snapshot, struct tl_redis *redis,
-                        const uint64_t counts[BLOCKS], tl_place firsts[BLOCKS], size_t *questions,
+                        const uint64_t counts[BLOCKS], tl_place firsts[BLOCKS], size_t *requests,
                         struct tl_error *err)
 {
-    *questions = 0;
+    *requests = 0;
     for (unsigned i = 0; i < BLOCKS; i++) {
         tl_place first = snapshot->next + i * BLOCK;
         if (counts[i] == BLOCK && !add_waiting(snapshot, first, BLOCK, err))
@@ -205,15 +204,15 @@ static bool add_counted(struct tl_snapshot *snapshot, struct tl_redis *redis,
         tl_args_strs(args, "BYSCORE", "WITHSCORES", NULL);
         if (!tl_redis_append(redis, args, err))
             return false;
-        firsts[(*questions)++] = first;
+        firsts[(*requests)++] = first;
     }
     return true;
 }
 
-static bool add_answers(struct tl_snapshot *snapshot, struct tl_redis *redis,
-                        const tl_place firsts[BLOCKS], size_t questions, struct tl_error *err)
+static bool add_replies(struct tl_snapshot *snapshot, struct tl_redis *redis,
+                        const tl_place firsts[BLOCKS], size_t requests, struct tl_error *err)
 {
-    for (size_t i = 0; i < questions; i++) {
+    for (size_t i = 0; i < requests; i++) {
         struct tl_reply *page = tl_redis_next(redis, err);
         tl_place past = firsts[i];
         bool ok = page != NULL && add_page(snapshot, page, firsts[i], &past, err);
@@ -224,26 +223,26 @@ static bool add_answers(struct tl_snapshot *snapshot, struct tl_redis *redis,
     return true;
 }
 
-/* Counts the next blocks, and reads out those of which some are missing. */
+/* Counts the next blocks and reads out those with gaps. */
 static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
 {
     uint64_t counts[BLOCKS], total = 0;
     tl_place firsts[BLOCKS];
-    size_t questions;
+    size_t requests;
     if (!count_blocks(snapshot, redis, counts, err) ||
-        !add_counted(snapshot, redis, counts, firsts, &questions, err) ||
-        !add_answers(snapshot, redis, firsts, questions, err)) {
-        tl_redis_close(redis); /* or other commands would take the answers still to come */
+        !add_counted(snapshot, redis, counts, firsts, &requests, err) ||
+        !add_replies(snapshot, redis, firsts, requests, err)) {
+        tl_redis_close(redis); /* later commands would read the replies still to come */
         return false;
     }
     for (unsigned i = 0; i < BLOCKS; i++)
         total += counts[i];
-    snapshot->unbroken = is_unbroken(BLOCKS * BLOCK, total);
+    snapshot->dense = is_dense(BLOCKS * BLOCK, total);
     snapshot->next += BLOCKS * BLOCK;
     return true;
 }
 
-/* ---- who is active ---- */
+/* ---- active sessions ---- */
 
 static bool add_active(struct tl_snapshot *snapshot, const struct tl_reply *place_reply,
                        const struct tl_reply *deadline_reply, struct tl_error *err)
@@ -254,7 +253,7 @@ static bool add_active(struct tl_snapshot *snapshot, const struct tl_reply *plac
     if (!read_place(place_reply, &place, err))
         return false;
     if (!tl_record_score(deadline, &deadline_ms))
-        return tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score that is no deadline: %.40s",
+        return tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score is not a deadline: %.40s",
                             deadline);
     return tl_line_add_active(snapshot->line, place, (int64_t)deadline_ms) ||
            tl_error_set(err, TL_ERR_NOMEM, "no memory for the sessions of a queue");
@@ -287,7 +286,7 @@ bool tl_snapshot_step(struct tl_snapshot *snapshot, struct tl_redis *redis, bool
     *done = false;
     if (snapshot->waiting_done)
         return read_active(snapshot, redis, done, err);
-    return snapshot->unbroken ? count_page(snapshot, redis, err) : read_page(snapshot, redis, err);
+    return snapshot->dense ? count_page(snapshot, redis, err) : read_page(snapshot, redis, err);
 }
 
 struct tl_line *tl_snapshot(struct tl_redis *redis, const struct tl_keys *keys,

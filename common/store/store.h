@@ -1,7 +1,7 @@
 /*
- * The store as the programs see it: they ask for the connection that serves a queue. Today one
- * Redis serves all queues; with a Redis Cluster the answer depends on the queue's hash tag, and no
- * caller changes.
+ * The connections to the store: callers ask for the one that serves a queue. Today one Redis serves
+ * all queues. With a Redis Cluster the connection would depend on the queue's hash tag, and no
+ * caller would change.
  */
 #ifndef TL_STORE_H
 #define TL_STORE_H
@@ -14,7 +14,7 @@ struct tl_store *tl_store_new(const struct tl_redis_settings *settings, struct t
 void tl_store_free(struct tl_store **store);
 /* Opens all connections that are not open. */
 bool tl_store_connect(struct tl_store *store, struct tl_error *err);
-/* The connection of a queue, borrowed; queue NULL: the one for what belongs to no queue. */
+/* The connection of a queue, borrowed; queue NULL: the one for data that belongs to no queue. */
 struct tl_redis *tl_store_of(struct tl_store *store, const char *queue);
 
 #endif

@@ -9,12 +9,12 @@
 #include "generated/store_scripts.h"
 
 /* Entries taken from one stream at a time, so that one busy queue does not starve the others. */
-#define ENTRIES_A_READ "500"
+#define ENTRIES_PER_READ "500"
 
 struct followed {
     const struct tl_keys *keys; /* borrowed */
-    char id[48];                /* the last entry handed over */
-    bool stopped;               /* the handler wants no more until it is followed anew */
+    char id[48];                /* the last entry passed to the handler */
+    bool stopped;               /* the handler returned false; no entries until the next follow */
 };
 
 struct tl_tail {
@@ -104,7 +104,7 @@ static bool build_read(struct tl_tail *tail, int64_t block_ms)
 {
     struct tl_args *args = &tail->args;
     tl_args_reset(args);
-    tl_args_strs(args, "XREAD", "COUNT", ENTRIES_A_READ, NULL);
+    tl_args_strs(args, "XREAD", "COUNT", ENTRIES_PER_READ, NULL);
     if (block_ms > 0) {
         tl_args_str(args, "BLOCK");
         tl_args_int(args, block_ms);
@@ -122,8 +122,8 @@ static bool build_read(struct tl_tail *tail, int64_t block_ms)
     return true;
 }
 
-/* Hands over the entries of one stream: [key, [[id, [field, value...]]...]]. */
-static size_t hand_over(struct tl_tail *tail, const struct tl_reply *stream)
+/* Passes the entries of one stream to the handler: [key, [[id, [field, value...]]...]]. */
+static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
 {
     const char *key = tl_reply_string(tl_reply_at(stream, 0), NULL);
     struct followed *followed = NULL;
@@ -158,7 +158,7 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
         return false;
     size_t total = 0;
     for (size_t i = 0; i < tl_reply_count(reply); i++)
-        total += hand_over(tail, tl_reply_at(reply, i));
+        total += deliver(tail, tl_reply_at(reply, i));
     if (entries != NULL)
         *entries = total;
     tl_reply_free(reply);

@@ -11,15 +11,15 @@
 
 struct tl_tail;
 
-/* Called for each entry, in order. payload is borrowed for the call. Return false to stop following
- * this queue until tl_tail_follow is called for it again (a gap was found, say). */
+/* Called for each entry, in order. payload is borrowed for the call. Returns false to stop
+ * following this queue until the next tl_tail_follow, for instance after a gap. */
 typedef bool tl_tail_handler(void *context, const struct tl_keys *keys, const void *payload,
                              size_t length);
 
 struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context);
 void tl_tail_free(struct tl_tail **tail);
 
-/* Where a queue's events stand. */
+/* The end of a queue's events. */
 struct tl_tail_head {
     uint64_t generation;
     uint64_t event;
@@ -36,9 +36,8 @@ bool tl_tail_follow(struct tl_tail *tail, const struct tl_keys *keys,
 void tl_tail_forget(struct tl_tail *tail, const struct tl_keys *keys);
 size_t tl_tail_count(const struct tl_tail *tail);
 
-/* Waits up to block_ms (0: not at all) for entries of any followed queue and hands them to the
- * handler. With no queue followed, returns at once. *entries (may be NULL) gets how many there
- * were. */
+/* Waits up to block_ms (0: does not wait) for entries of any followed queue and passes them to the
+ * handler. Returns at once when no queue is followed. *entries (may be NULL) gets their number. */
 bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms, size_t *entries,
                   struct tl_error *err);
 

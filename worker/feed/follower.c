@@ -1,39 +1,94 @@
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sodium.h>
 
+#include "common/base/backoff.h"
 #include "common/base/clock.h"
-#include "common/store/queue.h"
+#include "common/base/log.h"
 #include "common/store/reply.h"
-#include "worker/feed/sources.h"
+#include "common/store/store.h"
+#include "worker/feed/change.h"
+#include "worker/feed/followed_queues.h"
+#include "worker/feed/follower.h"
+#include "worker/feed/mailbox.h"
 
-enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, ROUND_MS = 1000 };
-/* How long one read waits for events. What the loop asks for (a rebuild, settings) waits behind it,
- * and it asks after something has come; while nothing does, reading the streams of all queues
- * seldom is what counts. */
+enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, UPDATE_MS = 1000, LOG_EVERY_MS = 5000 };
+
+/* How long one read waits for events. Requests of the loop wait behind it, but they follow events,
+ * and after an idle read a longer one spares the store work. */
 enum { BLOCK_MS = 200, BLOCK_IDLE_MS = 500 };
 
-/* The tail's handler. Without memory the queue is rebuilt: an entry that was dropped is a gap. */
-static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
+/* The thread waits while the loop has more than this to take in. */
+enum { CHANGES_BYTES_MAX = 64 * 1024 * 1024 };
+
+/* From the loop to the thread. */
+struct request {
+    struct tl_message message;
+    bool rebuild; /* else: read the settings */
+    char queue[TL_QUEUE_NAME_MAX + 1];
+};
+
+struct tl_follower {
+    struct tl_follower_settings settings;
+    pthread_t thread;
+    bool started;
+    struct tl_mailbox *requests; /* to the thread */
+    struct tl_mailbox *changes;  /* to the loop */
+    atomic_bool rebuild_all;     /* a request was lost for want of memory */
+    /* The thread's own: */
+    struct tl_store *store;
+    struct tl_followed_queues *queues;
+    uint64_t epoch;    /* of the connection */
+    int64_t update_ms; /* when the next update is due */
+    bool idle;         /* the last read brought nothing */
+    bool up;
+    bool reported; /* the loop has been told whether the store is up */
+    struct tl_backoff backoff;
+    struct tl_log_limit limit;
+};
+
+/* ---- the thread ---- */
+
+static void free_request(struct tl_message *message)
 {
-    struct tl_follower *follower = context;
-    struct tl_message *message = tl_message_new(TL_MESSAGE_ENTRY, keys->queue, length);
-    if (message == NULL) {
-        tl_follower_rebuild(follower, keys->queue);
-        return false;
-    }
-    if (length > 0)
-        memcpy(message->bytes, payload, length);
-    tl_mailbox_put(follower->box, message);
-    return true;
+    free(message);
 }
 
-/* ---- rounds ---- */
+/* Waits for requests until then, and notes them. False when it is time to stop. */
+static bool take_requests(struct tl_follower *follower, int64_t until_ms)
+{
+    struct tl_messages requests;
+    struct tl_message *message;
+    tl_messages_init(&requests);
+    bool open = tl_mailbox_wait(follower->requests, until_ms, &requests);
+    while ((message = tl_messages_take(&requests)) != NULL) {
+        const struct request *request = (struct request *)message;
+        if (request->rebuild)
+            tl_followed_queues_rebuild(follower->queues, request->queue);
+        else
+            tl_followed_queues_reload(follower->queues, request->queue);
+        free_request(message);
+    }
+    if (atomic_exchange(&follower->rebuild_all, false))
+        tl_followed_queues_rebuild(follower->queues, NULL);
+    return open;
+}
 
-/* How far the store's clock is ahead of ours, taking the answer to be half a round trip old. */
+static bool wait_until(struct tl_follower *follower, int64_t until_ms)
+{
+    bool open = true;
+    do
+        open = take_requests(follower, until_ms);
+    while (open && tl_clock_ms() < until_ms);
+    return open;
+}
+
+/* Posts how far the store's clock is ahead of ours, taking its answer to be half a round trip old.
+ */
 static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
 {
     struct tl_args args = {0};
@@ -48,46 +103,19 @@ static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, str
         tl_reply_integer(tl_reply_at(reply, 0)) * 1000000 + tl_reply_integer(tl_reply_at(reply, 1));
     tl_reply_free(reply);
     int64_t offset_us = store_us - (before_us + (after_us - before_us) / 2);
-    return tl_follower_post_number(follower, TL_MESSAGE_CLOCK, offset_us / 1000, err);
+    return tl_change_post_number(follower->changes, TL_CHANGE_CLOCK, offset_us / 1000, err);
 }
 
-/* Creates what is configured and missing: after a connection was made, and when a look showed that
- * the store lacks something. */
-static bool ensure_queues(struct tl_follower *follower, struct tl_redis *redis,
-                          struct tl_error *err)
+/* Tells the loop when this has changed. */
+static void report_store(struct tl_follower *follower, bool up)
 {
-    for (size_t i = 0; follower->ensure && i < follower->n_configured; i++) {
-        if (!tl_queue_ensure(redis, follower->settings.key_prefix, follower->configured[i].name,
-                             &follower->configured[i].settings, NULL, err))
-            return false;
-    }
-    follower->ensure = false;
-    return true;
-}
-
-static bool round_due(struct tl_follower *follower, struct tl_error *err)
-{
-    struct tl_redis *redis = tl_store_of(follower->store, NULL);
-    if (!read_clock(follower, redis, err) || !ensure_queues(follower, redis, err) ||
-        !tl_sources_list(follower, redis, err))
-        return false;
-    if (follower->ensure && /* one that is configured is not listed */
-        (!ensure_queues(follower, redis, err) || !tl_sources_list(follower, redis, err)))
-        return false;
-    if (!tl_sources_check(follower, redis, err))
-        return false;
-    return tl_follower_post_number(follower, TL_MESSAGE_LISTED, 0, err);
-}
-
-static void set_up(struct tl_follower *follower, bool up)
-{
-    if (follower->told && follower->up == up)
+    if (follower->reported && follower->up == up)
         return;
-    follower->told = tl_follower_post_number(follower, TL_MESSAGE_STORE, up, NULL);
+    follower->reported = tl_change_post_number(follower->changes, TL_CHANGE_STORE, up, NULL);
     follower->up = up;
 }
 
-/* One turn: connect, what is due, and a while of following. */
+/* Connects, does what is due, and waits for events once. */
 static bool turn(struct tl_follower *follower, struct tl_error *err)
 {
     if (!tl_store_connect(follower->store, err))
@@ -95,62 +123,47 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
     struct tl_redis *redis = tl_store_of(follower->store, NULL);
     if (tl_redis_epoch(redis) != follower->epoch) {
         follower->epoch = tl_redis_epoch(redis);
-        follower->round_ms = 0;
-        follower->ensure = true;
+        follower->update_ms = 0;
+        tl_followed_queues_create_missing(follower->queues);
     }
-    int64_t now = tl_clock_ms();
-    if (now >= follower->round_ms) {
-        if (!round_due(follower, err))
+    int64_t now_ms = tl_clock_ms();
+    if (now_ms >= follower->update_ms) {
+        if (!read_clock(follower, redis, err) ||
+            !tl_followed_queues_update(follower->queues, redis, err) ||
+            !tl_change_post_number(follower->changes, TL_CHANGE_LISTED, 0, err))
             return false;
-        follower->round_ms = now + ROUND_MS;
+        follower->update_ms = now_ms + UPDATE_MS;
     }
-    if (!tl_sources_serve(follower, redis, err))
+    if (!tl_followed_queues_serve(follower->queues, redis, err))
         return false;
-    set_up(follower, true);
+    report_store(follower, true);
     tl_backoff_reset(&follower->backoff);
-    int64_t block_ms = follower->quiet ? BLOCK_IDLE_MS : BLOCK_MS;
     size_t entries;
-    if (!tl_tail_read(follower->tail, redis, block_ms, &entries, err))
+    int64_t block_ms = follower->idle ? BLOCK_IDLE_MS : BLOCK_MS;
+    if (!tl_followed_queues_read(follower->queues, redis, block_ms, &entries, err))
         return false;
-    follower->quiet = entries == 0;
+    follower->idle = entries == 0;
     return true;
-}
-
-/* Waits until then, or until it is time to stop. */
-static void wait_until(struct tl_follower *follower, int64_t until_ms)
-{
-    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-    pthread_mutex_lock(&follower->mutex);
-    while (!follower->stopping && tl_clock_ms() < until_ms)
-        pthread_cond_timedwait(&follower->wake, &follower->mutex, &until);
-    pthread_mutex_unlock(&follower->mutex);
-}
-
-static bool is_stopping(struct tl_follower *follower)
-{
-    pthread_mutex_lock(&follower->mutex);
-    bool stopping = follower->stopping;
-    pthread_mutex_unlock(&follower->mutex);
-    return stopping;
 }
 
 static void *run(void *context)
 {
     struct tl_follower *follower = context;
-    while (!is_stopping(follower)) {
+    int64_t next_ms = 0; /* at once */
+    while (wait_until(follower, next_ms)) {
         struct tl_error err = {0};
         if (turn(follower, &err)) {
-            if (tl_tail_count(follower->tail) == 0) /* then reading returned at once */
-                wait_until(follower, follower->round_ms);
+            /* With no queue to follow, reading returns at once. */
+            next_ms = tl_followed_queues_count(follower->queues) == 0 ? follower->update_ms : 0;
             continue;
         }
         unsigned suppressed;
-        int64_t now = tl_clock_ms();
-        if (tl_log_allow(&follower->limit, now, 5000, &suppressed))
+        int64_t now_ms = tl_clock_ms();
+        if (tl_log_allow(&follower->limit, now_ms, LOG_EVERY_MS, &suppressed))
             tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err},
-                   "the store cannot be followed; trying again");
-        set_up(follower, false);
-        wait_until(follower, now + tl_backoff_next(&follower->backoff, randombytes_random()));
+                   "cannot follow the events in the store; trying again");
+        report_store(follower, false);
+        next_ms = now_ms + tl_backoff_next(&follower->backoff, randombytes_random());
     }
     return NULL;
 }
@@ -160,69 +173,63 @@ static void *run(void *context)
 static void deliver(void *context, struct tl_message *message)
 {
     const struct tl_follower_settings *settings = &((struct tl_follower *)context)->settings;
-    switch (message->kind) {
-    case TL_MESSAGE_LINE:
-        settings->line(settings->context, message->queue, message->settings, message->line);
-        message->line = NULL;
+    struct tl_change *change = (struct tl_change *)message;
+    switch (change->kind) {
+    case TL_CHANGE_LINE:
+        settings->line(settings->context, change->queue, change->settings, change->line);
+        change->line = NULL;
         break;
-    case TL_MESSAGE_ENTRY:
-        settings->entry(settings->context, message->queue, message->bytes, message->length);
+    case TL_CHANGE_ENTRY:
+        settings->entry(settings->context, change->queue, change->bytes, change->length);
         break;
-    case TL_MESSAGE_SETTINGS:
-        settings->settings(settings->context, message->queue, message->settings);
+    case TL_CHANGE_SETTINGS:
+        settings->settings(settings->context, change->queue, change->settings);
         break;
-    case TL_MESSAGE_NOTICE:
-        settings->notice(settings->context, message->queue, (const char *)message->bytes,
-                         message->length);
+    case TL_CHANGE_NOTICE:
+        settings->notice(settings->context, change->queue, (const char *)change->bytes,
+                         change->length);
         break;
-    case TL_MESSAGE_GONE:
-        settings->gone(settings->context, message->queue);
+    case TL_CHANGE_GONE:
+        settings->gone(settings->context, change->queue);
         break;
-    case TL_MESSAGE_LISTED:
+    case TL_CHANGE_LISTED:
         settings->listed(settings->context);
         break;
-    case TL_MESSAGE_CLOCK:
-        settings->clock(settings->context, message->number);
+    case TL_CHANGE_CLOCK:
+        settings->clock(settings->context, change->number);
         break;
-    case TL_MESSAGE_STORE:
-        settings->store(settings->context, message->number != 0);
+    case TL_CHANGE_STORE:
+        settings->store(settings->context, change->number != 0);
         break;
     }
-}
-
-static void destroy(struct tl_follower *follower)
-{
-    for (size_t i = 0; i < follower->n; i++)
-        free(follower->sources[i]);
-    free(follower->sources);
-    free(follower->configured);
-    tl_tail_free(&follower->tail);
-    tl_store_free(&follower->store);
-    tl_mailbox_free(&follower->box);
-    pthread_cond_destroy(&follower->wake);
-    pthread_mutex_destroy(&follower->mutex);
-    free(follower);
 }
 
 static bool start(struct tl_follower *follower, uv_loop_t *loop, const struct tl_config *config,
                   struct tl_error *err)
 {
-    follower->n_configured = config->n_queues;
-    follower->configured =
-        calloc(config->n_queues > 0 ? config->n_queues : 1, sizeof(*follower->configured));
-    follower->tail = tl_tail_new(on_entry, follower);
-    follower->box = tl_mailbox_new(loop, follower, deliver);
-    if (follower->configured == NULL || follower->tail == NULL || follower->box == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
-    if (config->n_queues > 0)
-        memcpy(follower->configured, config->queues,
-               config->n_queues * sizeof(*follower->configured));
+    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
+                                                 .free_message = free_request};
+    const struct tl_mailbox_settings changes = {.bytes_max = CHANGES_BYTES_MAX,
+                                                .free_message = tl_change_free,
+                                                .loop = loop,
+                                                .context = follower,
+                                                .deliver = deliver};
     follower->store = tl_store_new(&follower->settings.redis, err);
     if (follower->store == NULL)
         return false;
+    follower->requests = tl_mailbox_new(&requests, err);
+    follower->changes = follower->requests != NULL ? tl_mailbox_new(&changes, err) : NULL;
+    if (follower->changes == NULL)
+        return false;
+    follower->queues =
+        tl_followed_queues_new(follower->settings.key_prefix, config, follower->changes);
+    if (follower->queues == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
     int problem = pthread_create(&follower->thread, NULL, run, follower);
-    return problem == 0 || tl_error_set(err, TL_ERR_SYSTEM, "cannot start the follower thread: %s",
-                                        strerror(problem));
+    follower->started = problem == 0;
+    return follower->started ||
+           tl_error_set(err, TL_ERR_SYSTEM, "cannot start the follower thread: %s",
+                        strerror(problem));
 }
 
 struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_settings *settings,
@@ -233,49 +240,52 @@ struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_se
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
         return NULL;
     }
-    pthread_condattr_t attributes;
     follower->settings = *settings;
-    pthread_mutex_init(&follower->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&follower->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
     tl_backoff_init(&follower->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
-    if (!start(follower, loop, config, err)) {
-        destroy(follower);
-        return NULL;
-    }
+    if (!start(follower, loop, config, err))
+        tl_follower_free(&follower);
     return follower;
+}
+
+/* A lost request for a rebuild would leave a queue without a line: then all are rebuilt. A lost
+ * request for settings is made up for by the next updates. */
+static void request(struct tl_follower *follower, const char *queue, bool rebuild)
+{
+    struct request *request = calloc(1, sizeof(*request));
+    if (request == NULL) {
+        if (rebuild)
+            atomic_store(&follower->rebuild_all, true);
+        return;
+    }
+    request->rebuild = rebuild;
+    snprintf(request->queue, sizeof(request->queue), "%s", queue);
+    tl_mailbox_put(follower->requests, &request->message, sizeof(*request));
 }
 
 void tl_follower_rebuild(struct tl_follower *follower, const char *queue)
 {
-    pthread_mutex_lock(&follower->mutex);
-    struct tl_source *source = tl_sources_find(follower, queue);
-    if (source != NULL)
-        source->rebuild = true;
-    pthread_mutex_unlock(&follower->mutex);
+    request(follower, queue, true);
 }
 
 void tl_follower_reload(struct tl_follower *follower, const char *queue)
 {
-    pthread_mutex_lock(&follower->mutex);
-    struct tl_source *source = tl_sources_find(follower, queue);
-    if (source != NULL)
-        source->reload = true;
-    pthread_mutex_unlock(&follower->mutex);
+    request(follower, queue, false);
 }
 
 void tl_follower_free(struct tl_follower **follower)
 {
-    if (*follower == NULL)
-        return;
-    pthread_mutex_lock(&(*follower)->mutex);
-    (*follower)->stopping = true;
-    pthread_cond_signal(&(*follower)->wake);
-    pthread_mutex_unlock(&(*follower)->mutex);
-    tl_mailbox_close((*follower)->box);
-    pthread_join((*follower)->thread, NULL);
-    destroy(*follower);
+    struct tl_follower *old = *follower;
     *follower = NULL;
+    if (old == NULL)
+        return;
+    if (old->started) {
+        tl_mailbox_close(old->requests);
+        tl_mailbox_close(old->changes);
+        pthread_join(old->thread, NULL);
+    }
+    tl_followed_queues_free(&old->queues);
+    tl_mailbox_free(&old->requests);
+    tl_mailbox_free(&old->changes);
+    tl_store_free(&old->store);
+    free(old);
 }

@@ -1,11 +1,10 @@
 /*
- * The thread that hands batches to the store. It takes whatever has gathered for all queues, sends
- * it in one pipeline, and posts the results back to the loop; meanwhile the next batches gather.
+ * The thread that sends batches to the store. It takes the batches of all queues, sends them in one
+ * pipeline, and posts the results back to the loop; meanwhile the next batches gather.
  *
  * A batch whose outcome is unknown (the connection broke or the store fell silent) is sent again,
- * the same bytes under the same number, until the store answers; the apply script knows a repeat
- * when it sees one. A batch that was never sent, or that the store refused, is reported as refused
- * at once.
+ * the same bytes under the same number, until the store answers; the apply script ignores repeats.
+ * A batch that was never sent, or that the store refused, is reported as refused at once.
  */
 #ifndef TL_INGEST_H
 #define TL_INGEST_H
@@ -26,9 +25,9 @@ struct tl_ingest;
 /* What the store knows of a visitor whose place the line does not know. */
 enum tl_lookup_found {
     TL_LOOKUP_NOWHERE,
-    TL_LOOKUP_ALIVE, /* waiting or active at that place: our line lags */
+    TL_LOOKUP_ALIVE, /* waiting or active at that place: our line is behind */
     TL_LOOKUP_ENDED,
-    TL_LOOKUP_FAILED, /* the store could not say */
+    TL_LOOKUP_FAILED, /* the store did not answer */
 };
 
 struct tl_ingest_settings {
@@ -36,25 +35,25 @@ struct tl_ingest_settings {
     const char *key_prefix; /* borrowed for good */
     struct tl_metrics *metrics;
     void *context;
-    /* On the loop's thread: */
+    /* Called on the loop's thread. */
     void (*sent)(void *context, const char *queue, uint64_t number,
-                 const struct tl_error *refusal); /* NULL: taken */
+                 const struct tl_error *refusal); /* NULL: the store has it */
     void (*found)(void *context, uint64_t token, enum tl_lookup_found found, enum tl_reason reason);
     void (*store)(void *context, bool up);
 };
 
 struct tl_ingest *tl_ingest_new(uv_loop_t *loop, const struct tl_ingest_settings *settings,
                                 struct tl_error *err);
-/* Sends a batch; bytes become the ingest's. At most one batch of a queue may be under way. False
- * when out of memory (bytes stay the caller's). */
+/* Sends a batch, and takes over its bytes (to free). At most one batch of a queue may be pending.
+ * False when out of memory: then the bytes stay the caller's. */
 bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
                     size_t length);
 /* Asks the store about a visitor; `found` is called with token once, unless the ingest is freed
  * before. */
 bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const char *visitor,
                     tl_place place, uint64_t token);
-/* Stops the thread after the round trip under way, and frees; what was not sent is dropped without
- * a call. The loop must turn once more to close the handle. */
+/* Stops the thread after its current round trip, and frees. What was not sent is dropped, without a
+ * callback. The loop must turn once more to close the handle. */
 void tl_ingest_free(struct tl_ingest **ingest);
 
 #endif

@@ -1,68 +1,70 @@
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <time.h>
 
 #include "common/base/clock.h"
 #include "worker/feed/mailbox.h"
 
-/* The other thread waits while more than this is undelivered, and the loop serves requests between
- * slices. */
-enum { BYTES_MAX = 64 * 1024 * 1024, SLICE_US = 5000 };
+/* The loop serves requests between two slices of messages. */
+enum { SLICE_US = 5000 };
 
 struct tl_mailbox {
-    pthread_mutex_t mutex;
-    pthread_cond_t room;
-    struct tl_message *first, **end;
-    size_t bytes;
+    struct tl_mailbox_settings settings;
+    pthread_mutex_t mutex; /* guards waiting, bytes, closed */
+    pthread_cond_t filled; /* for a reader that is a thread */
+    pthread_cond_t space;  /* for the writers */
+    struct tl_messages waiting;
+    size_t bytes; /* put and not delivered yet */
     bool closed;
-    struct tl_message *delivering, **delivering_end; /* the loop's own */
-    uv_async_t async;
-    void *context;
-    void (*deliver)(void *context, struct tl_message *message);
+    uv_async_t async;              /* with a loop */
+    struct tl_messages delivering; /* the loop's own */
 };
 
-struct tl_message *tl_message_new(enum tl_message_kind kind, const char *queue, size_t n)
+void tl_messages_init(struct tl_messages *messages)
 {
-    struct tl_message *message = calloc(1, sizeof(*message) + n);
+    messages->first = NULL;
+    messages->end = &messages->first;
+}
+
+void tl_messages_add(struct tl_messages *messages, struct tl_message *message)
+{
+    message->next = NULL;
+    *messages->end = message;
+    messages->end = &message->next;
+}
+
+struct tl_message *tl_messages_take(struct tl_messages *messages)
+{
+    struct tl_message *message = messages->first;
     if (message == NULL)
         return NULL;
-    message->kind = kind;
-    message->length = n;
-    if (queue != NULL)
-        snprintf(message->queue, sizeof(message->queue), "%s", queue);
+    messages->first = message->next;
+    if (messages->first == NULL)
+        messages->end = &messages->first;
     return message;
 }
 
-void tl_message_free(struct tl_message *message)
+void tl_messages_move(struct tl_messages *to, struct tl_messages *from)
 {
-    tl_line_free(&message->line);
-    free(message->settings);
-    free(message);
+    if (from->first == NULL)
+        return;
+    *to->end = from->first;
+    to->end = from->end;
+    tl_messages_init(from);
 }
 
-static size_t weight(const struct tl_message *message)
+static void free_messages(const struct tl_mailbox *box, struct tl_messages *messages)
 {
-    return sizeof(*message) + message->length;
+    struct tl_message *message;
+    while ((message = tl_messages_take(messages)) != NULL)
+        box->settings.free_message(message);
 }
 
-static void take_all(struct tl_mailbox *box)
-{
-    pthread_mutex_lock(&box->mutex);
-    if (box->first != NULL) {
-        *box->delivering_end = box->first;
-        box->delivering_end = box->end;
-        box->first = NULL;
-        box->end = &box->first;
-    }
-    pthread_mutex_unlock(&box->mutex);
-}
-
-static void give_room(struct tl_mailbox *box, size_t bytes)
+static void release_bytes(struct tl_mailbox *box, size_t bytes)
 {
     pthread_mutex_lock(&box->mutex);
     box->bytes -= bytes;
-    pthread_cond_signal(&box->room);
+    pthread_cond_broadcast(&box->space);
     pthread_mutex_unlock(&box->mutex);
 }
 
@@ -70,38 +72,49 @@ static void on_async(uv_async_t *async)
 {
     struct tl_mailbox *box = async->data;
     int64_t until_us = tl_clock_us() + SLICE_US;
-    size_t done = 0;
-    take_all(box);
-    while (box->delivering != NULL && tl_clock_us() < until_us) {
-        struct tl_message *message = box->delivering;
-        box->delivering = message->next;
-        if (box->delivering == NULL)
-            box->delivering_end = &box->delivering;
-        done += weight(message);
-        box->deliver(box->context, message);
-        tl_message_free(message);
-    }
-    if (done > 0)
-        give_room(box, done);
-    if (box->delivering != NULL)
+    size_t bytes = 0;
+    struct tl_message *message;
+    pthread_mutex_lock(&box->mutex);
+    tl_messages_move(&box->delivering, &box->waiting);
+    pthread_mutex_unlock(&box->mutex);
+    do {
+        message = tl_messages_take(&box->delivering);
+        if (message == NULL)
+            break;
+        bytes += message->bytes;
+        box->settings.deliver(box->settings.context, message);
+        box->settings.free_message(message);
+    } while (tl_clock_us() < until_us);
+    if (bytes > 0)
+        release_bytes(box, bytes);
+    if (box->delivering.first != NULL)
         uv_async_send(&box->async);
 }
 
-struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, void *context,
-                                  void (*deliver)(void *context, struct tl_message *message))
+struct tl_mailbox *tl_mailbox_new(const struct tl_mailbox_settings *settings, struct tl_error *err)
 {
     struct tl_mailbox *box = calloc(1, sizeof(*box));
-    if (box == NULL || uv_async_init(loop, &box->async, on_async) != 0) {
+    if (box == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for a mailbox");
+        return NULL;
+    }
+    int problem = settings->loop != NULL ? uv_async_init(settings->loop, &box->async, on_async) : 0;
+    if (problem != 0) {
+        tl_error_set(err, TL_ERR_SYSTEM, "cannot create a mailbox: %s", uv_strerror(problem));
         free(box);
         return NULL;
     }
     box->async.data = box;
-    box->context = context;
-    box->deliver = deliver;
-    box->end = &box->first;
-    box->delivering_end = &box->delivering;
+    box->settings = *settings;
+    tl_messages_init(&box->waiting);
+    tl_messages_init(&box->delivering);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_mutex_init(&box->mutex, NULL);
-    pthread_cond_init(&box->room, NULL);
+    pthread_cond_init(&box->filled, &attributes);
+    pthread_cond_init(&box->space, NULL);
+    pthread_condattr_destroy(&attributes);
     return box;
 }
 
@@ -109,41 +122,68 @@ void tl_mailbox_close(struct tl_mailbox *box)
 {
     pthread_mutex_lock(&box->mutex);
     box->closed = true;
-    pthread_cond_signal(&box->room);
+    pthread_cond_broadcast(&box->filled);
+    pthread_cond_broadcast(&box->space);
     pthread_mutex_unlock(&box->mutex);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void destroy(struct tl_mailbox *box)
 {
-    struct tl_mailbox *box = uv_handle_get_data(handle);
-    take_all(box);
-    while (box->delivering != NULL) {
-        struct tl_message *message = box->delivering;
-        box->delivering = message->next;
-        tl_message_free(message);
-    }
-    pthread_cond_destroy(&box->room);
+    free_messages(box, &box->delivering);
+    free_messages(box, &box->waiting);
+    pthread_cond_destroy(&box->space);
+    pthread_cond_destroy(&box->filled);
     pthread_mutex_destroy(&box->mutex);
     free(box);
 }
 
-void tl_mailbox_free(struct tl_mailbox **box)
+static void on_closed(uv_handle_t *handle)
 {
-    if (*box == NULL)
-        return;
-    uv_close((uv_handle_t *)&(*box)->async, on_closed);
-    *box = NULL;
+    destroy(uv_handle_get_data(handle));
 }
 
-void tl_mailbox_put(struct tl_mailbox *box, struct tl_message *message)
+void tl_mailbox_free(struct tl_mailbox **box)
 {
-    message->next = NULL;
+    struct tl_mailbox *old = *box;
+    *box = NULL;
+    if (old == NULL)
+        return;
+    if (old->settings.loop != NULL)
+        uv_close((uv_handle_t *)&old->async, on_closed);
+    else
+        destroy(old);
+}
+
+void tl_mailbox_put(struct tl_mailbox *box, struct tl_message *message, size_t bytes)
+{
+    message->bytes = bytes;
     pthread_mutex_lock(&box->mutex);
-    while (box->bytes > BYTES_MAX && !box->closed)
-        pthread_cond_wait(&box->room, &box->mutex);
-    box->bytes += weight(message);
-    *box->end = message;
-    box->end = &message->next;
+    while (box->bytes > box->settings.bytes_max && !box->closed)
+        pthread_cond_wait(&box->space, &box->mutex);
+    box->bytes += bytes;
+    tl_messages_add(&box->waiting, message);
+    pthread_cond_signal(&box->filled);
     pthread_mutex_unlock(&box->mutex);
-    uv_async_send(&box->async);
+    if (box->settings.loop != NULL)
+        uv_async_send(&box->async);
+}
+
+bool tl_mailbox_wait(struct tl_mailbox *box, int64_t until_ms, struct tl_messages *messages)
+{
+    struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+    pthread_mutex_lock(&box->mutex);
+    while (box->waiting.first == NULL && !box->closed) {
+        if (until_ms == TL_MAILBOX_FOREVER)
+            pthread_cond_wait(&box->filled, &box->mutex);
+        else if (tl_clock_ms() >= until_ms)
+            break;
+        else
+            pthread_cond_timedwait(&box->filled, &box->mutex, &until);
+    }
+    tl_messages_move(messages, &box->waiting);
+    box->bytes = 0; /* this reader has taken all there were */
+    pthread_cond_broadcast(&box->space);
+    bool open = !box->closed;
+    pthread_mutex_unlock(&box->mutex);
+    return open;
 }

@@ -1,4 +1,9 @@
-/* What the events thread posts to the loop: an ordered list between two threads, bounded in bytes.
+/*
+ * Messages to one thread, in the order in which they were put. The reader is the loop, which calls
+ * back for every message, or a thread that waits for them.
+ *
+ * A message is any struct that begins with a struct tl_message. The mailbox owns a message from
+ * tl_mailbox_put until the reader has it.
  */
 #ifndef TL_MAILBOX_H
 #define TL_MAILBOX_H
@@ -9,48 +14,52 @@
 
 #include <uv.h>
 
-#include "common/config/config.h"
-#include "common/line/line.h"
-#include "common/wire/names.h"
-
-enum tl_message_kind {
-    TL_MESSAGE_LINE,
-    TL_MESSAGE_ENTRY,
-    TL_MESSAGE_SETTINGS,
-    TL_MESSAGE_NOTICE,
-    TL_MESSAGE_GONE,
-    TL_MESSAGE_LISTED,
-    TL_MESSAGE_CLOCK,
-    TL_MESSAGE_STORE,
-};
+#include "common/base/error.h"
 
 struct tl_message {
     struct tl_message *next;
-    enum tl_message_kind kind;
-    char queue[TL_QUEUE_NAME_MAX + 1];
-    struct tl_line *line;               /* LINE; freed with the message unless taken */
-    struct tl_queue_settings *settings; /* LINE, SETTINGS */
-    int64_t number;                     /* CLOCK, STORE */
-    size_t length;                      /* ENTRY, NOTICE: bytes that follow */
-    unsigned char bytes[];
+    size_t bytes; /* as given to tl_mailbox_put */
+};
+
+/* First in, first out. Must be initialised. */
+struct tl_messages {
+    struct tl_message *first, **end;
+};
+void tl_messages_init(struct tl_messages *messages);
+void tl_messages_add(struct tl_messages *messages, struct tl_message *message);
+struct tl_message *tl_messages_take(struct tl_messages *messages); /* the first one, or NULL */
+/* Moves everything from one list to the end of the other. */
+void tl_messages_move(struct tl_messages *to, struct tl_messages *from);
+
+#define TL_MAILBOX_UNBOUNDED SIZE_MAX
+#define TL_MAILBOX_FOREVER   INT64_MAX
+
+struct tl_mailbox_settings {
+    size_t bytes_max; /* writers wait while more than this is not delivered */
+    void (*free_message)(struct tl_message *message);
+    /* For a reader that is a loop; loop is NULL otherwise. deliver is called on the loop's thread,
+     * and the message is freed afterwards. */
+    uv_loop_t *loop;
+    void *context;
+    void (*deliver)(void *context, struct tl_message *message);
 };
 
 struct tl_mailbox;
 
-/* deliver is called on the loop's thread for each message, in order; the message is freed
- * afterwards. */
-struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, void *context,
-                                  void (*deliver)(void *context, struct tl_message *message));
-/* After close no more posts are waited for; free closes the handle, which takes one more turn of
- * the loop. */
+/* NULL on failure, with err set. */
+struct tl_mailbox *tl_mailbox_new(const struct tl_mailbox_settings *settings, struct tl_error *err);
+/* From any thread: writers no longer wait, and a reader's wait ends. */
 void tl_mailbox_close(struct tl_mailbox *box);
+/* Drops what was not delivered. Other threads must be done with the mailbox. A loop must turn once
+ * more to close the handle. */
 void tl_mailbox_free(struct tl_mailbox **box);
 
-/* A new message with room for n bytes, or NULL. */
-struct tl_message *tl_message_new(enum tl_message_kind kind, const char *queue, size_t n);
-void tl_message_free(struct tl_message *message);
-/* Posts (from the other thread), and waits while the loop is far behind. The message is the box's.
- */
-void tl_mailbox_put(struct tl_mailbox *box, struct tl_message *message);
+/* From any thread. Waits while the reader is behind by more than bytes_max, until it has caught up
+ * or the mailbox is closed. `bytes` is what this message counts for. */
+void tl_mailbox_put(struct tl_mailbox *box, struct tl_message *message, size_t bytes);
+
+/* For a reader that is a thread: waits for messages until this time (tl_clock_ms) and moves those
+ * there are to the end of the list. False once the mailbox is closed. */
+bool tl_mailbox_wait(struct tl_mailbox *box, int64_t until_ms, struct tl_messages *messages);
 
 #endif

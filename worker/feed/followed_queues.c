@@ -1,0 +1,380 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/queue_settings.h"
+#include "common/store/keys.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/snapshot.h"
+#include "common/store/tail.h"
+#include "worker/feed/change.h"
+#include "worker/feed/followed_queues.h"
+
+/* The longest value of a setting, as text: all lanes, or an address. */
+enum { SETTING_MAX = 2048 };
+
+/* Queues checked in one update: a thousand idle queues cost the store no more than these. */
+enum { CHECKS_PER_UPDATE = 32 };
+
+struct followed {
+    struct tl_keys keys;
+    struct tl_queue_settings settings;
+    uint64_t generation;
+    bool posted; /* the loop has a line of it */
+    bool listed; /* found by the update in progress */
+    bool rebuild;
+    bool reload;
+};
+
+struct tl_followed_queues {
+    const char *key_prefix;
+    struct tl_mailbox *changes;
+    struct tl_queue_config *configured;
+    size_t n_configured;
+    bool create_missing;
+    struct tl_tail *tail;
+    struct followed **queues;
+    size_t n;
+    size_t next_check; /* the queue that is checked first in the next update */
+};
+
+/* ---- the list ---- */
+
+static struct followed *find(const struct tl_followed_queues *self, const char *queue)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        if (strcmp(self->queues[i]->keys.queue, queue) == 0)
+            return self->queues[i];
+    }
+    return NULL;
+}
+
+/* The tail's handler. A dropped entry is a gap, so without memory the queue is rebuilt. */
+static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
+{
+    struct tl_followed_queues *self = context;
+    if (tl_change_post_bytes(self->changes, TL_CHANGE_ENTRY, keys->queue, payload, length, NULL))
+        return true;
+    tl_followed_queues_rebuild(self, keys->queue);
+    return false;
+}
+
+struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
+                                                  const struct tl_config *config,
+                                                  struct tl_mailbox *changes)
+{
+    struct tl_followed_queues *self = calloc(1, sizeof(*self));
+    if (self == NULL)
+        return NULL;
+    size_t n = config->n_queues;
+    self->key_prefix = key_prefix;
+    self->changes = changes;
+    self->create_missing = true;
+    self->tail = tl_tail_new(on_entry, self);
+    self->configured = calloc(n > 0 ? n : 1, sizeof(*self->configured));
+    if (self->tail == NULL || self->configured == NULL) {
+        tl_followed_queues_free(&self);
+        return NULL;
+    }
+    if (n > 0)
+        memcpy(self->configured, config->queues, n * sizeof(*self->configured));
+    self->n_configured = n;
+    return self;
+}
+
+void tl_followed_queues_free(struct tl_followed_queues **queues)
+{
+    struct tl_followed_queues *old = *queues;
+    *queues = NULL;
+    if (old == NULL)
+        return;
+    for (size_t i = 0; i < old->n; i++)
+        free(old->queues[i]);
+    free(old->queues);
+    free(old->configured);
+    tl_tail_free(&old->tail);
+    free(old);
+}
+
+static bool add(struct tl_followed_queues *self, const char *queue, struct tl_error *err)
+{
+    struct followed **queues = reallocarray(self->queues, self->n + 1, sizeof(struct followed *));
+    if (queues != NULL)
+        self->queues = queues;
+    struct followed *followed = calloc(1, sizeof(*followed));
+    if (queues == NULL || followed == NULL) {
+        free(followed);
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
+    }
+    tl_keys_init(&followed->keys, self->key_prefix, queue);
+    followed->listed = true;
+    self->queues[self->n++] = followed;
+    return true;
+}
+
+static bool drop(struct tl_followed_queues *self, size_t i, struct tl_error *err)
+{
+    struct followed *followed = self->queues[i];
+    if (!tl_change_post_gone(self->changes, followed->keys.queue, err))
+        return false;
+    tl_tail_forget(self->tail, &followed->keys);
+    self->queues[i] = self->queues[--self->n];
+    free(followed);
+    return true;
+}
+
+/* ---- one queue ---- */
+
+static bool post_notice(struct tl_followed_queues *self, struct tl_redis *redis,
+                        const struct tl_keys *keys, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    size_t length;
+    tl_args_strs(&args, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    const char *text = tl_reply_string(reply, &length);
+    bool ok = tl_change_post_bytes(self->changes, TL_CHANGE_NOTICE, keys->queue, text, length, err);
+    tl_reply_free(reply);
+    return ok;
+}
+
+/* Builds the line from a snapshot, posts it, and follows its events from there. A queue that is
+ * being deleted is not an error: the next update drops it. */
+static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
+                    struct followed *followed, struct tl_error *err)
+{
+    const struct tl_keys *keys = &followed->keys;
+    struct tl_tail_head head;
+    struct tl_error problem = {0};
+    struct tl_line *line = NULL;
+    if (tl_queue_load(redis, keys, &followed->settings, &problem))
+        line = tl_snapshot(redis, keys, &head, &problem);
+    if (line == NULL && problem.kind == TL_ERR_NOQUEUE) {
+        tl_tail_forget(self->tail, keys);
+        followed->posted = false;
+        followed->rebuild = false;
+        return true;
+    }
+    if (line == NULL) {
+        *err = problem;
+        return tl_error_prefix(err, "loading queue %s", keys->queue);
+    }
+    followed->generation = tl_line_generation(line);
+    followed->posted = true;
+    if (!tl_change_post_line(self->changes, keys->queue, &followed->settings, line, err) ||
+        !post_notice(self, redis, keys, err) || !tl_tail_follow(self->tail, keys, &head, err))
+        return false;
+    followed->rebuild = false;
+    return true;
+}
+
+static bool same_settings(const struct tl_queue_settings *a, const struct tl_queue_settings *b)
+{
+    char value_a[SETTING_MAX];
+    char value_b[SETTING_MAX];
+    const char *name;
+    for (size_t i = 0; tl_queue_settings_get(a, i, &name, value_a, sizeof(value_a)); i++) {
+        if (!tl_queue_settings_get(b, i, &name, value_b, sizeof(value_b)) ||
+            strcmp(value_a, value_b) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool update_settings(struct tl_followed_queues *self, struct followed *followed,
+                            const struct tl_queue_settings *settings, struct tl_error *err)
+{
+    if (same_settings(settings, &followed->settings))
+        return true;
+    followed->settings = *settings;
+    return tl_change_post_settings(self->changes, followed->keys.queue, settings, err);
+}
+
+/* ---- the update, once a second ---- */
+
+static bool create_missing(struct tl_followed_queues *self, struct tl_redis *redis,
+                           struct tl_error *err)
+{
+    for (size_t i = 0; self->create_missing && i < self->n_configured; i++) {
+        if (!tl_queue_ensure(redis, self->key_prefix, self->configured[i].name,
+                             &self->configured[i].settings, NULL, err))
+            return false;
+    }
+    self->create_missing = false;
+    return true;
+}
+
+/* Adds the names that are new, and marks the queues that are still listed. names is sorted. */
+static bool add_new(struct tl_followed_queues *self, char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n,
+                    struct tl_error *err)
+{
+    bool *known = calloc(n > 0 ? n : 1, sizeof(*known));
+    if (known == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the list of queues");
+    for (size_t i = 0; i < self->n; i++) {
+        struct followed *followed = self->queues[i];
+        size_t at;
+        followed->listed = tl_queue_find_name(names, n, followed->keys.queue, &at);
+        if (followed->listed)
+            known[at] = true;
+    }
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = known[i] || add(self, names[i], err);
+    free(known);
+    return ok;
+}
+
+/* Brings the list up to date with the store's, and notes when a configured queue is missing. */
+static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
+{
+    char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
+    size_t n = 0;
+    if (!tl_queue_list(redis, self->key_prefix, &names, &n, err))
+        return false;
+    for (size_t i = 0; i < self->n_configured; i++) {
+        if (!tl_queue_find_name(names, n, self->configured[i].name, NULL))
+            self->create_missing = true;
+    }
+    bool ok = add_new(self, names, n, err);
+    free(names);
+    for (size_t i = self->n; ok && i > 0; i--) {
+        if (!self->queues[i - 1]->listed)
+            ok = drop(self, i - 1, err);
+    }
+    return ok;
+}
+
+static bool load_new(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        if (!self->queues[i]->posted && !rebuild(self, redis, self->queues[i], err))
+            return false;
+    }
+    return true;
+}
+
+/* The i-th queue from the one that is checked first. */
+static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
+{
+    return self->queues[(self->next_check + i) % self->n];
+}
+
+/* Reads the next n queues in one pipeline, and receives all answers before any is acted upon. */
+static bool read_infos(struct tl_followed_queues *self, struct tl_redis *redis, size_t n,
+                       struct tl_queue_info *infos, struct tl_error *problems, struct tl_error *err)
+{
+    size_t sent = 0;
+    bool ok = true;
+    while (ok && sent < n) {
+        ok = tl_queue_info_send(redis, &in_turn(self, sent)->keys, err);
+        sent += ok ? 1 : 0;
+    }
+    for (size_t i = 0; i < sent; i++)
+        (void)tl_queue_info_receive(redis, &in_turn(self, i)->keys, &infos[i], &problems[i]);
+    return ok;
+}
+
+/* Finds queues that were replaced and settings that were changed by hand. */
+static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
+                       struct tl_error *err)
+{
+    struct tl_queue_info infos[CHECKS_PER_UPDATE];
+    struct tl_error problems[CHECKS_PER_UPDATE] = {0};
+    size_t n = self->n < CHECKS_PER_UPDATE ? self->n : CHECKS_PER_UPDATE;
+    if (!read_infos(self, redis, n, infos, problems, err))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct followed *followed = in_turn(self, i);
+        if (problems[i].kind == TL_ERR_NOQUEUE) {
+            self->create_missing = true; /* listed, but it does not exist */
+            continue;
+        }
+        if (problems[i].kind != TL_OK) {
+            *err = problems[i];
+            return false;
+        }
+        bool current = followed->posted && infos[i].generation == followed->generation;
+        if (!(current ? update_settings(self, followed, &infos[i].settings, err)
+                      : rebuild(self, redis, followed, err)))
+            return false;
+    }
+    self->next_check = n > 0 ? (self->next_check + n) % self->n : 0;
+    return true;
+}
+
+void tl_followed_queues_create_missing(struct tl_followed_queues *queues)
+{
+    queues->create_missing = true;
+}
+
+bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
+                               struct tl_error *err)
+{
+    if (!create_missing(queues, redis, err) || !list(queues, redis, err))
+        return false;
+    if (queues->create_missing &&
+        (!create_missing(queues, redis, err) || !list(queues, redis, err)))
+        return false;
+    return load_new(queues, redis, err) && check_next(queues, redis, err);
+}
+
+/* ---- requests ---- */
+
+void tl_followed_queues_rebuild(struct tl_followed_queues *queues, const char *queue)
+{
+    for (size_t i = 0; i < queues->n; i++) {
+        if (queue == NULL || strcmp(queues->queues[i]->keys.queue, queue) == 0)
+            queues->queues[i]->rebuild = true;
+    }
+}
+
+void tl_followed_queues_reload(struct tl_followed_queues *queues, const char *queue)
+{
+    struct followed *followed = find(queues, queue);
+    if (followed != NULL)
+        followed->reload = true;
+}
+
+/* A failed read is not repeated: updates check the settings too. */
+static bool reload(struct tl_followed_queues *self, struct tl_redis *redis,
+                   struct followed *followed, struct tl_error *err)
+{
+    struct tl_queue_settings settings;
+    struct tl_error problem = {0};
+    followed->reload = false;
+    if (tl_queue_load(redis, &followed->keys, &settings, &problem))
+        return update_settings(self, followed, &settings, err);
+    if (problem.kind == TL_ERR_NOQUEUE)
+        return true; /* the next update drops it */
+    *err = problem;
+    return false;
+}
+
+bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis *redis,
+                              struct tl_error *err)
+{
+    for (size_t i = 0; i < queues->n; i++) {
+        struct followed *followed = queues->queues[i];
+        if ((followed->rebuild && !rebuild(queues, redis, followed, err)) ||
+            (followed->reload && !reload(queues, redis, followed, err)))
+            return false;
+    }
+    return true;
+}
+
+/* ---- events ---- */
+
+bool tl_followed_queues_read(struct tl_followed_queues *queues, struct tl_redis *redis,
+                             int64_t block_ms, size_t *entries, struct tl_error *err)
+{
+    return tl_tail_read(queues->tail, redis, block_ms, entries, err);
+}
+
+size_t tl_followed_queues_count(const struct tl_followed_queues *queues)
+{
+    return tl_tail_count(queues->tail);
+}

@@ -114,10 +114,10 @@ int tl_command_audit(const struct tl_ctl_options *options)
     struct tl_ctl_session session;
     uint64_t violations = 0;
     if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     bool ok = audit_all(&session, options, &violations, &err);
     tl_ctl_session_close(&session);
     if (!ok)
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
-    return violations > 0 ? TL_EXIT_NO : TL_EXIT_OK;
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    return violations > 0 ? TL_EXIT_PROBLEM : TL_EXIT_OK;
 }

@@ -10,8 +10,8 @@ int tl_command_check(const struct tl_ctl_options *options)
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(options->config, &err);
     if (config == NULL)
-        return tl_ctl_fail(TL_EXIT_NO, &err);
-    printf("%s: good; %zu %s\n",
+        return tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+    printf("%s: ok; %zu %s\n",
            options->config != NULL ? options->config : "defaults and environment", config->n_queues,
            config->n_queues == 1 ? "queue" : "queues");
     tl_config_free(&config);
@@ -22,5 +22,5 @@ int tl_command_config_doc(const struct tl_ctl_options *options)
 {
     (void)options;
     tl_config_document(stdout);
-    return ferror(stdout) ? TL_EXIT_COULD : TL_EXIT_OK;
+    return ferror(stdout) ? TL_EXIT_FAILED : TL_EXIT_OK;
 }

@@ -10,9 +10,8 @@
 /* Exit statuses of every command. */
 enum {
     TL_EXIT_OK = 0,
-    TL_EXIT_NO =
-        1, /* it looked, and the answer is no: a violation, a refused setting, a bad file */
-    TL_EXIT_COULD = 2, /* it could not do or look: usage, no store, a system call failed */
+    TL_EXIT_PROBLEM = 1, /* it found a violation, an invalid setting or an invalid file */
+    TL_EXIT_FAILED = 2,  /* it could not do its work: usage, no store, a failed system call */
 };
 
 /* Which options a command takes. */

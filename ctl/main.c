@@ -58,7 +58,7 @@ static int run(const struct tl_ctl_command *command, int argc, char **argv)
     struct tl_ctl_options options;
     struct tl_error err = {0};
     if (!tl_ctl_options_parse(command, argc, argv, &options, &err))
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (options.help) {
         tl_ctl_options_help(command, stdout);
         return TL_EXIT_OK;
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2) {
         write_help(stderr);
-        return TL_EXIT_COULD;
+        return TL_EXIT_FAILED;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
         strcmp(argv[1], "help") == 0) {
@@ -83,10 +83,10 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) == 0)
-            return run(&commands[i], argc - 2, argv + 2);
+            return run(&commands[i], argc - 1, argv + 1);
     }
     char quoted[80];
     tl_quote(argv[1], quoted, sizeof(quoted));
     fprintf(stderr, "tellerline: no such command: %s; `tellerline --help` lists them\n", quoted);
-    return TL_EXIT_COULD;
+    return TL_EXIT_FAILED;
 }

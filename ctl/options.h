@@ -1,4 +1,4 @@
-/* The command line of one command: long options in any order, then operands. */
+/* The command line of one command: its options in any order among the operands. */
 #ifndef TL_CTL_OPTIONS_H
 #define TL_CTL_OPTIONS_H
 
@@ -6,10 +6,8 @@
 
 #include "ctl/command.h"
 
-/* Parses the arguments after the command's name. `--name VALUE` and `--name=VALUE` are the same;
- * `--` ends the options. argv is reordered: the operands end up in options->words. TL_ERR_INVALID
- * names the argument. With
- * --help, the operands are not checked. */
+/* Parses the arguments; argv[0] is the name of the command. argv is reordered: options->words are
+ * the operands. TL_ERR_INVALID names the argument. With --help, the operands are not checked. */
 bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char **argv,
                           struct tl_ctl_options *options, struct tl_error *err);
 

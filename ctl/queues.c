@@ -89,7 +89,7 @@ int tl_command_queues(const struct tl_ctl_options *options)
     struct tl_error err = {0};
     struct tl_ctl_session session;
     if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_queue_rows rows;
     bool ok = tl_queue_rows_read(&session, &rows, &err);
     if (ok) {
@@ -99,5 +99,5 @@ int tl_command_queues(const struct tl_ctl_options *options)
         tl_queue_rows_free(&rows);
     }
     tl_ctl_session_close(&session);
-    return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_COULD, &err);
+    return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_FAILED, &err);
 }

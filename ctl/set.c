@@ -28,7 +28,8 @@ static bool set_one(struct tl_redis *redis, const struct tl_keys *keys, const ch
 /* What went wrong tells whether the answer is no, or there is none. */
 static int status_of(const struct tl_error *err)
 {
-    return err->kind == TL_ERR_INVALID || err->kind == TL_ERR_NOQUEUE ? TL_EXIT_NO : TL_EXIT_COULD;
+    return err->kind == TL_ERR_INVALID || err->kind == TL_ERR_NOQUEUE ? TL_EXIT_PROBLEM
+                                                                      : TL_EXIT_FAILED;
 }
 
 int tl_command_set(const struct tl_ctl_options *options)
@@ -37,7 +38,7 @@ int tl_command_set(const struct tl_ctl_options *options)
     struct tl_ctl_session session;
     struct tl_keys keys;
     if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_redis *redis = tl_ctl_session_redis(&session, options->words[0], &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, options->words[0], &keys, &err);
     for (int i = 1; ok && i < options->n_words; i++) {
@@ -57,7 +58,7 @@ int tl_command_notice(const struct tl_ctl_options *options)
     struct tl_ctl_session session;
     struct tl_keys keys;
     if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_redis *redis = tl_ctl_session_redis(&session, options->words[0], &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, options->words[0], &keys, &err) &&
               tl_queue_notice(redis, &keys, options->words[1], &err);

@@ -191,7 +191,7 @@ int tl_command_top(const struct tl_ctl_options *options)
     struct screen screen = {0};
     struct tl_queue_rows before = {0};
     if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     bool ok = screen_open(&screen, &err);
     if (ok) {
         int64_t next_ms = tl_clock_ms();
@@ -205,5 +205,5 @@ int tl_command_top(const struct tl_ctl_options *options)
         tl_queue_rows_free(&before);
     }
     tl_ctl_session_close(&session);
-    return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_COULD, &err);
+    return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_FAILED, &err);
 }

@@ -224,7 +224,7 @@ static int run_up(struct up *up)
     struct tl_error err = {0};
     if (!find_folder(up, &err) || !choose_port(up, &err) ||
         (is_private(up) && !tl_private_redis_prepare(&up->redis, up->options->data, &err)))
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     bool ok = false;
     bool asked = false;
     bool clean = true;
@@ -238,8 +238,8 @@ static int run_up(struct up *up)
     tl_private_redis_release(&up->redis);
     /* Being asked to stop while still starting is no failure. */
     if (!ok && !asked)
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
-    return clean ? TL_EXIT_OK : TL_EXIT_NO;
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    return clean ? TL_EXIT_OK : TL_EXIT_PROBLEM;
 }
 
 int tl_command_up(const struct tl_ctl_options *options)
@@ -248,7 +248,7 @@ int tl_command_up(const struct tl_ctl_options *options)
     struct up up = {.options = options, .redis = {.lock = -1}};
     up.config = tl_config_load(options->config, &err);
     if (up.config == NULL)
-        return tl_ctl_fail(TL_EXIT_COULD, &err);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     int status = run_up(&up);
     tl_config_free(&up.config);
     return status;

@@ -6,7 +6,6 @@
  * main -> parent.c: sockets, shared memory, processes -> edge.c: one process, its loop -> routes.c:
  * what is asked of it.
  */
-#include "common/base/units.h"
 #include "common/config/config.h"
 #include "common/role/start.h"
 #include "worker/process/parent.h"
@@ -25,14 +24,7 @@ static const struct tl_listen *http_listen(const struct tl_config *config)
 
 static bool apply_processes(void *context, const char *value, struct tl_error *err)
 {
-    uint64_t *processes = context;
-    uint64_t number;
-    if (!tl_number_parse(value, &number, err))
-        return false;
-    if (number < 1 || number > PROCESSES_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "--processes must be 1 to %d", PROCESSES_MAX);
-    *processes = number;
-    return true;
+    return tl_option_number(value, PROCESSES_MAX, context, err);
 }
 
 int main(int argc, char **argv)
@@ -40,14 +32,13 @@ int main(int argc, char **argv)
     uint64_t processes = 0;
     const struct tl_option options[] = {
         {"processes", "N", "processes on the same port (default: worker.processes)",
-         apply_processes},
+         apply_processes, &processes, false},
         {0},
     };
     const struct tl_program program = {
         .name = "tellerline-worker",
         .summary = "Serves visitors over HTTP: takes joins in, tells everyone where they stand.",
         .options = options,
-        .context = &processes,
         .listeners = {admin_listen, http_listen},
     };
     const char *config_path = NULL;

@@ -10,12 +10,11 @@
 const struct tl_config *tl_start(const struct tl_program *program, const char *role, int argc,
                                  char **argv, const char **config_path, int *status)
 {
-    struct tl_options options;
-    if (tl_options_parse(program, argc, argv, &options, status, stdout, stderr) == TL_OPTIONS_EXIT)
+    if (!tl_program_parse(program, argc, argv, config_path, status, stdout, stderr))
         return NULL;
     *status = 1;
     struct tl_error err = {0};
-    const struct tl_config *config = tl_config_load(options.config_path, &err);
+    const struct tl_config *config = tl_config_load(*config_path, &err);
     if (config == NULL) {
         fprintf(stderr, "%s: %s\n", program->name, err.text);
         return NULL;
@@ -26,7 +25,6 @@ const struct tl_config *tl_start(const struct tl_program *program, const char *r
         return NULL;
     }
     tl_start_log(config, role);
-    *config_path = options.config_path;
     return config;
 }
 

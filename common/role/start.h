@@ -4,7 +4,7 @@
 #define TL_START_H
 
 #include "common/config/config.h"
-#include "common/role/options.h"
+#include "common/role/program.h"
 
 enum { TL_PROCESS_ID_SIZE = 33 };
 

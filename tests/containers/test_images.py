@@ -179,7 +179,7 @@ def test_health_without_an_admin_listener(line: Callable[..., Line]) -> None:
     assert system.healthcheck("worker").stdout == "tellerline-worker at 0.0.0.0:8080 is alive\n"
     system.start("dispatcher", options=("--env", "TELLERLINE_ADMIN_DISPATCHER="))
     done = system.healthcheck("dispatcher")
-    assert done.returncode == 1 and "nobody to ask" in done.stderr
+    assert done.returncode == 1 and "no listener with a fixed port" in done.stderr
     system.wait_health("dispatcher", "unhealthy")
 
 

@@ -40,12 +40,14 @@ static bool parse(const struct tl_ctl_command *command, const char *line,
                   struct tl_ctl_options *options, struct tl_error *err)
 {
     static char copy[256];
-    static char *argv[WORDS_MAX + 1];
-    int argc = 0;
+    static char name[] = "command";
+    static char *argv[WORDS_MAX + 2];
+    int argc = 1;
     char *rest = NULL;
+    argv[0] = name;
     snprintf(copy, sizeof(copy), "%s", line);
     for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
-        assert_true(argc < WORDS_MAX);
+        assert_true(argc <= WORDS_MAX);
         argv[argc++] = word;
     }
     argv[argc] = NULL;

@@ -1,0 +1,154 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/quote.h"
+#include "common/config/config.h"
+#include "common/role/probe.h"
+#include "common/role/program.h"
+
+#define HEALTH_PATH          "/livez"
+#define CONFIG_PATH_VARIABLE "TELLERLINE_CONFIG"
+
+enum { HEALTH_TIMEOUT_MS = 3000, QUOTED_SIZE = 96 };
+
+/* What the command line asks for. */
+struct request {
+    const char *config_path;
+    bool check, healthcheck, version, help;
+};
+
+const char *tl_program_config_path(const char *given)
+{
+    const char *named = getenv(CONFIG_PATH_VARIABLE);
+    if (given != NULL)
+        return given;
+    return named != NULL && *named != '\0' ? named : NULL;
+}
+
+static void build_table(const struct tl_program *program, struct request *request,
+                        struct tl_option table[TL_OPTIONS_MAX + 1])
+{
+    const struct tl_option first[] = {
+        {"config", "FILE", "the configuration (YAML); without it defaults and environment",
+         tl_option_text, &request->config_path, false},
+        {"check", NULL, "only check the configuration; exit status 1 if it is wrong",
+         tl_option_flag, &request->check, false},
+        {"healthcheck", NULL, "ask the running program whether it is alive; exit status 1 if not",
+         tl_option_flag, &request->healthcheck, false},
+    };
+    const struct tl_option last[] = {
+        {"version", NULL, "print the version", tl_option_flag, &request->version, true},
+        {"help", NULL, "print this", tl_option_flag, &request->help, true},
+        {0},
+    };
+    size_t n = sizeof(first) / sizeof(first[0]);
+    memcpy(table, first, sizeof(first));
+    for (const struct tl_option *own = program->options; own != NULL && own->name != NULL; own++) {
+        if (n + sizeof(last) / sizeof(last[0]) > TL_OPTIONS_MAX + 1)
+            abort(); /* the program's table outgrew TL_OPTIONS_MAX */
+        table[n++] = *own;
+    }
+    memcpy(table + n, last, sizeof(last));
+}
+
+static void print_help(const struct tl_program *program, const struct tl_option table[], FILE *out)
+{
+    fprintf(out, "Usage: %s [OPTION...]\n%s\n\n", program->name, program->summary);
+    tl_options_print(table, out);
+    fputs("\nTELLERLINE_* variables override the configuration: TELLERLINE_REDIS_URL, "
+          "TELLERLINE_HTTP_LISTEN, ...\n" CONFIG_PATH_VARIABLE
+          " names the file when --config does not.\n",
+          out);
+}
+
+/* The first listener that can be asked: configured, with a port known before the start. */
+static const struct tl_listen *find_listener(const struct tl_program *program,
+                                             const struct tl_config *config)
+{
+    for (size_t i = 0; i < TL_LISTENERS_MAX; i++) {
+        if (program->listeners[i] != NULL && program->listeners[i](config)->port > 0)
+            return program->listeners[i](config);
+    }
+    return NULL;
+}
+
+static int check_health(const struct tl_program *program, const struct tl_config *config, FILE *out,
+                        FILE *errors)
+{
+    const struct tl_listen *listen = find_listener(program, config);
+    if (listen == NULL) {
+        fprintf(errors, "%s: no listener with a fixed port is configured for /livez\n",
+                program->name);
+        return 1;
+    }
+    bool is_ipv6 = strchr(listen->host, ':') != NULL;
+    char address[sizeof(listen->host) + 32];
+    snprintf(address, sizeof(address), is_ipv6 ? "[%s]:%d" : "%s:%d", listen->host, listen->port);
+    int status = tl_http_probe(listen->host, listen->port, HEALTH_PATH, HEALTH_TIMEOUT_MS);
+    if (status == 200) {
+        fprintf(out, "%s at %s is alive\n", program->name, address);
+        return 0;
+    }
+    if (status < 0)
+        fprintf(errors, "%s at %s does not answer\n", program->name, address);
+    else
+        fprintf(errors, "%s at %s answers " HEALTH_PATH " with %d\n", program->name, address,
+                status);
+    return 1;
+}
+
+/* --check and --healthcheck; returns the exit status. */
+static int run_check(const struct tl_program *program, const struct request *request, FILE *out,
+                     FILE *errors)
+{
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_load(request->config_path, &err);
+    int status = 0;
+    if (config == NULL) {
+        fprintf(errors, "%s\n", err.text);
+        return 1;
+    }
+    if (request->healthcheck)
+        status = check_health(program, config, out, errors);
+    else
+        fprintf(out, "%s: ok\n",
+                request->config_path != NULL ? request->config_path : "environment");
+    tl_config_free(&config);
+    return status;
+}
+
+bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
+                      const char **config_path, int *status, FILE *out, FILE *errors)
+{
+    struct tl_option table[TL_OPTIONS_MAX + 1];
+    struct request request = {0};
+    struct tl_error err = {0};
+    build_table(program, &request, table);
+    int first_operand = tl_options_read(table, argc, argv, &err);
+    *status = 0;
+    if (request.help) {
+        print_help(program, table, out);
+        return false;
+    }
+    if (request.version) {
+        fprintf(out, "%s %s\n", program->name, TELLERLINE_VERSION);
+        return false;
+    }
+    if (first_operand >= 0 && first_operand < argc) {
+        char quoted[QUOTED_SIZE];
+        tl_quote(argv[first_operand], quoted, sizeof(quoted));
+        tl_error_set(&err, TL_ERR_INVALID, "unexpected argument %s; --help lists the options",
+                     quoted);
+    }
+    if (err.kind != TL_OK) {
+        fprintf(errors, "%s: %s\n", program->name, err.text);
+        *status = 2;
+        return false;
+    }
+    request.config_path = tl_program_config_path(request.config_path);
+    *config_path = request.config_path;
+    if (!request.check && !request.healthcheck)
+        return true;
+    *status = run_check(program, &request, out, errors);
+    return false;
+}

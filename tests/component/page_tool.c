@@ -1,10 +1,14 @@
 /*
  * Renders the waiting page outside of the worker, for the tests of its script in a real browser.
  *
- *     page_tool page LANGUAGE NAME=VALUE...   the HTML; names are those of struct tl_page_view, and
- * brand-* page_tool asset PATH                    a static file page_tool asset-paths all static
- * files, one path a line: style, script, icon page_tool range LANGUAGE LOW HIGH       how a range
- * of seconds is written
+ *     page_tool page LANGUAGE NAME=VALUE...
+ *         the HTML; names are those of struct tl_page_view, and brand-*
+ *     page_tool asset PATH
+ *         the content of a static file
+ *     page_tool asset-paths
+ *         the paths of style, script and icon, one in each line
+ *     page_tool range LANGUAGE LOW HIGH
+ *         how a range of seconds is written
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /*
- * Keeps the waiting page current. The page is whole without this script; here it learns to change by itself.
+ * Keeps the waiting page current. The page is complete without this script; with it, it updates in place.
  *
- * All tabs of a browser share one stream of events: the tab that leads holds it and passes on what it hears. The place
- * belongs to the ticket (a cookie this script never sees), so losing the connection loses nothing, and the page says so.
+ * All tabs of a browser share one event stream: the leading tab holds it and sends what it receives to the others. The
+ * place belongs to the ticket (a cookie this script cannot read), so a lost connection loses nothing; the page says so.
+ *
+ * The script finds what it changes by data-tl and shows the elements whose data-state lists the current state.
  */
 (function () {
   'use strict';
@@ -38,7 +40,7 @@
     document.querySelectorAll('[data-tl="' + key + '"]').forEach((e) => { e.hidden = !shown; });
   }
 
-  // Storage may be full or forbidden; then tabs simply know less of each other.
+  // Storage may be full or forbidden; then the tabs coordinate less.
   function stored(key, value) {
     try {
       if (value === undefined) return JSON.parse(localStorage.getItem(shared + key));
@@ -85,7 +87,7 @@
     return fill(words.rangeBetween, unit ? numbers.format(low / unit) : duration(low * 60), to);
   }
 
-  // ---- the server's clock: ours may be wrong, or jump ----
+  // ---- the server's clock: that of this device may be wrong, or jump ----
 
   let ahead = Number(page.now) ? Number(page.now) - now() : 0;
   const serverNow = () => now() + ahead;
@@ -191,17 +193,17 @@
   function showActive(view) {
     const target = page.return || view.target_url || page.target;
     const link = find('go');
-    const sound = /^https?:\/\//i.test(target);
-    if (sound && link) link.href = target;
-    reveal('going', sound);
-    reveal('nowhere', !sound);
+    const usable = /^https?:\/\//i.test(target);
+    if (usable && link) link.href = target;
+    reveal('going', usable);
+    reveal('nowhere', !usable);
     const until = Date.parse(view.expires_at);
     if (until > 0) {
       reveal('until', true);
       put('until', fill(words.until, shortClock.format(new Date(until))));
     }
     setTitle('');
-    if (sound && !goTimer) goTimer = setTimeout(() => goOn(target), document.hidden ? 2 * GO_ON_AFTER : GO_ON_AFTER);
+    if (usable && !goTimer) goTimer = setTimeout(() => goOn(target), document.hidden ? 2 * GO_ON_AFTER : GO_ON_AFTER);
   }
 
   // One tab is enough: those in the background wait until they are looked at, except the one that leads, a little
@@ -296,7 +298,7 @@
     if (message.wentOn) wentOn = true;
   }
 
-  // What the server said goes to this tab and to all others.
+  // An answer of the server goes to this tab and to all others.
   function pass(message) {
     hear(message);
     tell(message);
@@ -320,7 +322,7 @@
     if (!lease || lease.me === me || lease.until < now() || lease.until > now() + LEASE) {
       stored(':lease', { me: me, until: now() + LEASE });
       const mine = stored(':lease');
-      // Written by two at once, the later one stands; the other sees that in its next turn.
+      // If two tabs write at once, the later write wins; the other tab notices at its next renewal.
       if (!leading && (!mine || mine.me === me)) takeLead();
     } else if (leading) {
       leading = false;
@@ -554,7 +556,7 @@
     else poll();
   }
 
-  // Nobody could be asked for a place, so there is none to ask about: the page itself has to be asked for again.
+  // The visitor could not join, so there is no place to ask about: reload the page once the server is back.
   function reloadWhenBack() {
     setTimeout(() => {
       fetch(api, { cache: 'no-store' }).then((response) => {
@@ -600,7 +602,7 @@
   });
 
   // Once a second, while looked at: the countdown, whether the machine slept or its clock was set, and whether there is a
-  // network. What was still under way when it went is shown as news; after that it must not look as if all were well.
+  // network. An answer still on its way when the network went is shown; after that the page must not look connected.
   let ticked = now();
   setInterval(() => {
     const jumped = Math.abs(now() - ticked) > 15000;

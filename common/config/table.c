@@ -89,19 +89,17 @@ static const struct tl_setting process_rows[] = {
      .fallback = "",
      .check = check_redis_url,
      PROCESS(redis.url),
-     .help =
-         "Where the state lives: `redis://[user:password@]host[:port][/db]`, `rediss://...` (TLS) "
-         "or `unix:///path`. Empty: `tellerline up` starts a Redis of its own; the other programs "
-         "need one."},
+     .help = "Address of Redis: `redis://[user:password@]host[:port][/db]`, `rediss://...` (TLS) "
+             "or `unix:///path`. Empty: `tellerline up` starts a private Redis; the other programs "
+             "need an address."},
     {.path = "redis.key_prefix",
      .type = TL_SETTING_STRING,
      .fallback = "tl:",
      .min = 1,
      .check = check_prefix,
      PROCESS(redis.key_prefix),
-     .help =
-         "Every key starts with it, so that several installations can share one Redis. No spaces "
-         "or braces."},
+     .help = "Prefix of every key, so that several installations can share one Redis. No spaces or "
+             "braces."},
     {.path = "redis.ca_file",
      .type = TL_SETTING_STRING,
      .fallback = "",
@@ -113,14 +111,13 @@ static const struct tl_setting process_rows[] = {
      .min = MILLISECONDS(10),
      .max = MINUTES(5),
      PROCESS(redis.timeout_ms),
-     .help =
-         "How long a connection attempt or a command may take before the connection is given up."},
+     .help = "Time limit of a connection attempt or a command; after it the connection is closed."},
     {.path = "http.listen",
      .type = TL_SETTING_LISTEN,
      .fallback = "0.0.0.0:8080",
      .min = 1,
      PROCESS(http.listen),
-     .help = "Where the worker serves visitors. Port 0: any free one, which is logged."},
+     .help = "Where the worker serves visitors. Port 0: any free port, which is logged."},
     {.path = "http.public_url",
      .type = TL_SETTING_STRING,
      .fallback = "http://localhost:8080",
@@ -157,36 +154,33 @@ static const struct tl_setting process_rows[] = {
      .min = SECONDS(1),
      .max = DAYS(1),
      PROCESS(http.idle_timeout_ms),
-     .help = "A connection without a request under way is closed after this long."},
+     .help = "A connection without a request is closed after this time."},
     {.path = "http.joins_per_minute",
      .type = TL_SETTING_NUMBER,
      .fallback = "0",
      .max = 1000000,
      PROCESS(http.joins_per_minute),
-     .help = "Joins from one address (IPv6: one /64) that a worker process takes in a minute; more "
-             "get 429. Many people "
-             "may share an address. 0: no limit."},
+     .help = "Joins per minute from one address (IPv6: one /64) that a worker process accepts; "
+             "more get 429. Many visitors may share an address. 0: no limit."},
     {.path = "http.trusted_proxies",
      .type = TL_SETTING_STRING,
      .fallback = "",
      .check = check_networks,
      PROCESS(http.trusted_proxies),
      .help = "Addresses or networks (`10.0.0.0/8`), separated by spaces, of proxies whose "
-             "`X-Forwarded-For` is "
-             "believed. Empty: none."},
+             "`X-Forwarded-For` is trusted. Empty: none."},
     {.path = "pass.algorithm",
      .type = TL_SETTING_CHOICE,
      .fallback = "HS256",
      .names = algorithm_names,
      PROCESS(pass.algorithm),
-     .help = "What signs passes: `HS256` (a secret shared with the site; fast) or `ES256` (the "
-             "site needs public keys "
-             "only)."},
+     .help = "How passes are signed: `HS256` (a secret shared with the site; fast) or `ES256` (the "
+             "site needs public keys only)."},
     {.path = "page.name",
      .type = TL_SETTING_STRING,
      .fallback = "",
      PROCESS(page.name),
-     .help = "What the waiting page calls the site. Empty: the queue's name."},
+     .help = "Name of the site on the waiting page. Empty: the queue's name."},
     {.path = "page.accent_light",
      .type = TL_SETTING_STRING,
      .fallback = "",
@@ -230,24 +224,23 @@ static const struct tl_setting process_rows[] = {
      .type = TL_SETTING_LISTEN,
      .fallback = "127.0.0.1:8081",
      PROCESS(admin.worker),
-     .help =
-         "Admin API, dashboard and metrics, one answer for all worker processes. Port 0: any free "
-         "one, which is logged. Empty: none."},
+     .help = "`/livez`, `/readyz` and `/metrics` of the worker, one answer for all its processes. "
+             "Port 0: any free port, which is logged. Empty: none."},
     {.path = "admin.dispatcher",
      .type = TL_SETTING_LISTEN,
      .fallback = "127.0.0.1:8082",
      PROCESS(admin.dispatcher),
-     .help = "`/livez`, `/readyz` and `/metrics` of the dispatcher. Port 0 and empty as above."},
+     .help = "The same for the dispatcher."},
     {.path = "admin.admitter",
      .type = TL_SETTING_LISTEN,
      .fallback = "127.0.0.1:8083",
      PROCESS(admin.admitter),
-     .help = "The same of the admitter."},
+     .help = "The same for the admitter."},
     {.path = "admin.expirer",
      .type = TL_SETTING_LISTEN,
      .fallback = "127.0.0.1:8084",
      PROCESS(admin.expirer),
-     .help = "The same of the expirer."},
+     .help = "The same for the expirer."},
     {.path = "worker.processes",
      .type = TL_SETTING_NUMBER,
      .fallback = "2",
@@ -261,16 +254,16 @@ static const struct tl_setting process_rows[] = {
      .min = 1,
      .max = 10000000,
      PROCESS(worker.max_pending),
-     .help =
-         "Commands accepted but not yet applied, per worker process. Above it joins are answered "
-         "with 503 and `Retry-After`."},
+     .help = "Limit of commands accepted but not yet applied, per worker process. Above it joins "
+             "are answered with 503 and `Retry-After`."},
     {.path = "admitter.batch",
      .type = TL_SETTING_NUMBER,
      .fallback = "1000",
      .min = 1,
      .max = 10000,
      PROCESS(admitter.batch),
-     .help = "Visitors admitted in one atomic step at most; Redis serves nobody else meanwhile."},
+     .help =
+         "Visitors admitted in one atomic step at most. Redis serves nothing else during a step."},
     {.path = "expirer.batch",
      .type = TL_SETTING_NUMBER,
      .fallback = "1000",
@@ -291,20 +284,20 @@ static const struct tl_setting process_rows[] = {
      .fallback = "info",
      .names = level_names,
      PROCESS(log.level),
-     .help = "Lines below this level are dropped."},
+     .help = "Lines below this level are not written."},
     {.path = "log.format",
      .type = TL_SETTING_CHOICE,
      .fallback = "logfmt",
      .names = format_names,
      PROCESS(log.format),
-     .help = "How a line on standard error is written."},
+     .help = "Format of the lines on standard error."},
     {.path = "secrets.ticket_keys",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/ticket.keys",
      .min = 1,
      PROCESS(secrets.ticket_keys),
-     .help =
-         "File with the keys that sign tickets. Relative paths start at the current directory."},
+     .help = "File with the keys that sign tickets. Created at the first start. Relative paths "
+             "start at the current directory."},
     {.path = "secrets.api_keys",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/api.keys",
@@ -316,18 +309,18 @@ static const struct tl_setting process_rows[] = {
      .fallback = "secrets/admin.token",
      .min = 1,
      PROCESS(secrets.admin_token),
-     .help = "File with the token that the admin API asks for."},
+     .help = "Reserved for an admin API, which does not exist yet. Nothing reads this file."},
     {.path = "secrets.pass_keys",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/pass.keys",
      .min = 1,
      PROCESS(secrets.pass_keys),
-     .help = "File with the keys that sign passes; made at the first start."},
+     .help = "File with the keys that sign passes. Created at the first start."},
     {.path = "secrets.invite_keys",
      .type = TL_SETTING_STRING,
      .fallback = "",
      PROCESS(secrets.invite_keys),
-     .help = "File with the keys that verify invites. Empty: nobody can invite."},
+     .help = "File with the keys that verify invites. Empty: no invite is accepted."},
 };
 
 static const struct tl_setting queue_rows[] = {
@@ -337,16 +330,15 @@ static const struct tl_setting queue_rows[] = {
      .fallback = "counter",
      .names = policy_names,
      QUEUE(policy),
-     .help =
-         "What limits admission: `counter` (so many at a time). `rate` and `both` are reserved: "
-         "this version refuses them."},
+     .help = "What limits admission: `counter` (the number of active visitors). `rate` and `both` "
+             "are reserved names, which this version refuses."},
     {.path = "capacity",
      .key = "capacity",
      .type = TL_SETTING_NUMBER,
      .fallback = "300",
      .max = 10000000,
      QUEUE(capacity),
-     .help = "How many may be in at the same time. Lowering it sends nobody out."},
+     .help = "How many visitors may be active at the same time. Lowering it ends no session."},
     {.path = "rate.admit",
      .key = "rate_admit",
      .type = TL_SETTING_NUMBER,
@@ -354,7 +346,7 @@ static const struct tl_setting queue_rows[] = {
      .min = 1,
      .max = 10000000,
      QUEUE(rate_admit),
-     .help = "This many... Without effect under policy `counter`."},
+     .help = "Reserved for policy `rate`: so many visitors..."},
     {.path = "rate.every",
      .key = "rate_every",
      .type = TL_SETTING_DURATION,
@@ -362,7 +354,7 @@ static const struct tl_setting queue_rows[] = {
      .min = MILLISECONDS(100),
      .max = DAYS(1),
      QUEUE(rate_every_ms),
-     .help = "...every so long. Without effect under policy `counter`."},
+     .help = "...in this time."},
     {.path = "session_ttl",
      .key = "session_ttl",
      .type = TL_SETTING_DURATION,
@@ -370,7 +362,7 @@ static const struct tl_setting queue_rows[] = {
      .min = MILLISECONDS(100),
      .max = DAYS(7),
      QUEUE(session_ttl_ms),
-     .help = "How long an admitted visitor may stay."},
+     .help = "How long a session lasts."},
     {.path = "session_sliding",
      .key = "session_sliding",
      .type = TL_SETTING_BOOL,
@@ -393,7 +385,7 @@ static const struct tl_setting queue_rows[] = {
      .min = MILLISECONDS(100),
      .max = DAYS(7),
      QUEUE(claim_ttl_ms),
-     .help = "How long an admitted visitor who never shows up keeps the slot."},
+     .help = "How long an admitted visitor who makes no request keeps the slot."},
     {.path = "waiting_ttl",
      .key = "waiting_ttl",
      .type = TL_SETTING_DURATION,
@@ -415,16 +407,15 @@ static const struct tl_setting queue_rows[] = {
      .type = TL_SETTING_LANE,
      .fallback = "normal",
      QUEUE(default_lane),
-     .help =
-         "Where visitors stand for whom no lane was named. When `lanes` is given without it: the "
-         "last lane."},
+     .help = "The lane of visitors for whom none was named. When `lanes` is given without it: the "
+             "last lane."},
     {.path = "opens_at",
      .key = "opens_at",
      .type = TL_SETTING_TIME,
      .fallback = "",
      .max = TIME_LAST_MS,
      QUEUE(opens_at_ms),
-     .help = "Nobody is admitted before this time. Empty: open at once."},
+     .help = "No one is admitted before this time. Empty: open at once."},
     {.path = "join",
      .key = "join",
      .type = TL_SETTING_CHOICE,
@@ -439,23 +430,22 @@ static const struct tl_setting queue_rows[] = {
      .fallback = "closed",
      .names = store_error_names,
      QUEUE(on_store_error),
-     .help =
-         "What `check` answers while Redis cannot be reached: `closed` turns people away, `open` "
-         "lets them through."},
+     .help = "What `check` answers while Redis cannot be reached, about visitors the worker does "
+             "not know: `closed` refuses them, `open` lets them through."},
     {.path = "paused",
      .key = "paused",
      .type = TL_SETTING_BOOL,
      .fallback = "false",
      QUEUE(paused),
-     .help = "`true`: nobody is admitted; joining goes on."},
+     .help = "`true`: no one is admitted; visitors can still join."},
     {.path = "target_url",
      .key = "target_url",
      .type = TL_SETTING_STRING,
      .fallback = "",
      .check = check_url,
      QUEUE(target_url),
-     .help = "Where an admitted visitor goes on to, `http://` or `https://`. Empty: the answers "
-             "carry none."},
+     .help = "Where an admitted visitor continues, `http://` or `https://`. Empty: the answers "
+             "have no address."},
 };
 
 static const struct tl_setting removed_rows[] = {

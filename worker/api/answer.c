@@ -5,148 +5,162 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/api/answer.h"
-#include "worker/api/page_http.h"
 #include "worker/api/view.h"
 #include "worker/http/problem.h"
-#include "worker/process/edge.h"
-#include "worker/queue/hold.h"
+#include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
 
 /* The cookie outlives a closed browser, not the event. */
 enum { COOKIE_MAX_AGE_S = 86400, COOKIE_BYTES = 512 };
 
-struct tl_ticket tl_answer_ticket(const struct tl_room *room, const char *visitor, tl_place place)
+struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
+                                  const struct tl_queue_env *env, const char *visitor,
+                                  tl_place place, int64_t now_ms)
 {
     struct tl_ticket ticket = {.place = place,
-                               .issued = (uint32_t)(tl_edge_now_ms(room->edge) / 1000)};
-    if (room->line != NULL && tl_place_seq(place) != 0)
-        ticket.generation = tl_line_generation(room->line);
+                               .issued = (uint32_t)(tl_queue_env_store_ms(env, now_ms) / 1000)};
+    if (tl_local_queue_loaded(queue) && tl_place_seq(place) != 0)
+        ticket.generation = tl_local_queue_generation(queue);
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     return ticket;
 }
 
-static void make_cookie(const struct tl_room *room, const char *ticket, char cookie[COOKIE_BYTES])
-{
-    bool https = strncmp(room->edge->config->http.public_url, "https:", 6) == 0;
-    snprintf(cookie, COOKIE_BYTES, "tellerline_%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s",
-             room->name, ticket, COOKIE_MAX_AGE_S, https ? "; Secure" : "");
-}
+/* ---- views ---- */
 
-/* The pass of an admitted visitor, good until the session's deadline. */
-static bool sign_pass(const struct tl_room *room, const struct tl_view *view,
-                      char text[TL_PASS_MAX])
+/* A view, and the texts it points to. */
+struct filled {
+    struct tl_view view;
+    struct tl_eta_range eta;
+    char pass[TL_PASS_MAX];
+    char ticket[TL_TICKET_MAX];
+};
+
+/* The pass of an admitted visitor, valid until the session's deadline. False: none. */
+static bool sign_pass(const struct tl_api *api, const struct tl_local_queue *queue,
+                      struct filled *filled)
 {
-    const struct tl_edge *edge = room->edge;
+    const struct tl_view *view = &filled->view;
     struct tl_error err = {0};
-    struct tl_pass pass = {.issued = view->redis_ms / 1000,
+    struct tl_pass pass = {.issued = view->store_ms / 1000,
                            .expires = view->state.deadline_ms / 1000};
     snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
-    tl_pass_id(room->name, tl_line_generation(room->line), view->place, pass.id);
+    tl_pass_id(view->queue, tl_local_queue_generation(queue), view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
-    if (tl_pass_sign(edge->secrets.pass_keys, edge->config->http.public_url, room->name, &pass,
-                     text, &err))
+    if (tl_pass_sign(api->secrets.pass_keys, api->config->http.public_url, view->queue, &pass,
+                     filled->pass, &err))
         return true;
-    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = room->name, .error = &err},
+    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = view->queue, .error = &err},
            "a pass could not be signed");
     return false;
 }
 
-/* What a view says of the queue. */
-static void fill_queue(const struct tl_room *room, struct tl_view *view)
+/* give: the ticket that the view carries, or NULL. ticket and queue are borrowed by the view. */
+static void fill(const struct tl_api *api, struct tl_local_queue *queue,
+                 const struct tl_ticket *ticket, const struct tl_ticket *give,
+                 const struct tl_line_view *state, int64_t now_ms, struct filled *filled)
 {
-    view->queue = room->name;
-    view->settings = &room->settings;
-    view->notice = room->notice_text[0] != '\0' ? room->notice_text : NULL;
-    view->redis_ms = tl_edge_now_ms(room->edge);
-    view->waiting = tl_line_waiting(room->line);
-    view->active = tl_line_active(room->line);
-}
-
-/* What a view says of the place, beside its state; eta and pass are where the estimate and the pass
- * go. */
-static void fill_place(struct tl_room *room, struct tl_view *view, struct tl_eta_range *eta,
-                       char pass[TL_PASS_MAX], int64_t now_ms)
-{
-    view->redis_ms = tl_edge_now_ms(room->edge);
-    if (view->state.status == TL_LINE_ACTIVE && sign_pass(room, view, pass))
-        view->pass = pass;
-    if (view->state.status == TL_LINE_WAITING && tl_room_open(room, tl_edge_now_ms(room->edge)) &&
-        tl_eta_estimate(&room->eta, now_ms, view->state.ahead + 1, eta))
-        view->eta = eta;
-}
-
-/* place: the view without what all views of the queue share. */
-static void send_view(struct tl_room *room, struct tl_request *request, const struct tl_view *place,
-                      const struct tl_ticket *give)
-{
-    char ticket[TL_TICKET_MAX];
-    char cookie[COOKIE_BYTES];
-    char text[TL_VIEW_MAX];
-    struct tl_view view = *place;
-    struct tl_answer answer = {.status = tl_place_seq(view.place) != 0 ? 200 : 202,
-                               .type = "application/json"};
+    const char *notice = tl_local_queue_notice(queue);
+    struct tl_view *view = &filled->view;
+    *view = (struct tl_view){.queue = tl_local_queue_name(queue),
+                             .visitor = ticket->visitor,
+                             .place = ticket->place,
+                             .state = *state,
+                             .settings = tl_local_queue_settings(queue),
+                             .waiting = tl_local_queue_waiting(queue),
+                             .active = tl_local_queue_active(queue),
+                             .notice = notice[0] != '\0' ? notice : NULL,
+                             .store_ms = tl_queue_env_store_ms(api->env, now_ms)};
+    if (state->status == TL_LINE_ACTIVE && sign_pass(api, queue, filled))
+        view->pass = filled->pass;
+    if (state->status == TL_LINE_WAITING &&
+        tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta))
+        view->eta = &filled->eta;
     if (give != NULL) {
-        tl_ticket_sign(room->edge->secrets.keyring, room->name, give, ticket);
-        make_cookie(room, ticket, cookie);
-        view.ticket = ticket;
-        answer.headers[answer.n_headers++] = (struct tl_header){"Set-Cookie", cookie};
+        tl_ticket_sign(api->secrets.keyring, view->queue, give, filled->ticket);
+        view->ticket = filled->ticket;
     }
-    fill_queue(room, &view);
-    if (tl_page_wanted(request)) {
-        tl_page_answer_view(room, request, &view, give != NULL ? cookie : NULL);
-        return;
-    }
-    answer.length = tl_view_write(&view, text);
-    answer.body = text;
-    tl_request_answer(request, &answer);
 }
 
-void tl_answer_view(struct tl_room *room, struct tl_request *request,
+static void send_view(struct tl_api *api, struct tl_request *request, const struct tl_view *view)
+{
+    char cookie[COOKIE_BYTES];
+    if (view->ticket != NULL) {
+        bool https = strncmp(api->config->http.public_url, "https:", 6) == 0;
+        snprintf(cookie, sizeof(cookie),
+                 "tellerline_%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s", view->queue,
+                 view->ticket, COOKIE_MAX_AGE_S, https ? "; Secure" : "");
+    }
+    tl_render_view(request, view, view->ticket != NULL ? cookie : NULL);
+}
+
+void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                     const struct tl_ticket *ticket, bool give_ticket)
 {
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_us = tl_clock_us();
+    int64_t now_ms = now_us / 1000;
     bool known;
-    struct tl_eta_range eta;
-    char pass[TL_PASS_MAX];
-    struct tl_view view = {.visitor = ticket->visitor,
-                           .place = ticket->place,
-                           .state = tl_room_look(room, ticket->place, &known)};
+    struct filled filled;
+    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
     if (!known) {
-        if (!tl_edge_store_up(room->edge) || !tl_hold_for_lookup(room, request, ticket))
-            tl_problem_answer(request, TL_PROBLEM_STORE,
+        if (!tl_queue_env_store_up(api->env) ||
+            !tl_holds_lookup(api->holds, queue, request, ticket, now_us))
+            tl_render_refused(request, TL_REFUSAL_STORE,
                               "The store cannot be asked about this place; try again");
         return;
     }
-    /* Whoever is called in the very answer to the join has yet to show up: only what comes next
-     * claims the session. */
-    if (!give_ticket || view.state.status == TL_LINE_WAITING)
-        tl_room_greet(room, ticket->visitor, ticket->place, &view.state, now_ms);
-    fill_place(room, &view, &eta, pass, now_ms);
-    send_view(room, request, &view, give_ticket ? ticket : NULL);
+    /* A visitor who is called in the very answer to the join has yet to show up: only the next
+     * request claims the session. */
+    if (!give_ticket || state.status == TL_LINE_WAITING)
+        tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
+    fill(api, queue, ticket, give_ticket ? ticket : NULL, &state, now_ms, &filled);
+    send_view(api, request, &filled.view);
 }
 
-size_t tl_answer_write(struct tl_room *room, const struct tl_ticket *ticket, int64_t now_ms,
-                       struct tl_line_view *state, char *text)
+void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const char *visitor, unsigned lane)
 {
-    bool known;
-    struct tl_eta_range eta;
-    char pass[TL_PASS_MAX];
-    struct tl_view view = {.visitor = ticket->visitor,
-                           .place = ticket->place,
-                           .state = tl_room_look(room, ticket->place, &known)};
-    tl_room_greet(room, ticket->visitor, ticket->place, &view.state, now_ms);
-    fill_place(room, &view, &eta, pass, now_ms);
-    fill_queue(room, &view);
-    *state = view.state;
-    return tl_view_write(&view, text);
+    int64_t now_ms = tl_clock_ms();
+    struct filled filled;
+    const struct tl_line_view unknown = {.status = TL_LINE_UNKNOWN};
+    const struct tl_ticket ticket =
+        tl_answer_ticket(queue, api->env, visitor, tl_place_make(lane, 0), now_ms);
+    tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_PENDING, 1);
+    fill(api, queue, &ticket, &ticket, &unknown, now_ms, &filled);
+    send_view(api, request, &filled.view);
 }
 
-void tl_answer_pending(struct tl_room *room, struct tl_request *request, const char *visitor,
-                       unsigned lane)
+size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
+                            const struct tl_ticket *ticket, bool give_ticket,
+                            const struct tl_line_view *state, int64_t now_ms, char *text)
 {
-    struct tl_ticket ticket = tl_answer_ticket(room, visitor, tl_place_make(lane, 0));
-    struct tl_view view = {.visitor = ticket.visitor, .place = ticket.place};
-    tl_metrics_add(room->edge->metrics, TL_WORKER_JOINS_PENDING, 1);
-    send_view(room, request, &view, &ticket);
+    const struct tl_api *api = context;
+    struct filled filled;
+    struct tl_ticket give = *ticket;
+    give.issued = (uint32_t)(tl_queue_env_store_ms(api->env, now_ms) / 1000);
+    fill(api, queue, ticket, give_ticket ? &give : NULL, state, now_ms, &filled);
+    return tl_view_write(&filled.view, text);
 }
+
+/* ---- JSON ---- */
+
+static void render_json(void *context, struct tl_request *request, const struct tl_view *view,
+                        const char *cookie)
+{
+    (void)context;
+    char text[TL_VIEW_MAX];
+    struct tl_answer answer = {.status = tl_place_seq(view->place) != 0 ? 200 : 202,
+                               .type = "application/json",
+                               .body = text,
+                               .length = tl_view_write(view, text)};
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(request, &answer);
+}
+
+static void refuse_json(void *context, struct tl_request *request, const struct tl_refusal *refusal)
+{
+    (void)context;
+    tl_problem_answer(request, refusal);
+}
+
+const struct tl_renderer tl_json_renderer = {.view = render_json, .refusal = refuse_json};

@@ -1,27 +1,31 @@
-/* Answers about a visitor's place. */
+/* Answers about a visitor's place, in the way the request's route wants them (JSON or a page). */
 #ifndef TL_ANSWER_H
 #define TL_ANSWER_H
 
 #include "common/auth/ticket.h"
-#include "worker/http/server.h"
-#include "worker/queue/room.h"
+#include "worker/api/context.h"
+#include "worker/http/request.h"
 
 /* A ticket of this queue's present generation, issued now. */
-struct tl_ticket tl_answer_ticket(const struct tl_room *room, const char *visitor, tl_place place);
+struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
+                                  const struct tl_queue_env *env, const char *visitor,
+                                  tl_place place, int64_t now_ms);
 
-/* 200 with how the ticket's place stands, and a sign of life of its visitor. With give_ticket the
- * view carries the ticket, and a cookie is set. Holds the request if the store has to be asked
- * about the place. */
-void tl_answer_view(struct tl_room *room, struct tl_request *request,
+/* 200 with the view of the ticket's place. It counts as a sign of life. give_ticket: the view
+ * carries the ticket, and a cookie is set. Holds the request if the store has to be asked. */
+void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                     const struct tl_ticket *ticket, bool give_ticket);
-
-/* Writes the view of how the ticket's place stands (TL_VIEW_MAX bytes), a sign of life of its
- * visitor included. The place must be known (tl_room_look). Returns the text's length. */
-size_t tl_answer_write(struct tl_room *room, const struct tl_ticket *ticket, int64_t now_ms,
-                       struct tl_line_view *state, char *text);
-
 /* 202: accepted, not numbered yet, with a ticket to ask again with. */
-void tl_answer_pending(struct tl_room *room, struct tl_request *request, const char *visitor,
-                       unsigned lane);
+void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const char *visitor, unsigned lane);
+
+/* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
+ * its length. context is the api. */
+size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
+                            const struct tl_ticket *ticket, bool give_ticket,
+                            const struct tl_line_view *state, int64_t now_ms, char *text);
+
+/* How JSON answers look; context is the api. */
+extern const struct tl_renderer tl_json_renderer;
 
 #endif

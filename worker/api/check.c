@@ -1,14 +1,11 @@
-/* What gateways ask before they let a request through (nginx auth_request, forward_auth), and the
- * public keys of passes. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/auth/jwks.h"
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
-#include "worker/api/routes.h"
-#include "worker/http/problem.h"
+#include "worker/api/check.h"
+#include "worker/api/visitor.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
 
@@ -30,8 +27,8 @@ static void percent_encode(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* The address the visitor wanted, as the gateway tells it; "" when it does not, or when it is too
- * long to come back to. It is only a proposal: the waiting page checks where it may send people. */
+/* The address that the visitor wanted, as the gateway says it; "" when it does not, or when it is
+ * too long. It is only a proposal: the waiting page checks where it may send people. */
 static void wanted_address(const struct tl_request *request, char address[ADDRESS_MAX])
 {
     const char *whole = tl_request_header(request, "X-Original-URL");
@@ -51,13 +48,12 @@ static void wanted_address(const struct tl_request *request, char address[ADDRES
 static void answer_in(struct tl_request *request, const char *visitor)
 {
     struct tl_answer answer = {.status = 204};
-    if (visitor != NULL)
-        answer.headers[answer.n_headers++] = (struct tl_header){"X-Tellerline-Visitor", visitor};
+    tl_answer_header(&answer, "X-Tellerline-Visitor", visitor);
     tl_request_answer(request, &answer);
 }
 
 /* 401, and where to wait. */
-static void answer_out(const struct tl_edge *edge, struct tl_request *request, const char *queue)
+static void answer_out(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
     static const char body[] =
         "{\"type\":\"/problems/not-admitted\",\"title\":\"Not admitted\",\"status\":401}\n";
@@ -66,96 +62,82 @@ static void answer_out(const struct tl_edge *edge, struct tl_request *request, c
     char location[LOCATION_MAX];
     wanted_address(request, address);
     percent_encode(address, encoded, sizeof(encoded));
-    int n = snprintf(location, sizeof(location), "%s/q/%s%s%s", edge->config->http.public_url,
-                     queue, encoded[0] != '\0' ? "?return=" : "", encoded);
+    int n = snprintf(location, sizeof(location), "%s/q/%s%s%s", api->config->http.public_url, queue,
+                     encoded[0] != '\0' ? "?return=" : "", encoded);
     struct tl_answer answer = {.status = 401,
                                .type = "application/problem+json",
                                .body = body,
                                .length = sizeof(body) - 1};
-    if (n > 0 && (size_t)n < sizeof(location))
-        answer.headers[answer.n_headers++] = (struct tl_header){"X-Tellerline-Location", location};
-    answer.headers[answer.n_headers++] = (struct tl_header){"WWW-Authenticate", "Bearer"};
+    bool fits = n > 0 && (size_t)n < sizeof(location);
+    tl_answer_header(&answer, "X-Tellerline-Location", fits ? location : NULL);
+    tl_answer_header(&answer, "WWW-Authenticate", "Bearer");
     tl_request_answer(request, &answer);
 }
 
-/* on_store_error of a queue whose line was never loaded: as the configuration file says. */
-static bool configured_open(const struct tl_edge *edge, const char *queue)
-{
-    for (size_t i = 0; i < edge->config->n_queues; i++)
-        if (strcmp(edge->config->queues[i].name, queue) == 0)
-            return edge->config->queues[i].settings.on_store_error == TL_STORE_ERROR_OPEN;
-    return false;
-}
-
-/* Does the ticket's visitor hold a session now? Also a sign of life. */
-static bool holds_session(struct tl_room *room, const struct tl_request *request,
-                          struct tl_ticket *ticket)
+/* Does the ticket's visitor hold a session now? The request counts as a sign of life. */
+static bool holds_session(const struct tl_api *api, struct tl_local_queue *queue,
+                          const struct tl_request *request, struct tl_ticket *ticket)
 {
     bool known;
-    if (!tl_visitor_ticket(room, request, ticket) || tl_place_seq(ticket->place) == 0 ||
-        ticket->generation != tl_line_generation(room->line))
+    int64_t now_ms = tl_clock_ms();
+    if (!tl_visitor_ticket(api, request, tl_local_queue_name(queue), ticket) ||
+        tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket))
         return false;
-    struct tl_line_view state = tl_room_look(room, ticket->place, &known);
-    if (state.status != TL_LINE_ACTIVE || state.deadline_ms <= tl_edge_now_ms(room->edge))
+    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
+    if (state.status != TL_LINE_ACTIVE ||
+        state.deadline_ms <= tl_queue_env_store_ms(api->env, now_ms))
         return false;
-    tl_room_greet(room, ticket->visitor, ticket->place, &state, tl_clock_ms());
+    tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
     return true;
 }
 
-/* A pass says by itself until when it is good: no line is needed, and none is asked. */
-static bool shows_pass(const struct tl_edge *edge, const struct tl_request *request,
+/* A pass carries its own expiry: it is checked without the line. */
+static bool shows_pass(const struct tl_api *api, const struct tl_request *request,
                        const char *queue, struct tl_pass *pass)
 {
     const char *bearer = tl_visitor_bearer(request);
     struct tl_error err = {0};
-    return bearer != NULL &&
-           tl_pass_verify(edge->secrets.pass_keys, edge->config->http.public_url, queue, bearer,
-                          strlen(bearer), tl_edge_now_ms(edge) / 1000, pass, &err);
+    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
+    return bearer != NULL && tl_pass_verify(api->secrets.pass_keys, api->config->http.public_url,
+                                            queue, bearer, strlen(bearer), store_s, pass, &err);
 }
 
-/* Is somebody let through of whom nothing is known, because nothing new can be learnt now? */
-static bool lets_strangers_in(const struct tl_edge *edge, const struct tl_room *room,
-                              const char *queue)
+/* Fail open for unknown visitors while Redis is down? */
+static bool fails_open(const struct tl_api *api, const struct tl_local_queue *queue,
+                       const char *name)
 {
-    if (room == NULL || room->line == NULL)
-        return configured_open(edge, queue);
-    return !tl_edge_store_up(edge) && room->settings.on_store_error == TL_STORE_ERROR_OPEN;
+    if (queue != NULL && tl_local_queue_loaded(queue))
+        return !tl_queue_env_store_up(api->env) &&
+               tl_local_queue_settings(queue)->on_store_error == TL_STORE_ERROR_OPEN;
+    for (size_t i = 0; i < api->config->n_queues; i++) { /* its settings were never loaded */
+        const struct tl_queue_config *configured = &api->config->queues[i];
+        if (strcmp(configured->name, name) == 0)
+            return configured->settings.on_store_error == TL_STORE_ERROR_OPEN;
+    }
+    return false;
 }
 
-/* Whoever is known to be active stays so until the deadline, also while the store is away. About
- * everybody else nothing new can be learnt then: on_store_error decides. */
-void tl_handle_check(struct tl_edge *edge, struct tl_request *request, const char *queue)
+/* A visitor known to be active stays so until the deadline, also while the store is down. For all
+ * others nothing new can be learned then: on_store_error decides. */
+bool tl_handle_check(void *context, struct tl_request *request, const char *name,
+                     struct tl_refusal *refusal)
 {
-    struct tl_room *room = tl_edge_room(edge, queue);
+    const struct tl_api *api = context;
+    struct tl_local_queue *queue = tl_queues_find(api->queues, name);
     struct tl_ticket ticket;
     struct tl_pass pass;
-    if (room == NULL && edge->draining) /* the rooms go before the last answers do */
-        tl_problem_answer(request, TL_PROBLEM_STOPPING, "%s", "");
-    else if (room == NULL && edge->listed && tl_edge_store_up(edge))
-        tl_problem_answer(request, TL_PROBLEM_NO_QUEUE, "%s", "");
-    else if (room != NULL && room->line != NULL && holds_session(room, request, &ticket))
+    if (queue == NULL && api->env->draining) /* queues are freed before the last answers are sent */
+        return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
+    if (queue == NULL && api->env->listed && tl_queue_env_store_up(api->env))
+        return tl_refuse(refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
+    if (queue != NULL && tl_local_queue_loaded(queue) &&
+        holds_session(api, queue, request, &ticket))
         answer_in(request, ticket.visitor);
-    else if (shows_pass(edge, request, queue, &pass))
+    else if (shows_pass(api, request, name, &pass))
         answer_in(request, pass.visitor);
-    else if (lets_strangers_in(edge, room, queue))
+    else if (fails_open(api, queue, name))
         answer_in(request, NULL);
     else
-        answer_out(edge, request, queue);
-}
-
-void tl_handle_jwks(struct tl_edge *edge, struct tl_request *request, const char *queue)
-{
-    (void)queue;
-    struct tl_error err = {0};
-    char *text = tl_jwks_write(edge->secrets.pass_keys, &err);
-    if (text == NULL) {
-        tl_problem_answer(request, TL_PROBLEM_BUSY, "%s", err.text);
-        return;
-    }
-    tl_request_answer(request, &(struct tl_answer){.status = 200,
-                                                   .type = "application/jwk-set+json",
-                                                   .cache = "public, max-age=300",
-                                                   .body = text,
-                                                   .length = strlen(text)});
-    free(text);
+        answer_out(api, request, name);
+    return true;
 }

@@ -4,11 +4,95 @@
 #include "common/auth/invite.h"
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
+#include "worker/api/join.h"
 #include "worker/api/join_body.h"
-#include "worker/api/routes.h"
-#include "worker/http/problem.h"
-#include "worker/queue/hold.h"
+#include "worker/api/visitor.h"
 #include "worker/report/worker_metrics.h"
+
+/* ---- joining ---- */
+
+/* Holds the request for its join; pending NULL: there was no memory for that. */
+static bool hold(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                 struct tl_pending_command *pending, struct tl_refusal *refusal)
+{
+    if (pending != NULL &&
+        tl_holds_command(api->holds, queue, request, pending, NULL, tl_clock_us()))
+        return true;
+    tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+    return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
+}
+
+bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                     const char *visitor, unsigned lane, struct tl_refusal *refusal)
+{
+    if (!tl_visitor_may_send(api, refusal)) {
+        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+        return false;
+    }
+    return hold(api, queue, request, tl_outbox_join(tl_local_queue_outbox(queue), visitor, lane),
+                refusal);
+}
+
+/* The lane of an earlier place, or the default lane if the queue has no such lane any more. */
+static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
+{
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    unsigned lane = tl_place_lane(place);
+    return lane < settings->n_lanes ? lane : settings->default_lane;
+}
+
+bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const struct tl_ticket *ticket, struct tl_refusal *refusal)
+{
+    return tl_join_visitor(api, queue, request, ticket->visitor, lane_of(queue, ticket->place),
+                           refusal);
+}
+
+void tl_join_ask_number(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
+{
+    const struct tl_api *api = context;
+    struct tl_refusal refusal;
+    if (tl_visitor_may_send(api, &refusal)) /* else the stream asks again */
+        (void)tl_outbox_join(tl_local_queue_outbox(queue), ticket->visitor,
+                             lane_of(queue, ticket->place));
+}
+
+/* The number of a lane's name; "" is the default lane. */
+static bool find_lane(const struct tl_local_queue *queue, const char *name, unsigned *lane,
+                      struct tl_refusal *refusal)
+{
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    *lane = settings->default_lane;
+    if (name[0] == '\0')
+        return true;
+    for (unsigned i = 0; i < settings->n_lanes; i++) {
+        if (strcmp(settings->lanes[i], name) == 0) {
+            *lane = i;
+            return true;
+        }
+    }
+    return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "\"lane\" must name one of the queue's lanes");
+}
+
+bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const char *text, struct tl_refusal *refusal)
+{
+    struct tl_invite invite;
+    struct tl_error err = {0};
+    unsigned lane;
+    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
+    if (!tl_invite_verify(api->secrets.invite_keys, tl_local_queue_name(queue), text, strlen(text),
+                          store_s, &invite, &err))
+        return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
+    if (!find_lane(queue, invite.lane, &lane, refusal) || !tl_visitor_may_send(api, refusal))
+        return false;
+    return hold(api, queue, request,
+                tl_outbox_join_invited(tl_local_queue_outbox(queue), invite.visitor, lane,
+                                       invite.id, (uint64_t)invite.kept_until * 1000),
+                refusal);
+}
+
+/* ---- POST /v1/queues/{q}/join ---- */
 
 static bool is_json(const struct tl_request *request)
 {
@@ -16,174 +100,70 @@ static bool is_json(const struct tl_request *request)
     const char json[] = "application/json";
     if (type == NULL || strncasecmp(type, json, sizeof(json) - 1) != 0)
         return false;
-    return strchr("; \t", type[sizeof(json) - 1]) != NULL; /* the terminating zero counts, too */
+    return strchr("; \t", type[sizeof(json) - 1]) != NULL; /* or the end of the header */
 }
 
-/* The visitor's address: the other end of the connection, or, while that is a trusted proxy, whom
- * it names as the last one before itself (X-Forwarded-For, from the right). */
-static bool visitor_address(const struct tl_edge *edge, const struct tl_request *request,
-                            struct tl_address *address)
-{
-    const char *header = tl_request_header(request, "X-Forwarded-For");
-    char list[512];
-    if (!tl_request_peer(request, address))
-        return false;
-    if (header == NULL || strlen(header) >= sizeof(list))
-        return true;
-    memcpy(list, header, strlen(header) + 1);
-    while (tl_networks_contain(edge->proxies, address)) {
-        char *comma = strrchr(list, ',');
-        const char *last = comma != NULL ? comma + 1 : list;
-        struct tl_address named;
-        if (!tl_address_parse(last + strspn(last, " "), &named))
-            break;
-        *address = named;
-        if (comma == NULL)
-            break;
-        *comma = '\0';
-    }
-    return true;
-}
-
-bool tl_join_allowed(struct tl_edge *edge, struct tl_request *request)
-{
-    struct tl_address address;
-    if (!visitor_address(edge, request, &address))
-        return true;
-    address = tl_address_site(&address);
-    if (tl_limiter_allow(edge->limiter, &address, tl_clock_ms()))
-        return true;
-    tl_problem_answer(request, TL_PROBLEM_TOO_MANY, "At most %llu a minute; please wait a little",
-                      (unsigned long long)edge->config->http.joins_per_minute);
-    return false;
-}
-
-/* Reads the body, or answers. */
-static bool read_body(struct tl_request *request, struct tl_join_body *body)
+static bool read_body(const struct tl_request *request, struct tl_join_body *body,
+                      struct tl_refusal *refusal)
 {
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(request, &length);
-    if (length > 0 && !is_json(request)) {
-        tl_problem_answer(request, TL_PROBLEM_NOT_JSON, "%s", "");
-        return false;
-    }
-    if (!tl_join_body_parse(text, length, body, &err)) {
-        tl_problem_answer(request, TL_PROBLEM_BAD_BODY, "%s", err.text);
-        return false;
-    }
-    return true;
+    if (length > 0 && !is_json(request))
+        return tl_refuse(refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+    return tl_join_body_parse(text, length, body, &err) ||
+           tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
 
-/* The number of a lane's name; "" is the default lane. Or answers. */
-static bool find_lane(const struct tl_room *room, struct tl_request *request, const char *name,
-                      unsigned *lane)
+/* Does this ticket's visitor wait, or hold a session, now? */
+static bool holds_place(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
 {
-    *lane = room->settings.default_lane;
-    if (name[0] == '\0')
-        return true;
-    for (unsigned i = 0; i < room->settings.n_lanes; i++) {
-        if (strcmp(room->settings.lanes[i], name) == 0) {
-            *lane = i;
-            return true;
-        }
-    }
-    tl_problem_answer(request, TL_PROBLEM_BAD_BODY, "\"lane\" must name one of the queue's lanes");
-    return false;
-}
-
-/* Does this ticket's visitor stand in the line now? */
-static bool stands(const struct tl_room *room, const struct tl_ticket *ticket)
-{
-    if (ticket->generation != tl_line_generation(room->line) || tl_place_seq(ticket->place) == 0)
+    bool known;
+    if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket))
         return false;
-    enum tl_line_status status = tl_line_look(room->line, ticket->place).status;
+    enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
     return status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
 }
 
-void tl_join_visitor(struct tl_room *room, struct tl_request *request, const char *visitor,
-                     unsigned lane)
-{
-    struct tl_pending_command *pending = NULL;
-    if (!tl_visitor_may_send(room->edge, request)) {
-        tl_metrics_add(room->edge->metrics, TL_WORKER_JOINS_REFUSED, 1);
-        return;
-    }
-    pending = tl_outbox_join(room->outbox, visitor, lane);
-    if (pending == NULL || !tl_hold_for_call(room, request, pending, NULL)) {
-        tl_metrics_add(room->edge->metrics, TL_WORKER_JOINS_REFUSED, 1);
-        tl_problem_answer(request, TL_PROBLEM_BUSY, "There is no memory for this join; try again");
-    }
-}
-
-/* Who may join by invitation, says the site's back end. */
-void tl_join_by_invite(struct tl_room *room, struct tl_request *request, const char *text)
-{
-    struct tl_edge *edge = room->edge;
-    struct tl_invite invite;
-    struct tl_error err = {0};
-    unsigned lane;
-    if (!tl_invite_verify(edge->secrets.invite_keys, room->name, text, strlen(text),
-                          tl_edge_now_ms(edge) / 1000, &invite, &err)) {
-        tl_problem_answer(request, TL_PROBLEM_BAD_INVITE, "%s", err.text);
-        return;
-    }
-    if (!find_lane(room, request, invite.lane, &lane) || !tl_visitor_may_send(edge, request))
-        return;
-    struct tl_pending_command *pending = tl_outbox_join_invited(
-        room->outbox, invite.visitor, lane, invite.id, (uint64_t)invite.kept_until * 1000);
-    if (pending == NULL || !tl_hold_for_call(room, request, pending, NULL))
-        tl_problem_answer(request, TL_PROBLEM_BUSY, "There is no memory for this join; try again");
-}
-
 /* A visitor who comes with a ticket: the place still held, or a new one in the same lane. */
-static void join_again(struct tl_room *room, struct tl_request *request,
-                       const struct tl_ticket *ticket)
+static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
-    bool pending = tl_place_seq(ticket->place) == 0;
-    unsigned lane = tl_place_lane(ticket->place);
-    if (stands(room, ticket))
-        tl_answer_view(room, request, ticket, true);
-    else if (room->settings.join == TL_JOIN_INVITED && !pending)
-        tl_problem_answer(request, TL_PROBLEM_BY_INVITATION, "%s", "");
-    else
-        tl_join_visitor(room, request, ticket->visitor,
-                        lane < room->settings.n_lanes ? lane : room->settings.default_lane);
+    if (holds_place(queue, ticket)) {
+        tl_answer_view(api, queue, request, ticket, true);
+        return true;
+    }
+    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED && tl_place_seq(ticket->place) != 0)
+        return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    return tl_join_by_ticket(api, queue, request, ticket, refusal);
 }
 
-void tl_handle_join(struct tl_edge *edge, struct tl_request *request, const char *queue)
+bool tl_handle_join(void *context, struct tl_request *request, const char *name,
+                    struct tl_refusal *refusal)
 {
-    struct tl_room *room = tl_visitor_room(edge, request, queue);
+    struct tl_api *api = context;
+    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     struct tl_join_body body;
     struct tl_ticket ticket;
     unsigned lane;
-    if (room == NULL || !read_body(request, &body))
-        return;
+    if (queue == NULL || !read_body(request, &body, refusal))
+        return false;
     const char *bearer = tl_visitor_bearer(request);
-    bool trusted = bearer != NULL && tl_api_keys_find(edge->secrets.api_keys, bearer) != NULL;
-    if (!trusted && (body.visitor[0] != '\0' || body.lane[0] != '\0')) {
-        tl_problem_answer(request, TL_PROBLEM_NOT_TRUSTED,
-                          "\"visitor\" and \"lane\" are taken only with an API key");
-        return;
-    }
-    if (body.invite[0] != '\0') {
-        tl_join_by_invite(room, request, body.invite);
-        return;
-    }
-    if (body.visitor[0] == '\0' && body.lane[0] == '\0' &&
-        tl_visitor_ticket(room, request, &ticket)) {
-        join_again(room, request, &ticket);
-        return;
-    }
-    if (!trusted && room->settings.join == TL_JOIN_INVITED) {
-        tl_problem_answer(request, TL_PROBLEM_BY_INVITATION, "%s", "");
-        return;
-    }
-    if (!find_lane(room, request, body.lane, &lane))
-        return;
-    if (!trusted && !tl_join_allowed(edge, request))
-        return;
+    bool trusted = bearer != NULL && tl_api_keys_find(api->secrets.api_keys, bearer) != NULL;
+    bool named = body.visitor[0] != '\0' || body.lane[0] != '\0';
+    if (named && !trusted)
+        return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED,
+                         "\"visitor\" and \"lane\" are taken only with an API key");
+    if (body.invite[0] != '\0')
+        return tl_join_by_invite(api, queue, request, body.invite, refusal);
+    if (!named && tl_visitor_ticket(api, request, name, &ticket))
+        return join_again(api, queue, request, &ticket, refusal);
+    if (!trusted && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
+        return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (!find_lane(queue, body.lane, &lane, refusal) ||
+        (!trusted && !tl_visitor_may_join(api, request, tl_clock_ms(), refusal)))
+        return false;
     if (body.visitor[0] == '\0')
         tl_visitor_random(body.visitor);
-    tl_join_visitor(room, request, body.visitor, lane);
+    return tl_join_visitor(api, queue, request, body.visitor, lane, refusal);
 }

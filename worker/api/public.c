@@ -1,22 +1,28 @@
-/* What anybody may ask. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/auth/jwks.h"
+#include "common/base/clock.h"
 #include "common/base/units.h"
-#include "worker/api/routes.h"
+#include "worker/api/public.h"
+#include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
-#include "worker/http/problem.h"
 
 enum { QUEUE_TEXT_MAX = 2048 };
 
-void tl_handle_queue(struct tl_edge *edge, struct tl_request *request, const char *queue)
+bool tl_handle_queue(void *context, struct tl_request *request, const char *name,
+                     struct tl_refusal *refusal)
 {
-    const struct tl_room *room = tl_visitor_room(edge, request, queue);
-    if (room == NULL)
-        return;
-    const struct tl_queue_settings *settings = &room->settings;
+    const struct tl_api *api = context;
+    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    if (queue == NULL)
+        return false;
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
     char text[QUEUE_TEXT_MAX];
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));
-    tl_json_string(&json, "queue", room->name);
-    tl_json_bool(&json, "open", tl_room_open(room, tl_edge_now_ms(edge)));
+    tl_json_string(&json, "queue", name);
+    tl_json_bool(&json, "open", tl_local_queue_open(queue, tl_clock_ms()));
     if (settings->opens_at_ms != 0) {
         char opens_at[TL_UNITS_TEXT_MAX];
         tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
@@ -24,8 +30,8 @@ void tl_handle_queue(struct tl_edge *edge, struct tl_request *request, const cha
     }
     if (settings->paused)
         tl_json_bool(&json, "paused", true);
-    tl_json_uint(&json, "waiting", tl_line_waiting(room->line));
-    tl_json_uint(&json, "active", tl_line_active(room->line));
+    tl_json_uint(&json, "waiting", tl_local_queue_waiting(queue));
+    tl_json_uint(&json, "active", tl_local_queue_active(queue));
     if (settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", settings->capacity);
     tl_json_array(&json, "lanes");
@@ -35,34 +41,57 @@ void tl_handle_queue(struct tl_edge *edge, struct tl_request *request, const cha
     struct tl_answer answer = {.status = 200, .type = "application/json", .body = text};
     answer.length = tl_json_end(&json);
     tl_request_answer(request, &answer);
+    return true;
 }
 
-static void answer_ok(struct tl_request *request)
+bool tl_handle_jwks(void *context, struct tl_request *request, const char *queue,
+                    struct tl_refusal *refusal)
+{
+    (void)queue;
+    const struct tl_api *api = context;
+    struct tl_error err = {0};
+    char *text = tl_jwks_write(api->secrets.pass_keys, &err);
+    if (text == NULL)
+        return tl_refuse(refusal, TL_REFUSAL_BUSY, "%s", err.text);
+    tl_request_answer(request, &(struct tl_answer){.status = 200,
+                                                   .type = "application/jwk-set+json",
+                                                   .cache = "public, max-age=300",
+                                                   .body = text,
+                                                   .length = strlen(text)});
+    free(text);
+    return true;
+}
+
+static bool answer_ok(struct tl_request *request)
 {
     const char body[] = "ok\n";
     tl_request_answer(request, &(struct tl_answer){.status = 200,
                                                    .type = "text/plain; charset=utf-8",
                                                    .body = body,
                                                    .length = sizeof(body) - 1});
+    return true;
 }
 
-void tl_handle_livez(struct tl_edge *edge, struct tl_request *request, const char *queue)
+bool tl_handle_livez(void *context, struct tl_request *request, const char *queue,
+                     struct tl_refusal *refusal)
 {
-    (void)edge;
+    (void)context;
     (void)queue;
-    answer_ok(request);
+    (void)refusal;
+    return answer_ok(request);
 }
 
-void tl_handle_readyz(struct tl_edge *edge, struct tl_request *request, const char *queue)
+bool tl_handle_readyz(void *context, struct tl_request *request, const char *queue,
+                      struct tl_refusal *refusal)
 {
     (void)queue;
-    enum tl_readiness readiness = tl_edge_readiness(edge);
+    const struct tl_api *api = context;
+    enum tl_readiness readiness = tl_queues_readiness(api->queues);
     if (readiness == TL_READY)
-        answer_ok(request);
-    else
-        tl_problem_answer(request,
-                          readiness == TL_DRAINING        ? TL_PROBLEM_STOPPING
-                          : readiness == TL_LINES_LOADING ? TL_PROBLEM_LOADING
-                                                          : TL_PROBLEM_STORE,
-                          "%s", tl_readiness_text(readiness));
+        return answer_ok(request);
+    return tl_refuse(refusal,
+                     readiness == TL_DRAINING        ? TL_REFUSAL_STOPPING
+                     : readiness == TL_LINES_LOADING ? TL_REFUSAL_LOADING
+                                                     : TL_REFUSAL_STORE,
+                     "%s", tl_readiness_text(readiness));
 }

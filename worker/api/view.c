@@ -68,7 +68,7 @@ static void write_waiting(struct tl_json *json, const struct tl_view *view)
 /* Why the line may stand still, and what the operator says. */
 static void write_queue(struct tl_json *json, const struct tl_view *view)
 {
-    if (view->settings->opens_at_ms > view->redis_ms) {
+    if (view->settings->opens_at_ms > view->store_ms) {
         char opens_at[TL_UNITS_TEXT_MAX];
         tl_time_format(view->settings->opens_at_ms, opens_at, sizeof(opens_at));
         tl_json_string(json, "opens_at", opens_at);

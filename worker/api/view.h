@@ -7,10 +7,7 @@
 #include "common/config/config.h"
 #include "common/line/line.h"
 #include "worker/queue/eta.h"
-
-/* Bytes that every view fits into: the longest target_url, all of it the longest notice, a pass,
- * and the rest. */
-#define TL_VIEW_MAX 16384
+#include "worker/queue/subscribers.h" /* TL_VIEW_MAX */
 
 struct tl_view {
     const char *queue;
@@ -23,7 +20,7 @@ struct tl_view {
     const struct tl_eta_range *eta; /* NULL: nothing honest to say */
     const char *pass;               /* ACTIVE; NULL: none */
     const char *notice;             /* what the operator says; NULL: nothing */
-    int64_t redis_ms;               /* Unix time by the store's clock */
+    int64_t store_ms;               /* Unix time by the store's clock */
 };
 
 /* "waiting", "active", "completed", "left", "expired", "pending" */

@@ -1,17 +1,10 @@
-/* What visitors ask with their ticket: status, leave, complete, renew. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/clock.h"
-#include "common/base/units.h"
-#include "worker/api/answer.h"
-#include "worker/api/routes.h"
-#include "worker/http/problem.h"
-#include "worker/queue/hold.h"
-#include "worker/report/worker_metrics.h"
+#include "worker/api/visitor.h"
 
-enum { WAIT_MAX_MS = 55000 }; /* proxies commonly give up after a minute */
+/* ---- credentials ---- */
 
 const char *tl_visitor_bearer(const struct tl_request *request)
 {
@@ -22,185 +15,113 @@ const char *tl_visitor_bearer(const struct tl_request *request)
     return header + strspn(header, " ");
 }
 
-/* text may be NULL: there is none. */
-static bool is_ticket(const struct tl_room *room, const char *text, struct tl_ticket *ticket)
-{
-    return text != NULL &&
-           tl_ticket_verify(room->edge->secrets.keyring, room->name, text, strlen(text), ticket);
-}
-
-bool tl_visitor_ticket(const struct tl_room *room, const struct tl_request *request,
-                       struct tl_ticket *ticket)
+bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
+                       const char *queue, struct tl_ticket *ticket)
 {
     char cookie[16 + TL_QUEUE_NAME_MAX];
-    if (is_ticket(room, tl_visitor_bearer(request), ticket))
-        return true;
-    snprintf(cookie, sizeof(cookie), "tellerline_%s", room->name);
-    return is_ticket(room, tl_request_cookie(request, cookie), ticket) ||
-           is_ticket(room, tl_request_query(request, "ticket"), ticket);
-}
-
-struct tl_room *tl_visitor_room(struct tl_edge *edge, struct tl_request *request, const char *queue)
-{
-    struct tl_room *room = tl_edge_room(edge, queue);
-    if (room != NULL && room->line != NULL)
-        return room;
-    if (edge->draining) /* the rooms go before the last answers do */
-        tl_problem_answer(request, TL_PROBLEM_STOPPING, "%s", "");
-    else if (room == NULL && edge->listed)
-        tl_problem_answer(request, TL_PROBLEM_NO_QUEUE, "%s", "");
-    else
-        tl_problem_answer(request, TL_PROBLEM_LOADING, "%s", "");
-    return NULL;
-}
-
-bool tl_visitor_may_send(struct tl_edge *edge, struct tl_request *request)
-{
-    if (edge->draining)
-        tl_problem_answer(request, TL_PROBLEM_STOPPING, "%s", "");
-    else if (!tl_edge_store_up(edge))
-        tl_problem_answer(request, TL_PROBLEM_STORE, "The store cannot be reached; try again");
-    else if (tl_edge_in_flight(edge) >= edge->config->worker.max_pending)
-        tl_problem_answer(request, TL_PROBLEM_BUSY,
-                          "Too many commands wait to be applied; try again");
-    else
-        return true;
+    snprintf(cookie, sizeof(cookie), "tellerline_%s", queue);
+    const char *const texts[] = {tl_visitor_bearer(request), tl_request_cookie(request, cookie),
+                                 tl_request_query(request, "ticket")};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        if (texts[i] != NULL &&
+            tl_ticket_verify(api->secrets.keyring, queue, texts[i], strlen(texts[i]), ticket))
+            return true;
+    }
     return false;
 }
 
-/* The room and a genuine ticket of its present generation (or a pending one), or an answer. */
-static struct tl_room *visitor_of(struct tl_edge *edge, struct tl_request *request,
-                                  const char *queue, struct tl_ticket *ticket)
+bool tl_visitor_outdated(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_room *room = tl_visitor_room(edge, request, queue);
-    if (room == NULL)
+    return tl_place_seq(ticket->place) != 0 &&
+           ticket->generation != tl_local_queue_generation(queue);
+}
+
+/* ---- queues ---- */
+
+struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
+                                        struct tl_refusal *refusal)
+{
+    struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    if (queue != NULL && tl_local_queue_loaded(queue))
+        return queue;
+    if (api->env->draining) /* the queues are freed before the last answers are sent */
+        tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
+    else if (queue == NULL && api->env->listed)
+        tl_refuse(refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
+    else
+        tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
+    return NULL;
+}
+
+struct tl_local_queue *tl_visitor_of(const struct tl_api *api, const struct tl_request *request,
+                                     const char *name, struct tl_ticket *ticket,
+                                     struct tl_refusal *refusal)
+{
+    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    if (queue == NULL)
         return NULL;
-    if (!tl_visitor_ticket(room, request, ticket)) {
-        tl_problem_answer(request, TL_PROBLEM_BAD_TICKET,
-                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
+    if (!tl_visitor_ticket(api, request, name, ticket)) {
+        tl_refuse(refusal, TL_REFUSAL_BAD_TICKET,
+                  "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
         return NULL;
     }
-    if (tl_place_seq(ticket->place) != 0 && ticket->generation != tl_line_generation(room->line)) {
-        tl_problem_answer(request, TL_PROBLEM_OLD_GENERATION, "%s", "");
+    if (tl_visitor_outdated(queue, ticket)) {
+        tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
         return NULL;
     }
-    return room;
+    return queue;
 }
 
-/* Not numbered yet: joining again gives the place that the first join got. */
-static void join_pending(struct tl_room *room, struct tl_request *request,
-                         const struct tl_ticket *ticket)
+/* ---- limits ---- */
+
+bool tl_visitor_may_send(const struct tl_api *api, struct tl_refusal *refusal)
 {
-    unsigned lane = tl_place_lane(ticket->place);
-    tl_join_visitor(room, request, ticket->visitor,
-                    lane < room->settings.n_lanes ? lane : room->settings.default_lane);
+    const struct tl_queue_env *env = api->env;
+    if (env->draining)
+        return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
+    if (!tl_queue_env_store_up(env))
+        return tl_refuse(refusal, TL_REFUSAL_STORE, "The store cannot be reached; try again");
+    if (!env->can_send(env->context))
+        return tl_refuse(refusal, TL_REFUSAL_BUSY,
+                         "Too many commands wait to be applied; try again");
+    return true;
 }
 
-/* How long `?wait=20s` asks to wait for a change, in ms; 0 without it, -1 (answered) when it makes
- * no sense. */
-static int64_t wanted_wait(struct tl_request *request)
+/* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
+ * last address in X-Forwarded-For that is not one. */
+static bool visitor_address(const struct tl_api *api, const struct tl_request *request,
+                            struct tl_address *address)
 {
-    const char *text = tl_request_query(request, "wait");
-    int64_t wait_ms = 0;
-    if (text == NULL)
-        return 0;
-    if (!tl_duration_parse(text, &wait_ms, NULL) || wait_ms > WAIT_MAX_MS) {
-        tl_problem_answer(request, TL_PROBLEM_BAD_QUERY, "wait: a duration from 0s to %ds",
-                          WAIT_MAX_MS / 1000);
-        return -1;
+    const char *header = tl_request_header(request, "X-Forwarded-For");
+    char list[512];
+    if (!tl_request_peer(request, address))
+        return false;
+    if (header == NULL || strlen(header) >= sizeof(list))
+        return true;
+    memcpy(list, header, strlen(header) + 1);
+    while (tl_networks_contain(api->proxies, address)) {
+        char *comma = strrchr(list, ',');
+        const char *last = comma != NULL ? comma + 1 : list;
+        struct tl_address named;
+        if (!tl_address_parse(last + strspn(last, " "), &named))
+            break;
+        *address = named;
+        if (comma == NULL)
+            break;
+        *comma = '\0';
     }
-    return wait_ms;
+    return true;
 }
 
-/* Is this somebody for whom something can still change? */
-static bool may_change(const struct tl_room *room, const struct tl_ticket *ticket)
+bool tl_visitor_may_join(struct tl_api *api, const struct tl_request *request, int64_t now_ms,
+                         struct tl_refusal *refusal)
 {
-    bool known;
-    enum tl_line_status status = tl_room_look(room, ticket->place, &known).status;
-    return status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
-}
-
-void tl_handle_status(struct tl_edge *edge, struct tl_request *request, const char *queue)
-{
-    struct tl_ticket ticket;
-    struct tl_room *room = visitor_of(edge, request, queue, &ticket);
-    if (room == NULL)
-        return;
-    tl_metrics_add(edge->metrics, TL_WORKER_STATUS, 1);
-    if (tl_place_seq(ticket.place) == 0) {
-        join_pending(room, request, &ticket);
-        return;
-    }
-    int64_t now_ms = tl_clock_ms();
-    int64_t wait_ms = wanted_wait(request);
-    if (wait_ms < 0)
-        return;
-    if (wait_ms == 0 || edge->draining || !may_change(room, &ticket) ||
-        !tl_push_wait(room->push, request, &ticket, now_ms, now_ms + wait_ms))
-        tl_answer_view(room, request, &ticket, false);
-}
-
-/* A stream begins where the place is known. For a place that must be looked up first, or has no
- * number yet, the answer is the view, as for status: the client then knows how it stands, and comes
- * back. */
-void tl_handle_events(struct tl_edge *edge, struct tl_request *request, const char *queue)
-{
-    struct tl_ticket ticket;
-    bool known;
-    struct tl_room *room = visitor_of(edge, request, queue, &ticket);
-    if (room == NULL)
-        return;
-    if (tl_place_seq(ticket.place) == 0) {
-        join_pending(room, request, &ticket);
-        return;
-    }
-    (void)tl_room_look(room, ticket.place, &known);
-    if (!known || strcmp(tl_request_method(request), "GET") != 0)
-        tl_answer_view(room, request, &ticket, false);
-    else if (edge->draining)
-        tl_problem_answer(request, TL_PROBLEM_STOPPING, "%s", "");
-    else if (!tl_edge_has_room_for_stream(edge) ||
-             !tl_push_stream(room->push, request, &ticket, tl_clock_ms()))
-        tl_problem_answer(request, TL_PROBLEM_BUSY,
-                          "No more event streams fit here; poll the status meanwhile");
-}
-
-static void command(struct tl_edge *edge, struct tl_request *request, const char *queue,
-                    enum tl_command_kind kind)
-{
-    struct tl_ticket ticket;
-    struct tl_room *room = visitor_of(edge, request, queue, &ticket);
-    if (room == NULL)
-        return;
-    if (tl_place_seq(ticket.place) == 0) {
-        tl_problem_answer(request, TL_PROBLEM_NOT_NUMBERED, "Ask for the status first");
-        return;
-    }
-    bool known;
-    if (tl_room_look(room, ticket.place, &known).status == TL_LINE_ENDED) {
-        tl_answer_view(room, request, &ticket, false); /* has happened already, or never can */
-        return;
-    }
-    if (!tl_visitor_may_send(edge, request))
-        return;
-    struct tl_pending_command *pending =
-        tl_outbox_command(room->outbox, kind, ticket.visitor, ticket.place);
-    if (pending == NULL || !tl_hold_for_call(room, request, pending, &ticket))
-        tl_problem_answer(request, TL_PROBLEM_BUSY,
-                          "There is no memory for this command; try again");
-}
-
-void tl_handle_leave(struct tl_edge *edge, struct tl_request *request, const char *queue)
-{
-    command(edge, request, queue, TL_COMMAND_LEAVE);
-}
-
-void tl_handle_complete(struct tl_edge *edge, struct tl_request *request, const char *queue)
-{
-    command(edge, request, queue, TL_COMMAND_COMPLETE);
-}
-
-void tl_handle_renew(struct tl_edge *edge, struct tl_request *request, const char *queue)
-{
-    command(edge, request, queue, TL_COMMAND_RENEW);
+    struct tl_address address;
+    if (!visitor_address(api, request, &address))
+        return true;
+    address = tl_address_site(&address);
+    if (tl_limiter_allow(api->limiter, &address, now_ms))
+        return true;
+    return tl_refuse(refusal, TL_REFUSAL_TOO_MANY, "At most %llu a minute; please wait a little",
+                     (unsigned long long)api->config->http.joins_per_minute);
 }

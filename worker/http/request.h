@@ -1,60 +1,62 @@
-/* Inside of the server: what server.c and request.c share. */
-#ifndef TL_WORKER_REQUEST_H
-#define TL_WORKER_REQUEST_H
+/*
+ * One HTTP request as handlers see it. Strings are borrowed and valid until the answer. Each
+ * request gets exactly one answer, at once or in a later turn of the loop (then it is held: its
+ * connection is suspended). After the answer the request is gone.
+ */
+#ifndef TL_REQUEST_H
+#define TL_REQUEST_H
 
-#include <microhttpd.h>
+#include <stdbool.h>
+#include <stddef.h>
 
-#include "worker/http/server.h"
+#include "common/base/networks.h"
 
-#define TL_REQUEST_ID_MAX 64
+struct tl_request;
+struct tl_renderer;
 
-/* One connection of the library. Those without a whole request are in the server's list, longest
- * first. */
-struct tl_connection {
-    struct tl_connection *prev, *next;
-    int fd;
-    bool listed;
-    int64_t since_ms; /* of the connection, or of the end of its last request */
+const char *tl_request_method(const struct tl_request *request);
+const char *tl_request_path(const struct tl_request *request);
+/* NULL when absent. */
+const char *tl_request_header(const struct tl_request *request, const char *name);
+const char *tl_request_cookie(const struct tl_request *request, const char *name);
+const char *tl_request_query(const struct tl_request *request, const char *name);
+/* The address at the other end of the connection. False when it is unknown. */
+bool tl_request_peer(const struct tl_request *request, struct tl_address *address);
+/* The server's context. */
+void *tl_request_context(const struct tl_request *request);
+/* "" and 0 without a body; NUL-terminated. */
+const char *tl_request_body(const struct tl_request *request, size_t *length);
+/* The request's id: the client's X-Request-Id if it is well-formed, else a random one. */
+const char *tl_request_id(const struct tl_request *request);
+
+/* How the answer looks; set by the request's route before its handler runs. */
+void tl_request_set_renderer(struct tl_request *request, const struct tl_renderer *renderer);
+const struct tl_renderer *tl_request_renderer(const struct tl_request *request);
+
+/* Keeps the request for an answer in a later turn; one that is held already stays held. */
+void tl_request_hold(struct tl_request *request);
+
+/* Takes over the connection's socket instead of answering: the caller writes the whole answer
+ * itself and closes the descriptor returned. -1 when that is impossible. Either way the request
+ * counts as answered. */
+int tl_request_take_over(struct tl_request *request);
+
+struct tl_header {
+    const char *name, *value;
 };
-
-struct tl_request {
-    struct tl_server *server;
-    struct MHD_Connection *connection;
-    const char *method, *path;
-    char *body;
-    size_t body_length, body_capacity;
-    size_t dropped; /* bytes of a too large body thrown away */
-    bool too_large, whole, held, answered;
-    struct MHD_Response *response; /* of a held request, until its connection has been resumed */
+#define TL_ANSWER_HEADERS_MAX 8
+struct tl_answer {
     unsigned status;
-    char id[TL_REQUEST_ID_MAX + 1];
+    const char *type; /* NULL: no body */
+    const char *body; /* copied */
+    size_t length;
+    const char *cache; /* Cache-Control; NULL: no-store */
+    size_t n_headers;  /* beside type, length, date, Cache-Control and X-Request-Id */
+    struct tl_header headers[TL_ANSWER_HEADERS_MAX]; /* copied */
 };
-
-struct tl_server {
-    struct tl_server_settings settings;
-    struct MHD_Daemon *daemon;
-    uv_check_t turn;
-    uv_idle_t busy;   /* active while there is more to do at once */
-    uv_timer_t timer; /* the library's own time-outs */
-    uv_poll_t poll;
-    struct tl_connection *first, *last; /* connections without a whole request */
-    unsigned open_handles;
-    bool due; /* the library has something to do */
-    bool quiesced;
-    uint64_t requests;
-    uint64_t random; /* for request ids */
-};
-
-/* Makes sure that the library runs in this turn. */
-void tl_server_kick(struct tl_server *server);
-/* A new request, or NULL when out of memory. */
-struct tl_request *tl_request_new(struct tl_server *server, struct MHD_Connection *connection,
-                                  const char *method, const char *path);
-void tl_request_free(struct tl_request *request);
-/* Adds bytes of the body. False when the connection should be closed: out of memory, or no end in
- * sight. */
-bool tl_request_add_body(struct tl_request *request, const char *bytes, size_t n);
-/* Queues the response of a request that was held. */
-enum MHD_Result tl_request_deliver(struct tl_request *request);
+/* Adds a header, unless its value is NULL or the answer is full. Both strings are borrowed until
+ * the answer is given. */
+void tl_answer_header(struct tl_answer *answer, const char *name, const char *value);
+void tl_request_answer(struct tl_request *request, const struct tl_answer *answer);
 
 #endif

@@ -8,25 +8,54 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "worker/http/request.h"
+#include "worker/http/request_host.h"
+#include "worker/http/server.h"
 
 /* Request line, headers and answer headers of one connection. */
 enum { CONNECTION_MEMORY = 16 * 1024 };
 
+/* One connection of the library. Those without a complete request are in the server's list, oldest
+ * first. */
+struct connection {
+    struct connection *prev, *next;
+    int fd;
+    bool listed;
+    int64_t since_ms; /* of the connection, or of the end of its last request */
+};
+
+struct tl_server {
+    struct tl_request_host host; /* first: a host is its server */
+    struct tl_server_settings settings;
+    struct MHD_Daemon *daemon;
+    uv_check_t turn;
+    uv_idle_t busy;   /* active while there is more to do at once */
+    uv_timer_t timer; /* the library's own time-outs */
+    uv_poll_t poll;
+    struct connection *first, *last; /* connections without a complete request */
+    unsigned open_handles;
+    bool due; /* the library has something to do */
+};
+
 static void on_busy(uv_idle_t *handle)
 {
-    (void)handle; /* its being active keeps the loop from sleeping */
+    (void)handle; /* an active idle handle keeps the loop from sleeping */
 }
 
-void tl_server_kick(struct tl_server *server)
+/* Makes sure that the library runs in this turn. */
+static void kick(struct tl_server *server)
 {
     server->due = true;
     uv_idle_start(&server->busy, on_busy); /* does nothing when it is active */
 }
 
-/* ---- connections without a whole request ---- */
+static void on_resumed(struct tl_request_host *host)
+{
+    kick((struct tl_server *)(void *)host);
+}
 
-static void list(struct tl_server *server, struct tl_connection *connection, int64_t now_ms)
+/* ---- connections without a complete request ---- */
+
+static void list(struct tl_server *server, struct connection *connection, int64_t now_ms)
 {
     connection->since_ms = now_ms;
     connection->listed = true;
@@ -39,7 +68,7 @@ static void list(struct tl_server *server, struct tl_connection *connection, int
     server->last = connection;
 }
 
-static void unlist(struct tl_server *server, struct tl_connection *connection)
+static void unlist(struct tl_server *server, struct connection *connection)
 {
     if (!connection->listed)
         return;
@@ -54,14 +83,14 @@ static void unlist(struct tl_server *server, struct tl_connection *connection)
         server->last = connection->prev;
 }
 
-static struct tl_connection *connection_of(struct MHD_Connection *connection)
+static struct connection *connection_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* Without memory a connection is merely not watched. */
+/* When out of memory, the connection is served but not watched. */
 static void on_connection(void *closure, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -69,7 +98,7 @@ static void on_connection(void *closure, struct MHD_Connection *connection, void
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         const union MHD_ConnectionInfo *info =
             MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        struct tl_connection *watched = info != NULL ? calloc(1, sizeof(*watched)) : NULL;
+        struct connection *watched = info != NULL ? calloc(1, sizeof(*watched)) : NULL;
         *context = watched;
         if (watched == NULL)
             return;
@@ -77,7 +106,7 @@ static void on_connection(void *closure, struct MHD_Connection *connection, void
         list(server, watched, tl_clock_ms());
         return;
     }
-    struct tl_connection *watched = *context;
+    struct connection *watched = *context;
     if (watched != NULL)
         unlist(server, watched);
     free(watched);
@@ -88,71 +117,59 @@ void tl_server_expire(struct tl_server *server, int64_t now_ms)
 {
     while (server != NULL && server->first != NULL &&
            now_ms - server->first->since_ms > server->settings.idle_timeout_ms) {
-        struct tl_connection *connection = server->first;
+        struct connection *connection = server->first;
         unlist(server, connection);
-        if (shutdown(connection->fd, SHUT_RDWR) == 0) /* the library finds its end and closes it */
-            tl_debug("http: a connection without a whole request was closed");
+        if (shutdown(connection->fd, SHUT_RDWR) == 0) /* the library notices and closes it */
+            tl_debug("http: closed a connection that sent no complete request in time");
     }
 }
 
 /* ---- the library's callbacks ---- */
 
-static bool declares_too_much(const struct tl_request *request)
+/* The request is complete: calls the handler and delivers the answer, unless it is held. */
+static enum MHD_Result dispatch(struct tl_server *server, struct tl_request *request)
 {
-    const char *declared = tl_request_header(request, "Content-Length");
-    return declared != NULL && strtoull(declared, NULL, 10) > request->server->settings.max_body;
-}
-
-/* All of it is there: to the handler, and the answer on its way unless the handler holds the
- * request. */
-static enum MHD_Result dispatch(struct tl_request *request)
-{
-    const struct tl_server_settings *settings = &request->server->settings;
-    struct tl_connection *connection = connection_of(request->connection);
+    const struct tl_server_settings *settings = &server->settings;
+    struct connection *connection = connection_of(tl_request_connection(request));
     if (connection != NULL)
-        unlist(request->server, connection);
-    request->whole = true;
-    if (request->too_large)
-        settings->too_large(settings->context, request);
+        unlist(server, connection);
+    (void)tl_request_complete(request);
+    if (tl_request_too_large(request))
+        settings->too_large(settings->handler_context, request);
     else
-        settings->handle(settings->context, request);
-    return request->answered ? tl_request_deliver(request) : MHD_YES;
+        settings->handle(settings->handler_context, request);
+    return tl_request_answered(request) ? tl_request_deliver(request) : MHD_YES;
 }
 
-static enum MHD_Result begin(struct tl_server *server, struct MHD_Connection *connection,
-                             const char *method, const char *path, void **context)
-{
-    struct tl_request *request = tl_request_new(server, connection, method, path);
-    if (request == NULL)
-        return MHD_NO;
-    *context = request;
-    if (!declares_too_much(request))
-        return MHD_YES;
-    request->too_large = true;
-    return dispatch(request);
-}
-
+/* Called when the headers are there, for each piece of the body, at its end, and again when a held
+ * request was resumed. */
 static enum MHD_Result on_request(void *closure, struct MHD_Connection *connection,
                                   const char *path, const char *method, const char *version,
                                   const char *upload, size_t *upload_size, void **context)
 {
     (void)version;
+    struct tl_server *server = closure;
     struct tl_request *request = *context;
-    if (request == NULL)
-        return begin(closure, connection, method, path, context);
+    if (request == NULL) {
+        request = tl_request_new(&server->host, connection, method, path);
+        *context = request;
+        if (request == NULL)
+            return MHD_NO;
+        return tl_request_declares_too_much(request) ? dispatch(server, request) : MHD_YES;
+    }
     if (*upload_size > 0) {
         bool ok = tl_request_add_body(request, upload, *upload_size);
         *upload_size = 0;
         return ok ? MHD_YES : MHD_NO;
     }
-    return request->whole ? tl_request_deliver(request) : dispatch(request);
+    return tl_request_complete(request) ? tl_request_deliver(request) : dispatch(server, request);
 }
 
 static void on_completed(void *closure, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode code)
 {
     struct tl_server *server = closure;
-    struct tl_connection *watched = connection_of(connection);
+    struct connection *watched = connection_of(connection);
     (void)code;
     if (watched != NULL && !watched->listed)
         list(server, watched, tl_clock_ms());
@@ -176,17 +193,17 @@ static void on_log(void *closure, const char *format, va_list args)
 
 static void on_timer(uv_timer_t *timer)
 {
-    tl_server_kick(timer->data);
+    kick(timer->data);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    tl_server_kick(poll->data);
+    kick(poll->data);
 }
 
-/* Sees to it that the loop wakes up when the library wants to run again. */
+/* Arranges that the loop wakes up when the library must run again. */
 static void arm(struct tl_server *server)
 {
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
@@ -194,7 +211,7 @@ static void arm(struct tl_server *server)
     if (wanted && timeout_ms == 0)
         server->due = true;
     if (server->due) {
-        tl_server_kick(server);
+        kick(server);
         return;
     }
     uv_idle_stop(&server->busy);
@@ -222,7 +239,7 @@ static struct MHD_Daemon *start_daemon(struct tl_server *server)
 {
     const struct tl_server_settings *settings = &server->settings;
     unsigned idle_s = (unsigned)((settings->idle_timeout_ms + 999) / 1000);
-    /* MHD_USE_TURBO: only skips checks that an edge-triggered loop makes good for. */
+    /* MHD_USE_TURBO skips only checks that an edge-triggered loop does not need. */
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO | MHD_USE_ERROR_LOG;
     return MHD_start_daemon(
         flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, server,
@@ -277,7 +294,12 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
         return NULL;
     }
     server->settings = *settings;
-    randombytes_buf(&server->random, sizeof(server->random));
+    server->host = (struct tl_request_host){.handler_context = settings->handler_context,
+                                            .context = settings->context,
+                                            .max_body = settings->max_body,
+                                            .answered = settings->answered,
+                                            .resumed = on_resumed};
+    randombytes_buf(&server->host.id_random, sizeof(server->host.id_random));
     server->daemon = start_daemon(server);
     if (server->daemon == NULL) {
         tl_error_set(err, TL_ERR_SYSTEM, "the HTTP server cannot be started");
@@ -296,9 +318,9 @@ void tl_server_quiesce(struct tl_server *server)
 {
     if (server == NULL)
         return;
-    if (!server->quiesced)
+    if (!server->host.closing)
         (void)MHD_quiesce_daemon(server->daemon); /* the descriptor it returns stays the caller's */
-    server->quiesced = true;
+    server->host.closing = true;
 }
 
 uint64_t tl_server_connections(const struct tl_server *server)
@@ -311,7 +333,7 @@ uint64_t tl_server_connections(const struct tl_server *server)
 
 uint64_t tl_server_requests(const struct tl_server *server)
 {
-    return server != NULL ? server->requests : 0;
+    return server != NULL ? server->host.requests : 0;
 }
 
 void tl_server_free(struct tl_server **server)

@@ -15,8 +15,7 @@
 #include "common/role/start.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
-#include "worker/api/page_http.h"
-#include "worker/api/secrets.h"
+#include "worker/api/api.h"
 #include "worker/process/edge.h"
 #include "worker/process/parent.h"
 #include "worker/report/board.h"
@@ -248,15 +247,9 @@ static bool check_settings(const struct tl_config *config, struct tl_error *err)
     const struct tl_redis_settings redis = {.url = config->redis.url,
                                             .ca_file = config->redis.ca_file,
                                             .timeout_ms = config->redis.timeout_ms};
-    struct tl_secrets secrets = {0};
-    struct tl_brand *brand = NULL;
     struct tl_store *store = NULL;
-    bool ok = tl_secrets_load(&secrets, config, err) &&
-              (brand = tl_page_load_brand(config, err)) != NULL &&
-              (store = tl_store_new(&redis, err)) != NULL;
+    bool ok = tl_api_check(config, err) && (store = tl_store_new(&redis, err)) != NULL;
     tl_store_free(&store);
-    tl_brand_free(&brand);
-    tl_secrets_free(&secrets);
     return ok;
 }
 

@@ -1,0 +1,54 @@
+/* The visitor's side of a worker process: the HTTP API, the waiting page, and the queues behind
+ * both. Everything here belongs to the loop's thread. */
+#ifndef TL_API_H
+#define TL_API_H
+
+#include <stdbool.h>
+
+#include <uv.h>
+
+#include "common/base/error.h"
+#include "common/config/config.h"
+#include "worker/http/request.h"
+#include "worker/queue/env.h"
+#include "worker/queue/holds.h"
+#include "worker/queue/queues.h"
+
+struct tl_api;
+
+struct tl_api_settings {
+    const struct tl_config *config;
+    struct tl_queue_env *env;
+    uv_loop_t *loop;
+    void *process; /* for the callbacks */
+    /* Asks the store about a visitor's place; tl_holds_found is called with this number. */
+    bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
+                uint64_t number);
+    /* Are file descriptors left for another event stream, and for the requests beside it? */
+    bool (*stream_fits)(void *process);
+};
+
+/* Can an api be made with these settings? Reads all files that they name, and keeps nothing. */
+bool tl_api_check(const struct tl_config *config, struct tl_error *err);
+
+/* Reads keys and the look of the pages. All settings are borrowed. NULL on failure. */
+struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_error *err);
+/* Gives every request still held its answer. */
+void tl_api_stop(struct tl_api *api);
+/* After tl_api_stop, when no request is left. NULL allowed; clears the caller's pointer. */
+void tl_api_free(struct tl_api **api);
+/* Takes over the keys of a new configuration; on failure the old ones stay. */
+bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl_error *err);
+
+/* The server's callbacks; context is the api. */
+void tl_api_handle(void *context, struct tl_request *request);
+void tl_api_too_large(void *context, struct tl_request *request);
+
+/* A pending command has an outcome: answers all who wait for it. */
+void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
+                    struct tl_pending_command *pending, const struct tl_pending_result *result);
+
+struct tl_queues *tl_api_queues(const struct tl_api *api);
+struct tl_holds *tl_api_holds(const struct tl_api *api);
+
+#endif

@@ -1,0 +1,29 @@
+/* What all handlers of a worker process work with. */
+#ifndef TL_API_CONTEXT_H
+#define TL_API_CONTEXT_H
+
+#include "common/base/networks.h"
+#include "common/config/config.h"
+#include "worker/api/secrets.h"
+#include "worker/http/limiter.h"
+#include "worker/page/brand.h"
+#include "worker/queue/env.h"
+#include "worker/queue/holds.h"
+#include "worker/queue/queues.h"
+
+struct tl_api {
+    const struct tl_config *config;
+    const struct tl_queue_env *env;
+    struct tl_secrets secrets;
+    struct tl_brand *brand;
+    struct tl_networks *proxies; /* whose X-Forwarded-For is trusted */
+    struct tl_limiter *limiter;
+    struct tl_holds *holds;
+    struct tl_queues *queues;
+    void *process; /* for the callbacks: see worker/api/api.h */
+    bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
+                uint64_t number);
+    bool (*stream_fits)(void *process);
+};
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * A browser's EventSource gives up for good on any answer that is not text/event-stream. So every
+ * valid ticket gets one, at once: also while its place has no number yet, or is not known here (the
+ * subscribers ask for it), and when no stream can be kept: then a short one, which tells the place
+ * and asks to come back.
+ */
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/api/answer.h"
+#include "worker/api/events.h"
+#include "worker/api/visitor.h"
+#include "worker/http/sse.h"
+
+enum { RETRY_MIN_MS = 2000, RETRY_SPREAD_MS = 3000, SHORT_MAX = TL_VIEW_MAX + 128 };
+
+/* A stream that ends at once. queue NULL: its line is not loaded. */
+static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
+                         struct tl_request *request, const struct tl_ticket *ticket)
+{
+    char text[SHORT_MAX];
+    char view[TL_VIEW_MAX];
+    int64_t now_ms = tl_clock_ms();
+    bool known = false;
+    size_t length = tl_sse_retry(text, sizeof(text), RETRY_MIN_MS, RETRY_SPREAD_MS);
+    if (queue != NULL && tl_place_seq(ticket->place) != 0) {
+        struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
+        if (known) {
+            tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
+            size_t n = tl_answer_write_view(api, queue, ticket, false, &state, now_ms, view);
+            length += tl_sse_event(text + length, sizeof(text) - length,
+                                   tl_subscribers_event_name(ticket->place, state.status), view, n);
+        }
+    }
+    struct tl_answer answer = {
+        .status = 200, .type = "text/event-stream", .body = text, .length = length};
+    tl_answer_header(&answer, "X-Accel-Buffering", "no");
+    tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
+    tl_request_answer(request, &answer);
+}
+
+bool tl_handle_events(void *context, struct tl_request *request, const char *name,
+                      struct tl_refusal *refusal)
+{
+    struct tl_api *api = context;
+    struct tl_ticket ticket;
+    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    if (queue == NULL) {
+        bool may_come = refusal->kind == TL_REFUSAL_LOADING || refusal->kind == TL_REFUSAL_STOPPING;
+        if (!may_come || !tl_visitor_ticket(api, request, name, &ticket))
+            return false;
+        answer_short(api, NULL, request, &ticket);
+        return true;
+    }
+    if (strcmp(tl_request_method(request), "GET") != 0 || api->env->draining ||
+        !api->stream_fits(api->process) ||
+        !tl_subscribers_stream(tl_local_queue_subscribers(queue), request, &ticket, tl_clock_ms()))
+        answer_short(api, queue, request, &ticket);
+    return true;
+}

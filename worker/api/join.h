@@ -1,0 +1,30 @@
+/* How visitors get a place: POST /v1/queues/{q}/join, and what other handlers need of it. */
+#ifndef TL_JOIN_H
+#define TL_JOIN_H
+
+#include <stdbool.h>
+
+#include "common/auth/ticket.h"
+#include "worker/api/context.h"
+#include "worker/http/refusal.h"
+#include "worker/http/request.h"
+#include "worker/http/router.h"
+
+tl_handler tl_handle_join;
+
+/* Joins this visitor and holds the request until the place is known. Joining again returns the
+ * place already held. False: refused. */
+bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                     const char *visitor, unsigned lane, struct tl_refusal *refusal);
+/* Joins the visitor of an invite. */
+bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const char *invite, struct tl_refusal *refusal);
+/* Joins the visitor of a ticket again, in the lane of that ticket. */
+bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const struct tl_ticket *ticket, struct tl_refusal *refusal);
+/* For event streams: asks for the number of a pending ticket's place, if a command can be sent now.
+ * context is the api. */
+void tl_join_ask_number(void *context, struct tl_local_queue *queue,
+                        const struct tl_ticket *ticket);
+
+#endif

@@ -1,0 +1,214 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/api/context.h"
+#include "worker/api/page_renderer.h"
+#include "worker/api/view.h"
+#include "worker/http/problem.h"
+#include "worker/page/page.h"
+#include "worker/page/return_address.h"
+
+#include "common/base/clock.h"
+
+enum { ALLOWED_MAX = 32, RETRY_TEXT = 16, LANGUAGE_COOKIE_MAX = 96 };
+
+static const char prefix[] = "/q/";
+
+/* ---- what the request carries ---- */
+
+static enum tl_language language_of(const struct tl_request *request)
+{
+    return tl_language_choose(tl_request_query(request, "lang"),
+                              tl_request_cookie(request, "tellerline_lang"),
+                              tl_request_header(request, "Accept-Language"));
+}
+
+/* `?return=` if it leads to the site that the queue guards, or to one the operator named. */
+static const char *return_address(const struct tl_api *api, const struct tl_request *request,
+                                  const char *target_url)
+{
+    const char *wanted = tl_request_query(request, "return");
+    char copy[sizeof(api->config->page.return_urls)];
+    const char *allowed[ALLOWED_MAX];
+    size_t n = 0;
+    if (wanted == NULL)
+        return NULL;
+    snprintf(copy, sizeof(copy), "%s", api->config->page.return_urls);
+    char *rest = NULL;
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL && n < ALLOWED_MAX;
+         word = strtok_r(NULL, " ", &rest))
+        allowed[n++] = word;
+    return tl_return_address_allowed(wanted, target_url, allowed, n) ? wanted : NULL;
+}
+
+/* The queue's name in "/q/NAME" or "/q/NAME/join". */
+static void queue_of(const struct tl_request *request, char queue[TL_QUEUE_NAME_MAX + 1])
+{
+    const char *name = tl_request_path(request) + sizeof(prefix) - 1;
+    snprintf(queue, TL_QUEUE_NAME_MAX + 1, "%.*s", (int)strcspn(name, "/"), name);
+}
+
+/* Does the browser keep the ticket's cookie? Until it has shown so, addresses carry the ticket. */
+static bool keeps_cookies(const struct tl_request *request, const char *queue)
+{
+    char name[16 + TL_QUEUE_NAME_MAX];
+    snprintf(name, sizeof(name), "tellerline_%s", queue);
+    return tl_request_cookie(request, name) != NULL;
+}
+
+/* ---- answering ---- */
+
+static void send_page(const struct tl_api *api, struct tl_request *request,
+                      const struct tl_page_view *view, unsigned status, unsigned retry_after_s,
+                      const char *cookie)
+{
+    enum tl_language language = language_of(request);
+    char retry_after[RETRY_TEXT];
+    char chosen[LANGUAGE_COOKIE_MAX];
+    struct tl_text text = {0};
+    tl_page_render(view, api->brand, language, &text);
+    struct tl_answer answer = {.status = status,
+                               .type = "text/html; charset=utf-8",
+                               .body = text.data,
+                               .length = text.length};
+    if (text.failed) {
+        static const char sorry[] = "Please try again in a moment. 잠시 후 다시 시도해 주세요.\n";
+        answer = (struct tl_answer){.status = 503,
+                                    .type = "text/plain; charset=utf-8",
+                                    .body = sorry,
+                                    .length = sizeof(sorry) - 1};
+    }
+    tl_answer_header(&answer, "Content-Security-Policy", TL_PAGE_POLICY);
+    tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
+    tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
+    tl_answer_header(&answer, "Vary", "Accept-Language, Cookie");
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    if (retry_after_s > 0) {
+        snprintf(retry_after, sizeof(retry_after), "%u", retry_after_s);
+        tl_answer_header(&answer, "Retry-After", retry_after);
+    }
+    if (tl_request_query(request, "lang") != NULL) {
+        snprintf(chosen, sizeof(chosen),
+                 "tellerline_lang=%s; Path=/q/; Max-Age=31536000; SameSite=Lax",
+                 tl_language_code(language));
+        tl_answer_header(&answer, "Set-Cookie", chosen);
+    }
+    tl_request_answer(request, &answer);
+    tl_text_free(&text);
+}
+
+/* After a form: back to the page by GET, so that a reload sends nothing twice. */
+static void send_back(struct tl_request *request, const struct tl_page_view *view,
+                      const char *cookie)
+{
+    struct tl_text address = {0};
+    tl_page_address(view, "", &address);
+    struct tl_answer answer = {.status = 303};
+    tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(request, &answer);
+    tl_text_free(&address);
+}
+
+static enum tl_page_state state_of(const struct tl_view *view)
+{
+    static const enum tl_page_state ends[] = {
+        [TL_REASON_COMPLETED] = TL_PAGE_COMPLETED, [TL_REASON_LEFT] = TL_PAGE_LEFT,
+        [TL_REASON_EXPIRED] = TL_PAGE_EXPIRED,     [TL_REASON_UNCLAIMED] = TL_PAGE_UNCLAIMED,
+        [TL_REASON_ABSENT] = TL_PAGE_ABSENT,
+    };
+    if (tl_place_seq(view->place) == 0)
+        return TL_PAGE_PENDING;
+    if (view->state.status == TL_LINE_WAITING)
+        return TL_PAGE_WAITING;
+    if (view->state.status == TL_LINE_ACTIVE)
+        return TL_PAGE_ACTIVE;
+    return view->state.status == TL_LINE_ENDED ? ends[view->state.reason] : TL_PAGE_ENDED;
+}
+
+static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
+                        const char *cookie)
+{
+    const struct tl_api *api = context;
+    const struct tl_queue_settings *settings = view->settings;
+    const char *from = tl_request_query(request, "from");
+    const char *given = tl_request_query(request, "ticket");
+    struct tl_page_view page = {.state = state_of(view),
+                                .queue = view->queue,
+                                .visitor = view->visitor,
+                                .from = from != NULL ? strtoull(from, NULL, 10) : 0,
+                                .paused = settings->paused,
+                                .opens_at_ms = settings->opens_at_ms,
+                                .now_ms = view->store_ms,
+                                .waiting_ttl_ms = settings->waiting_ttl_ms,
+                                .poll_after_ms = tl_view_poll_after_ms(view),
+                                .notice = view->notice,
+                                .target_url = settings->target_url,
+                                .return_url = return_address(api, request, settings->target_url)};
+    if (!keeps_cookies(request, view->queue))
+        page.ticket = view->ticket != NULL ? view->ticket : given;
+    if (page.state == TL_PAGE_WAITING) {
+        page.position = view->state.ahead + 1;
+        page.ahead = view->state.ahead;
+    }
+    if (view->eta != NULL) {
+        page.has_eta = true;
+        page.eta_low_s = (int64_t)view->eta->low_s;
+        page.eta_high_s = (int64_t)view->eta->high_s + 1;
+    }
+    if (page.state == TL_PAGE_ACTIVE)
+        page.expires_at_ms = view->state.deadline_ms;
+    if (strcmp(tl_request_method(request), "POST") == 0)
+        send_back(request, &page, cookie);
+    else
+        send_page(api, request, &page, 200, 0, cookie);
+}
+
+/* The state of the page for this kind of refusal. */
+static enum tl_page_state state_refused(enum tl_refusal_kind kind)
+{
+    switch (kind) {
+    case TL_REFUSAL_NO_QUEUE:
+    case TL_REFUSAL_NOT_FOUND:
+        return TL_PAGE_CLOSED;
+    case TL_REFUSAL_OLD_GENERATION:
+        return TL_PAGE_LOST;
+    case TL_REFUSAL_BY_INVITATION:
+    case TL_REFUSAL_BAD_INVITE:
+    case TL_REFUSAL_INVITE_SPENT:
+        return TL_PAGE_INVITED;
+    default:
+        return TL_PAGE_DOWN;
+    }
+}
+
+static void render_refusal(void *context, struct tl_request *request,
+                           const struct tl_refusal *refusal)
+{
+    const struct tl_api *api = context;
+    char name[TL_QUEUE_NAME_MAX + 1];
+    if (refusal->kind == TL_REFUSAL_METHOD) { /* sent by programs, not by browsers */
+        tl_problem_answer(request, refusal);
+        return;
+    }
+    queue_of(request, name);
+    bool valid = tl_queue_name_valid(name, strlen(name));
+    const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    struct tl_page_view page = {
+        .state = valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
+        .queue = valid ? name : "-", /* a name that no queue can have is not shown */
+        .now_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
+        .poll_after_ms = 5000,
+        .ticket = tl_request_query(request, "ticket")};
+    if (queue != NULL) {
+        const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+        page.target_url = settings->target_url;
+        page.waiting_ttl_ms = settings->waiting_ttl_ms;
+        page.return_url = return_address(api, request, page.target_url);
+    }
+    send_page(api, request, &page, tl_problem_status(refusal->kind),
+              tl_problem_retry_after_s(refusal->kind), NULL);
+}
+
+const struct tl_renderer tl_page_renderer = {.view = render_view, .refusal = render_refusal};

@@ -1,0 +1,88 @@
+#include "worker/api/status.h"
+#include "common/base/clock.h"
+#include "common/base/units.h"
+#include "worker/api/answer.h"
+#include "worker/api/join.h"
+#include "worker/api/visitor.h"
+#include "worker/report/worker_metrics.h"
+
+enum { WAIT_MAX_MS = 55000 }; /* proxies commonly give up after a minute */
+
+/* How long `?wait=20s` asks to wait for a change; 0 without it. */
+static bool wanted_wait(const struct tl_request *request, int64_t *wait_ms,
+                        struct tl_refusal *refusal)
+{
+    const char *text = tl_request_query(request, "wait");
+    *wait_ms = 0;
+    if (text == NULL || (tl_duration_parse(text, wait_ms, NULL) && *wait_ms <= WAIT_MAX_MS))
+        return true;
+    return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "wait: a duration from 0s to %ds",
+                     WAIT_MAX_MS / 1000);
+}
+
+bool tl_handle_status(void *context, struct tl_request *request, const char *name,
+                      struct tl_refusal *refusal)
+{
+    struct tl_api *api = context;
+    struct tl_ticket ticket;
+    int64_t wait_ms;
+    bool known;
+    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    if (queue == NULL)
+        return false;
+    tl_metrics_add(api->env->metrics, TL_WORKER_STATUS, 1);
+    if (tl_place_seq(ticket.place) == 0) /* joining again returns the place of the first join */
+        return tl_join_by_ticket(api, queue, request, &ticket, refusal);
+    if (!wanted_wait(request, &wait_ms, refusal))
+        return false;
+    enum tl_line_status status = tl_local_queue_look(queue, ticket.place, &known).status;
+    bool may_change = status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
+    int64_t now_ms = tl_clock_ms();
+    if (wait_ms == 0 || api->env->draining || !may_change ||
+        !tl_subscribers_wait(tl_local_queue_subscribers(queue), request, &ticket, now_ms,
+                             now_ms + wait_ms))
+        tl_answer_view(api, queue, request, &ticket, false);
+    return true;
+}
+
+static bool command(struct tl_api *api, struct tl_request *request, const char *name,
+                    enum tl_command_kind kind, struct tl_refusal *refusal)
+{
+    struct tl_ticket ticket;
+    bool known;
+    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    if (queue == NULL)
+        return false;
+    if (tl_place_seq(ticket.place) == 0)
+        return tl_refuse(refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
+    if (tl_local_queue_look(queue, ticket.place, &known).status == TL_LINE_ENDED) {
+        tl_answer_view(api, queue, request, &ticket, false); /* already done, or never possible */
+        return true;
+    }
+    if (!tl_visitor_may_send(api, refusal))
+        return false;
+    struct tl_pending_command *pending =
+        tl_outbox_command(tl_local_queue_outbox(queue), kind, ticket.visitor, ticket.place);
+    if (pending != NULL &&
+        tl_holds_command(api->holds, queue, request, pending, &ticket, tl_clock_us()))
+        return true;
+    return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this command; try again");
+}
+
+bool tl_handle_leave(void *context, struct tl_request *request, const char *queue,
+                     struct tl_refusal *refusal)
+{
+    return command(context, request, queue, TL_COMMAND_LEAVE, refusal);
+}
+
+bool tl_handle_complete(void *context, struct tl_request *request, const char *queue,
+                        struct tl_refusal *refusal)
+{
+    return command(context, request, queue, TL_COMMAND_COMPLETE, refusal);
+}
+
+bool tl_handle_renew(void *context, struct tl_request *request, const char *queue,
+                     struct tl_refusal *refusal)
+{
+    return command(context, request, queue, TL_COMMAND_RENEW, refusal);
+}

@@ -1,0 +1,32 @@
+/* A table of routes: how a request finds its handler, and gets one answer if that refuses. */
+#ifndef TL_ROUTER_H
+#define TL_ROUTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "worker/http/refusal.h"
+#include "worker/http/renderer.h"
+#include "worker/http/request.h"
+
+/* Answers the request or holds it, and returns true; or fills in `refusal` and returns false.
+ * context: the server's. queue: the segment of the path that `*` stands for, "" without one; a
+ * segment too long for a queue's name is cut, and so names none. */
+typedef bool tl_handler(void *context, struct tl_request *request, const char *queue,
+                        struct tl_refusal *refusal);
+
+struct tl_route {
+    const char *method;  /* GET takes HEAD as well; NULL: every path that begins with the pattern */
+    const char *pattern; /* '*' stands for one segment */
+    tl_handler *handler; /* NULL without a method: such a path is not found */
+    const struct tl_renderer *renderer; /* how the answers look */
+};
+
+/* Calls the handler of the first route that fits. The table's last row must fit every path:
+ * {NULL, "/", NULL, renderer}. */
+void tl_router_handle(const struct tl_route *routes, void *context, struct tl_request *request);
+/* Refuses the request in the way of its route, without calling the handler. */
+void tl_router_refuse(const struct tl_route *routes, struct tl_request *request,
+                      const struct tl_refusal *refusal);
+
+#endif

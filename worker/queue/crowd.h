@@ -1,0 +1,59 @@
+/*
+ * The subscribers of one queue as a data structure: a ring in which each gets its turn, an index by
+ * place, and a list of those whose place has no number yet. Decides nothing; subscribers.c does.
+ */
+#ifndef TL_CROWD_H
+#define TL_CROWD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/auth/ticket.h"
+#include "common/line/line.h"
+
+struct tl_crowd;
+struct tl_request;
+struct tl_stream;
+
+/* An event stream, or a request that waits for a change. */
+struct tl_subscriber {
+    struct tl_subscriber *prev, *next; /* the ring */
+    struct tl_subscriber *chain;       /* others at the same place (tabs, devices), or unnumbered */
+    void *owner;                       /* the creator's */
+    struct tl_stream *stream;          /* or: */
+    struct tl_request *request;        /* held */
+    tl_place place;                    /* seq 0: not numbered yet */
+    bool give_ticket;                  /* the next view carries the ticket */
+    bool until_admitted;               /* a request that waits for nothing but its admission */
+    bool told;                         /* a view was sent, or is known to the client */
+    enum tl_line_status status;        /* as told */
+    uint64_t ahead;                    /* as told */
+    uint64_t notice;                   /* version of the notice told */
+    int64_t told_ms;                   /* the last view */
+    int64_t moved_ms;                  /* the last view that changed the position; 0: none */
+    int64_t wrote_ms;                  /* the last byte */
+    int64_t asked_ms;                  /* the last question about an unknown place */
+    int64_t deadline_ms;               /* of a request */
+    char visitor[TL_VISITOR_MAX + 1];
+};
+
+struct tl_crowd *tl_crowd_new(void);         /* NULL when out of memory */
+void tl_crowd_free(struct tl_crowd **crowd); /* must be empty */
+size_t tl_crowd_count(const struct tl_crowd *crowd);
+
+/* A new subscriber of the ticket's visitor, whose turn comes last. NULL when out of memory. */
+struct tl_subscriber *tl_crowd_add(struct tl_crowd *crowd, const struct tl_ticket *ticket);
+/* Removes and frees it; its stream and request are the caller's. */
+void tl_crowd_remove(struct tl_crowd *crowd, struct tl_subscriber *subscriber);
+/* Gives an unnumbered subscriber its place. False when out of memory. */
+bool tl_crowd_set_place(struct tl_crowd *crowd, struct tl_subscriber *subscriber, tl_place place);
+
+/* The first subscriber at this place (others follow by `chain`), or NULL. */
+struct tl_subscriber *tl_crowd_at(const struct tl_crowd *crowd, tl_place place);
+/* The first unnumbered subscriber (others follow by `chain`), or NULL. */
+struct tl_subscriber *tl_crowd_unnumbered(const struct tl_crowd *crowd);
+/* The subscriber whose turn it is, or NULL; the next call gives the one behind it. */
+struct tl_subscriber *tl_crowd_turn(struct tl_crowd *crowd);
+
+#endif

@@ -1,0 +1,195 @@
+#include <stdlib.h>
+
+#include "worker/queue/holds.h"
+#include "worker/report/worker_metrics.h"
+
+struct hold {
+    struct hold *prev, *next; /* in its list, the one whose time ends first in front */
+    struct hold *next_waiter; /* of the same command */
+    struct tl_held held;
+    int64_t deadline_ms;
+    struct tl_pending_command *pending; /* in the list of commands */
+    uint64_t number;                    /* in the list of lookups */
+    bool behind; /* a lookup: the store knows the place, the line does not yet */
+};
+
+struct list {
+    struct hold *first, *last;
+    uint64_t count;
+};
+
+struct tl_holds {
+    struct tl_holds_settings settings;
+    struct list commands, lookups;
+    uint64_t last_number;
+};
+
+struct tl_holds *tl_holds_new(const struct tl_holds_settings *settings)
+{
+    struct tl_holds *holds = calloc(1, sizeof(*holds));
+    if (holds != NULL)
+        holds->settings = *settings;
+    return holds;
+}
+
+void tl_holds_free(struct tl_holds **holds)
+{
+    free(*holds);
+    *holds = NULL;
+}
+
+uint64_t tl_holds_count(const struct tl_holds *holds)
+{
+    return holds->commands.count + holds->lookups.count;
+}
+
+static struct hold *hold_new(struct tl_holds *holds, struct list *list, const struct tl_held *held)
+{
+    struct hold *hold = calloc(1, sizeof(*hold));
+    if (hold == NULL)
+        return NULL;
+    hold->held = *held;
+    hold->deadline_ms = held->since_us / 1000 + holds->settings.wait_ms;
+    hold->prev = list->last;
+    if (list->last != NULL)
+        list->last->next = hold;
+    else
+        list->first = hold;
+    list->last = hold;
+    list->count++;
+    if (held->request != NULL)
+        tl_request_hold(held->request);
+    return hold;
+}
+
+/* Takes the hold out of its list and frees it. Returns what its answer needs. */
+static struct tl_held release(struct list *list, struct hold *hold)
+{
+    struct tl_held held = hold->held;
+    if (hold->prev != NULL)
+        hold->prev->next = hold->next;
+    else
+        list->first = hold->next;
+    if (hold->next != NULL)
+        hold->next->prev = hold->prev;
+    else
+        list->last = hold->prev;
+    list->count--;
+    free(hold);
+    return held;
+}
+
+/* ---- commands ---- */
+
+bool tl_holds_command(struct tl_holds *holds, struct tl_local_queue *queue,
+                      struct tl_request *request, struct tl_pending_command *pending,
+                      const struct tl_ticket *ticket, int64_t now_us)
+{
+    struct tl_held held = {.queue = queue, .request = request, .since_us = now_us};
+    if (ticket != NULL)
+        held.ticket = *ticket;
+    struct hold *hold = hold_new(holds, &holds->commands, &held);
+    if (hold == NULL)
+        return false;
+    hold->pending = pending;
+    hold->next_waiter = pending->waiters;
+    pending->waiters = hold;
+    return true;
+}
+
+void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
+                     const struct tl_pending_result *result)
+{
+    while (pending->waiters != NULL) {
+        struct hold *hold = pending->waiters;
+        pending->waiters = hold->next_waiter;
+        const struct tl_held held = release(&holds->commands, hold);
+        holds->settings.settled(holds->settings.context, &held, pending, result);
+    }
+}
+
+/* The command goes on without the request. */
+static void give_up_command(struct tl_holds *holds, struct hold *hold)
+{
+    const struct tl_pending_command *pending = hold->pending;
+    struct hold *before = NULL;
+    for (struct hold *waiter = hold->pending->waiters; waiter != hold; waiter = waiter->next_waiter)
+        before = waiter;
+    if (before != NULL)
+        before->next_waiter = hold->next_waiter;
+    else
+        hold->pending->waiters = hold->next_waiter;
+    const struct tl_held held = release(&holds->commands, hold);
+    holds->settings.settled(holds->settings.context, &held, pending, NULL);
+}
+
+/* ---- lookups ---- */
+
+bool tl_holds_lookup(struct tl_holds *holds, struct tl_local_queue *queue,
+                     struct tl_request *request, const struct tl_ticket *ticket, int64_t now_us)
+{
+    uint64_t number = holds->last_number + 1;
+    if (!holds->settings.ask(holds->settings.context, tl_local_queue_name(queue), ticket->visitor,
+                             ticket->place, number))
+        return false;
+    holds->last_number = number;
+    const struct tl_held held = {
+        .queue = queue, .request = request, .ticket = *ticket, .since_us = now_us};
+    struct hold *hold = hold_new(holds, &holds->lookups, &held);
+    if (hold == NULL)
+        return false; /* the store's answer will find no hold */
+    hold->number = number;
+    tl_metrics_add(holds->settings.metrics, TL_WORKER_LOOKUPS, 1);
+    return true;
+}
+
+static void end_lookup(struct tl_holds *holds, struct hold *hold, bool known)
+{
+    const struct tl_held held = release(&holds->lookups, hold);
+    holds->settings.looked_up(holds->settings.context, &held, known);
+}
+
+void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_found found,
+                    enum tl_reason reason)
+{
+    struct hold *hold = holds->lookups.first;
+    while (hold != NULL && hold->number != number)
+        hold = hold->next;
+    if (hold == NULL)
+        return; /* its time was over */
+    if (found == TL_LOOKUP_ALIVE) {
+        hold->behind = true;
+        return;
+    }
+    if (found != TL_LOOKUP_FAILED)
+        tl_local_queue_remember_end(hold->held.queue, hold->held.ticket.place,
+                                    found == TL_LOOKUP_ENDED ? reason : 0);
+    end_lookup(holds, hold, found != TL_LOOKUP_FAILED);
+}
+
+void tl_holds_drop_lookups(struct tl_holds *holds, const struct tl_local_queue *queue)
+{
+    struct hold *next;
+    for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
+        next = hold->next;
+        if (queue == NULL || hold->held.queue == queue)
+            end_lookup(holds, hold, false);
+    }
+}
+
+/* ---- time ---- */
+
+void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
+{
+    while (holds->commands.first != NULL && holds->commands.first->deadline_ms <= now_ms)
+        give_up_command(holds, holds->commands.first);
+    struct hold *next;
+    for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
+        bool known = false;
+        next = hold->next;
+        if (hold->behind)
+            (void)tl_local_queue_look(hold->held.queue, hold->held.ticket.place, &known);
+        if (known || hold->deadline_ms <= now_ms)
+            end_lookup(holds, hold, known);
+    }
+}

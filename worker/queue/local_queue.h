@@ -1,0 +1,96 @@
+/*
+ * One queue as a worker process knows it: its settings, its line (built from a snapshot, kept true
+ * by events), the presence of its visitors, and the commands on their way to the store. Answers
+ * every question about a place from memory. Knows nothing of HTTP, threads or subscribers.
+ *
+ * now_ms is local monotonic time everywhere.
+ */
+#ifndef TL_LOCAL_QUEUE_H
+#define TL_LOCAL_QUEUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/line/line.h"
+#include "worker/feed/outbox.h"
+#include "worker/queue/env.h"
+#include "worker/queue/eta.h"
+
+struct tl_local_queue;
+struct tl_subscribers;
+
+/* env is borrowed for good. NULL when out of memory. */
+struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const char *name);
+/* Settles all pending commands. Clears the caller's pointer; NULL behind it is allowed. */
+void tl_local_queue_free(struct tl_local_queue **queue);
+
+/* ---- what is known ---- */
+
+const char *tl_local_queue_name(const struct tl_local_queue *queue);
+const struct tl_queue_settings *tl_local_queue_settings(const struct tl_local_queue *queue);
+/* Is there a line? The functions below that say so need one. */
+bool tl_local_queue_loaded(const struct tl_local_queue *queue);
+/* Was the queue deleted from the store? Pending commands are then answered so. */
+bool tl_local_queue_deleted(const struct tl_local_queue *queue);
+uint64_t tl_local_queue_generation(const struct tl_local_queue *queue); /* needs a line */
+uint64_t tl_local_queue_waiting(const struct tl_local_queue *queue);    /* needs a line */
+uint64_t tl_local_queue_active(const struct tl_local_queue *queue);     /* needs a line */
+/* Memory of the line. */
+size_t tl_local_queue_bytes(const struct tl_local_queue *queue);
+/* Is anybody admitted at all now (not paused, and opened)? */
+bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms);
+/* The operator's notice; "": none. */
+const char *tl_local_queue_notice(const struct tl_local_queue *queue);
+/* The same as JSON {"text":...}, and its version: 0 as long as there never was one. */
+const char *tl_local_queue_notice_json(const struct tl_local_queue *queue, uint64_t *version);
+
+/* The state of a place. It also uses what the store was asked before; *known is false when only the
+ * store can tell. Needs a line. */
+struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
+                                        bool *known);
+/* Does this place wait while there is capacity for it, so that it will be called within moments? */
+bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place place,
+                                   int64_t now_ms);
+/* Is the session at this place claimed, as far as this process knows? */
+bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place);
+/* The wait until this position is admitted. False when nothing honest can be said, also while
+ * nobody is admitted. */
+bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
+                             struct tl_eta_range *range);
+/* The first places in the line, at most `most`, in the order of admission. Returns how many. */
+size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places, size_t most);
+
+/* ---- what changes ---- */
+
+/* Takes over a fresh line. */
+void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms);
+void tl_local_queue_set_settings(struct tl_local_queue *queue,
+                                 const struct tl_queue_settings *settings, int64_t now_ms);
+/* length 0 takes the notice back. */
+void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length);
+void tl_local_queue_set_deleted(struct tl_local_queue *queue);
+/* Applies one entry of the events stream. */
+void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, size_t length,
+                          int64_t now_ms);
+/* The visitor at this place gave a sign of life: a waiting one is marked as present; of an active
+ * one the session is claimed, or extended where sessions slide. */
+void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_place place,
+                          const struct tl_line_view *view, int64_t now_ms);
+/* The store's answer about a place the line does not know; reason 0: the store does not know it
+ * either. */
+void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, unsigned reason);
+/* Every tick: sends presence when it is due, and forgets old ends. */
+void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms);
+
+/* ---- commands: see worker/feed/outbox.h ---- */
+
+struct tl_outbox *tl_local_queue_outbox(struct tl_local_queue *queue);
+
+/* ---- the event streams and long polls of this queue, attached by the owner of both ---- */
+
+void tl_local_queue_attach(struct tl_local_queue *queue, struct tl_subscribers *subscribers);
+struct tl_subscribers *tl_local_queue_subscribers(const struct tl_local_queue *queue);
+
+#endif

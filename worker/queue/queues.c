@@ -1,0 +1,278 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/queue/queues.h"
+#include "worker/report/worker_metrics.h"
+
+struct tl_queues {
+    struct tl_queues_settings settings;
+    struct tl_local_queue **queues; /* sorted by name */
+    size_t n;
+};
+
+struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
+{
+    struct tl_queues *queues = calloc(1, sizeof(*queues));
+    if (queues != NULL)
+        queues->settings = *settings;
+    return queues;
+}
+
+/* Subscribers go first: they read the queue. */
+static void free_queue(struct tl_local_queue *queue)
+{
+    struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    tl_subscribers_free(&subscribers);
+    tl_local_queue_attach(queue, NULL);
+    tl_local_queue_free(&queue);
+}
+
+void tl_queues_clear(struct tl_queues *queues)
+{
+    while (queues->n > 0)
+        free_queue(queues->queues[--queues->n]);
+}
+
+void tl_queues_free(struct tl_queues **queues)
+{
+    if (*queues == NULL)
+        return;
+    tl_queues_clear(*queues);
+    free((*queues)->queues);
+    free(*queues);
+    *queues = NULL;
+}
+
+/* Where the queue is, or else where it belongs. */
+static bool find(const struct tl_queues *queues, const char *name, size_t *index)
+{
+    size_t low = 0;
+    size_t high = queues->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (strcmp(tl_local_queue_name(queues->queues[middle]), name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *index = low;
+    return low < queues->n && strcmp(tl_local_queue_name(queues->queues[low]), name) == 0;
+}
+
+struct tl_local_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
+{
+    size_t i;
+    return find(queues, name, &i) ? queues->queues[i] : NULL;
+}
+
+/* NULL when out of memory. */
+static struct tl_local_queue *add(struct tl_queues *self, const char *name)
+{
+    size_t i;
+    if (find(self, name, &i))
+        return self->queues[i];
+    struct tl_local_queue **queues = reallocarray(self->queues, self->n + 1, sizeof(*queues));
+    if (queues == NULL)
+        return NULL;
+    self->queues = queues;
+    struct tl_local_queue *queue = tl_local_queue_new(self->settings.env, name);
+    struct tl_subscribers *subscribers =
+        queue != NULL ? tl_subscribers_new(&self->settings.subscribers, queue) : NULL;
+    if (subscribers == NULL) {
+        tl_local_queue_free(&queue);
+        return NULL;
+    }
+    tl_local_queue_attach(queue, subscribers);
+    memmove(&queues[i + 1], &queues[i], (self->n - i) * sizeof(*queues));
+    queues[i] = queue;
+    self->n++;
+    return queue;
+}
+
+enum tl_readiness tl_queues_readiness(const struct tl_queues *queues)
+{
+    const struct tl_queue_env *env = queues->settings.env;
+    if (env->draining)
+        return TL_DRAINING;
+    if (!tl_queue_env_store_up(env))
+        return TL_STORE_DOWN;
+    for (size_t i = 0; i < queues->n; i++) {
+        if (!tl_local_queue_loaded(queues->queues[i]))
+            return TL_LINES_LOADING;
+    }
+    return env->listed ? TL_READY : TL_LINES_LOADING;
+}
+
+size_t tl_queues_in_flight(const struct tl_queues *queues)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < queues->n; i++)
+        count += tl_outbox_count(tl_local_queue_outbox(queues->queues[i]));
+    return count;
+}
+
+size_t tl_queues_subscribers(const struct tl_queues *queues)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < queues->n; i++)
+        count += tl_subscribers_count(tl_local_queue_subscribers(queues->queues[i]));
+    return count;
+}
+
+bool tl_queues_drained(const struct tl_queues *queues)
+{
+    for (size_t i = 0; i < queues->n; i++) {
+        if (!tl_outbox_flushed(tl_local_queue_outbox(queues->queues[i])))
+            return false;
+    }
+    return tl_queues_subscribers(queues) == 0;
+}
+
+/* ---- from the follower ---- */
+
+static void on_line(void *context, const char *name, const struct tl_queue_settings *settings,
+                    struct tl_line *line)
+{
+    struct tl_queues *self = context;
+    const struct tl_queue_env *env = self->settings.env;
+    struct tl_local_queue *queue = add(self, name);
+    if (queue == NULL) {
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = name}, "no memory for a queue");
+        tl_line_free(&line);
+        env->rebuild(env->context, name); /* tries again */
+        return;
+    }
+    int64_t now_ms = tl_clock_ms();
+    bool first = !tl_local_queue_loaded(queue);
+    tl_local_queue_set_settings(queue, settings, now_ms);
+    tl_local_queue_set_line(queue, line, now_ms);
+    if (first)
+        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
+               "serving the queue: %llu waiting, %llu active",
+               (unsigned long long)tl_line_waiting(line), (unsigned long long)tl_line_active(line));
+}
+
+static void on_entry(void *context, const char *name, const void *payload, size_t length)
+{
+    struct tl_local_queue *queue = tl_queues_find(context, name);
+    if (queue != NULL)
+        tl_local_queue_apply(queue, payload, length, tl_clock_ms());
+}
+
+static void on_settings(void *context, const char *name, const struct tl_queue_settings *settings)
+{
+    struct tl_local_queue *queue = tl_queues_find(context, name);
+    if (queue == NULL)
+        return;
+    tl_local_queue_set_settings(queue, settings, tl_clock_ms());
+    tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "settings changed");
+}
+
+static void on_notice(void *context, const char *name, const char *text, size_t length)
+{
+    struct tl_local_queue *queue = tl_queues_find(context, name);
+    if (queue != NULL)
+        tl_local_queue_set_notice(queue, text, length);
+}
+
+static void on_gone(void *context, const char *name)
+{
+    struct tl_queues *self = context;
+    size_t i;
+    if (!find(self, name, &i))
+        return;
+    struct tl_local_queue *queue = self->queues[i];
+    tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
+    self->n--;
+    memmove(&self->queues[i], &self->queues[i + 1],
+            (self->n - i) * sizeof(struct tl_local_queue *));
+    tl_local_queue_set_deleted(queue);
+    tl_holds_drop_lookups(self->settings.holds, queue);
+    free_queue(queue);
+}
+
+static void on_listed(void *context)
+{
+    ((struct tl_queues *)context)->settings.env->listed = true;
+}
+
+static void on_clock(void *context, int64_t offset_ms)
+{
+    ((struct tl_queues *)context)->settings.env->store_offset_ms = offset_ms;
+}
+
+static void on_store(void *context, bool up)
+{
+    ((struct tl_queues *)context)->settings.env->follower_up = up;
+}
+
+void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *settings)
+{
+    settings->context = queues;
+    settings->line = on_line;
+    settings->entry = on_entry;
+    settings->settings = on_settings;
+    settings->notice = on_notice;
+    settings->gone = on_gone;
+    settings->listed = on_listed;
+    settings->clock = on_clock;
+    settings->store = on_store;
+}
+
+/* ---- to the store ---- */
+
+void tl_queues_batch_sent(struct tl_queues *queues, const char *name, uint64_t number, bool taken)
+{
+    struct tl_local_queue *queue = tl_queues_find(queues, name);
+    if (queue != NULL)
+        tl_outbox_sent(tl_local_queue_outbox(queue), number, taken);
+}
+
+void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
+{
+    struct tl_metrics *metrics = queues->settings.env->metrics;
+    for (size_t i = 0; i < queues->n; i++) {
+        struct tl_local_queue *queue = queues->queues[i];
+        struct tl_outbox *outbox = tl_local_queue_outbox(queue);
+        struct tl_outbox_payload payload;
+        if (!tl_outbox_next(outbox, &payload))
+            continue;
+        if (tl_ingest_send(ingest, tl_local_queue_name(queue), payload.number, payload.bytes,
+                           payload.length)) {
+            tl_metrics_add(metrics, TL_WORKER_BATCHES, 1);
+            tl_metrics_add(metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
+        } else {
+            free(payload.bytes);
+            tl_outbox_sent(outbox, payload.number, false);
+        }
+    }
+}
+
+/* ---- time ---- */
+
+void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < queues->n; i++) {
+        tl_local_queue_tick(queues->queues[i], now_ms);
+        bytes += tl_local_queue_bytes(queues->queues[i]);
+    }
+    tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
+}
+
+void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)
+{
+    for (size_t i = 0; i < queues->n; i++) {
+        struct tl_subscribers *subscribers = tl_local_queue_subscribers(queues->queues[i]);
+        if (tl_subscribers_count(subscribers) > 0)
+            tl_subscribers_sweep(subscribers, now_ms);
+    }
+}
+
+void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms)
+{
+    for (size_t i = 0; i < queues->n; i++)
+        tl_subscribers_drain(tl_local_queue_subscribers(queues->queues[i]), now_ms, until_ms);
+}

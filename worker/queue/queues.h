@@ -1,0 +1,57 @@
+/*
+ * The queues that a worker process serves, by name, each with its subscribers. Takes what the
+ * follower brings for them, and hands their batches to the ingest thread.
+ */
+#ifndef TL_QUEUES_H
+#define TL_QUEUES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/feed/follower.h"
+#include "worker/feed/ingest.h"
+#include "worker/queue/holds.h"
+#include "worker/queue/local_queue.h"
+#include "worker/queue/subscribers.h"
+#include "worker/report/slot.h"
+
+struct tl_queues;
+
+struct tl_queues_settings {
+    struct tl_queue_env *env; /* `listed`, `follower_up` and the clock are kept up to date here */
+    struct tl_holds *holds;   /* lookups of a queue that is gone end there */
+    struct tl_subscribers_settings subscribers;
+};
+
+/* All is borrowed. NULL when out of memory. */
+struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings);
+/* Frees all queues: their subscribers and pending commands get their last answers. */
+void tl_queues_free(struct tl_queues **queues);
+void tl_queues_clear(struct tl_queues *queues);
+
+/* NULL: no such queue. */
+struct tl_local_queue *tl_queues_find(const struct tl_queues *queues, const char *name);
+/* Can the process serve: is the store up, is every queue known, and every line loaded? */
+enum tl_readiness tl_queues_readiness(const struct tl_queues *queues);
+/* Commands accepted but not yet applied, over all queues. */
+size_t tl_queues_in_flight(const struct tl_queues *queues);
+/* Event streams and waiting requests, over all queues. */
+size_t tl_queues_subscribers(const struct tl_queues *queues);
+/* Is everything handed to the store, and has every subscriber gone? */
+bool tl_queues_drained(const struct tl_queues *queues);
+
+/* Fills in the follower's callbacks. */
+void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *settings);
+/* The store took a batch, or refused it. */
+void tl_queues_batch_sent(struct tl_queues *queues, const char *name, uint64_t number, bool taken);
+/* At the end of each turn of the loop: hands what has gathered to the ingest thread. */
+void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest);
+/* Every tick. */
+void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
+/* Every few ms: serves the subscribers whose turn it is. */
+void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms);
+/* Asks all subscribers to go elsewhere, spread over the time until until_ms. */
+void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms);
+
+#endif

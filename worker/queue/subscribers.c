@@ -1,0 +1,432 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/http/sse.h"
+#include "worker/http/stream.h"
+#include "worker/queue/crowd.h"
+#include "worker/queue/subscribers.h"
+#include "worker/report/worker_metrics.h"
+
+enum {
+    ROUND_MS = 500,          /* every subscriber has its turn once in this time */
+    FRONT = 20,              /* so many in front are told of every step at once... */
+    STEP_MS = 100,           /* ...but not of two steps within less than this */
+    HEARTBEAT_MS = 15000,    /* proxies drop connections that are silent for longer */
+    REFRESH_MS = 30000,      /* an unchanged position is sent again: its estimate has changed */
+    ADMISSION_WAIT_MS = 250, /* a running admitter takes a hundredth of it */
+    ASK_AGAIN_MS = 1000,     /* between two questions about a place that is not known */
+    STUCK_MS = 30000,        /* a reader that takes nothing for so long is dropped */
+    RETRY_MIN_MS = 1000,     /* clients wait this long before they reconnect, spread evenly */
+    RETRY_SPREAD_MS = 3000,
+    EVENT_MAX = TL_VIEW_MAX + 64,
+};
+
+struct tl_subscribers {
+    const struct tl_subscribers_settings *settings;
+    struct tl_local_queue *queue;
+    struct tl_crowd *crowd;
+    int64_t swept_ms;
+    uint64_t owed; /* turns the crowd is owed, in subscribers * ms: less than a whole one is kept */
+    int64_t drain_until_ms; /* 0: not draining */
+};
+
+struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
+                                          struct tl_local_queue *queue)
+{
+    struct tl_subscribers *subscribers = calloc(1, sizeof(*subscribers));
+    if (subscribers == NULL)
+        return NULL;
+    subscribers->settings = settings;
+    subscribers->queue = queue;
+    subscribers->crowd = tl_crowd_new();
+    if (subscribers->crowd == NULL) {
+        free(subscribers);
+        return NULL;
+    }
+    return subscribers;
+}
+
+size_t tl_subscribers_count(const struct tl_subscribers *subscribers)
+{
+    return tl_crowd_count(subscribers->crowd);
+}
+
+static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ticket *ticket)
+{
+    struct tl_subscriber *subscriber = tl_crowd_add(self->crowd, ticket);
+    if (subscriber == NULL)
+        return NULL;
+    subscriber->owner = self;
+    tl_metrics_add(self->settings->metrics, TL_WORKER_SUBSCRIBERS, 1);
+    return subscriber;
+}
+
+/* Removes the subscriber. Its request, if it is one, is the caller's to answer. */
+static struct tl_request *drop(struct tl_subscriber *subscriber)
+{
+    struct tl_subscribers *self = subscriber->owner;
+    struct tl_request *request = subscriber->request;
+    tl_metrics_add(self->settings->metrics, TL_WORKER_SUBSCRIBERS, -1);
+    if (subscriber->stream != NULL)
+        tl_metrics_add(self->settings->metrics, TL_WORKER_EVENT_STREAMS, -1);
+    tl_stream_close(&subscriber->stream);
+    tl_crowd_remove(self->crowd, subscriber);
+    return request;
+}
+
+static void on_broken(void *context)
+{
+    (void)drop(context);
+}
+
+void tl_subscribers_free(struct tl_subscribers **subscribers)
+{
+    struct tl_subscribers *self = *subscribers;
+    struct tl_subscriber *subscriber;
+    if (self == NULL)
+        return;
+    while ((subscriber = tl_crowd_turn(self->crowd)) != NULL) {
+        struct tl_request *request = drop(subscriber);
+        if (request != NULL)
+            self->settings->refuse(self->settings->context, self->queue, request);
+    }
+    tl_crowd_free(&self->crowd);
+    free(self);
+    *subscribers = NULL;
+}
+
+/* ---- telling ---- */
+
+static struct tl_ticket ticket_of(const struct tl_subscriber *subscriber)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    struct tl_ticket ticket = {.place = subscriber->place};
+    if (tl_place_seq(subscriber->place) != 0)
+        ticket.generation = tl_local_queue_generation(self->queue);
+    memcpy(ticket.visitor, subscriber->visitor, sizeof(ticket.visitor));
+    return ticket;
+}
+
+const char *tl_subscribers_event_name(tl_place place, enum tl_line_status status)
+{
+    if (tl_place_seq(place) == 0)
+        return "pending";
+    if (status == TL_LINE_WAITING)
+        return "position";
+    return status == TL_LINE_ACTIVE ? "admitted" : "ended";
+}
+
+/* data is JSON. False when the stream is to be dropped. */
+static bool write_event(struct tl_subscriber *subscriber, const char *event, const char *data,
+                        size_t length, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    char text[EVENT_MAX];
+    size_t n = tl_sse_event(text, sizeof(text), event, data, length);
+    if (n == 0)
+        return false;
+    subscriber->wrote_ms = now_ms;
+    tl_metrics_add(self->settings->metrics, TL_WORKER_PUSHED, 1);
+    return tl_stream_send(subscriber->stream, text, n);
+}
+
+static void note_told(struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                      int64_t now_ms)
+{
+    if (subscriber->told && state->ahead != subscriber->ahead)
+        subscriber->moved_ms = now_ms;
+    subscriber->told = true;
+    subscriber->told_ms = now_ms;
+    subscriber->status = state->status;
+    subscriber->ahead = state->ahead;
+}
+
+/* Sends the view of the place. A stream that has not taken the last event yet is told in one of its
+ * next turns. The subscriber may be gone afterwards. */
+static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *state, int64_t now_ms)
+{
+    struct tl_subscribers *self = subscriber->owner;
+    const struct tl_subscribers_settings *settings = self->settings;
+    const struct tl_ticket ticket = ticket_of(subscriber);
+    bool give_ticket = subscriber->give_ticket;
+    if (subscriber->request != NULL) {
+        settings->answer(settings->context, self->queue, drop(subscriber), &ticket, give_ticket);
+        return;
+    }
+    if (!tl_stream_ready(subscriber->stream))
+        return;
+    char text[TL_VIEW_MAX];
+    tl_local_queue_touch(self->queue, ticket.visitor, ticket.place, state, now_ms);
+    size_t length = settings->write_view(settings->context, self->queue, &ticket, give_ticket,
+                                         state, now_ms, text);
+    note_told(subscriber, state, now_ms);
+    subscriber->give_ticket = false;
+    const char *event = tl_subscribers_event_name(ticket.place, state->status);
+    if (!write_event(subscriber, event, text, length, now_ms))
+        (void)drop(subscriber);
+}
+
+/* The least time between two messages about a changed position. */
+static int64_t pause_ms(uint64_t ahead)
+{
+    if (ahead < FRONT)
+        return STEP_MS;
+    if (ahead < 100)
+        return 500;
+    if (ahead < 1000)
+        return 1000;
+    return ahead < 10000 ? 2000 : 4000;
+}
+
+static bool is_due(const struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                   int64_t now_ms)
+{
+    if (!subscriber->told || state->status != subscriber->status)
+        return true;
+    if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
+        return false;
+    if (state->ahead != subscriber->ahead)
+        return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
+    return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
+}
+
+/* Asks about a place that has no number yet, or is not known here. */
+static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    const struct tl_subscribers_settings *settings = self->settings;
+    const struct tl_ticket ticket = ticket_of(subscriber);
+    if (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS)
+        return;
+    subscriber->asked_ms = now_ms;
+    if (tl_place_seq(ticket.place) == 0)
+        settings->ask_number(settings->context, self->queue, &ticket);
+    else
+        settings->ask_place(settings->context, self->queue, &ticket);
+}
+
+/* Tells the subscriber what it does not know yet. It may be gone afterwards. */
+static void look(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    struct tl_line_view state = {.status = TL_LINE_UNKNOWN};
+    bool numbered = tl_place_seq(subscriber->place) != 0;
+    bool known = false;
+    if (numbered)
+        state = tl_local_queue_look(self->queue, subscriber->place, &known);
+    if (!known && subscriber->stream != NULL) {
+        ask(subscriber, now_ms);
+        if (numbered || subscriber->told)
+            return; /* nothing to say yet */
+    }
+    if (is_due(subscriber, &state, now_ms))
+        tell(subscriber, &state, now_ms);
+}
+
+/* ---- from events and answers ---- */
+
+void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int64_t now_ms)
+{
+    struct tl_subscriber *next;
+    for (struct tl_subscriber *subscriber = tl_crowd_at(subscribers->crowd, place);
+         subscriber != NULL; subscriber = next) {
+        next = subscriber->chain;
+        look(subscriber, now_ms);
+    }
+}
+
+void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_event_entry *entry,
+                          int64_t now_ms)
+{
+    struct tl_subscribers *self = subscribers;
+    bool moved = false;
+    for (size_t i = 0; tl_crowd_count(self->crowd) > 0 && i < entry->n_events; i++) {
+        const struct tl_event *event = &entry->events[i];
+        if (event->kind != TL_EVENT_ADMITTED && event->kind != TL_EVENT_REMOVED &&
+            event->kind != TL_EVENT_FREED)
+            continue;
+        moved = true;
+        for (size_t r = 0; r < event->places.n; r++)
+            for (uint64_t k = 0; k < event->places.runs[r].count; k++)
+                tl_subscribers_look(self, event->places.runs[r].first + k, now_ms);
+    }
+    if (!moved || tl_crowd_count(self->crowd) == 0)
+        return;
+    tl_place front[FRONT];
+    size_t n = tl_local_queue_front(self->queue, front, FRONT);
+    for (size_t i = 0; i < n; i++)
+        tl_subscribers_look(self, front[i], now_ms);
+}
+
+void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *visitor,
+                             tl_place place, int64_t now_ms)
+{
+    struct tl_subscriber *next;
+    for (struct tl_subscriber *subscriber = tl_crowd_unnumbered(subscribers->crowd);
+         subscriber != NULL; subscriber = next) {
+        next = subscriber->chain;
+        if (strcmp(subscriber->visitor, visitor) != 0 ||
+            !tl_crowd_set_place(subscribers->crowd, subscriber, place))
+            continue;
+        subscriber->give_ticket = true;
+        subscriber->told = false;
+        subscriber->asked_ms = 0;
+        look(subscriber, now_ms);
+    }
+}
+
+/* ---- in turn ---- */
+
+/* What a stream needs beside news of its place. False when it is to be dropped. */
+static bool tend_stream(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    uint64_t version;
+    const char *notice = tl_local_queue_notice_json(self->queue, &version);
+    if (!tl_stream_ready(subscriber->stream))
+        return now_ms - subscriber->wrote_ms < STUCK_MS;
+    if (subscriber->notice != version) { /* a new stream has heard none: version 0 */
+        subscriber->notice = version;
+        return write_event(subscriber, "notice", notice, strlen(notice), now_ms);
+    }
+    if (now_ms - subscriber->wrote_ms < HEARTBEAT_MS)
+        return true;
+    subscriber->wrote_ms = now_ms;
+    return tl_stream_send(subscriber->stream, ":\n\n", 3);
+}
+
+/* Ends the stream with a delay of its own before the client reconnects, or answers the request. */
+static void send_away(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    bool known;
+    char text[48];
+    if (subscriber->request != NULL) {
+        struct tl_line_view state = tl_local_queue_look(self->queue, subscriber->place, &known);
+        tell(subscriber, &state, now_ms);
+        return;
+    }
+    size_t length = tl_sse_retry(text, sizeof(text), 100, RETRY_SPREAD_MS);
+    if (tl_stream_ready(subscriber->stream)) /* best effort: the stream ends anyway */
+        (void)tl_stream_send(subscriber->stream, text, length);
+    (void)drop(subscriber);
+}
+
+/* A subscriber's turn. */
+static void tend(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    struct tl_subscribers *self = subscriber->owner;
+    if (self->drain_until_ms != 0) {
+        send_away(subscriber, now_ms);
+        return;
+    }
+    if (subscriber->stream != NULL && !tend_stream(subscriber, now_ms)) {
+        (void)drop(subscriber);
+        return;
+    }
+    if (tl_place_seq(subscriber->place) == 0) {
+        look(subscriber, now_ms);
+        return;
+    }
+    bool known;
+    struct tl_line_view state = tl_local_queue_look(self->queue, subscriber->place, &known);
+    /* An open subscription is a sign of life. It claims a session, in case the store did not take
+     * the claim that came with the admission; but it does not extend one. */
+    if (state.status == TL_LINE_WAITING || !tl_local_queue_claimed(self->queue, subscriber->place))
+        tl_local_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
+    if (subscriber->request != NULL && now_ms >= subscriber->deadline_ms)
+        tell(subscriber, &state, now_ms);
+    else
+        look(subscriber, now_ms);
+}
+
+void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms)
+{
+    struct tl_subscribers *self = subscribers;
+    int64_t passed = now_ms - self->swept_ms;
+    self->swept_ms = now_ms;
+    if (passed > ROUND_MS || passed < 1)
+        passed = ROUND_MS;
+    int64_t round = ROUND_MS;
+    if (self->drain_until_ms > now_ms)
+        round = self->drain_until_ms - now_ms;
+    self->owed += tl_crowd_count(self->crowd) * (uint64_t)passed;
+    size_t share = (size_t)(self->owed / (uint64_t)round);
+    self->owed %= (uint64_t)round;
+    if (share == 0 && self->drain_until_ms == 0)
+        share = 1; /* a small crowd is told sooner; only farewells must not come early */
+    struct tl_subscriber *subscriber;
+    for (; share > 0 && (subscriber = tl_crowd_turn(self->crowd)) != NULL; share--)
+        tend(subscriber, now_ms);
+}
+
+void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, int64_t until_ms)
+{
+    subscribers->drain_until_ms = until_ms > now_ms ? until_ms : now_ms + 1;
+}
+
+/* ---- new subscribers ---- */
+
+static const char stream_head[] = "HTTP/1.1 200 OK\r\n"
+                                  "Content-Type: text/event-stream\r\n"
+                                  "Cache-Control: no-store\r\n"
+                                  "X-Accel-Buffering: no\r\n"
+                                  "X-Content-Type-Options: nosniff\r\n"
+                                  "Connection: close\r\n";
+
+bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
+                           const struct tl_ticket *ticket, int64_t now_ms)
+{
+    const struct tl_subscribers_settings *settings = subscribers->settings;
+    char head[sizeof(stream_head) + 128];
+    size_t length = (size_t)snprintf(head, sizeof(head), "%sX-Request-Id: %s\r\n\r\n", stream_head,
+                                     tl_request_id(request));
+    length += tl_sse_retry(head + length, sizeof(head) - length, RETRY_MIN_MS, RETRY_SPREAD_MS);
+    struct tl_subscriber *subscriber = add(subscribers, ticket);
+    if (subscriber == NULL)
+        return false;
+    int fd = tl_request_take_over(request);
+    subscriber->wrote_ms = now_ms;
+    if (fd >= 0)
+        subscriber->stream = tl_stream_open(settings->loop, fd, on_broken, subscriber);
+    if (subscriber->stream != NULL)
+        tl_metrics_add(settings->metrics, TL_WORKER_EVENT_STREAMS, 1);
+    if (subscriber->stream == NULL || !tl_stream_send(subscriber->stream, head, length))
+        (void)drop(subscriber); /* the connection is gone: there is no one to answer */
+    else
+        look(subscriber, now_ms);
+    return true;
+}
+
+static bool wait_for_change(struct tl_subscribers *self, struct tl_request *request,
+                            const struct tl_ticket *ticket, int64_t now_ms, int64_t deadline_ms,
+                            bool until_admitted)
+{
+    struct tl_subscriber *subscriber = add(self, ticket);
+    if (subscriber == NULL)
+        return false;
+    bool known;
+    struct tl_line_view state = tl_local_queue_look(self->queue, ticket->place, &known);
+    tl_local_queue_touch(self->queue, ticket->visitor, ticket->place, &state, now_ms);
+    note_told(subscriber, &state, now_ms);
+    subscriber->request = request;
+    subscriber->deadline_ms = deadline_ms;
+    subscriber->until_admitted = until_admitted;
+    subscriber->give_ticket = until_admitted;
+    tl_request_hold(request);
+    return true;
+}
+
+bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_request *request,
+                         const struct tl_ticket *ticket, int64_t now_ms, int64_t deadline_ms)
+{
+    return wait_for_change(subscribers, request, ticket, now_ms, deadline_ms, false);
+}
+
+bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
+                                       struct tl_request *request, const struct tl_ticket *ticket,
+                                       int64_t now_ms)
+{
+    return wait_for_change(subscribers, request, ticket, now_ms, now_ms + ADMISSION_WAIT_MS, true);
+}

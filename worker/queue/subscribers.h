@@ -1,0 +1,95 @@
+/*
+ * Tells the visitors of a queue what changed: over event streams, and by answering requests that
+ * wait for a change (long polls).
+ *
+ * A visitor who is admitted, who ends, or who is among the first in the line is told at once, by
+ * the event that caused it. One shared timer goes round the others, the whole crowd about twice a
+ * second, and tells new positions; the further back a visitor is, the more time lies between two
+ * such messages. A round costs no command to the store, and counts as a sign of life.
+ *
+ * A stream whose place has no number yet, or is not known here, is opened all the same. The store
+ * is asked about the place, and the stream is told as soon as it is known.
+ *
+ * now_ms is local monotonic time everywhere.
+ */
+#ifndef TL_SUBSCRIBERS_H
+#define TL_SUBSCRIBERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "common/auth/ticket.h"
+#include "common/base/metrics.h"
+#include "worker/http/request.h"
+#include "worker/queue/local_queue.h"
+
+/* Bytes that every view fits into: the longest target_url, all of it the longest notice, a pass,
+ * and the rest. */
+#define TL_VIEW_MAX 16384
+
+struct tl_subscribers;
+
+struct tl_subscribers_settings {
+    uv_loop_t *loop;
+    struct tl_metrics *metrics;
+    void *context; /* for the callbacks */
+    /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes). Returns its length.
+     * give_ticket: the view carries the ticket. */
+    size_t (*write_view)(void *context, struct tl_local_queue *queue,
+                         const struct tl_ticket *ticket, bool give_ticket,
+                         const struct tl_line_view *state, int64_t now_ms, char *text);
+    /* Answers a request that has waited, with the view of the ticket's place. */
+    void (*answer)(void *context, struct tl_local_queue *queue, struct tl_request *request,
+                   const struct tl_ticket *ticket, bool give_ticket);
+    /* Refuses a request that has waited: the queue is deleted, or the process stops. */
+    void (*refuse)(void *context, struct tl_local_queue *queue, struct tl_request *request);
+    /* Asks for the number of a pending place; the outcome comes as tl_subscribers_numbered. */
+    void (*ask_number)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
+    /* Asks the store about a place; the local queue remembers the answer. */
+    void (*ask_place)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
+};
+
+/* Both are borrowed for good. NULL when out of memory. */
+struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
+                                          struct tl_local_queue *queue);
+/* Ends all streams and refuses all requests that wait. */
+void tl_subscribers_free(struct tl_subscribers **subscribers);
+
+/* Turns the request into an event stream of the ticket's visitor, and sends the first event if
+ * there is anything to say. False when out of memory: then the request is still to be answered. */
+bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
+                           const struct tl_ticket *ticket, int64_t now_ms);
+/* Holds the request until the ticket's place changes, or until deadline_ms, and answers it with the
+ * view. The place must be known. False when out of memory. */
+bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_request *request,
+                         const struct tl_ticket *ticket, int64_t now_ms, int64_t deadline_ms);
+/* Holds a join that is about to be admitted until it is, so that the answer says "active" at once;
+ * for a quarter of a second at most. The answer carries the ticket. */
+bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
+                                       struct tl_request *request, const struct tl_ticket *ticket,
+                                       int64_t now_ms);
+
+/* The line has taken an entry: tells the subscribers concerned. */
+void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_event_entry *entry,
+                          int64_t now_ms);
+/* Something was learned about this place: tells its subscribers. */
+void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int64_t now_ms);
+/* The pending place of this visitor has a number now. */
+void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *visitor,
+                             tl_place place, int64_t now_ms);
+/* Every few ms: serves as many subscribers as are due, so that all have had their turn within half
+ * a second. */
+void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms);
+/* From now on asks all subscribers to come back elsewhere, spread over the time until until_ms. */
+void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, int64_t until_ms);
+
+/* The name of the event that tells a place in this state. */
+const char *tl_subscribers_event_name(tl_place place, enum tl_line_status status);
+
+/* Streams and waiting requests. */
+size_t tl_subscribers_count(const struct tl_subscribers *subscribers);
+
+#endif

@@ -5,7 +5,7 @@ import json
 import socket
 import time
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Callable
 
 from waiting import PATIENCE
 
@@ -30,10 +30,12 @@ class EventStream:
     """One event stream over a connection of its own.
 
     narrow: with so little room in the system's buffers that a reader who pauses is soon noticed.
+    asked: called when the request is sent, before its answer is read.
     """
 
     def __init__(self, port: int, path: str, ticket: str | None = None,
-                 headers: dict[str, str] | None = None, narrow: bool = False) -> None:
+                 headers: dict[str, str] | None = None, narrow: bool = False,
+                 asked: Callable[[], object] | None = None) -> None:
         self._socket = socket.socket()
         self._socket.settimeout(PATIENCE)
         if narrow:
@@ -48,6 +50,8 @@ class EventStream:
         self.received = 0  # bytes after the head
         self.began = time.monotonic()
         self._socket.sendall(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
+        if asked is not None:
+            asked()
         head = self._until(b"\r\n\r\n", PATIENCE).decode("latin-1").split("\r\n")
         self.status = int(head[0].split(" ")[1])
         self.headers = {name.lower(): value.strip()

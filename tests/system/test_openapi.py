@@ -264,8 +264,10 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
     pending = client.post("/v1/queues/bank/join")
     assert pending.status == 202 and pending.json["status"] == "pending", pending
     ticket = pending.json["ticket"]
-    for verb in ("status", "events"):
-        assert client.get(f"/v1/queues/bank/{verb}", ticket=ticket).status == 202
+    assert client.get("/v1/queues/bank/status", ticket=ticket).status == 202
+    stream = EventStream(client.port, "/v1/queues/bank/events", ticket)
+    stream_view(contract, stream, "pending")
+    stream.close()
     for verb in ("leave", "complete", "renew"):
         problem = client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(409)
         assert problem["type"] == "/problems/not-numbered"
@@ -275,9 +277,8 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
         client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
     # Beyond worker.max_pending.
     wait_until(lambda: client.post("/v1/queues/bank/join").status == 503, PATIENCE, "busy")
-    for verb in ("status", "events"):
-        problem = client.get(f"/v1/queues/bank/{verb}", ticket=ticket).problem(503)
-        assert problem["type"] == "/problems/busy"
+    problem = client.get("/v1/queues/bank/status", ticket=ticket).problem(503)
+    assert problem["type"] == "/problems/busy"
     for verb in ("leave", "complete", "renew"):
         client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
     dispatcher.send(signal.SIGCONT)
@@ -289,15 +290,16 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
     wait_until(numbered, PATIENCE, "the place is numbered", every=0.1)
     assert client.request("HEAD", "/v1/queues/bank/events", ticket=ticket).status == 200
 
-    # An end that the worker has to look up: the view instead of a stream.
+    # An end that the worker has to look up: the stream tells it as soon as the store has answered.
     inside.leave()
     client.close()
     worker = system.of("worker")[0]
     worker.stop()
     worker.start()
     worker.wait_ready()
-    answer = client.get("/v1/queues/bank/events", ticket=inside.ticket)
-    assert answer.status == 200 and answer.json["reason"] == "completed", answer.body
+    stream = EventStream(client.port, "/v1/queues/bank/events", inside.ticket)
+    assert stream.event("ended").json["reason"] == "completed"
+    stream.close()
 
 
 def store_away(contract: Contract, system: System) -> None:
@@ -312,8 +314,7 @@ def store_away(contract: Contract, system: System) -> None:
     system.forget_store()
     wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the store is missed")
     client.post("/v1/queues/bank/join").problem(503)
-    for verb in ("status", "events"):
-        client.get(f"/v1/queues/bank/{verb}", ticket=pending).problem(503)
+    client.get("/v1/queues/bank/status", ticket=pending).problem(503)
     for verb in ("leave", "complete", "renew"):
         client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
     assert client.get("/q/bank").status == 503

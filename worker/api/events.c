@@ -34,6 +34,7 @@ static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
     }
     struct tl_answer answer = {
         .status = 200, .type = "text/event-stream", .body = text, .length = length};
+    tl_answer_header(&answer, "Connection", "close");
     tl_answer_header(&answer, "X-Accel-Buffering", "no");
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
     tl_request_answer(request, &answer);

@@ -1,0 +1,74 @@
+"""Every valid ticket gets an event stream, at once: a browser's EventSource gives up for good on any other answer."""
+from __future__ import annotations
+
+import signal
+
+from http_client import Client
+from sse import Ended, EventStream
+from tellerline import CALM, PATIENCE
+from waiting import wait_until
+
+
+def opened(client: Client, path: str, ticket: str) -> EventStream:
+    stream = EventStream(client.port, f"{path}/events", ticket)
+    assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
+    return stream
+
+
+def test_pending_ticket_hears_its_number(start):
+    """The stream says `pending`, then the position, with the ticket that replaces the pending one."""
+    system = start({"bank": {"capacity": 1} | CALM})
+    first = system.join("bank")
+    wait_until(first.is_active, PATIENCE, "the first is active")
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.send(signal.SIGSTOP)
+    pending = first.client.post(f"{first.path}/join")
+    assert pending.status == 202
+    stream = opened(first.client, first.path, pending.json["ticket"])
+    assert stream.event("pending", "position").kind == "pending"
+    dispatcher.send(signal.SIGCONT)
+    view = stream.event("pending", "position", "admitted", "ended")
+    assert view.kind == "position" and view.json["position"] == 1, view
+    numbered = first.client.get(f"{first.path}/status", ticket=view.json["ticket"]).json
+    assert numbered["status"] == "waiting" and numbered["visitor"] == pending.json["visitor"]
+    first.complete()
+    assert stream.event("admitted").json["pass"]
+    stream.close()
+
+
+def test_place_taken_a_moment_ago_on_another_worker(start):
+    """The worker asked has not read the event of the join yet."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2)
+    there = system.of("worker")[1]
+    first = system.join("bank")
+    wait_until(first.is_active, PATIENCE, "the first is active")
+    for place in range(1, 16):
+        there.send(signal.SIGSTOP)
+        visitor = system.join("bank", worker=0)
+        stream = EventStream(there.http_port, f"{visitor.path}/events", visitor.ticket,
+                             asked=lambda: there.send(signal.SIGCONT))
+        assert (stream.status, stream.headers["content-type"]) == (200, "text/event-stream")
+        assert stream.event("position", "ended").json["position"] == place
+        stream.close()
+
+
+def test_no_connection_left_for_a_stream(start):
+    """A short stream tells the place once, says when to come back, and ends."""
+    system = start({"bank": {"capacity": 1} | CALM}, settings={"http": {"max_connections": 16}})
+    visitor = system.join("bank")
+    wait_until(visitor.is_active, PATIENCE, "the visitor is active")
+    streams = []
+    while True:
+        stream = opened(visitor.client, visitor.path, visitor.ticket)
+        assert stream.next().kind == "retry"
+        assert stream.event("admitted").json["pass"]
+        try:
+            stream.next(0.3)
+        except Ended:
+            break
+        except AssertionError:  # nothing more: it stays open
+            streams.append(stream)
+        assert len(streams) < 16
+    assert streams
+    for stream in streams:
+        stream.close()

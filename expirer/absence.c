@@ -7,17 +7,18 @@
 #include "common/store/script.h"
 #include "generated/expirer_scripts.h"
 
-/* Whole buckets that make up waiting_ttl; the current one counts besides
- * (common/store/prelude.lua). */
+/* Whole buckets that make up waiting_ttl, in addition to the current one (the prelude of the
+ * scripts says the same). */
 #define BUCKETS 4
-/* Candidates in one call of the absent script: each costs it about 2 microseconds. */
+/* Places in one call of the absent script: each costs it about 2 microseconds. */
 #define CANDIDATES_MAX 250
+#define AGAIN_MS       1000 /* when the store did not say */
 
 struct tl_absence {
     struct tl_script presence_script, absent_script;
     struct tl_args args;
     uint64_t events_length;
-    uint8_t *seen; /* bitmap by seq, the buckets put together; bit 0 is the highest of byte 0, as in
+    uint8_t *seen; /* bitmap by seq, all buckets combined; seq 0 is the highest bit of byte 0, as in
                       Redis */
     size_t seen_bytes, seen_capacity;
 };
@@ -43,34 +44,41 @@ void tl_absence_free(struct tl_absence **absence)
     *absence = NULL;
 }
 
-/* What the presence script answers. */
-struct judgement {
-    int64_t bucket, length_ms;
-    bool observed;       /* in all buckets: only then may absence be judged */
-    uint64_t joined_seq; /* whoever has a larger seq joined within the time */
+/* One pass over the line of one queue. */
+struct pass {
+    struct tl_absence *absence;
+    struct tl_redis *redis;
+    const struct tl_keys *keys;
+    /* What the presence script returned: */
+    int64_t bucket;      /* the current one */
+    bool observed;       /* presence was recorded in all buckets: only then can absence be judged */
+    uint64_t joined_seq; /* visitors with a larger seq joined within waiting_ttl */
     int64_t again_ms;
+    uint64_t dropped;
 };
 
-static bool ask(struct tl_absence *absence, struct tl_redis *redis, const struct tl_keys *keys,
-                struct judgement *judgement, struct tl_error *err)
+static bool ask_presence(struct pass *pass, struct tl_error *err)
 {
-    if (!tl_script_begin(redis, &absence->presence_script, &absence->args, err))
+    struct tl_script *script = &pass->absence->presence_script;
+    struct tl_args *args = &pass->absence->args;
+    if (!tl_script_begin(pass->redis, script, args, err))
         return false;
-    tl_keys_append(keys, &absence->args);
-    struct tl_reply *reply = tl_script_call(redis, &absence->presence_script, &absence->args, err);
+    tl_keys_append(pass->keys, args);
+    struct tl_reply *reply = tl_script_call(pass->redis, script, args, err);
     if (reply == NULL)
         return false;
-    judgement->bucket = tl_reply_integer(tl_reply_at(reply, 0));
-    judgement->length_ms = tl_reply_integer(tl_reply_at(reply, 1));
-    judgement->observed = tl_reply_integer(tl_reply_at(reply, 2)) == 1;
-    judgement->joined_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
-    judgement->again_ms = tl_reply_integer(tl_reply_at(reply, 4));
+    pass->bucket = tl_reply_integer(tl_reply_at(reply, 0));
+    pass->observed = tl_reply_integer(tl_reply_at(reply, 2)) == 1;
+    pass->joined_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
+    pass->again_ms = tl_reply_integer(tl_reply_at(reply, 4));
     tl_reply_free(reply);
     return true;
 }
 
-static bool put_together(struct tl_absence *absence, const void *bitmap, size_t length,
-                         struct tl_error *err)
+/* ---- presence bitmaps ---- */
+
+static bool add_bitmap(struct tl_absence *absence, const void *bitmap, size_t length,
+                       struct tl_error *err)
 {
     if (length > absence->seen_capacity) {
         uint8_t *grown = realloc(absence->seen, length);
@@ -90,21 +98,21 @@ static bool put_together(struct tl_absence *absence, const void *bitmap, size_t 
     return true;
 }
 
-static bool fetch_bitmaps(struct tl_absence *absence, struct tl_redis *redis,
-                          const struct tl_keys *keys, int64_t bucket, struct tl_error *err)
+static bool fetch_bitmaps(const struct pass *pass, struct tl_error *err)
 {
-    absence->seen_bytes = 0;
-    for (int64_t b = bucket - BUCKETS; b <= bucket; b++) {
+    struct tl_args *args = &pass->absence->args;
+    pass->absence->seen_bytes = 0;
+    for (int64_t bucket = pass->bucket - BUCKETS; bucket <= pass->bucket; bucket++) {
         char key[TL_KEY_MAX];
-        tl_keys_seen(keys, b, key);
-        tl_args_reset(&absence->args);
-        tl_args_strs(&absence->args, "GET", key, NULL);
-        struct tl_reply *reply = tl_redis_call(redis, &absence->args, err);
+        tl_keys_seen(pass->keys, bucket, key);
+        tl_args_reset(args);
+        tl_args_strs(args, "GET", key, NULL);
+        struct tl_reply *reply = tl_redis_call(pass->redis, args, err);
         if (reply == NULL)
             return false;
         size_t length;
         const char *bytes = tl_reply_string(reply, &length);
-        bool ok = put_together(absence, bytes, length, err);
+        bool ok = add_bitmap(pass->absence, bytes, length, err);
         tl_reply_free(reply);
         if (!ok)
             return false;
@@ -118,67 +126,64 @@ static bool is_seen(const struct tl_absence *absence, uint64_t seq)
     return byte < absence->seen_bytes && (absence->seen[byte] >> (7 - seq % 8) & 1) != 0;
 }
 
-static bool begin_absent(struct tl_absence *absence, struct tl_redis *redis,
-                         const struct tl_keys *keys, int64_t bucket, struct tl_error *err)
+/* ---- dropping ---- */
+
+static bool begin_drop(const struct pass *pass, struct tl_error *err)
 {
-    if (!tl_script_begin(redis, &absence->absent_script, &absence->args, err))
+    struct tl_args *args = &pass->absence->args;
+    if (!tl_script_begin(pass->redis, &pass->absence->absent_script, args, err))
         return false;
-    tl_keys_append(keys, &absence->args);
-    tl_args_int(&absence->args, bucket);
-    tl_args_uint(&absence->args, absence->events_length);
+    tl_keys_append(pass->keys, args);
+    tl_args_int(args, pass->bucket);
+    tl_args_uint(args, pass->absence->events_length);
     return true;
 }
 
-static bool call_absent(struct tl_absence *absence, struct tl_redis *redis, uint64_t *dropped,
-                        struct tl_error *err)
+static bool send_drop(struct pass *pass, struct tl_error *err)
 {
-    struct tl_reply *reply = tl_script_call(redis, &absence->absent_script, &absence->args, err);
+    struct tl_reply *reply =
+        tl_script_call(pass->redis, &pass->absence->absent_script, &pass->absence->args, err);
     if (reply == NULL)
         return false;
-    *dropped += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    pass->dropped += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
     tl_reply_free(reply);
     return true;
 }
 
-/* Walks one lane and hands over its candidates in portions. */
-static bool drop_lane(struct tl_absence *absence, struct tl_redis *redis,
-                      const struct tl_keys *keys, const struct tl_line *line, unsigned lane,
-                      const struct judgement *judgement, uint64_t *dropped, struct tl_error *err)
+/* Walks one lane and passes the absent places to the script, CANDIDATES_MAX at a time. */
+static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned lane,
+                      struct tl_error *err)
 {
     const struct tl_order *order = tl_line_order(line, lane);
     uint64_t seq = 0;
     size_t candidates = 0;
-    while (order != NULL && tl_order_next(order, seq + 1, &seq) && seq <= judgement->joined_seq) {
-        if (is_seen(absence, seq))
+    while (order != NULL && tl_order_next(order, seq + 1, &seq) && seq <= pass->joined_seq) {
+        if (is_seen(pass->absence, seq))
             continue;
-        if (candidates == 0 && !begin_absent(absence, redis, keys, judgement->bucket, err))
+        if (candidates == 0 && !begin_drop(pass, err))
             return false;
-        tl_args_uint(&absence->args, tl_place_make(lane, seq));
+        tl_args_uint(&pass->absence->args, tl_place_make(lane, seq));
         if (++candidates < CANDIDATES_MAX)
             continue;
-        if (!call_absent(absence, redis, dropped, err))
+        if (!send_drop(pass, err))
             return false;
         candidates = 0;
     }
-    return candidates == 0 || call_absent(absence, redis, dropped, err);
+    return candidates == 0 || send_drop(pass, err);
 }
 
 bool tl_absence_pass(struct tl_absence *absence, struct tl_redis *redis, const struct tl_keys *keys,
                      const struct tl_line *line, uint64_t *dropped, int64_t *again_ms,
                      struct tl_error *err)
 {
-    struct judgement judgement;
-    *dropped = 0;
-    *again_ms = 1000;
-    if (!ask(absence, redis, keys, &judgement, err))
-        return false;
-    *again_ms = judgement.again_ms;
-    if (!judgement.observed)
-        return true;
-    if (!fetch_bitmaps(absence, redis, keys, judgement.bucket, err))
-        return false;
-    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
-        if (!drop_lane(absence, redis, keys, line, lane, &judgement, dropped, err))
-            return false;
-    return true;
+    struct pass pass = {.absence = absence, .redis = redis, .keys = keys, .again_ms = AGAIN_MS};
+    bool ok = ask_presence(&pass, err);
+    if (ok && pass.observed) {
+        ok = fetch_bitmaps(&pass, err);
+        for (unsigned lane = 0; ok && lane < TL_LANES_MAX; lane++)
+            ok = drop_lane(&pass, line, lane, err);
+    }
+    *dropped = pass.dropped;
+    *again_ms = pass.again_ms;
+    return ok;
 }

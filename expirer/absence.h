@@ -1,7 +1,6 @@
 /*
- * Finding waiting visitors who went away: the places in the order index that are in none of the
- * presence bitmaps of the last waiting_ttl. The absent script looks each of them up again before it
- * drops them.
+ * Finding waiting visitors who went away: the places of the line that are in none of the presence
+ * bitmaps of the last waiting_ttl. The absent script checks each of them again before it drops it.
  */
 #ifndef TL_ABSENCE_H
 #define TL_ABSENCE_H
@@ -18,8 +17,8 @@ struct tl_absence;
 struct tl_absence *tl_absence_new(uint64_t events_length); /* NULL when out of memory */
 void tl_absence_free(struct tl_absence **absence);
 
-/* One pass over a queue's line: drops who is absent. *dropped counts them; *again_ms is when a next
- * pass can find anything new: the rest of the current bucket, in ms. */
+/* One pass over a queue's line: drops absent visitors. *dropped gets their number; *again_ms gets
+ * the time until another pass can find more: the rest of the current bucket, in ms. */
 bool tl_absence_pass(struct tl_absence *absence, struct tl_redis *redis, const struct tl_keys *keys,
                      const struct tl_line *line, uint64_t *dropped, int64_t *again_ms,
                      struct tl_error *err);

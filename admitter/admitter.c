@@ -30,7 +30,7 @@ const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
     [TL_ADMITTER_STEPS] = {"tellerline_admitter_steps_total", "Calls of the admit script.",
                            TL_COUNTER},
     [TL_ADMITTER_IDLE_STEPS] = {"tellerline_admitter_idle_steps_total",
-                                "Calls of the admit script that admitted nobody.", TL_COUNTER},
+                                "Calls of the admit script that admitted no visitor.", TL_COUNTER},
     [TL_ADMITTER_QUEUES] = {"tellerline_admitter_queues", "Queues this process holds the lease of.",
                             TL_GAUGE},
     [TL_ADMITTER_STEP_TIME] = {"tellerline_admitter_step_seconds", "One call of the admit script.",

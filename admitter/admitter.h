@@ -1,4 +1,4 @@
-/* The admitter's loop: listens to events, promotes while there is room. */
+/* The admitter: admits the next visitors while there is capacity. */
 #ifndef TL_ADMITTER_H
 #define TL_ADMITTER_H
 
@@ -9,11 +9,11 @@
 #include "common/role/daemon.h"
 
 enum tl_admitter_metric {
-    TL_ADMITTER_ADMITTED,
-    TL_ADMITTER_STEPS,      /* calls of the script */
-    TL_ADMITTER_IDLE_STEPS, /* of these, how many admitted nobody */
-    TL_ADMITTER_QUEUES,
-    TL_ADMITTER_STEP_TIME,
+    TL_ADMITTER_ADMITTED,   /* visitors */
+    TL_ADMITTER_STEPS,      /* calls of the admit script */
+    TL_ADMITTER_IDLE_STEPS, /* of these, calls that admitted no visitor */
+    TL_ADMITTER_QUEUES,     /* leases held now */
+    TL_ADMITTER_STEP_TIME,  /* one call of the script */
     TL_ADMITTER_METRICS
 };
 

@@ -1,8 +1,8 @@
 /*
- * tellerline-admitter: calls the next visitors while there is room.
+ * tellerline-admitter: admits the next visitors while there is capacity.
  *
- * Woken by events (a counter became free, somebody came, settings changed), with a slow timer
- * behind it in case one was missed. See admitter.c and admit.lua.
+ * Events wake it: a session ended, a visitor joined, the settings changed. A slow timer makes up
+ * for a missed one. See admitter.c and admit.lua.
  */
 #include "admitter/admitter.h"
 #include "common/role/daemon.h"
@@ -16,7 +16,7 @@ int main(int argc, char **argv)
 {
     const struct tl_role role = {
         .name = "admitter",
-        .summary = "Calls the next visitors while there is room.",
+        .summary = "Admits the next visitors while there is capacity.",
         .metrics = tl_admitter_metrics,
         .n_metrics = TL_ADMITTER_METRICS,
         .admin = admin_listen,

@@ -39,7 +39,8 @@ const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
     [TL_DISPATCHER_COMMANDS] = {"tellerline_dispatcher_commands_total",
                                 "Commands in the batches applied.", TL_COUNTER},
     [TL_DISPATCHER_POISON] = {"tellerline_dispatcher_poison_total",
-                              "Ingest entries set aside because they made no sense.", TL_COUNTER},
+                              "Ingest entries set aside because they cannot be applied.",
+                              TL_COUNTER},
     [TL_DISPATCHER_LOST] = {"tellerline_dispatcher_lost_total",
                             "Ingest entries whose payload was gone before they were applied.",
                             TL_COUNTER},
@@ -53,7 +54,7 @@ const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
     [TL_DISPATCHER_AGE] = {"tellerline_dispatcher_ingest_age_milliseconds",
                            "Age of the oldest of them.", TL_GAUGE},
     [TL_DISPATCHER_APPLY_TIME] = {"tellerline_dispatcher_apply_seconds",
-                                  "From reading some ingest entries to having them applied.",
+                                  "From reading ingest entries to having them applied.",
                                   TL_HISTOGRAM},
 };
 

@@ -1,4 +1,4 @@
-/* The dispatcher's loop: reads ingest streams, applies their entries, trims what is applied. */
+/* The dispatcher: applies ingest batches to the lines and trims the ingest streams. */
 #ifndef TL_DISPATCHER_H
 #define TL_DISPATCHER_H
 
@@ -9,16 +9,16 @@
 #include "common/role/daemon.h"
 
 enum tl_dispatcher_metric {
-    TL_DISPATCHER_BATCHES,  /* applied */
-    TL_DISPATCHER_REPEATED, /* recognised as sent twice */
-    TL_DISPATCHER_COMMANDS,
+    TL_DISPATCHER_BATCHES,    /* applied */
+    TL_DISPATCHER_REPEATED,   /* recognised as sent twice */
+    TL_DISPATCHER_COMMANDS,   /* in the batches applied */
     TL_DISPATCHER_POISON,     /* entries set aside */
     TL_DISPATCHER_LOST,       /* pending entries whose payload was gone */
     TL_DISPATCHER_TAKEOVERS,  /* leases taken */
     TL_DISPATCHER_QUEUES,     /* leases held now */
     TL_DISPATCHER_UNAPPLIED,  /* entries of their ingest streams not yet applied */
     TL_DISPATCHER_AGE,        /* of the oldest of these, ms */
-    TL_DISPATCHER_APPLY_TIME, /* one pipeline of applies */
+    TL_DISPATCHER_APPLY_TIME, /* from reading entries to having them applied */
     TL_DISPATCHER_METRICS
 };
 

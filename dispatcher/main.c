@@ -1,9 +1,9 @@
 /*
  * tellerline-dispatcher: applies ingest batches to the lines, exactly once and in stream order.
  *
- * Each queue is applied by the one replica that holds its lease; the apply script checks the
- * lease's fence and that no older entry is pending, so a former holder that wakes up late can do no
- * harm. See apply.c and apply.lua.
+ * The replica that holds a queue's lease applies its batches. The apply script checks the fence of
+ * the lease and that no older entry is pending, so an earlier holder that wakes up late does no
+ * harm. See dispatcher.c, apply.c and apply.lua.
  */
 #include "common/role/daemon.h"
 #include "dispatcher/dispatcher.h"
@@ -17,7 +17,7 @@ int main(int argc, char **argv)
 {
     const struct tl_role role = {
         .name = "dispatcher",
-        .summary = "Applies what the workers took in to the lines, in the order it came.",
+        .summary = "Applies the batches of the workers to the lines, in the order of the stream.",
         .metrics = tl_dispatcher_metrics,
         .n_metrics = TL_DISPATCHER_METRICS,
         .admin = admin_listen,

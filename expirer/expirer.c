@@ -32,8 +32,8 @@
 /* Redis checks blocked clients ten times a second: a blocking read may return this much later than
  * asked. */
 #define STORE_TIMER_MS 100
-/* Runs the script this often for every queue even if nothing seems due: it forgets old ends, and
- * finds a deadline whose event was missed. */
+/* Runs the script this often for every queue even if nothing is due: it forgets old ends and finds
+ * deadlines whose event was missed. */
 #define RECHECK_MS  5000
 #define PRESENCE_MS 1000
 /* Steps for one queue before the others get a turn. */
@@ -50,14 +50,13 @@ const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
                            "Waiting visitors dropped because they went away.", TL_COUNTER},
     [TL_EXPIRER_STEPS] = {"tellerline_expirer_steps_total", "Calls of the expire script.",
                           TL_COUNTER},
-    [TL_EXPIRER_SNAPSHOTS] = {"tellerline_expirer_snapshots_total", "Lines built from the store.",
+    [TL_EXPIRER_SNAPSHOTS] = {"tellerline_expirer_snapshots_total", "Lines loaded from the store.",
                               TL_COUNTER},
     [TL_EXPIRER_GAPS] = {"tellerline_expirer_gaps_total", "Gaps found in the events.", TL_COUNTER},
     [TL_EXPIRER_QUEUES] = {"tellerline_expirer_queues", "Queues this process holds the lease of.",
                            TL_GAUGE},
     [TL_EXPIRER_LATE] = {"tellerline_expirer_late_seconds",
-                         "How long after the deadline waited for the expire script ran.",
-                         TL_HISTOGRAM},
+                         "From a session deadline to the expire script.", TL_HISTOGRAM},
 };
 
 /* The state of one held queue. */

@@ -1,4 +1,4 @@
-/* The expirer's loop: sleeps until the next deadline, ends what is overdue. */
+/* The expirer: ends sessions at their deadline and drops waiting visitors who went away. */
 #ifndef TL_EXPIRER_H
 #define TL_EXPIRER_H
 
@@ -9,13 +9,13 @@
 #include "common/role/daemon.h"
 
 enum tl_expirer_metric {
-    TL_EXPIRER_EXPIRED,
-    TL_EXPIRER_ABSENT,
-    TL_EXPIRER_STEPS,
-    TL_EXPIRER_SNAPSHOTS,
-    TL_EXPIRER_GAPS,
-    TL_EXPIRER_QUEUES,
-    TL_EXPIRER_LATE, /* how long after its deadline the first session of a step ended */
+    TL_EXPIRER_EXPIRED,   /* sessions */
+    TL_EXPIRER_ABSENT,    /* waiting visitors dropped */
+    TL_EXPIRER_STEPS,     /* calls of the expire script */
+    TL_EXPIRER_SNAPSHOTS, /* lines loaded */
+    TL_EXPIRER_GAPS,      /* found in events */
+    TL_EXPIRER_QUEUES,    /* leases held now */
+    TL_EXPIRER_LATE,      /* from a deadline to the script call that serves it */
     TL_EXPIRER_METRICS
 };
 

@@ -1,9 +1,8 @@
 /*
- * tellerline-expirer: ends what is overdue.
+ * tellerline-expirer: ends sessions at their deadline and drops waiting visitors who went away.
  *
- * Active sessions end at their deadline (the TTL Sorted Set), waiting visitors who went away are
- * dropped. It sleeps until the next deadline instead of polling. See expirer.c (sessions),
- * absence.c (absence), and the scripts beside them.
+ * It sleeps until the next deadline instead of polling. See expirer.c (sessions), absence.c
+ * (waiting visitors) and the scripts beside them.
  */
 #include "common/role/daemon.h"
 #include "expirer/expirer.h"

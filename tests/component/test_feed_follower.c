@@ -1,0 +1,272 @@
+/* The follower's thread against a real store: what it tells the loop, and in which order. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "redis_server.h"
+#include "worker/feed/follower.h"
+
+enum { WAIT_MS = 20000 };
+
+struct fixture {
+    struct test_redis *server;
+    struct tl_redis *redis;
+    struct tl_keys keys;
+    uv_loop_t loop;
+    struct tl_follower *follower;
+    char told[4096]; /* one word for each callback but clock and listed, in order */
+    uint64_t capacity;
+    int64_t offset_ms;
+    bool clock_known;
+};
+
+static void tell(struct fixture *f, const char *what, const char *queue, const char *text,
+                 size_t length)
+{
+    size_t used = strlen(f->told);
+    snprintf(f->told + used, sizeof(f->told) - used, "%s%s%s%.*s ", what, queue,
+             length > 0 ? "=" : "", (int)length, text);
+}
+
+static void on_line(void *context, const char *queue, const struct tl_queue_settings *settings,
+                    struct tl_line *line)
+{
+    struct fixture *f = context;
+    f->capacity = settings->capacity;
+    assert_non_null(line);
+    tl_line_free(&line);
+    tell(f, "line:", queue, "", 0);
+}
+
+static void on_entry(void *context, const char *queue, const void *payload, size_t length)
+{
+    tell(context, "entry:", queue, payload, length);
+}
+
+static void on_settings(void *context, const char *queue, const struct tl_queue_settings *settings)
+{
+    struct fixture *f = context;
+    f->capacity = settings->capacity;
+    tell(f, "settings:", queue, "", 0);
+}
+
+static void on_notice(void *context, const char *queue, const char *text, size_t length)
+{
+    tell(context, "notice:", queue, text, length);
+}
+
+static void on_gone(void *context, const char *queue)
+{
+    tell(context, "gone:", queue, "", 0);
+}
+
+static void on_listed(void *context)
+{
+    struct fixture *f = context;
+    if (strstr(f->told, "listed") == NULL)
+        tell(f, "listed", "", "", 0);
+}
+
+static void on_clock(void *context, int64_t offset_ms)
+{
+    struct fixture *f = context;
+    f->offset_ms = offset_ms;
+    f->clock_known = true;
+}
+
+static void on_store(void *context, bool up)
+{
+    tell(context, up ? "up" : "down", "", "", 0);
+}
+
+static void wake(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Turns the loop until `expected` has been told. */
+static void turn_until(struct fixture *f, const char *expected)
+{
+    uv_timer_t timer; /* so that the loop never sleeps past the deadline */
+    int64_t until_ms = tl_clock_ms() + WAIT_MS;
+    uv_timer_init(&f->loop, &timer);
+    uv_timer_start(&timer, wake, 20, 20);
+    while (strstr(f->told, expected) == NULL) {
+        if (tl_clock_ms() > until_ms)
+            fail_msg("waited for \"%s\", got \"%s\"", expected, f->told);
+        uv_run(&f->loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static void forget(struct fixture *f)
+{
+    f->told[0] = '\0';
+}
+
+static int set_up(void **state)
+{
+    static const struct tl_config config = {.n_queues = 0};
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct tl_error err = {0};
+    assert_non_null(f);
+    f->server = test_redis_start();
+    f->redis = test_redis_connect(f->server);
+    test_queue(f->redis, "capacity=3", &f->keys);
+    uv_loop_init(&f->loop);
+    const struct tl_follower_settings settings = {
+        .redis = {.url = test_redis_url(f->server), .timeout_ms = 1000},
+        .key_prefix = "tl:",
+        .context = f,
+        .line = on_line,
+        .entry = on_entry,
+        .settings = on_settings,
+        .notice = on_notice,
+        .gone = on_gone,
+        .listed = on_listed,
+        .clock = on_clock,
+        .store = on_store};
+    f->follower = tl_follower_new(&f->loop, &settings, &config, &err);
+    if (f->follower == NULL)
+        fail_msg("%s", err.text);
+    turn_until(f, "up ");
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    tl_follower_free(&f->follower);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    tl_redis_free(&f->redis);
+    test_redis_stop(&f->server);
+    free(f);
+    return 0;
+}
+
+static void add_entry(struct fixture *f, const char *payload)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    tl_args_strs(&args, "XADD", f->keys.names[TL_KEY_EVENTS], "*", "d", payload, NULL);
+    if (!tl_redis_do(f->redis, &args, &err))
+        fail_msg("%s", err.text);
+    tl_args_free(&args);
+}
+
+static void the_start_tells_lines_then_that_all_are_listed(void **state)
+{
+    struct fixture *f = *state;
+    assert_string_equal(f->told, "line:q notice:q listed up ");
+    assert_int_equal(f->capacity, 3);
+    assert_true(f->clock_known);
+    assert_in_range(f->offset_ms + tl_clock_ms(), test_redis_ms(f->redis) - 1000,
+                    test_redis_ms(f->redis) + 1000);
+}
+
+static void entries_come_in_order(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    for (int i = 0; i < 20; i++) {
+        char payload[16];
+        snprintf(payload, sizeof(payload), "e%d", i);
+        add_entry(f, payload);
+    }
+    turn_until(f, "e19 ");
+    const char *at = f->told;
+    for (int i = 0; i < 20; i++) {
+        char word[32];
+        snprintf(word, sizeof(word), "entry:q=e%d ", i);
+        at = strstr(at, word);
+        assert_non_null(at);
+    }
+}
+
+static void settings_changed_by_hand_are_found(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    test_redis_ask(f->redis, "HSET %s capacity 9", f->keys.names[TL_KEY_CONFIG]);
+    turn_until(f, "settings:q ");
+    assert_int_equal(f->capacity, 9);
+}
+
+static void a_reload_that_changes_nothing_tells_nothing(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    tl_follower_reload(f->follower, "q");
+    tl_follower_reload(f->follower, "unknown");
+    add_entry(f, "next");
+    turn_until(f, "entry:q=next ");
+    assert_null(strstr(f->told, "settings"));
+}
+
+static void a_rebuild_brings_a_new_line_with_the_notice(void **state)
+{
+    struct fixture *f = *state;
+    struct tl_error err = {0};
+    if (!tl_queue_notice(f->redis, &f->keys, "soon", &err))
+        fail_msg("%s", err.text);
+    turn_until(f, "entry:q");
+    forget(f);
+    tl_follower_rebuild(f->follower, "unknown");
+    tl_follower_rebuild(f->follower, "q");
+    turn_until(f, "line:q notice:q=soon ");
+}
+
+static void a_deleted_queue_is_gone_and_a_created_one_comes(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    tl_reply_free(test_redis_call(f->redis, "FLUSHALL"));
+    turn_until(f, "gone:q ");
+    forget(f);
+    test_queue(f->redis, "capacity=4", &f->keys);
+    turn_until(f, "line:q notice:q ");
+    assert_int_equal(f->capacity, 4);
+}
+
+static void a_store_that_went_away_is_followed_again(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    test_redis_kill(f->server);
+    turn_until(f, "down ");
+    test_redis_restart(f->server);
+    turn_until(f, "up ");
+    tl_redis_close(f->redis);
+    struct tl_error err = {0};
+    assert_true(tl_redis_connect(f->redis, &err));
+    add_entry(f, "after");
+    turn_until(f, "entry:q=after ");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(the_start_tells_lines_then_that_all_are_listed),
+        CASE(entries_come_in_order),
+        CASE(settings_changed_by_hand_are_found),
+        CASE(a_reload_that_changes_nothing_tells_nothing),
+        CASE(a_rebuild_brings_a_new_line_with_the_notice),
+        CASE(a_deleted_queue_is_gone_and_a_created_one_comes),
+        CASE(a_store_that_went_away_is_followed_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,277 @@
+/* The ingest thread against a real store: batches taken, refused, repeated, and lookups. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/store/reply.h"
+#include "redis_server.h"
+#include "worker/feed/ingest.h"
+#include "worker/report/worker_metrics.h"
+
+enum { WAIT_MS = 20000, TIMEOUT_MS = 300 };
+
+struct fixture {
+    struct test_redis *server;
+    struct tl_redis *redis;
+    struct tl_keys keys;
+    uv_loop_t loop;
+    void *memory; /* of the metrics */
+    struct tl_metrics *metrics;
+    struct tl_ingest *ingest;
+    int store_calls;
+    bool up;
+    int sent_calls;
+    uint64_t sent_number;
+    enum tl_error_kind sent_refusal; /* TL_OK: taken */
+    int found_calls;
+    uint64_t found_token;
+    enum tl_lookup_found found;
+    enum tl_reason reason;
+};
+
+static void on_sent(void *context, const char *queue, uint64_t number,
+                    const struct tl_error *refusal)
+{
+    struct fixture *f = context;
+    assert_int_equal(queue[1], '\0');
+    f->sent_calls++;
+    f->sent_number = number;
+    f->sent_refusal = refusal != NULL ? refusal->kind : TL_OK;
+}
+
+static void on_found(void *context, uint64_t token, enum tl_lookup_found found,
+                     enum tl_reason reason)
+{
+    struct fixture *f = context;
+    f->found_calls++;
+    f->found_token = token;
+    f->found = found;
+    f->reason = reason;
+}
+
+static void on_store(void *context, bool up)
+{
+    struct fixture *f = context;
+    f->store_calls++;
+    f->up = up;
+}
+
+static void wake(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Turns the loop until *counter has come to `target`. */
+static void turn_until(struct fixture *f, const int *counter, int target)
+{
+    uv_timer_t timer; /* so that the loop never sleeps past the deadline */
+    int64_t until_ms = tl_clock_ms() + WAIT_MS;
+    uv_timer_init(&f->loop, &timer);
+    uv_timer_start(&timer, wake, 20, 20);
+    while (*counter < target) {
+        if (tl_clock_ms() > until_ms)
+            fail_msg("waited for %d callbacks, %d came", target, *counter);
+        uv_run(&f->loop, UV_RUN_ONCE);
+    }
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    struct tl_error err = {0};
+    size_t size = tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS);
+    assert_non_null(f);
+    f->server = test_redis_start();
+    f->redis = test_redis_connect(f->server);
+    test_queue(f->redis, "", &f->keys);
+    size = (size + 63) / 64 * 64;
+    f->memory = aligned_alloc(64, size);
+    assert_non_null(f->memory);
+    memset(f->memory, 0, size);
+    f->metrics = tl_metrics_init(f->memory, tl_worker_metrics, TL_WORKER_METRICS);
+    uv_loop_init(&f->loop);
+    const struct tl_ingest_settings settings = {
+        .redis = {.url = test_redis_url(f->server), .timeout_ms = TIMEOUT_MS},
+        .key_prefix = "tl:",
+        .metrics = f->metrics,
+        .context = f,
+        .sent = on_sent,
+        .found = on_found,
+        .store = on_store};
+    f->ingest = tl_ingest_new(&f->loop, &settings, &err);
+    if (f->ingest == NULL)
+        fail_msg("%s", err.text);
+    turn_until(f, &f->store_calls, 1);
+    assert_true(f->up);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    tl_ingest_free(&f->ingest);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&f->loop), 0);
+    tl_redis_free(&f->redis);
+    test_redis_stop(&f->server);
+    free(f->memory);
+    free(f);
+    return 0;
+}
+
+static void send_batch(struct fixture *f, const char *queue, uint64_t number)
+{
+    char *bytes = strdup("payload");
+    assert_non_null(bytes);
+    assert_true(tl_ingest_send(f->ingest, queue, number, bytes, strlen(bytes)));
+}
+
+static long long entries(struct fixture *f)
+{
+    return test_redis_ask(f->redis, "XLEN %s", f->keys.names[TL_KEY_INGEST]);
+}
+
+static void a_batch_is_appended_to_the_stream(void **state)
+{
+    struct fixture *f = *state;
+    send_batch(f, "q", 7);
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_number, 7);
+    assert_int_equal(f->sent_refusal, TL_OK);
+    assert_int_equal(entries(f), 1);
+    assert_int_equal(tl_metrics_get(f->metrics, TL_WORKER_INGEST_TIME), 1);
+}
+
+static void a_batch_of_a_deleted_queue_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    send_batch(f, "x", 1);
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_refusal, TL_ERR_NOQUEUE);
+    assert_int_equal(test_redis_number(f->redis, "EXISTS tl:{x}:ingest"), 0);
+    assert_int_equal(tl_metrics_get(f->metrics, TL_WORKER_BATCHES_REFUSED), 1);
+    assert_true(f->up);
+}
+
+static void a_store_that_is_full_refuses(void **state)
+{
+    struct fixture *f = *state;
+    tl_reply_free(test_redis_call(f->redis, "CONFIG SET maxmemory 1"));
+    send_batch(f, "q", 1);
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_refusal, TL_ERR_OOM);
+    assert_int_equal(f->store_calls, 1); /* it is up all the same */
+    assert_int_equal(entries(f), 0);
+}
+
+/* The store falls silent after the batch went out: it is sent again until there is an answer. */
+static void a_batch_of_unknown_outcome_is_repeated(void **state)
+{
+    struct fixture *f = *state;
+    test_redis_freeze(f->server);
+    send_batch(f, "q", 3);
+    turn_until(f, &f->store_calls, 2);
+    assert_false(f->up);
+    assert_int_equal(f->sent_calls, 0); /* neither taken nor refused */
+    test_redis_thaw(f->server);
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_number, 3);
+    assert_int_equal(f->sent_refusal, TL_OK);
+    assert_true(f->up);
+    assert_true(entries(f) >= 2); /* the frozen store had got the first one too */
+    assert_true(tl_metrics_get(f->metrics, TL_WORKER_BATCHES_REPEATED) >= 1);
+}
+
+static void without_a_connection_what_was_never_sent_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    test_redis_kill(f->server);
+    send_batch(f, "q", 1); /* may find out that the connection broke */
+    turn_until(f, &f->store_calls, 2);
+    assert_false(f->up);
+    send_batch(f, "x", 2);
+    assert_true(tl_ingest_look(f->ingest, "q", "v", 1, 99));
+    turn_until(f, &f->found_calls, 1);
+    assert_int_equal(f->found, TL_LOOKUP_FAILED);
+    assert_int_equal(f->found_token, 99);
+    assert_int_equal(f->sent_calls, 1);
+    assert_int_equal(f->sent_number, 2);
+    assert_int_equal(f->sent_refusal, TL_ERR_CONNECT);
+    test_redis_restart(f->server);
+    turn_until(f, &f->store_calls, 3);
+    assert_true(f->up);
+    turn_until(f, &f->sent_calls, 2); /* the first batch was tried: it is repeated */
+    assert_int_equal(f->sent_number, 1);
+    assert_int_equal(f->sent_refusal, TL_OK);
+}
+
+static enum tl_lookup_found look(struct fixture *f, const char *visitor, tl_place place)
+{
+    int calls = f->found_calls;
+    assert_true(tl_ingest_look(f->ingest, "q", visitor, place, (uint64_t)calls + 1));
+    turn_until(f, &f->found_calls, calls + 1);
+    assert_int_equal(f->found_token, calls + 1);
+    return f->found;
+}
+
+static void a_visitor_is_looked_up(void **state)
+{
+    struct fixture *f = *state;
+    char(*names)[sizeof(f->keys.names[0])] = f->keys.names;
+    test_redis_ask(f->redis, "ZADD %s 5 waits 100000000 far", names[TL_KEY_WAITING]);
+    test_redis_ask(f->redis, "HSET %s active 6:1700000000000:1", names[TL_KEY_SESSIONS]);
+    test_redis_ask(f->redis, "ZADD %s %lld ended", names[TL_KEY_ENDED],
+                   1700000000000LL * 8 + TL_REASON_LEFT);
+    assert_int_equal(look(f, "waits", 5), TL_LOOKUP_ALIVE);
+    assert_int_equal(look(f, "waits", 4), TL_LOOKUP_NOWHERE);
+    assert_int_equal(look(f, "far", 100000000), TL_LOOKUP_ALIVE);
+    assert_int_equal(look(f, "active", 6), TL_LOOKUP_ALIVE);
+    assert_int_equal(look(f, "active", 5), TL_LOOKUP_NOWHERE);
+    assert_int_equal(look(f, "ended", 7), TL_LOOKUP_ENDED);
+    assert_int_equal(f->reason, TL_REASON_LEFT);
+    assert_int_equal(look(f, "unknown", 8), TL_LOOKUP_NOWHERE);
+}
+
+static void a_lookup_that_the_store_refuses_fails(void **state)
+{
+    struct fixture *f = *state;
+    test_redis_ask(f->redis, "HSET %s a b", f->keys.names[TL_KEY_ENDED]); /* the wrong type */
+    assert_int_equal(look(f, "v", 1), TL_LOOKUP_FAILED);
+    assert_int_equal(f->store_calls, 1);
+}
+
+static void freeing_drops_what_is_pending(void **state)
+{
+    struct fixture *f = *state;
+    test_redis_freeze(f->server);
+    send_batch(f, "q", 1);
+    tl_ingest_free(&f->ingest);
+    test_redis_thaw(f->server);
+    assert_int_equal(f->sent_calls, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(a_batch_is_appended_to_the_stream),
+        CASE(a_batch_of_a_deleted_queue_is_refused),
+        CASE(a_store_that_is_full_refuses),
+        CASE(a_batch_of_unknown_outcome_is_repeated),
+        CASE(without_a_connection_what_was_never_sent_is_refused),
+        CASE(a_visitor_is_looked_up),
+        CASE(a_lookup_that_the_store_refuses_fails),
+        CASE(freeing_drops_what_is_pending),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

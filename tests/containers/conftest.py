@@ -1,6 +1,7 @@
 """Fixtures of the container tests: the images, and whether there is an engine to run them at all."""
 from __future__ import annotations
 
+import fcntl
 import subprocess
 from collections.abc import Callable
 
@@ -9,19 +10,34 @@ import pytest
 from engine import TOP, why_no_engine
 from figures import FIGURE, Figures  # engine knows where the system tests' modules are
 
-#: What the tests run is tagged so, and never `latest`.
-TAG = "test"
+#: What the tests run is tagged so, and never `latest`. The script `images` makes the same.
+TAG, BOOKWORM_TAG = "test", "test-bookworm"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--machine", choices=("shared", "alone"),
+                     help="only the tests that can share the machine with others, or only those that cannot")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Figures(), "tellerline-figures")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The longest first, so that processes side by side end at about the same time."""
+    machine = config.getoption("machine")
+    if machine is not None:
+        items[:] = [item for item in items if bool(item.get_closest_marker("alone")) == (machine == "alone")]
     reason = why_no_engine() if items else ""
     for item in items:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+    items.sort(key=_seconds, reverse=True)
+
+
+def _seconds(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("long")
+    return float(mark.kwargs["seconds"]) if mark else 0.0
 
 
 def provide(*tags: str) -> None:
@@ -33,12 +49,21 @@ def provide(*tags: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def build(*options: str) -> str:
-    """Runs deploy/images; the table it printed."""
+def build(*options: str) -> dict[str, str]:
+    """Runs deploy/images; the images it names, as {"worker": "tellerline/worker:test", ...}."""
     done = subprocess.run([TOP / "deploy/images", *options], capture_output=True, text=True, errors="replace",
                           stdin=subprocess.DEVNULL, timeout=1800, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
-    return done.stdout
+    names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
+    return {name.partition("/")[2].partition(":")[0]: name for name in names}
+
+
+def build_once(base: str, *options: str) -> dict[str, str]:
+    """The same; of several processes, only the first has something to build."""
+    with (TOP / "deploy/Dockerfile").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        provide(base)
+        return build(*options)
 
 
 @pytest.fixture(scope="session")
@@ -50,13 +75,16 @@ def base_images() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def images() -> dict[str, str]:
     """The images of this tree, on Debian trixie: {"worker": "tellerline/worker:test", ...}."""
-    provide("debian:trixie-slim")
-    table = build("--tag", TAG)
-    names = [line.split()[0] for line in table.splitlines()[1:]]
-    return {name.partition("/")[2].partition(":")[0]: name for name in names}
+    return build_once("debian:trixie-slim", "--tag", TAG)
+
+
+@pytest.fixture(scope="session")
+def bookworm_images() -> dict[str, str]:
+    """The same on Debian bookworm."""
+    return build_once("debian:bookworm-slim", "--debian", "bookworm", "--tag", BOOKWORM_TAG)
 
 
 @pytest.fixture
-def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Notes a measured figure; all are printed at the end of the run."""
-    return lambda text: record_property(FIGURE, text)
+    return lambda text: request.node.user_properties.append((FIGURE, text))

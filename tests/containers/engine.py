@@ -58,6 +58,13 @@ def health(container: str) -> str:
     return inspect(container)["State"].get("Health", {}).get("Status", "none")
 
 
+def descends(pid: int, first: int, parents: dict[int, int]) -> bool:
+    """Whether a process is the first one or comes from it."""
+    while pid != first and pid in parents:
+        pid = parents[pid]
+    return pid == first
+
+
 class Line:
     """A store and any of the programs on a private network; settings by the environment alone.
 
@@ -137,9 +144,13 @@ class Line:
                       "--env", "TELLERLINE_REDIS_URL=redis://redis:6379/0", self.images["tellerline"], *words)
 
     def processes(self, role: str) -> dict[int, str]:
-        """The container's processes by their number on this machine: user and command."""
-        rows = docker("top", self.name(role), "-eo", "pid,uid,args").splitlines()[1:]
-        return {int(pid): rest for pid, rest in (row.split(maxsplit=1) for row in rows)}
+        """The program's processes by their number on this machine: user and command. What the engine starts in the
+        container beside it, such as a health check, is none of them: it does not descend from the first process."""
+        first = inspect(self.name(role))["State"]["Pid"]
+        listed = docker("top", self.name(role), "-eo", "pid,ppid,uid,args").splitlines()[1:]
+        rows = [line.split(maxsplit=2) for line in listed]
+        parents = {int(pid): int(parent) for pid, parent, _ in rows}
+        return {int(pid): rest for pid, _, rest in rows if descends(int(pid), first, parents)}
 
     def tails(self) -> str:
         parts = []

@@ -25,6 +25,8 @@ from visitors import Crowd, CrowdOptions
 from history import check
 from waiting import wait_until
 
+pytestmark = pytest.mark.alone
+
 CAPACITY = 120
 QUEUE = {"capacity": CAPACITY, "claim_ttl": "20s", "session_ttl": "5m", "waiting_ttl": "2m"}
 #: A worker that was just started, or follows a Redis that was, may be this far behind (seconds).
@@ -132,7 +134,7 @@ def takes_part(project: Project, joins: dict[str, int]) -> bool:
 
 # ---- the tests ----
 
-@pytest.mark.long
+@pytest.mark.long(seconds=60)
 def test_up_from_a_clean_copy(start, figure):
     """`up` and nothing else, images included: the demo answers, turns away, lets in."""
     tag = f"clean-{SEED}"
@@ -184,14 +186,14 @@ def _json(browser: urllib.request.OpenerDirector, what: str | urllib.request.Req
     return view if only_if(view) else None
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=100)
 def test_scaling_workers_under_load(start, figure):
     project = start({"door": QUEUE}, workers=1)
     assert project.server()["redis_version"].startswith("8."), project.server()
     scale_under_load(project, "door", (1, 4, 2), figure, visitors=2000, at_once=900, per_second=45, dwell=2.2)
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=60)
 def test_on_valkey(start, figure):
     project = start({"door": QUEUE}, workers=1, store="valkey/valkey:8")
     server = project.server()
@@ -199,20 +201,16 @@ def test_on_valkey(start, figure):
     scale_under_load(project, "door", (1, 3, 1), figure, visitors=700, at_once=400, per_second=40, dwell=2)
 
 
-@pytest.mark.long
-def test_on_redis_7_and_debian_12(start, tree, base_images, figure):
+@pytest.mark.long(seconds=61)
+def test_on_redis_7_and_debian_12(start, bookworm_images, figure):
     """The programs' images of Debian 12, whose Redis is 7.0."""
-    base_images("debian:bookworm-slim")
-    built = subprocess.run([str(tree / "deploy" / "images"), "--debian", "bookworm", "--tag", "test-bookworm"],
-                           capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
-    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
-    project = start({"door": QUEUE}, workers=1, store="redis:7", tag="test-bookworm")
+    project = start({"door": QUEUE}, workers=1, store="redis:7", tag=bookworm_images["worker"].rpartition(":")[2])
     server = project.server()
     assert server["redis_version"].startswith("7.") and "valkey_version" not in server, server
     scale_under_load(project, "door", (1, 3, 1), figure, visitors=700, at_once=400, per_second=40, dwell=2)
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=110)
 def test_rolling_restart_of_every_service(start, figure):
     """One container after another is stopped and started, as for an upgrade; nobody notices more than a pause."""
     project = start({"door": QUEUE}, workers=2)
@@ -228,7 +226,7 @@ def test_rolling_restart_of_every_service(start, figure):
     figure(judge(project, "door", crowd))
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=120)
 def test_kill_any_container_at_any_moment(start, figure):
     """Each service at least once, in two ways: its process dies (the restart policy brings it back), or `docker kill`
     (which counts as meant, so the operator starts it again)."""
@@ -277,7 +275,7 @@ end
 """
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=70)
 def test_throughput_of_joins(start, tmp_path, figure):
     """What one machine can show of scaling: load, gateway, workers, dispatcher and Redis share its processors."""
     if shutil.which("wrk") is None:

@@ -65,6 +65,6 @@ def cluster(example: list[Object], binaries: Path, tmp_path: Path) -> Iterator[C
 
 
 @pytest.fixture
-def figure(record_property: Callable[[str, object], None]) -> Callable[[str], None]:
+def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Notes a measured figure; all are printed at the end of the run."""
-    return lambda text: record_property(FIGURE, text)
+    return lambda text: request.node.user_properties.append((FIGURE, text))

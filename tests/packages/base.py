@@ -1,7 +1,7 @@
 """A Debian system of this machine's release in a folder: what every machine of these tests is copied from.
 
-Made once by debootstrap (half a minute and some 300 MB in build/package-test). Whatever this machine's apt needs to
-reach an archive (mirrors, proxies, credentials) is carried over when the folder is made, and kept nowhere else.
+Made once by tests/debian-root (half a minute and some 300 MB in build/package-test). Whatever this machine's apt needs
+to reach an archive (mirrors, proxies, credentials) is carried over when the folder is made, and kept nowhere else.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+MAKE_ROOT = Path(__file__).resolve().parents[1] / "debian-root"
 SYSTEM = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl"]
 # Beside what the package depends on; installed from the folder's package cache, without a network.
 EXTRA = ["redis-server"]
@@ -49,7 +50,7 @@ def base(folder: Path, package: Path) -> Path:
     """The system's folder, made if it is not there or fits no more; FOLDER.log tells how."""
     release = codename()
     wanted = SYSTEM + EXTRA + dependencies(package)
-    stamp = hashlib.sha256(" ".join([release, *wanted]).encode()).hexdigest()
+    stamp = hashlib.sha256(" ".join([release, *wanted, MAKE_ROOT.read_text()]).encode()).hexdigest()
     made = folder / f"base-{release}"
     folder.mkdir(parents=True, exist_ok=True)
     with _locked(folder / "base.lock"):
@@ -77,14 +78,15 @@ def _make(root: Path, release: str, wanted: list[str], log) -> None:
     found = sources(release)
     assert found, f"no apt source of this machine is for {release}"
 
-    def run(*command: str) -> None:
+    def run(*command: str | Path) -> None:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-        # What debootstrap mounts in there (/proc, /sys) is gone when it ends, however that is.
+        # What is mounted in there (/proc, /sys) is gone when it ends, however that is.
         status = subprocess.run(["unshare", "--mount", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                 env=environment, timeout=900).returncode
-        assert status == 0, f"{' '.join(command[:3])}... ended with {status}: see {log.name}"
+        assert status == 0, f"{' '.join(map(str, command[:3]))}... ended with {status}: see {log.name}"
 
-    run("debootstrap", "--variant=minbase", "--include=" + ",".join(SYSTEM), release, str(root), found[0][0])
+    run(MAKE_ROOT, release, root, *SYSTEM)
+    run("systemd-machine-id-setup", f"--root={root}")  # without one, systemd takes every boot for the first
     _carry_over_apt(root / "etc/apt", found)
     run("chroot", str(root), "apt-get", "update")
     run("chroot", str(root), "apt-get", "install", "-y", "--no-install-recommends", "--download-only", *wanted)
@@ -97,5 +99,6 @@ def _carry_over_apt(target: Path, found: list[tuple[str, str]]) -> None:
             shutil.copytree(source, target / name, dirs_exist_ok=True)
         elif source.exists():
             shutil.copy2(source, target / name)
+    (target / "sources.list.d/debian.sources").unlink(missing_ok=True)
     (target / "sources.list").write_text("".join(f"deb {uri} {suite} main\n" for uri, suite in found))
     (target / "apt.conf.d/zz-keep-cache").write_text(KEEP_CACHE)

@@ -19,7 +19,7 @@ def why_not() -> str | None:
     """Why no machine can be had here; None if one can."""
     if os.geteuid() != 0:
         return "a machine with systemd needs root"
-    tools = ("debootstrap", "systemd-nspawn", "nsenter", "setpriv")
+    tools = ("mmdebstrap", "systemd-nspawn", "nsenter", "setpriv")
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         return f"not installed: {', '.join(missing)}"

@@ -95,6 +95,7 @@ def environment(more: dict[str, str] | None = None) -> dict[str, str]:
              if not name.startswith("TELLERLINE_")}
     clean.setdefault("ASAN_OPTIONS", "detect_leaks=1:strict_string_checks=1")
     clean.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+    clean.setdefault("TSAN_OPTIONS", "second_deadlock_stack=1")
     return clean | (more or {})
 
 

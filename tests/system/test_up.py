@@ -26,6 +26,14 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
+def program_of(pid: int) -> str:
+    """The file that a process runs; empty when it has just ended."""
+    try:
+        return Path(f"/proc/{pid}/exe").resolve(strict=True).name
+    except OSError:
+        return ""
+
+
 def alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
@@ -142,10 +150,8 @@ def test_up_restarts_a_program_that_dies(tmp_path, up):
     running = up(config)
     running.wait_ready(port)
     client = Client(port)
-    for pid in descendants(running.process.pid):
-        name = Path(f"/proc/{pid}/comm").read_text().strip()
-        if name.startswith("tellerline-disp"):
-            os.kill(pid, signal.SIGKILL)
+    (dispatcher,) = [pid for pid in descendants(running.process.pid) if program_of(pid) == "tellerline-dispatcher"]
+    os.kill(dispatcher, signal.SIGKILL)
     visitor = Visitor(client, "bank")
 
     def joined() -> bool:

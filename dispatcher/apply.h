@@ -1,7 +1,7 @@
 /*
  * Applying ingest entries: a pipeline of calls of the apply script, in stream order. Small entries
- * share a call, so that what a call costs by itself is paid once for them all; the script still
- * applies each of them by itself, once and in order.
+ * share a call, which saves the cost of many calls; the script still applies each entry by itself,
+ * once and in order.
  */
 #ifndef TL_APPLY_H
 #define TL_APPLY_H
@@ -26,17 +26,19 @@ struct tl_apply_counts {
 struct tl_apply *tl_apply_new(uint64_t events_length); /* NULL when out of memory */
 void tl_apply_free(struct tl_apply **apply);
 
-/* Queues one entry of the stream, the next one of this queue: TL_APPLY_ENTRIES_MAX at most before
- * tl_apply_settle, all of one queue and with the same fence. payload NULL: its payload is gone
- * (trimmed while pending), which is an alarm. An entry that cannot be decoded is queued to be set
- * aside. id is copied. */
-bool tl_apply_add(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
-                  uint64_t fence, const char *id, const void *payload, size_t length,
+/* Begins a pipeline for one queue. redis and keys are borrowed until tl_apply_finish, which is
+ * called also when begin or add failed. */
+bool tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
+                    uint64_t fence, struct tl_error *err);
+
+/* Adds the next entry of the stream, TL_APPLY_ENTRIES_MAX at most. id is copied. An entry that
+ * cannot be decoded is set aside. payload NULL means that it was trimmed away while the entry was
+ * pending, which is logged as an error. */
+bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, size_t length,
                   struct tl_error *err);
 
-/* Fetches the outcome of everything queued, always all of it. False with the first error: from that
- * entry on, the entries of the queue are to be read again from what is pending. Adds to counts. */
-bool tl_apply_settle(struct tl_apply *apply, struct tl_redis *redis, struct tl_apply_counts *counts,
-                     struct tl_error *err);
+/* Waits for the results of all entries and adds them to counts. False with the first error: from
+ * that entry on, the entries are still pending and must be read again. */
+bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, struct tl_error *err);
 
 #endif

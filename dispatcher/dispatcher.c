@@ -163,17 +163,17 @@ static bool apply_pipeline(struct dispatcher *self, const struct tl_held_queue *
     size_t end = *next + TL_APPLY_ENTRIES_MAX;
     if (end > tl_reply_count(entries))
         end = tl_reply_count(entries);
-    bool ok = true;
+    bool ok = tl_apply_begin(self->apply, redis, &held->keys, held->fence, err);
     for (; ok && *next < end; (*next)++) {
         const struct tl_reply *entry = tl_reply_at(entries, *next);
         const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
         size_t length;
         const char *bytes = tl_reply_string(payload, &length);
-        ok = tl_apply_add(self->apply, redis, &held->keys, held->fence, entry_id(entry),
-                          payload != NULL ? bytes : NULL, length, err);
+        ok =
+            tl_apply_add(self->apply, entry_id(entry), payload != NULL ? bytes : NULL, length, err);
     }
     struct tl_error after = {0}; /* the first error counts */
-    if (!tl_apply_settle(self->apply, redis, counts, ok ? err : &after) || !ok)
+    if (!tl_apply_finish(self->apply, counts, ok ? err : &after) || !ok)
         return false;
     snprintf(queue->applied, sizeof(queue->applied), "%s", entry_id(tl_reply_at(entries, end - 1)));
     queue->trim = true;

@@ -1,13 +1,13 @@
 /*
- * The audit of one queue on the live system. What must hold after every step of every script:
+ * The audit of one queue on the live system. It checks what holds after every step of every script:
  *   1. the counters of the state are the sizes of the sets, and every active visitor has a session
  *   2. under the counter policy no admission takes `active` above `capacity`
- *   3. nobody is both waiting and active
- *   4. nobody is active while somebody who stood before them in the same lane still waits
+ *   3. no visitor is both waiting and active
+ *   4. no visitor is active while another one with a smaller place in the same lane still waits
  *   5. joined = waiting + active + completed + expired + left
- * Each comparison is made by one script on one moment of the data, so what is reported is true,
- * however busy the queue is. The active set is gone through in pages; the waiting set, which may be
- * huge, is never.
+ * One script makes each comparison at one moment of the data, so that every reported violation is
+ * real, however busy the queue is. The audit reads the active set page by page, and never the
+ * waiting set, which may be huge.
  */
 #ifndef TL_CTL_AUDIT_H
 #define TL_CTL_AUDIT_H
@@ -20,7 +20,7 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
-enum { TL_AUDIT_TEXTS_MAX = 50 }; /* more violations of a queue are counted, not told */
+enum { TL_AUDIT_LISTED_MAX = 50 }; /* further violations of a queue are only counted */
 
 struct tl_audit_violation {
     int rule; /* 1 to 5, as above */
@@ -28,14 +28,14 @@ struct tl_audit_violation {
 };
 
 struct tl_audit_report {
-    uint64_t waiting, active; /* as the sets are */
+    uint64_t waiting, active; /* sizes of the sets */
     uint64_t n_violations;
-    size_t n_told; /* of them, in `told` */
-    struct tl_audit_violation told[TL_AUDIT_TEXTS_MAX];
-    char note[160]; /* odd but right, or "" */
+    size_t n_listed;
+    struct tl_audit_violation listed[TL_AUDIT_LISTED_MAX];
+    char note[160]; /* unusual, but no violation; or "" */
 };
 
-/* Fills the report. False when it could not look, TL_ERR_NOQUEUE when there is no such queue. */
+/* Fills the report. False when the queue cannot be read; TL_ERR_NOQUEUE when it does not exist. */
 bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
                     struct tl_audit_report *report, struct tl_error *err);
 

@@ -12,7 +12,7 @@
 #include "ctl/json.h"
 #include "ctl/session.h"
 
-/* The names to look at: one that was asked for, or all. */
+/* The queues to audit: the one asked for, or all. */
 static bool list_names(struct tl_ctl_session *session, const char *queue,
                        char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
@@ -37,12 +37,12 @@ static void write_report(const char *queue, const struct tl_audit_report *report
     if (report->n_violations == 0)
         printf("%s: ok (waiting %" PRIu64 ", active %" PRIu64 ")\n", queue, report->waiting,
                report->active);
-    for (size_t i = 0; i < report->n_told; i++)
-        printf("%s: violates invariant %d: %s\n", queue, report->told[i].rule,
-               report->told[i].text);
-    if (report->n_violations > report->n_told)
+    for (size_t i = 0; i < report->n_listed; i++)
+        printf("%s: violates invariant %d: %s\n", queue, report->listed[i].rule,
+               report->listed[i].text);
+    if (report->n_violations > report->n_listed)
         printf("%s: and %" PRIu64 " more violations\n", queue,
-               report->n_violations - report->n_told);
+               report->n_violations - report->n_listed);
     if (report->note[0] != '\0')
         printf("%s: note: %s\n", queue, report->note);
 }
@@ -51,9 +51,9 @@ static void write_report(const char *queue, const struct tl_audit_report *report
 static json_t *report_json(const char *queue, const struct tl_audit_report *report)
 {
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < report->n_told; i++) {
-        json_t *violation = json_pack("{s:i, s:s}", "invariant", report->told[i].rule, "text",
-                                      report->told[i].text);
+    for (size_t i = 0; list != NULL && i < report->n_listed; i++) {
+        json_t *violation = json_pack("{s:i, s:s}", "invariant", report->listed[i].rule, "text",
+                                      report->listed[i].text);
         if (json_array_append_new(list, violation) != 0) {
             json_decref(list);
             list = NULL;
@@ -67,7 +67,7 @@ static json_t *report_json(const char *queue, const struct tl_audit_report *repo
                      "violations", list, "note", report->note);
 }
 
-/* Looks at one queue and tells; with `list`, into it. */
+/* Audits one queue. Prints the report, or appends it to `list` (NULL: print). */
 static bool audit_one(struct tl_ctl_session *session, const char *queue, json_t *list,
                       uint64_t *violations, struct tl_error *err)
 {
@@ -102,7 +102,7 @@ static bool audit_all(struct tl_ctl_session *session, const struct tl_ctl_option
                                      "queues", list)) ||
              tl_error_set(err, TL_ERR_SYSTEM, "the report could not be written");
     else if (ok && n == 0)
-        printf("no queues yet: nothing to look at\n");
+        printf("no queues yet: nothing to audit\n");
     json_decref(list);
     free(names);
     return ok;

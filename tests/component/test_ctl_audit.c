@@ -72,10 +72,10 @@ static void assert_violation(int rule, const char *part)
     audit();
     if (fixture.report.n_violations != 1)
         fail_msg("%d violations, first: %s", (int)fixture.report.n_violations,
-                 fixture.report.told[0].text);
-    assert_int_equal(fixture.report.told[0].rule, rule);
-    if (strstr(fixture.report.told[0].text, part) == NULL)
-        fail_msg("\"%s\" does not hold \"%s\"", fixture.report.told[0].text, part);
+                 fixture.report.listed[0].text);
+    assert_int_equal(fixture.report.listed[0].rule, rule);
+    if (strstr(fixture.report.listed[0].text, part) == NULL)
+        fail_msg("\"%s\" does not hold \"%s\"", fixture.report.listed[0].text, part);
 }
 
 static void test_in_order(void **state)
@@ -185,7 +185,7 @@ static void test_somebody_is_unaccounted_for(void **state)
                      "7 joined, but waiting 2 + active 2 + completed 1 + expired 0 + left 0 is 5");
 }
 
-/* More than fits into one page, and more trouble than is told. */
+/* More visitors than fit into one page, and more violations than are listed. */
 static void test_many_active(void **state)
 {
     (void)state;
@@ -201,8 +201,8 @@ static void test_many_active(void **state)
     }
     audit();
     assert_int_equal(fixture.report.n_violations, MANY);
-    assert_int_equal(fixture.report.n_told, TL_AUDIT_TEXTS_MAX);
-    assert_int_equal(fixture.report.told[0].rule, 4);
+    assert_int_equal(fixture.report.n_listed, TL_AUDIT_LISTED_MAX);
+    assert_int_equal(fixture.report.listed[0].rule, 4);
     change(TL_KEY_WAITING, "ZREM", "d");
     change(TL_KEY_STATE, "HSET", "waiting 1 left 1");
     audit();

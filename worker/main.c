@@ -1,10 +1,10 @@
 /*
- * tellerline-worker: the edge that visitors talk to. Holds no state of record: it batches commands
- * for the dispatcher and answers positions from lines in its own memory, kept true by the events of
- * every queue.
+ * tellerline-worker: serves visitors over HTTP. It holds no state of record: it batches commands
+ * for the dispatcher and answers positions from lines in its own memory, which the events of every
+ * queue keep up to date.
  *
- * main -> parent.c: sockets, shared memory, processes -> edge.c: one process, its loop -> routes.c:
- * what is asked of it.
+ * main -> parent.c: sockets, shared memory, processes -> edge.c: one process and its loop ->
+ * routes.c: requests.
  */
 #include "common/config/config.h"
 #include "common/role/start.h"
@@ -37,7 +37,7 @@ int main(int argc, char **argv)
     };
     const struct tl_program program = {
         .name = "tellerline-worker",
-        .summary = "Serves visitors over HTTP: takes joins in, tells everyone where they stand.",
+        .summary = "Serves visitors over HTTP: accepts joins and answers positions.",
         .options = options,
         .listeners = {admin_listen, http_listen},
     };

@@ -15,7 +15,7 @@
 #define MHD_RESULT int
 #endif
 
-/* Scrapers and probes are few; anything beyond is turned away. */
+/* Scrapers and probes need few connections; more are refused. */
 #define CONNECTIONS_MAX 64u
 #define IDLE_TIMEOUT_S  10u
 #define MEMORY_LIMIT    ((size_t)8 * 1024)
@@ -82,7 +82,7 @@ static MHD_RESULT handle(void *context, struct MHD_Connection *connection, const
     (void)version;
     (void)upload;
     (void)request;
-    if (*upload_size > 0) { /* a body is of no interest here */
+    if (*upload_size > 0) { /* ignore the body */
         *upload_size = 0;
         return MHD_YES;
     }

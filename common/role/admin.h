@@ -1,6 +1,6 @@
 /*
- * The admin listener of a program: /livez, /readyz, /metrics, on a thread of its own so that it
- * answers even when the program's loop is busy or waits for the store.
+ * The admin listener of a program: /livez, /readyz and /metrics. It has a thread of its own, so
+ * that it answers while the program's loop is busy or waits for the store.
  */
 #ifndef TL_ADMIN_H
 #define TL_ADMIN_H
@@ -15,19 +15,21 @@ struct tl_admin;
 /* Called on the listener's thread: must only read atomics. */
 struct tl_admin_source {
     void *context;
-    /* Is the loop turning? False makes /livez 503, so that a supervisor restarts the program. */
+    /* Does the loop turn? False makes /livez answer 503, so that a service manager restarts the
+     * program. */
     bool (*live)(void *context);
-    /* Can it do its work now? On false, writes the reason (one line) for /readyz. */
+    /* Can the program do its work now? On false, writes the reason, one line, for /readyz. */
     bool (*ready)(void *context, char reason[160]);
     /* Appends Prometheus text. */
     void (*metrics)(void *context, struct tl_text *out);
 };
 
-/* Starts listening and logs the address. listen with port -1: no listener, *admin is NULL, true is
- * returned. */
+/* Starts listening and logs the address. With port -1 there is no listener: *admin is NULL and the
+ * result true. */
 bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
                     const struct tl_admin_source *source, struct tl_error *err);
 void tl_admin_stop(struct tl_admin **admin);
-int tl_admin_port(const struct tl_admin *admin); /* the port it got */
+/* The port it listens on; -1 for NULL. */
+int tl_admin_port(const struct tl_admin *admin);
 
 #endif

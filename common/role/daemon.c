@@ -83,7 +83,7 @@ static void handle_signals(struct tl_daemon *daemon)
     }
 }
 
-/* ---- readiness, and what the admin listener shows ---- */
+/* ---- readiness and the admin listener ---- */
 
 static void set_ready(struct tl_daemon *daemon, bool ready, const char *reason)
 {
@@ -115,17 +115,18 @@ static void source_metrics(void *context, struct tl_text *out)
     char reason[160];
     char label[48];
     snprintf(label, sizeof(label), "role=\"%s\"", daemon->role->name);
-    tl_text_append(out, "# HELP tellerline_build_info The version that runs.\n# TYPE "
+    tl_text_append(out, "# HELP tellerline_build_info The running version.\n# TYPE "
                         "tellerline_build_info gauge\n");
     tl_text_append(out, "tellerline_build_info{%s,version=\"%s\"} 1\n", label, TELLERLINE_VERSION);
     tl_text_append(
-        out, "# HELP tellerline_ready Whether /readyz says yes.\n# TYPE tellerline_ready gauge\n");
+        out,
+        "# HELP tellerline_ready 1 when /readyz answers 200.\n# TYPE tellerline_ready gauge\n");
     tl_text_append(out, "tellerline_ready{%s} %d\n", label, source_ready(daemon, reason) ? 1 : 0);
     struct tl_metrics *const blocks[] = {daemon->metrics};
     tl_metrics_write(blocks, 1, label, out);
 }
 
-/* ---- the life of a program ---- */
+/* ---- start, loop, stop ---- */
 
 static bool open_daemon(struct tl_daemon *daemon, struct tl_error *err)
 {
@@ -140,7 +141,7 @@ static bool open_daemon(struct tl_daemon *daemon, struct tl_error *err)
     daemon->metrics = tl_metrics_init(daemon->metrics_memory, role->metrics, role->n_metrics);
     atomic_store(&daemon->turned_ms, tl_clock_ms());
     if (pthread_mutex_init(&daemon->reason_lock, NULL) != 0)
-        return tl_error_set(err, TL_ERR_SYSTEM, "no mutex");
+        return tl_error_set(err, TL_ERR_SYSTEM, "cannot make a mutex");
     set_ready(daemon, false, "starting");
     const struct tl_admin_source source = {
         .context = daemon, .live = source_live, .ready = source_ready, .metrics = source_metrics};
@@ -159,7 +160,7 @@ static void close_daemon(struct tl_daemon *daemon)
     tl_config_free(&daemon->config);
 }
 
-/* After a failed turn: not ready, a log line now and then, and a wait. */
+/* After a failed turn: marks the program not ready, logs at a limited rate, and waits. */
 static void back_off(struct tl_daemon *daemon, struct tl_backoff *backoff,
                      struct tl_log_limit *limit, const struct tl_error *err)
 {
@@ -167,8 +168,8 @@ static void back_off(struct tl_daemon *daemon, struct tl_backoff *backoff,
     set_ready(daemon, false, err->text);
     if (tl_log_allow(limit, tl_clock_ms(), LOG_EVERY_MS, &suppressed)) {
         const struct tl_log_fields fields = {.error = err};
-        tl_log(TL_LOG_WARN, &fields,
-               "trouble with the store, trying again (%u more since the last line)", suppressed);
+        tl_log(TL_LOG_WARN, &fields, "the store failed, trying again (%u more since the last line)",
+               suppressed);
     }
     tl_daemon_pause(daemon, tl_backoff_next(backoff, randombytes_random()));
 }

@@ -25,15 +25,15 @@ struct tl_role {
     const struct tl_metric_desc *metrics;
     size_t n_metrics;
     const struct tl_listen *(*admin)(
-        const struct tl_config *config); /* its admin listener's setting */
-    /* Makes the role's state. Must not need the store: that may come up later. */
+        const struct tl_config *config); /* the setting of its admin listener */
+    /* Makes the state of the role. Must not need the store, which may come up later. */
     void *(*start)(struct tl_daemon *daemon, struct tl_error *err);
     /* One bounded turn: connects when it has to, does what is due, waits up to about half a second
      * for more. now_ms: local monotonic time, read once before each turn. False when the store
      * failed: the skeleton logs the error, marks the program not ready and backs off with jitter.
      */
     bool (*turn)(void *state, int64_t now_ms, struct tl_error *err);
-    /* Gives leases back and frees the state. */
+    /* Releases the leases and frees the state. */
     void (*stop)(void *state);
 };
 
@@ -42,9 +42,9 @@ int tl_daemon_main(const struct tl_role *role, int argc, char **argv);
 
 const struct tl_config *tl_daemon_config(const struct tl_daemon *daemon);
 struct tl_metrics *tl_daemon_metrics(const struct tl_daemon *daemon);
-/* True once SIGTERM or SIGINT has come: a long turn should end soon. */
+/* True once a signal is pending or the program is to stop: a long turn should end soon. */
 bool tl_daemon_stopping(const struct tl_daemon *daemon);
-/* Waits up to ms, or until a signal comes: for a turn that has nothing to do. Always true. */
+/* Waits up to ms or until a signal comes, for a turn that has nothing to do. Always true. */
 bool tl_daemon_pause(const struct tl_daemon *daemon, int64_t ms);
 /* A name for this process among its peers: role, host and random bits; at most TL_WORKER_ID_MAX
  * characters. */

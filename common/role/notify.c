@@ -23,10 +23,10 @@ struct tl_notify {
     struct sockaddr_un address;
     socklen_t address_length;
     int64_t opened_ms;
-    int64_t ping_every_ms; /* 0: nobody watches */
+    int64_t ping_every_ms; /* 0: no watchdog */
     int64_t pinged_ms;
     bool ready_sent;
-    char status[STATUS_MAX]; /* sent last */
+    char status[STATUS_MAX]; /* the last one that was sent */
     struct tl_log_limit limit;
 };
 
@@ -42,7 +42,7 @@ static bool set_address(struct tl_notify *notify, const char *text, struct tl_er
     memcpy(notify->address.sun_path, text, length);
     if (text[0] == '@')
         notify->address.sun_path[0] = '\0';
-    /* A path may end with a NUL, an abstract name must not: that would be part of it. */
+    /* No NUL at the end: in an abstract name it would be part of the name. */
     notify->address_length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
     return true;
 }
@@ -70,7 +70,7 @@ bool tl_notify_open(struct tl_notify **notify, int64_t now_ms, struct tl_error *
         return true;
     struct tl_notify *opened = calloc(1, sizeof(*opened));
     if (opened == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the service manager's address");
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory to notify the service manager");
     opened->fd = -1;
     if (!set_address(opened, socket_text, err)) {
         tl_notify_free(&opened);
@@ -99,7 +99,7 @@ void tl_notify_free(struct tl_notify **notify)
     *notify = NULL;
 }
 
-/* Never waits: a manager that does not read must not hold up the loop. */
+/* Never waits: a manager that does not read must not block the loop. */
 static bool send_message(const struct tl_notify *notify, const char *message)
 {
     return sendto(notify->fd, message, strlen(message), MSG_NOSIGNAL,
@@ -115,10 +115,10 @@ void tl_notify_turn(struct tl_notify *notify, bool ready, const char *reason, in
     bool ping = notify->ping_every_ms > 0 && now_ms - notify->pinged_ms >= notify->ping_every_ms;
     char status[STATUS_MAX];
     snprintf(status, sizeof(status), "%s", reason);
-    /* A line is a variable: what follows a line's end would be taken for another. */
+    /* Each line is a variable, so the status must be a single line. */
     status[strcspn(status, "\r\n")] = '\0';
-    bool news = strcmp(status, notify->status) != 0;
-    if (!start && !ping && !news)
+    bool changed = strcmp(status, notify->status) != 0;
+    if (!start && !ping && !changed)
         return;
     char message[MESSAGE_MAX];
     snprintf(message, sizeof(message), "%s%sSTATUS=%s\n", start ? "READY=1\n" : "",
@@ -127,8 +127,8 @@ void tl_notify_turn(struct tl_notify *notify, bool ready, const char *reason, in
         int problem = errno;
         unsigned suppressed;
         if (tl_log_allow(&notify->limit, now_ms, LOG_EVERY_MS, &suppressed))
-            tl_warn("cannot tell the service manager: %s", strerror(problem));
-        return; /* said again at the next turn */
+            tl_warn("cannot notify the service manager: %s", strerror(problem));
+        return; /* sent again at the next turn */
     }
     notify->ready_sent = notify->ready_sent || start;
     if (ping)
@@ -139,5 +139,5 @@ void tl_notify_turn(struct tl_notify *notify, bool ready, const char *reason, in
 void tl_notify_stopping(struct tl_notify *notify)
 {
     if (notify != NULL && !send_message(notify, "STOPPING=1\nSTATUS=stopping\n"))
-        tl_warn("cannot tell the service manager: %s", strerror(errno));
+        tl_warn("cannot notify the service manager: %s", strerror(errno));
 }

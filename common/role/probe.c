@@ -12,7 +12,7 @@
 
 enum { STATUS_LINE_LEAST = 12 }; /* "HTTP/1.1 200" */
 
-/* The next call that waits on the socket gives up at the deadline. False when it is over. */
+/* Makes the next blocking call on the socket end at the deadline. False when that has passed. */
 static bool limit_wait(int fd, int64_t deadline_ms)
 {
     int64_t left_ms = deadline_ms - tl_clock_ms();
@@ -50,11 +50,11 @@ static int connect_locally(const char *host, int port, int64_t deadline_ms)
     if (strcmp(host, "0.0.0.0") == 0)
         host = "127.0.0.1";
     int fd = connect_to(is_any6 ? "::1" : host, port, deadline_ms);
-    /* :: takes IPv4 too, and a container without IPv6 has no ::1. */
+    /* :: accepts IPv4 too, and a container without IPv6 has no ::1. */
     return fd < 0 && is_any6 ? connect_to("127.0.0.1", port, deadline_ms) : fd;
 }
 
-/* Sends the request and reads as much of the answer as holds the status. */
+/* Sends the request and reads the start of the answer, with the status. */
 static bool ask(int fd, const char *path, char *answer, size_t size, int64_t deadline_ms)
 {
     char request[256];

@@ -1,12 +1,12 @@
-/* One small HTTP request, to learn whether a program of ours is alive or ready. */
+/* One small HTTP request that tells whether a program of ours is alive or ready. */
 #ifndef TL_PROBE_H
 #define TL_PROBE_H
 
 #include <stdint.h>
 
-/* GET path from where a program listens: its host as configured (an address or a name; one that
- * means every address, 0.0.0.0 or ::, is asked at loopback) and its port. Returns the status code,
- * or -1 when no answer came within timeout_ms, which bounds all of it but the look-up of a name. */
+/* Sends GET to the host and port that a program listens on. host is an address or a name as
+ * configured; 0.0.0.0 and ::, which mean every address, are asked at loopback. Returns the status
+ * code, or -1 without an answer within timeout_ms, which bounds everything but the name lookup. */
 int tl_http_probe(const char *host, int port, const char *path, int64_t timeout_ms);
 
 #endif

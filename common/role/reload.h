@@ -1,4 +1,4 @@
-/* What SIGHUP does in every program: the configuration is read again. */
+/* What SIGHUP does in every program: it reads the configuration again. */
 #ifndef TL_RELOAD_H
 #define TL_RELOAD_H
 

@@ -65,7 +65,8 @@ static int run_admin(void *context)
     tl_start_log(parent->config, process->name);
     if (!tl_signals_open(&signals, &err) ||
         !tl_admin_start(&admin, &parent->config->admin.worker, &source, &err)) {
-        tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "no admin listener");
+        tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err},
+               "cannot start the admin listener");
         return 1;
     }
     atomic_store(&parent->board.head->admin_started, true);
@@ -155,7 +156,7 @@ static void log_kill(void *context, enum tl_kill_reason reason)
 {
     const struct process *process = context;
     if (reason == TL_KILL_STUCK)
-        tl_log(TL_LOG_ERROR, NULL, "%s (process %d) does not turn any more: killing it",
+        tl_log(TL_LOG_ERROR, NULL, "%s (process %d) is stuck, its loop has stopped: killing it",
                process->name, (int)process->pid);
     else
         tl_warn("%s (process %d) has not ended in %d s: killing it", process->name,
@@ -241,7 +242,7 @@ static int run(struct parent *parent)
 
 /* ---- before the first fork ---- */
 
-/* What would make every child fail is found here. */
+/* Finds settings that would make every child fail. */
 static bool check_settings(const struct tl_config *config, struct tl_error *err)
 {
     const struct tl_redis_settings redis = {.url = config->redis.url,
@@ -253,8 +254,8 @@ static bool check_settings(const struct tl_config *config, struct tl_error *err)
     return ok;
 }
 
-/* Sockets that share a port would silently share it with those of any other program of this user,
- * too: so the port is first taken alone. */
+/* SO_REUSEPORT would silently share the port with any other program of this user that sets it. So
+ * the port is opened once without it: that fails when the port is in use. */
 static bool choose_port(struct tl_listen *listen, struct tl_error *err)
 {
     int fd = tl_listen_open(listen, false, &listen->port, err);

@@ -1,18 +1,18 @@
 /*
- * The parent of the worker processes. It has one thread and does nothing but start processes, start
- * those that die again, and pass signals on; so forking from it is safe at any time.
+ * The parent of the worker processes. It has a single thread and only supervises, so that forking
+ * from it is safe at any time.
  *
- * It opens one listening socket per worker process on one port (SO_REUSEPORT) before it forks, and
- * keeps them open: a process that dies leaves its socket, with the connections that wait in it, to
- * its successor. The admin listener has a process of its own beside the workers and reads what they
- * report from shared memory.
+ * Before it forks it opens one listening socket per worker process, all on one port
+ * (SO_REUSEPORT), and keeps them open: when a process dies, its successor takes over the socket
+ * with the connections that wait in it. The admin listener runs in a process of its own beside the
+ * workers and reads their reports from shared memory.
  */
 #ifndef TL_PARENT_H
 #define TL_PARENT_H
 
 #include "common/config/config.h"
 
-/* Runs until told to stop; returns the exit status, in the parent as well as in each child. */
+/* Runs until it is told to stop; returns the exit status. */
 int tl_parent_run(const struct tl_config *config, const char *config_path, unsigned processes);
 
 #endif

@@ -7,8 +7,10 @@
 #include "common/base/clock.h"
 #include "worker/report/board.h"
 
-/* A parent that has not turned for so long is stuck. */
-enum { STUCK_MS = 30000, ALIGNMENT = 64 };
+enum {
+    STUCK_MS = 30000, /* without a turn of the parent */
+    ALIGNMENT = 64,
+};
 
 static size_t round_up(size_t bytes)
 {
@@ -28,7 +30,7 @@ bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err)
         mmap(NULL, board->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
         free(board->metrics);
-        return tl_error_set(err, TL_ERR_SYSTEM, "no shared memory: %s", strerror(errno));
+        return tl_error_set(err, TL_ERR_SYSTEM, "cannot map shared memory: %s", strerror(errno));
     }
     unsigned char *bytes = memory;
     board->memory = memory;
@@ -72,7 +74,7 @@ static unsigned count_ready(const struct tl_board *board)
     return ready;
 }
 
-/* One process that serves is enough. */
+/* Ready when at least one process is. */
 static bool is_ready(void *context, char reason[160])
 {
     const struct tl_board *board = context;
@@ -96,18 +98,18 @@ static void write_metrics(void *context, struct tl_text *out)
 {
     const struct tl_board *board = context;
     tl_text_append(out,
-                   "# HELP tellerline_build_info The version that runs.\n"
+                   "# HELP tellerline_build_info The running version.\n"
                    "# TYPE tellerline_build_info gauge\n"
                    "tellerline_build_info{role=\"worker\",version=\"%s\"} 1\n",
                    TELLERLINE_VERSION);
-    write_number(out, "tellerline_ready", "gauge", "Whether /readyz says yes.",
+    write_number(out, "tellerline_ready", "gauge", "1 when /readyz answers 200.",
                  count_ready(board) > 0);
-    write_number(out, "tellerline_worker_processes", "gauge",
-                 "Worker processes that are configured.", board->n);
-    write_number(out, "tellerline_worker_processes_ready", "gauge", "Worker processes that serve.",
-                 count_ready(board));
+    write_number(out, "tellerline_worker_processes", "gauge", "Configured worker processes.",
+                 board->n);
+    write_number(out, "tellerline_worker_processes_ready", "gauge",
+                 "Worker processes that are ready.", count_ready(board));
     write_number(out, "tellerline_worker_restarts_total", "counter",
-                 "Processes started again because they had died.",
+                 "Processes that were started again after they ended.",
                  atomic_load(&board->head->restarts));
     tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);
 }

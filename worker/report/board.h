@@ -11,7 +11,7 @@
 #include "worker/report/worker_metrics.h"
 
 struct tl_board_head {
-    _Atomic int64_t parent_ms;  /* local time of the parent's last turn */
+    _Atomic int64_t parent_ms;  /* monotonic time of the parent's last turn */
     _Atomic int64_t restarts;   /* processes started again */
     _Atomic bool admin_started; /* the admin listener was up at least once */
 };
@@ -20,7 +20,7 @@ struct tl_board {
     struct tl_board_head *head;
     unsigned n; /* worker processes */
     struct tl_slot *slots;
-    struct tl_metrics **metrics; /* this array is the process's own; what it points to is shared */
+    struct tl_metrics **metrics; /* one per process; the array is private, the metrics are shared */
     void *memory;
     size_t size;
 };
@@ -28,10 +28,10 @@ struct tl_board {
 /* Must be made before forking. */
 bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err);
 void tl_board_deinit(struct tl_board *board);
-/* A worker process is gone: it is not ready, and its levels are zero. */
+/* A worker process has ended: it is not ready, and its gauges are zero. */
 void tl_board_clear(struct tl_board *board, unsigned i);
 
-/* What the admin listener shows; context is the board. */
+/* For the admin listener; its context is the board. */
 struct tl_admin_source tl_board_source(struct tl_board *board);
 
 #endif

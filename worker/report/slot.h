@@ -1,4 +1,4 @@
-/* What a worker process tells its parent, in shared memory beside its metrics. */
+/* What a worker process reports to its parent in shared memory, beside its metrics. */
 #ifndef TL_SLOT_H
 #define TL_SLOT_H
 
@@ -18,7 +18,7 @@ struct tl_slot {
     _Atomic int readiness; /* enum tl_readiness */
 };
 
-/* Why it is not ready, for people. */
+/* The reason for /readyz and the service manager. */
 const char *tl_readiness_text(enum tl_readiness readiness);
 
 #endif

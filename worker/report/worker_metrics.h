@@ -1,4 +1,4 @@
-/* What a worker process counts. */
+/* The metrics of a worker process. */
 #ifndef TL_WORKER_METRICS_H
 #define TL_WORKER_METRICS_H
 

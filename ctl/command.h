@@ -1,4 +1,4 @@
-/* The commands of `tellerline`: what each is called, takes and does. */
+/* The commands of `tellerline`: name, options and function of each. */
 #ifndef TL_CTL_COMMAND_H
 #define TL_CTL_COMMAND_H
 
@@ -25,10 +25,10 @@ enum {
     TL_OPTION_COUNT = 1 << 6,
     TL_OPTION_PROCESSES = 1 << 7,
 };
-/* What every command that talks to a running system takes. */
+/* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
 
-/* What was given on the command line. Texts are borrowed from argv. */
+/* The parsed command line. Texts are borrowed from argv. */
 struct tl_ctl_options {
     const char *config; /* NULL: defaults and environment */
     const char *redis;  /* NULL: what the configuration says */
@@ -37,7 +37,7 @@ struct tl_ctl_options {
     bool json;
     bool help;
     int64_t interval_ms;
-    uint64_t count;     /* 0: no end */
+    uint64_t count;     /* 0: no limit */
     uint64_t processes; /* 0: what the configuration says */
     int n_words;
     char **words; /* operands after the options */
@@ -63,7 +63,7 @@ int tl_command_notice(const struct tl_ctl_options *options);
 int tl_command_check(const struct tl_ctl_options *options);
 int tl_command_config_doc(const struct tl_ctl_options *options);
 
-/* Says `tellerline: <what>` on standard error and returns `status`. */
+/* Writes `tellerline: ` and the error to standard error, and returns `status`. */
 int tl_ctl_fail(int status, const struct tl_error *err);
 
 #endif

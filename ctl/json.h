@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-/* Writes the value, indented, and a line end; releases it. False when it is NULL (out of memory) or
- * could not be written. */
+/* Writes the value, indented, with a line end, and releases it. False when it is NULL (out of
+ * memory) or cannot be written. */
 bool tl_json_write(json_t *value);
 
 #endif

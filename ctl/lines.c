@@ -10,10 +10,10 @@ struct tl_lines_output tl_lines_output(FILE *file)
 {
     const char *no_colour = getenv("NO_COLOR");
     const char *terminal = getenv("TERM");
-    bool can = isatty(fileno(file)) && terminal != NULL && strcmp(terminal, "dumb") != 0;
+    bool has_colour = isatty(fileno(file)) && terminal != NULL && strcmp(terminal, "dumb") != 0;
     return (struct tl_lines_output){
         .file = file,
-        .colour = can && (no_colour == NULL || no_colour[0] == '\0'),
+        .colour = has_colour && (no_colour == NULL || no_colour[0] == '\0'),
     };
 }
 
@@ -41,9 +41,9 @@ void tl_lines_feed(struct tl_lines *lines, const struct tl_lines_output *output,
                    size_t length)
 {
     while (length > 0) {
-        size_t room = sizeof(lines->bytes) - lines->length;
+        size_t space = sizeof(lines->bytes) - lines->length;
         size_t taken = 0;
-        while (taken < length && taken < room && bytes[taken] != '\n')
+        while (taken < length && taken < space && bytes[taken] != '\n')
             taken++;
         memcpy(lines->bytes + lines->length, bytes, taken);
         lines->length += taken;

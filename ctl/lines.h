@@ -1,4 +1,4 @@
-/* What several programs print, on one output: whole lines, each with its program's name before it.
+/* Merges the output of several programs: whole lines, each with the name of its program in front.
  */
 #ifndef TL_CTL_LINES_H
 #define TL_CTL_LINES_H
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define TL_LINE_BYTES_MAX 8192 /* a longer line is broken */
+#define TL_LINE_BYTES_MAX 8192 /* a longer line is split */
 
 /* Where lines go. */
 struct tl_lines_output {
@@ -15,22 +15,22 @@ struct tl_lines_output {
     bool colour;
 };
 
-/* The lines of one program. Zeroed but for role and colour, it is ready. */
+/* The lines of one program. Set role and colour, and zero the rest. */
 struct tl_lines {
     const char *role; /* borrowed */
-    int colour;       /* which of the few colours */
-    size_t length;    /* bytes of a line whose end has not come yet */
+    int colour;       /* index of its colour */
+    size_t length;    /* bytes of a line that is not complete yet */
     char bytes[TL_LINE_BYTES_MAX];
 };
 
-/* Colour only on a terminal that can, and unless NO_COLOR is set (no-color.org). */
+/* Colour only on a terminal that supports it, and unless NO_COLOR is set (no-color.org). */
 struct tl_lines_output tl_lines_output(FILE *file);
 
-/* Takes bytes as they came from a pipe and prints the lines they complete. Control characters but
- * tabs are printed as '?', so that a program cannot steer the terminal. */
+/* Takes bytes from a pipe and prints the lines that they complete. Control characters other than
+ * tabs are printed as '?', so that a program cannot control the terminal. */
 void tl_lines_feed(struct tl_lines *lines, const struct tl_lines_output *output, const char *bytes,
                    size_t length);
-/* Prints what is left without a line end: the program has closed its output. */
+/* The program has closed its output: prints a last line without a line end. */
 void tl_lines_end(struct tl_lines *lines, const struct tl_lines_output *output);
 
 #endif

@@ -10,8 +10,9 @@
 static const struct tl_ctl_command commands[] = {
     {"up", "", "Runs the whole system on this machine, until Ctrl-C.",
      "Starts worker, dispatcher, admitter and expirer from the folder of this program, and "
-     "restarts what\n"
-     "dies. When no Redis is configured, it also runs a private redis-server on a socket in the "
+     "restarts those\n"
+     "that end. When no Redis is configured, it also runs a private redis-server on a socket in "
+     "the "
      "data folder.",
      TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES, 0, 0, false, tl_command_up},
     {"queues", "", "Shows the queues and their numbers.", "", TL_OPTIONS_STORE | TL_OPTION_JSON, 0,
@@ -23,18 +24,16 @@ static const struct tl_ctl_command commands[] = {
     {"set", "QUEUE NAME=VALUE...", "Changes settings of a queue while it runs.",
      "Names and values are those of the configuration file, for example: capacity=20 "
      "session_ttl=5m\n"
-     "paused=true. What no longer fits in is never thrown out.",
+     "paused=true. A lower capacity ends no session.",
      TL_OPTIONS_STORE, 2, INT_MAX, false, tl_command_set},
-    {"notice", "QUEUE TEXT", "Says something to everyone who waits; \"\" takes it back.", "",
+    {"notice", "QUEUE TEXT", "Shows a notice to all waiting visitors; \"\" removes it.", "",
      TL_OPTIONS_STORE, 2, 2, false, tl_command_notice},
-    {"audit", "", "Checks on the live system what must always hold.",
-     "Counters against sets, capacity, nobody both waiting and active, the order of the lanes, and "
-     "that no\n"
-     "visitor is unaccounted for. Exit status: 0 all holds, 1 something does not, 2 it could not "
-     "look.",
+    {"audit", "", "Checks the invariants on the live system.",
+     "Counters against sets, capacity, no visitor both waiting and active, the order of the "
+     "lanes,\n"
+     "and that no visitor is unaccounted for. Exit status: 0 all hold, 1 a violation, 2 failed.",
      TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON, 0, 0, false, tl_command_audit},
-    {"check", "", "Checks the configuration, and starts nothing.", "", TL_OPTION_CONFIG, 0, 0,
-     false, tl_command_check},
+    {"check", "", "Checks the configuration.", "", TL_OPTION_CONFIG, 0, 0, false, tl_command_check},
     {"config-doc", "", "Writes the reference of all settings.", "", 0, 0, 0, true,
      tl_command_config_doc},
 };
@@ -49,8 +48,8 @@ static void write_help(FILE *out)
         if (!commands[i].hidden)
             fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
     }
-    fprintf(out,
-            "\n`tellerline COMMAND --help` tells more. Exit status: 0 ok, 1 no, 2 could not.\n");
+    fprintf(out, "\n`tellerline COMMAND --help` shows its options. Exit status: 0 ok, 1 problem "
+                 "found, 2 failed.\n");
 }
 
 static int run(const struct tl_ctl_command *command, int argc, char **argv)

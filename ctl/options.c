@@ -40,7 +40,7 @@ static void build_table(const struct tl_ctl_command *command, struct tl_ctl_opti
          {"config", "FILE", "the configuration file; without it, defaults and environment",
           tl_option_text, &options->config, false}},
         {TL_OPTION_REDIS,
-         {"redis", "URL", "the Redis to look at, instead of the configured one", tl_option_text,
+         {"redis", "URL", "use this Redis instead of the configured one", tl_option_text,
           &options->redis, false}},
         {TL_OPTION_DATA,
          {"data", "DIR", "the data folder of `tellerline up` (default: data)", tl_option_text,
@@ -49,9 +49,10 @@ static void build_table(const struct tl_ctl_command *command, struct tl_ctl_opti
          {"queue", "NAME", "only this queue", tl_option_text, &options->queue, false}},
         {TL_OPTION_JSON, {"json", NULL, "write JSON", tl_option_flag, &options->json, false}},
         {TL_OPTION_INTERVAL,
-         {"interval", "TIME", "time between two looks: 500ms, 1s, ... (default: 1s)",
+         {"interval", "TIME", "time between two refreshes: 500ms, 1s, ... (default: 1s)",
           apply_interval, &options->interval_ms, false}},
-        {TL_OPTION_COUNT, {"count", "N", "end after N looks", apply_count, &options->count, false}},
+        {TL_OPTION_COUNT,
+         {"count", "N", "end after N refreshes", apply_count, &options->count, false}},
         {TL_OPTION_PROCESSES,
          {"processes", "N", "worker processes, instead of the configured number", apply_processes,
           &options->processes, false}},
@@ -62,7 +63,7 @@ static void build_table(const struct tl_ctl_command *command, struct tl_ctl_opti
             table[n++] = rows[i].option;
     }
     table[n++] =
-        (struct tl_option){"help", NULL, "this text", tl_option_flag, &options->help, true};
+        (struct tl_option){"help", NULL, "print this", tl_option_flag, &options->help, true};
     table[n] = (struct tl_option){0};
 }
 

@@ -44,7 +44,8 @@ static bool make_folder(const char *data, char folder[PATH_MAX], struct tl_error
         return tl_error_set(err, TL_ERR_INVALID, "data folder %s: is not a folder", data);
     if ((status.st_mode & 022) != 0)
         return tl_error_set(err, TL_ERR_INVALID,
-                            "data folder %s: others may write in it; `chmod 700 %s`", data, data);
+                            "data folder %s: other users may write to it; run `chmod 700 %s`", data,
+                            data);
     return true;
 }
 
@@ -75,8 +76,8 @@ static bool lock_folder(struct tl_private_redis *redis, struct tl_error *err)
         return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s", path, strerror(flock_errno));
     return tl_error_set(
         err, TL_ERR_INVALID,
-        "data folder %s: a `tellerline up` already runs on it (or its redis-server is still "
-        "ending); stop that one, or give another --data DIR",
+        "data folder %s: another `tellerline up` already runs on it, or its redis-server is still "
+        "stopping; stop it, or choose another folder with --data DIR",
         redis->folder);
 }
 
@@ -107,8 +108,8 @@ static bool make_socket_folder(struct tl_private_redis *redis, struct tl_error *
     redis->socket_folder[0] = '\0';
     return tl_error_set(
         err, TL_ERR_SYSTEM,
-        "data folder %s: too long a path for a socket, and no folder for it could be made in "
-        "/tmp; give a shorter --data DIR",
+        "data folder %s: the path is too long for a socket, and no folder for the socket could be "
+        "made in /tmp; choose a shorter path with --data DIR",
         redis->folder);
 }
 
@@ -120,8 +121,8 @@ bool tl_private_redis_prepare(struct tl_private_redis *redis, const char *data,
         !find_program("valkey-server", redis->program))
         return tl_error_set(
             err, TL_ERR_INVALID,
-            "no Redis is configured, and there is neither redis-server nor valkey-server to "
-            "start; `apt-get install redis-server`, or set redis.url");
+            "no Redis is configured, and neither redis-server nor valkey-server is installed; run "
+            "`apt-get install redis-server`, or set redis.url");
     if (!make_folder(data, redis->folder, err) || !lock_folder(redis, err))
         return false;
     tl_private_redis_socket(redis->folder, redis->socket);
@@ -172,8 +173,7 @@ void tl_private_redis_argv(const struct tl_private_redis *redis,
         redis->socket,
         "--unixsocketperm",
         "700",
-        /* nothing that was answered for is forgotten: no eviction, every change in the append-only
-           file */
+        /* acknowledged changes are kept: no eviction, every change in the append-only file */
         "--dir",
         redis->folder,
         "--appendonly",
@@ -184,7 +184,7 @@ void tl_private_redis_argv(const struct tl_private_redis *redis,
         "",
         "--maxmemory-policy",
         "noeviction",
-        /* output to us; only what an operator should know */
+        /* output to us: warnings and errors */
         "--daemonize",
         "no",
         "--logfile",

@@ -1,6 +1,7 @@
 /*
- * The private redis-server of `tellerline up`: reachable only through a unix socket, its data in
- * one folder, every change in an append-only file (written at once, synced each second).
+ * The private redis-server of `tellerline up`. It is reachable only through a unix socket and keeps
+ * its data in one folder, with every change in an append-only file (written at once, synced each
+ * second).
  */
 #ifndef TL_CTL_PRIVATE_REDIS_H
 #define TL_CTL_PRIVATE_REDIS_H
@@ -22,30 +23,31 @@ struct tl_private_redis {
     int lock; /* held as long as this process or the redis-server has it open; -1: none */
 };
 
-/* Finds the program, makes the folder (mode 0700), locks it, chooses the socket. False, with a
- * sentence for the operator, when any of that fails or another `tellerline up` uses the folder;
- * then nothing is left to release. */
+/* Finds the program, makes the folder (mode 0700), locks it and chooses the socket. False, with a
+ * sentence for the operator, when one of these fails or another `tellerline up` uses the folder;
+ * then there is nothing to release. */
 bool tl_private_redis_prepare(struct tl_private_redis *redis, const char *data,
                               struct tl_error *err);
 
-/* Writes the address where the other commands look for it; once the server answers. */
+/* Writes the address to the file where other commands look for it. Call it when the server answers.
+ */
 bool tl_private_redis_publish(const struct tl_private_redis *redis, struct tl_error *err);
 
-/* Takes the address back and gives up the lock. */
+/* Removes that file and releases the lock. */
 void tl_private_redis_release(struct tl_private_redis *redis);
 
-/* The command line, ended by NULL; borrowed from redis. */
+/* The command line, ended by NULL; its texts are borrowed from redis. */
 enum { TL_PRIVATE_REDIS_ARGS = 32 };
 void tl_private_redis_argv(const struct tl_private_redis *redis,
                            const char *argv[TL_PRIVATE_REDIS_ARGS]);
 
-/* Does it answer by now? False with TL_ERR_LOADING while it reads its data, TL_ERR_CONNECT before.
- */
+/* Does the server answer? False with TL_ERR_LOADING while it reads its data, with TL_ERR_CONNECT
+ * before. */
 bool tl_private_redis_answers(const struct tl_private_redis *redis, struct tl_error *err);
 
-/* Chooses the path of the socket in `folder`, or leaves it "" when a path there could not be used:
- * too long, or with a
- * '?', which the address could not say. */
+/* Chooses the path of the socket in `folder`. "" when that cannot be used: it is too long, or holds
+ * a
+ * '?', which cannot be written in an address. */
 void tl_private_redis_socket(const char *folder, char path[TL_SOCKET_PATH_MAX]);
 
 #endif

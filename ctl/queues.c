@@ -35,7 +35,7 @@ static void add_row(struct tl_table *table, const struct tl_queue_row *row, int6
 static bool write_table(const struct tl_queue_rows *rows)
 {
     if (rows->n == 0) {
-        printf("no queues yet; list some in the configuration file\n");
+        printf("no queues yet; add some under `queues` in the configuration file\n");
         return true;
     }
     struct tl_text out = {0};

@@ -1,4 +1,4 @@
-/* All queues with their settings and numbers, as `queues` and `top` show them. */
+/* All queues with their settings and numbers, for `queues` and `top`. */
 #ifndef TL_CTL_ROWS_H
 #define TL_CTL_ROWS_H
 
@@ -19,17 +19,17 @@ struct tl_queue_row {
 struct tl_queue_rows {
     size_t n;
     struct tl_queue_row *rows; /* by name; owned, freed with tl_queue_rows_free */
-    int64_t now_ms;            /* the Redis server's time when they were read */
+    int64_t now_ms;            /* when they were read, by the clock of the store */
 };
 
-/* Reads them all; a queue that vanishes meanwhile is left out. */
+/* Reads all queues, except those that are deleted meanwhile. */
 bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *rows,
                         struct tl_error *err);
 void tl_queue_rows_free(struct tl_queue_rows *rows);
 
 /* "open", "paused" or "opens 2026-12-01T11:00:00Z". */
 void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size);
-/* The capacity, or "-" where the policy knows none. */
+/* The capacity, or "-" when the policy has none. */
 void tl_queue_row_capacity(const struct tl_queue_row *row, char *text, size_t size);
 
 #endif

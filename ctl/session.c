@@ -9,12 +9,6 @@
 
 enum { URL_MAX = 512, QUOTED_MAX = 128 };
 
-int tl_ctl_fail(int status, const struct tl_error *err)
-{
-    fprintf(stderr, "tellerline: %s\n", err->text);
-    return status;
-}
-
 /* Reads the address of the private Redis that runs on a data folder. */
 static bool read_private_url(const char *data, char url[URL_MAX], struct tl_error *err)
 {
@@ -29,14 +23,14 @@ static bool read_private_url(const char *data, char url[URL_MAX], struct tl_erro
         return tl_error_set(
             err, TL_ERR_INVALID,
             "no Redis is configured, and no `tellerline up` runs on the data folder \"%s\"; "
-            "give --redis URL, --config FILE or --data DIR",
+            "use --redis URL, --config FILE or --data DIR",
             data);
     }
     bool read = fgets(url, URL_MAX, file) != NULL;
     fclose(file);
     if (!read)
         return tl_error_set(err, TL_ERR_SYSTEM,
-                            "%s: empty or unreadable; is `tellerline up` just starting?", path);
+                            "%s: empty or unreadable; `tellerline up` may still be starting", path);
     url[strcspn(url, "\n")] = '\0';
     return true;
 }
@@ -89,9 +83,10 @@ bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue
     if (!tl_queue_name_valid(queue, strlen(queue))) {
         char quoted[QUOTED_MAX];
         tl_quote(queue, quoted, sizeof(quoted));
-        return tl_error_set(
-            err, TL_ERR_INVALID,
-            "%s is no queue name; it begins with a-z or 0-9 and holds a-z 0-9 . _ - only", quoted);
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s is not a valid queue name; a name begins with a-z or 0-9 and holds "
+                            "only a-z 0-9 . _ -",
+                            quoted);
     }
     tl_keys_init(keys, session->config->redis.key_prefix, queue);
     return true;

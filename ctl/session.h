@@ -1,4 +1,4 @@
-/* What a command that looks at a running system needs: the configuration and the store. */
+/* The configuration and the store, for commands that talk to a running system. */
 #ifndef TL_CTL_SESSION_H
 #define TL_CTL_SESSION_H
 
@@ -8,7 +8,7 @@
 
 #include "ctl/command.h"
 
-/* The file in the data folder in which `tellerline up` says where its private Redis is. */
+/* File in the data folder with the address of the private Redis of `tellerline up`. */
 #define TL_REDIS_URL_FILE "redis.url"
 
 struct tl_ctl_session {
@@ -16,19 +16,19 @@ struct tl_ctl_session {
     struct tl_store *store;
 };
 
-/* Loads the configuration and connects. The Redis is, first wins: --redis, the configuration's, the
- * private one of a `tellerline up` that runs on the data folder. On failure nothing is left to
+/* Loads the configuration and connects. The Redis is the first of: --redis, the configured one,
+ * the private one of a `tellerline up` that runs on the data folder. On failure there is nothing to
  * close. */
 bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
                          struct tl_error *err);
 void tl_ctl_session_close(struct tl_ctl_session *session);
 
-/* The connection that serves a queue (NULL: what belongs to no queue), borrowed. Opens it again if
- * it broke; NULL when that fails. */
+/* The connection that serves a queue, borrowed; queue NULL: the one for data of no queue.
+ * Reconnects a broken connection; NULL when that fails. */
 struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
                                       struct tl_error *err);
 
-/* The keys of a queue; TL_ERR_INVALID for a name that no queue can have. */
+/* The keys of a queue; TL_ERR_INVALID when the name is not valid. */
 bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue,
                          struct tl_keys *keys, struct tl_error *err);
 

@@ -25,7 +25,7 @@ static bool set_one(struct tl_redis *redis, const struct tl_keys *keys, const ch
     return tl_queue_configure(redis, keys, name, equals + 1, err);
 }
 
-/* What went wrong tells whether the answer is no, or there is none. */
+/* Was the request invalid, or did the command fail? */
 static int status_of(const struct tl_error *err)
 {
     return err->kind == TL_ERR_INVALID || err->kind == TL_ERR_NOQUEUE ? TL_EXIT_PROBLEM
@@ -46,7 +46,7 @@ int tl_command_set(const struct tl_ctl_options *options)
         if (ok)
             printf("%s: %s\n", options->words[0], options->words[i]);
         else if (i > 1)
-            tl_error_prefix(&err, "the settings before it are in force, this one is not");
+            tl_error_prefix(&err, "the settings before this one are in force");
     }
     tl_ctl_session_close(&session);
     return ok ? TL_EXIT_OK : tl_ctl_fail(status_of(&err), &err);
@@ -65,6 +65,7 @@ int tl_command_notice(const struct tl_ctl_options *options)
     tl_ctl_session_close(&session);
     if (!ok)
         return tl_ctl_fail(status_of(&err), &err);
-    printf("%s: %s\n", options->words[0], options->words[1][0] != '\0' ? "said" : "taken back");
+    printf("%s: %s\n", options->words[0],
+           options->words[1][0] != '\0' ? "notice set" : "notice removed");
     return TL_EXIT_OK;
 }

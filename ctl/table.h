@@ -1,4 +1,4 @@
-/* A table of text: columns as wide as their widest cell. */
+/* A text table; each column is as wide as its widest cell. */
 #ifndef TL_CTL_TABLE_H
 #define TL_CTL_TABLE_H
 
@@ -10,7 +10,7 @@
 
 struct tl_column {
     const char *title;
-    bool right; /* numbers are aligned to the right */
+    bool right; /* aligned to the right, for numbers */
 };
 
 struct tl_table;
@@ -19,8 +19,8 @@ struct tl_table;
 struct tl_table *tl_table_new(const struct tl_column *columns, size_t n_columns);
 void tl_table_free(struct tl_table **table);
 
-/* Adds cells row by row, left to right; texts are copied. Memory that runs out is reported by the
- * write. */
+/* Add the next cell, row by row and left to right; texts are copied. tl_table_write reports a
+ * failed allocation. */
 void tl_table_text(struct tl_table *table, const char *text);
 void tl_table_number(struct tl_table *table, uint64_t number);
 

@@ -21,9 +21,9 @@ static const struct tl_column columns[] = {
     {"/S", true},     {"EXPIRED", true}, {"LEFT", true},
 };
 
-/* The terminal as it was, to be put back. */
+/* The terminal, and its settings to restore at the end. */
 struct screen {
-    bool live; /* standard input and output are a terminal: redraw in place */
+    bool live; /* a terminal: redraw in place */
     struct termios before;
     int signals; /* signalfd for SIGINT and SIGTERM */
 };
@@ -48,7 +48,7 @@ static bool screen_open(struct screen *screen, struct tl_error *err)
         close(screen->signals);
         return false;
     }
-    fputs("\033[?1049h\033[?25l", stdout); /* the other screen, no cursor */
+    fputs("\033[?1049h\033[?25l", stdout); /* alternate screen, hidden cursor */
     return true;
 }
 
@@ -58,13 +58,13 @@ static void screen_close(struct screen *screen)
         fputs("\033[?25h\033[?1049l", stdout);
         fflush(stdout);
         if (tcsetattr(STDIN_FILENO, TCSANOW, &screen->before) != 0)
-            fprintf(stderr, "tellerline: the terminal could not be restored (%s); `reset` helps\n",
+            fprintf(stderr, "tellerline: the terminal could not be restored (%s); run `reset`\n",
                     strerror(errno));
     }
     close(screen->signals);
 }
 
-/* Waits for the next look. True when the user wants to end. */
+/* Waits until the next refresh. True when the user wants to quit. */
 static bool screen_wait(const struct screen *screen, int64_t until_ms)
 {
     for (;;) {
@@ -83,7 +83,7 @@ static bool screen_wait(const struct screen *screen, int64_t until_ms)
     }
 }
 
-/* Draws over what was there: each line is cut to the screen's width, and the rest of it cleared. */
+/* Draws over the old text: cuts each line to the width of the screen and clears the rest of it. */
 static void screen_draw(const struct screen *screen, const char *text)
 {
     if (!screen->live) {
@@ -129,7 +129,7 @@ static void add_row(struct tl_table *table, const struct tl_queue_row *row,
     char text[64];
     const struct tl_queue_numbers *numbers = &row->numbers;
     const struct tl_queue_row *earlier = find_row(before, row->name);
-    /* A queue made anew counts from zero again: no rate to tell. */
+    /* Another generation of the queue counts from zero again, so there is no rate yet. */
     bool same = earlier != NULL && earlier->numbers.generation == numbers->generation;
     const struct tl_queue_numbers *base = same ? &earlier->numbers : numbers;
     int64_t elapsed_ms = same ? rows->now_ms - before->now_ms : 0;
@@ -165,16 +165,16 @@ static bool draw_rows(const struct screen *screen, const struct tl_queue_rows *r
     return ok;
 }
 
-/* One look. A store that cannot be reached is shown and tried again; only running out of memory
- * ends it. */
-static bool look(struct tl_ctl_session *session, const struct screen *screen,
-                 struct tl_queue_rows *before, struct tl_error *err)
+/* Shows the queues once. A store error is shown and the next refresh tries again; only a failed
+ * allocation ends the command. */
+static bool refresh(struct tl_ctl_session *session, const struct screen *screen,
+                    struct tl_queue_rows *before, struct tl_error *err)
 {
     struct tl_queue_rows rows;
-    struct tl_error look_err = {0};
-    if (!tl_queue_rows_read(session, &rows, &look_err)) {
+    struct tl_error read_err = {0};
+    if (!tl_queue_rows_read(session, &rows, &read_err)) {
         char text[400];
-        snprintf(text, sizeof(text), "%s\ntrying again", look_err.text);
+        snprintf(text, sizeof(text), "%s\ntrying again", read_err.text);
         screen_draw(screen, text);
         return true;
     }
@@ -195,9 +195,9 @@ int tl_command_top(const struct tl_ctl_options *options)
     bool ok = screen_open(&screen, &err);
     if (ok) {
         int64_t next_ms = tl_clock_ms();
-        for (uint64_t looks = 0; ok; next_ms += options->interval_ms) {
-            ok = look(&session, &screen, &before, &err);
-            if (++looks == options->count || !ok ||
+        for (uint64_t shown = 0; ok; next_ms += options->interval_ms) {
+            ok = refresh(&session, &screen, &before, &err);
+            if (++shown == options->count || !ok ||
                 screen_wait(&screen, next_ms + options->interval_ms))
                 break;
         }

@@ -37,7 +37,7 @@ struct up {
     struct tl_listen listen; /* where the worker answers; the port is never 0 */
 };
 
-/* ---- what is found out before anything starts ---- */
+/* ---- before anything starts ---- */
 
 static bool find_folder(struct up *up, struct tl_error *err)
 {
@@ -54,8 +54,8 @@ static bool is_private(const struct up *up)
     return up->config->redis.url[0] == '\0';
 }
 
-/* Sets a setting for the programs that are started from here on, instead of what the environment
- * said about it in either way. */
+/* Sets a setting in the environment of the programs that start from now on, in place of VARIABLE
+ * and VARIABLE_FILE. */
 static bool tell_programs(const char *variable, const char *value, struct tl_error *err)
 {
     char file_variable[64];
@@ -65,9 +65,9 @@ static bool tell_programs(const char *variable, const char *value, struct tl_err
     return true;
 }
 
-/* Finds out whether the worker can have its port. The worker's processes share it among themselves,
- * so that the system would not notice another one that shares it too, and visitors would land in
- * either. With port 0, chooses a free one here, so that the address can be told. */
+/* Checks that the port of the worker is free. Its processes share the port (SO_REUSEPORT), so the
+ * kernel would also let another worker share it, and visitors would reach either. With port 0,
+ * chooses a free one, so that the address can be printed. */
 static bool choose_port(struct up *up, struct tl_error *err)
 {
     up->listen = up->config->http.listen;
@@ -83,7 +83,7 @@ static bool choose_port(struct up *up, struct tl_error *err)
     return tell_programs("TELLERLINE_HTTP_LISTEN", value, err);
 }
 
-/* The address under which this machine itself reaches the worker. */
+/* The address at which this machine reaches the worker. */
 static const char *local_host(const struct up *up)
 {
     if (strcmp(up->listen.host, "0.0.0.0") == 0 || strcmp(up->listen.host, "localhost") == 0)
@@ -152,8 +152,8 @@ static bool start_program(struct up *up, const char *role, struct tl_error *err)
     size_t n = 1;
     snprintf(path, sizeof(path), "%s/tellerline-%s", up->folder, role);
     if (access(path, X_OK) != 0)
-        return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s; the programs belong into one folder", path,
-                            strerror(errno));
+        return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s; all programs must be in the same folder",
+                            path, strerror(errno));
     if (up->options->config != NULL) {
         argv[n++] = "--config";
         argv[n++] = up->options->config;
@@ -180,8 +180,8 @@ static void say_ready(struct up *up)
                     host, is_ipv6 ? "]" : "", up->listen.port);
     if (up->config->n_queues == 0)
         tl_programs_say(up->programs,
-                        "no queues are configured: list some under `queues` in a file, and "
-                        "give it with --config");
+                        "no queues are configured: list some under `queues` in a file and "
+                        "pass it with --config");
 }
 
 static bool start_all(struct up *up, struct tl_error *err)
@@ -236,7 +236,7 @@ static int run_up(struct up *up)
     }
     tl_programs_free(&up->programs);
     tl_private_redis_release(&up->redis);
-    /* Being asked to stop while still starting is no failure. */
+    /* A stop request during the start is not a failure. */
     if (!ok && !asked)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     return clean ? TL_EXIT_OK : TL_EXIT_PROBLEM;

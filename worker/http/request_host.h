@@ -2,24 +2,10 @@
 #ifndef TL_REQUEST_HOST_H
 #define TL_REQUEST_HOST_H
 
-#include <stdint.h>
-
-#include <microhttpd.h>
+#include <stdbool.h>
 
 #include "worker/http/request.h"
-
-/* What all requests of a server share. Filled in by the server. */
-struct tl_request_host {
-    void *handler_context;                            /* what tl_request_context returns */
-    void *context;                                    /* for `answered` */
-    uint64_t max_body;                                /* bytes */
-    bool closing;                                     /* answers say `Connection: close` */
-    uint64_t requests;                                /* that exist */
-    uint64_t id_random;                               /* state of the generator of request ids */
-    void (*answered)(void *context, unsigned status); /* told of each answer's status */
-    /* A held request was answered: the library must run in this turn. */
-    void (*resumed)(struct tl_request_host *host);
-};
+#include "worker/http/request_data.h"
 
 /* A new request, or NULL when out of memory. method and path must stay valid. */
 struct tl_request *tl_request_new(struct tl_request_host *host, struct MHD_Connection *connection,

@@ -13,7 +13,7 @@
 
 #include "common/store/reply.h"
 #include "ingest.h"
-#include "random.h"
+#include "tests/unit/random.h"
 
 enum {
     VISITORS = 60,

@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "common/base/log.h"
-#include "tests/unit/log_capture.h"
+#include "tests/unit/base/log_capture.h"
 #include "tests/unit/random.h"
 
 static void assert_time(const char *text)

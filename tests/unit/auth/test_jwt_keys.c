@@ -13,7 +13,7 @@
 #include "common/auth/invite.h"
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
-#include "jwt_forge.h"
+#include "tests/unit/auth/jwt_forge.h"
 
 #define SECRET_A "a HS256 " FORGE_SECRET_A "\n"
 #define SECRET_B "b HS256 " FORGE_SECRET_B "\n"

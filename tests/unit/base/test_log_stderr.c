@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/base/log.h"
-#include "tests/unit/log_capture.h"
+#include "tests/unit/base/log_capture.h"
 
 static void test_broken_pipe(void **state)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/wire/events.h"
-#include "tests/unit/pack.h"
+#include "tests/unit/wire/pack.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

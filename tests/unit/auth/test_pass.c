@@ -19,8 +19,8 @@
 #include "common/auth/pass_keys.h"
 #include "common/auth/secret_file.h"
 #include "common/wire/names.h"
-#include "jwt_forge.h"
-#include "run_program.h"
+#include "tests/unit/auth/jwt_forge.h"
+#include "tests/unit/auth/run_program.h"
 
 #define ISSUER "https://wait.example"
 #define NOW    INT64_C(1795000000)

@@ -13,7 +13,7 @@
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
-#include "jwt_forge.h"
+#include "tests/unit/auth/jwt_forge.h"
 
 #define NOW INT64_C(1795000000)
 

@@ -17,8 +17,8 @@
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
-#include "jwt_forge.h"
-#include "run_program.h"
+#include "tests/unit/auth/jwt_forge.h"
+#include "tests/unit/auth/run_program.h"
 
 enum { MISSING_PACKAGE = 77 };
 
@@ -85,7 +85,7 @@ static void test_passes_elsewhere(void **state)
 {
     (void)state;
     write_passes();
-    int status = run_program("/usr/bin/python3", "-B", "tests/unit/jwt_peer.py", folder);
+    int status = run_program("/usr/bin/python3", "-B", "tests/unit/auth/jwt_peer.py", folder);
     if (status == MISSING_PACKAGE)
         skip();
     assert_int_equal(status, 0);

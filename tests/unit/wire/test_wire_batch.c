@@ -11,8 +11,8 @@
 
 #include "common/wire/batch.h"
 #include "common/wire/fields.h"
-#include "tests/unit/pack.h"
 #include "tests/unit/random.h"
+#include "tests/unit/wire/pack.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define VISITOR64    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -1,4 +1,4 @@
-/* A queue in the store: made, healed, configured, listed. */
+/* A queue in the store: created, restored, configured, listed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static bool ensure(struct test_store *store, const char *name, bool *created, st
     return tl_queue_ensure(store->redis, "tl:", name, &settings, created, err);
 }
 
-static void a_queue_is_made_once(void **state)
+static void a_queue_is_created_once(void **state)
 {
     struct test_store *store = *state;
     struct tl_queue_numbers numbers;
@@ -44,7 +44,7 @@ static void a_queue_is_made_once(void **state)
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
-static void what_is_missing_is_healed(void **state)
+static void missing_parts_are_restored(void **state)
 {
     struct test_store *store = *state;
     struct tl_error err = {0};
@@ -56,11 +56,11 @@ static void what_is_missing_is_healed(void **state)
     assert_false(created);
     assert_int_equal(test_redis_number(store->redis, "SISMEMBER tl:queues q"), 1);
     assert_int_equal(test_redis_number(store->redis, "HGET tl:{q}:config capacity"), 7);
-    test_join_many(store, "w", 1, 0); /* the group is there again */
+    test_join_many(store, "w", 1, 0); /* the group exists again */
     assert_int_equal(test_state(store, "waiting"), 3);
 }
 
-static void a_line_without_its_state_is_left_alone(void **state)
+static void a_line_without_its_state_is_not_touched(void **state)
 {
     struct test_store *store = *state;
     struct tl_error err = {0};
@@ -75,7 +75,7 @@ static void a_line_without_its_state_is_left_alone(void **state)
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
-static void settings_come_back_as_they_went(void **state)
+static void settings_are_read_as_they_were_written(void **state)
 {
     struct test_store *store = *state;
     struct tl_queue_settings settings;
@@ -89,13 +89,13 @@ static void settings_come_back_as_they_went(void **state)
     assert_int_equal(settings.default_lane, 0);
     assert_string_equal(settings.target_url, "https://shop.example/x?y=z");
     tl_reply_free(
-        test_redis_call(store->redis, "HDEL tl:{q}:config lanes")); /* now they come last */
+        test_redis_call(store->redis, "HDEL tl:{q}:config lanes")); /* now it comes last */
     tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config lanes gold,silver"));
     assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
     assert_int_equal(settings.default_lane, 0);
 }
 
-static void what_a_newer_version_wrote_is_passed_over(void **state)
+static void settings_of_a_newer_version_are_ignored(void **state)
 {
     struct test_store *store = *state;
     struct tl_queue_settings settings;
@@ -114,7 +114,7 @@ static void what_a_newer_version_wrote_is_passed_over(void **state)
     assert_int_equal(err.kind, TL_ERR_NOQUEUE);
 }
 
-static void a_setting_is_changed_and_everyone_told(void **state)
+static void a_changed_setting_emits_an_event(void **state)
 {
     struct test_store *store = *state;
     struct tl_error err = {0};
@@ -147,7 +147,7 @@ static void a_bad_setting_changes_nothing(void **state)
     }
 }
 
-static void a_notice_is_said_and_taken_back(void **state)
+static void a_notice_is_set_and_removed(void **state)
 {
     static const char *const texts[] = {"The doors open at 8 \xe2\x98\x95", ""};
     struct test_store *store = *state;
@@ -195,14 +195,14 @@ static void queues_are_listed_by_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_queue_is_made_once, test_store_clean),
-        cmocka_unit_test_setup(what_is_missing_is_healed, test_store_clean),
-        cmocka_unit_test_setup(a_line_without_its_state_is_left_alone, test_store_clean),
-        cmocka_unit_test_setup(settings_come_back_as_they_went, test_store_clean),
-        cmocka_unit_test_setup(what_a_newer_version_wrote_is_passed_over, test_store_clean),
-        cmocka_unit_test_setup(a_setting_is_changed_and_everyone_told, test_store_clean),
+        cmocka_unit_test_setup(a_queue_is_created_once, test_store_clean),
+        cmocka_unit_test_setup(missing_parts_are_restored, test_store_clean),
+        cmocka_unit_test_setup(a_line_without_its_state_is_not_touched, test_store_clean),
+        cmocka_unit_test_setup(settings_are_read_as_they_were_written, test_store_clean),
+        cmocka_unit_test_setup(settings_of_a_newer_version_are_ignored, test_store_clean),
+        cmocka_unit_test_setup(a_changed_setting_emits_an_event, test_store_clean),
         cmocka_unit_test_setup(a_bad_setting_changes_nothing, test_store_clean),
-        cmocka_unit_test_setup(a_notice_is_said_and_taken_back, test_store_clean),
+        cmocka_unit_test_setup(a_notice_is_set_and_removed, test_store_clean),
         cmocka_unit_test_setup(queues_are_listed_by_name, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

@@ -13,7 +13,7 @@
 #include "common/store/script.h"
 #include "ingest.h"
 
-/* ---- what a reply is ---- */
+/* ---- replies ---- */
 
 static void arguments_may_hold_any_bytes(void **state)
 {
@@ -187,7 +187,7 @@ static void a_script_survives_an_emptied_cache(void **state)
     tl_args_free(&args);
 }
 
-static void a_script_with_an_error_says_so(void **state)
+static void a_script_error_is_an_error(void **state)
 {
     struct test_store *store = *state;
     struct tl_script script = {.source = "this is no Lua"};
@@ -215,7 +215,7 @@ int main(void)
                                         test_store_close),
         cmocka_unit_test_setup_teardown(a_script_survives_an_emptied_cache, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(a_script_with_an_error_says_so, test_store_open,
+        cmocka_unit_test_setup_teardown(a_script_error_is_an_error, test_store_open,
                                         test_store_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* The connection to the store, against a server that keeps to a script instead of the protocol. */
+/* The connection to the store, against a scripted server that breaks the protocol. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,14 +18,14 @@
 
 #define PING_BYTES 14 /* "*1\r\n$4\r\nPING\r\n" */
 #define SOON_MS    100
-#define NEVER_MS   60000 /* the server answers at once, whenever the machine lets it run */
+#define NEVER_MS   60000 /* never reached: the server answers at once, even on a busy machine */
 
 struct fake {
     char folder[64];
     char url[128];
     int listener;
     pthread_t thread;
-    const char *answer; /* NULL: closes without one */
+    const char *answer; /* NULL: closes without an answer */
     size_t answer_length;
     bool hold; /* keeps the connection open until the other side closes */
 };
@@ -40,7 +40,7 @@ static void *serve(void *context)
     bool told =
         recv(peer, bytes, sizeof(bytes), MSG_WAITALL) == (ssize_t)sizeof(bytes) &&
         send(peer, fake->answer, fake->answer_length, MSG_NOSIGNAL) == (ssize_t)fake->answer_length;
-    if (told && fake->hold)            /* else the client has given up already */
+    if (told && fake->hold)            /* otherwise the client has given up */
         (void)recv(peer, bytes, 1, 0); /* returns when the client has closed */
     close(peer);
     return NULL;
@@ -71,8 +71,8 @@ static void stop(struct fake *fake)
     rmdir(fake->folder);
 }
 
-/* Sends a PING to a server that answers so. The kind of the error, TL_OK for a reply. Whatever it
- * was, a broken connection must be closed and an intact one open. */
+/* Sends a PING to a server with this answer. Returns the kind of the error, TL_OK for a reply. A
+ * broken connection must be closed and an intact one open. */
 static enum tl_error_kind ping(const char *answer, bool hold, int64_t timeout_ms)
 {
     struct fake fake;
@@ -134,7 +134,7 @@ static void half_an_answer_and_silence_is_a_timeout(void **state)
             fail_msg("taken for something else: %s", halves[i]);
 }
 
-static void nobody_listening_is_no_connection(void **state)
+static void a_closed_port_is_a_connect_error(void **state)
 {
     (void)state;
     const struct tl_redis_settings settings = {.url = "unix:///nowhere/at/all",
@@ -157,7 +157,7 @@ int main(void)
         cmocka_unit_test(nonsense_is_a_protocol_error),
         cmocka_unit_test(half_an_answer_and_a_close_is_a_broken_connection),
         cmocka_unit_test(half_an_answer_and_silence_is_a_timeout),
-        cmocka_unit_test(nobody_listening_is_no_connection),
+        cmocka_unit_test(a_closed_port_is_a_connect_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* The connection to the store, against a real redis-server that is put into every kind of trouble:
- * a fresh one for each test. */
+/* The connection to the store, against a real redis-server that fails in every way: a new server
+ * for each test. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,9 +16,9 @@
 #include "ingest.h"
 
 #define GIVE_UP_MS 20000
-#define HASTY_MS   1000 /* which a running server keeps to, whatever else runs */
+#define HASTY_MS   1000 /* enough for a running server, even on a busy machine */
 
-/* ---- what the store refuses ---- */
+/* ---- refusals ---- */
 
 static void error_replies_have_kinds(void **state)
 {
@@ -68,7 +68,7 @@ static void at_the_memory_limit_it_is_oom(void **state)
     tl_reply_free(test_redis_call(store->redis, "SET x y"));
 }
 
-/* Where the dump should be put there is a folder, so that it cannot be. */
+/* A folder has the name of the dump, so that the store cannot save. */
 static void a_store_that_cannot_save_is_misconf(void **state)
 {
     struct test_store *store = *state;
@@ -85,13 +85,13 @@ static void a_store_that_cannot_save_is_misconf(void **state)
         struct tl_reply *info = test_redis_call(store->redis, "INFO persistence");
         failed = strstr(tl_reply_string(info, NULL), "rdb_last_bgsave_status:err") != NULL;
         tl_reply_free(info);
-        usleep(2000); /* between two looks */
+        usleep(2000); /* between two polls */
     }
     assert_true(failed);
     assert_int_equal(test_redis_refusal(store->redis, "SET x y"), TL_ERR_MISCONF);
 }
 
-static void a_store_that_loads_says_so(void **state)
+static void a_loading_store_is_an_error_of_its_own(void **state)
 {
     struct test_store *store = *state;
     struct tl_error err = {0};
@@ -116,7 +116,7 @@ static void a_store_that_loads_says_so(void **state)
 
 /* ---- broken and silent connections ---- */
 
-static void after_a_restart_it_connects_anew(void **state)
+static void after_a_restart_it_connects_again(void **state)
 {
     struct test_store *store = *state;
     struct tl_error err = {0};
@@ -125,7 +125,7 @@ static void after_a_restart_it_connects_anew(void **state)
     assert_false(test_redis_ping(store->redis, &err));
     assert_int_equal(err.kind, TL_ERR_CONNECT);
     assert_false(tl_redis_connected(store->redis));
-    assert_false(test_redis_ping(store->redis, &err)); /* closed is closed */
+    assert_false(test_redis_ping(store->redis, &err)); /* still closed */
     assert_int_equal(err.kind, TL_ERR_CONNECT);
     assert_null(tl_redis_next(store->redis, &err));
     assert_false(tl_redis_connect(store->redis, &err));
@@ -139,7 +139,7 @@ static void after_a_restart_it_connects_anew(void **state)
     assert_true(test_redis_ping(store->redis, &err));
 }
 
-static void too_many_clients_is_no_connection(void **state)
+static void too_many_clients_is_a_connect_error(void **state)
 {
     struct test_store *store = *state;
     struct tl_error err = {0};
@@ -167,7 +167,7 @@ static void silence_is_a_timeout_and_closes(void **state)
     assert_false(tl_redis_connected(hasty));
     test_redis_thaw(store->server);
     assert_true(tl_redis_connect(hasty, &err));
-    assert_true(test_redis_ping(hasty, &err)); /* the late answer went to the closed connection */
+    assert_true(test_redis_ping(hasty, &err)); /* the late answer was for the closed connection */
     tl_redis_free(&hasty);
 }
 
@@ -182,7 +182,7 @@ static struct tl_reply *block(struct tl_redis *redis, int64_t block_ms, struct t
     return reply;
 }
 
-static void a_blocking_command_may_take_its_time(void **state)
+static void a_blocking_command_may_exceed_the_timeout(void **state)
 {
     struct test_store *store = *state;
     struct tl_error err = {0};
@@ -227,15 +227,15 @@ int main(void)
                                         test_store_close),
         cmocka_unit_test_setup_teardown(a_store_that_cannot_save_is_misconf, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(a_store_that_loads_says_so, test_store_open,
+        cmocka_unit_test_setup_teardown(a_loading_store_is_an_error_of_its_own, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(after_a_restart_it_connects_anew, test_store_open,
+        cmocka_unit_test_setup_teardown(after_a_restart_it_connects_again, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(too_many_clients_is_no_connection, test_store_open,
+        cmocka_unit_test_setup_teardown(too_many_clients_is_a_connect_error, test_store_open,
                                         test_store_close),
         cmocka_unit_test_setup_teardown(silence_is_a_timeout_and_closes, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(a_blocking_command_may_take_its_time, test_store_open,
+        cmocka_unit_test_setup_teardown(a_blocking_command_may_exceed_the_timeout, test_store_open,
                                         test_store_close),
         cmocka_unit_test_setup_teardown(after_a_blocking_command_the_timeout_is_the_usual_one,
                                         test_store_open, test_store_close),

@@ -1,4 +1,4 @@
-/* Leases: several rosters on one store, as the replicas of a role. */
+/* Leases: two rosters on one store, like two replicas of a role. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ struct side {
 
 struct fixture {
     struct test_redis *server;
-    struct tl_redis *redis; /* the test's own look at the store */
+    struct tl_redis *redis; /* of the test itself */
     const struct tl_config *config;
     struct side a, b;
 };
@@ -46,7 +46,7 @@ static bool acquired(void *context, struct tl_held_queue *held, struct tl_error 
     struct side *side = context;
     if (side->refuse)
         return tl_error_set(err, TL_ERR_NOMEM, "not now");
-    held->state = malloc(1); /* so that a held lost twice or never is found out */
+    held->state = malloc(1); /* a leak or a double free shows a wrong number of calls of lost */
     assert_non_null(held->state);
     side->acquired++;
     return true;
@@ -128,7 +128,7 @@ static size_t held_after_round(struct side *side)
     return tl_roster_count(side->roster);
 }
 
-/* The fence of the held on this queue, -1 if it is not held. */
+/* The fence of the lease on this queue, -1 if it is not held. */
 static long long fence_of(struct side *side, const char *queue)
 {
     for (size_t i = 0; i < tl_roster_count(side->roster); i++) {
@@ -139,7 +139,7 @@ static long long fence_of(struct side *side, const char *queue)
     return -1;
 }
 
-static void one_gains_and_the_other_does_not(void **state)
+static void one_replica_acquires_a_lease_and_the_other_does_not(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
@@ -171,7 +171,7 @@ static void a_round_happens_only_when_it_is_due(void **state)
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
 }
 
-/* Makes queues beside those of the configuration, so that there are MANY. */
+/* Creates queues besides the configured ones, so that there are MANY. */
 static void make_many(struct fixture *fixture)
 {
     struct tl_queue_settings settings;
@@ -183,7 +183,7 @@ static void make_many(struct fixture *fixture)
     }
 }
 
-/* How often the store was told this command so far. */
+/* How often the store has run this command so far. */
 static long long calls_of(struct fixture *fixture, const char *command)
 {
     char field[64];
@@ -195,7 +195,7 @@ static long long calls_of(struct fixture *fixture, const char *command)
     return calls;
 }
 
-static void who_stops_renewing_is_replaced_within_two_seconds(void **state)
+static void a_replica_that_stops_renewing_is_replaced_within_two_seconds(void **state)
 {
     struct fixture *fixture = *state;
     make_many(fixture);
@@ -213,7 +213,7 @@ static void who_stops_renewing_is_replaced_within_two_seconds(void **state)
     assert_true(taken_ms >= 1000);
     assert_int_equal(fence_of(&fixture->b, "alpha"), 2);
     assert_int_equal(tl_roster_count(fixture->a.roster), MANY); /* it does not know yet */
-    assert_int_equal(held_after_round(&fixture->a), 0);         /* woke up */
+    assert_int_equal(held_after_round(&fixture->a), 0);         /* it woke up */
     assert_int_equal(fixture->a.lost, MANY);
 }
 
@@ -234,7 +234,7 @@ static void keeping_a_lease_is_one_plain_command(void **state)
     assert_int_equal(fixture->a.acquired, 2);
 }
 
-static void who_slept_through_a_lease_does_not_lengthen_that_of_another(void **state)
+static void a_replica_that_slept_does_not_extend_the_lease_of_its_successor(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
@@ -246,7 +246,7 @@ static void who_slept_through_a_lease_does_not_lengthen_that_of_another(void **s
     assert_int_equal(fence_of(&fixture->a, "beta"), 1);
 }
 
-static void a_lease_that_went_to_another_in_time_is_given_up(void **state)
+static void a_lease_taken_by_another_replica_is_lost(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
@@ -256,26 +256,26 @@ static void a_lease_that_went_to_another_in_time_is_given_up(void **state)
     assert_int_equal(fixture->a.lost, 1);
 }
 
-static void many_leases_of_another_are_looked_at_seldom(void **state)
+static void leases_of_another_replica_are_checked_rarely(void **state)
 {
     struct fixture *fixture = *state;
     make_many(fixture);
     assert_int_equal(held_after_round(&fixture->a), MANY);
     assert_int_equal(held_after_round(&fixture->b), 0);
     fixture->b.now_ms += ROUND_MS;
-    assert_int_equal(held_after_round(&fixture->b), 0); /* at all of them, now */
+    assert_int_equal(held_after_round(&fixture->b), 0); /* checks all of them now */
     long long before = calls_of(fixture, "pttl");
     long long scripts = calls_of(fixture, "evalsha");
     assert_int_equal(held_after_round(&fixture->b), 0);
     assert_int_equal(calls_of(fixture, "pttl"), before + CHECKS_PER_ROUND);
     assert_int_equal(calls_of(fixture, "evalsha"), scripts);
-    /* And yet those of one who goes are taken in the next round. */
+    /* Released leases are taken in the next round nevertheless. */
     tl_roster_release_all(fixture->a.roster, fixture->a.store);
     assert_int_equal(held_after_round(&fixture->b), MANY);
     assert_int_equal(fence_of(&fixture->b, "queue-00"), 2);
 }
 
-static void a_hurried_round_learns_a_fence_that_was_changed(void **state)
+static void a_recheck_finds_a_changed_fence(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
@@ -286,7 +286,7 @@ static void a_hurried_round_learns_a_fence_that_was_changed(void **state)
     assert_int_equal(fixture->a.lost, 1);
 }
 
-static void resigning_hands_over_at_once(void **state)
+static void released_leases_are_taken_over_at_once(void **state)
 {
     struct fixture *fixture = *state;
     for (long long fence = 1; fence <= 5; fence++) {
@@ -300,7 +300,7 @@ static void resigning_hands_over_at_once(void **state)
     }
 }
 
-static void resigning_takes_nothing_from_others(void **state)
+static void releasing_leaves_the_leases_of_others(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
@@ -312,7 +312,7 @@ static void resigning_takes_nothing_from_others(void **state)
     assert_int_equal(held_after_round(&fixture->b), 1);
 }
 
-static void a_lease_that_ran_out_comes_back_with_another_fence(void **state)
+static void a_lease_that_ran_out_is_taken_again_with_another_fence(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
@@ -324,7 +324,7 @@ static void a_lease_that_ran_out_comes_back_with_another_fence(void **state)
     assert_int_equal(fence_of(&fixture->a, "beta"), 1);
 }
 
-static void a_role_without_fence_counts_none(void **state)
+static void a_role_without_fence_has_none(void **state)
 {
     struct fixture *fixture = *state;
     close_side(&fixture->a);
@@ -352,7 +352,7 @@ static void a_new_queue_is_found_and_a_deleted_one_lost(void **state)
     assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
 }
 
-static void configured_queues_come_back_into_an_empty_store(void **state)
+static void configured_queues_are_restored_in_an_empty_store(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
@@ -368,7 +368,7 @@ static void configured_queues_come_back_into_an_empty_store(void **state)
     tl_reply_free(groups);
 }
 
-static void a_new_connection_asks_for_a_round_at_once(void **state)
+static void a_new_connection_starts_a_round_at_once(void **state)
 {
     struct fixture *fixture = *state;
     struct side *a = &fixture->a;
@@ -378,11 +378,11 @@ static void a_new_connection_asks_for_a_round_at_once(void **state)
     assert_true(tl_store_connect(a->store, NULL));
     assert_true(tl_roster_round(a->roster, a->store, a->now_ms, NULL)); /* not due */
     struct tl_reply *groups = test_redis_call(fixture->redis, "XINFO GROUPS tl:{beta}:ingest");
-    assert_int_equal(tl_reply_count(groups), 1); /* and whatever is broken is healed */
+    assert_int_equal(tl_reply_count(groups), 1); /* what is missing is restored */
     tl_reply_free(groups);
 }
 
-static void an_emptied_script_cache_is_overcome(void **state)
+static void a_round_survives_an_emptied_script_cache(void **state)
 {
     struct fixture *fixture = *state;
     struct tl_error err = {0};
@@ -393,7 +393,7 @@ static void an_emptied_script_cache_is_overcome(void **state)
     assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
-static void a_broken_store_loses_no_post_twice(void **state)
+static void a_broken_store_does_not_lose_a_queue_twice(void **state)
 {
     struct fixture *fixture = *state;
     struct tl_error err = {0};
@@ -402,12 +402,12 @@ static void a_broken_store_loses_no_post_twice(void **state)
     assert_false(round_of(&fixture->a, &err));
     assert_int_equal(err.kind, TL_ERR_CONNECT);
     assert_false(round_of(&fixture->a, &err));
-    tl_roster_release_all(fixture->a.roster, fixture->a.store); /* best effort: no harm */
+    tl_roster_release_all(fixture->a.roster, fixture->a.store); /* ignores the error */
     test_redis_restart(fixture->server);
     assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
-static void a_post_that_cannot_be_gained_is_left_to_others(void **state)
+static void a_lease_the_role_refuses_is_left_to_others(void **state)
 {
     struct fixture *fixture = *state;
     struct tl_error err = {0};
@@ -424,31 +424,29 @@ static void a_post_that_cannot_be_gained_is_left_to_others(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(one_gains_and_the_other_does_not, start, stop),
+        cmocka_unit_test_setup_teardown(one_replica_acquires_a_lease_and_the_other_does_not, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(a_round_happens_only_when_it_is_due, start, stop),
-        cmocka_unit_test_setup_teardown(who_stops_renewing_is_replaced_within_two_seconds, start,
-                                        stop),
+        cmocka_unit_test_setup_teardown(
+            a_replica_that_stops_renewing_is_replaced_within_two_seconds, start, stop),
         cmocka_unit_test_setup_teardown(keeping_a_lease_is_one_plain_command, start, stop),
-        cmocka_unit_test_setup_teardown(who_slept_through_a_lease_does_not_lengthen_that_of_another,
+        cmocka_unit_test_setup_teardown(
+            a_replica_that_slept_does_not_extend_the_lease_of_its_successor, start, stop),
+        cmocka_unit_test_setup_teardown(a_lease_taken_by_another_replica_is_lost, start, stop),
+        cmocka_unit_test_setup_teardown(leases_of_another_replica_are_checked_rarely, start, stop),
+        cmocka_unit_test_setup_teardown(a_recheck_finds_a_changed_fence, start, stop),
+        cmocka_unit_test_setup_teardown(released_leases_are_taken_over_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(releasing_leaves_the_leases_of_others, start, stop),
+        cmocka_unit_test_setup_teardown(a_lease_that_ran_out_is_taken_again_with_another_fence,
                                         start, stop),
-        cmocka_unit_test_setup_teardown(a_lease_that_went_to_another_in_time_is_given_up, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(many_leases_of_another_are_looked_at_seldom, start, stop),
-        cmocka_unit_test_setup_teardown(a_hurried_round_learns_a_fence_that_was_changed, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(resigning_hands_over_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(resigning_takes_nothing_from_others, start, stop),
-        cmocka_unit_test_setup_teardown(a_lease_that_ran_out_comes_back_with_another_fence, start,
-                                        stop),
-        cmocka_unit_test_setup_teardown(a_role_without_fence_counts_none, start, stop),
+        cmocka_unit_test_setup_teardown(a_role_without_fence_has_none, start, stop),
         cmocka_unit_test_setup_teardown(a_new_queue_is_found_and_a_deleted_one_lost, start, stop),
-        cmocka_unit_test_setup_teardown(configured_queues_come_back_into_an_empty_store, start,
+        cmocka_unit_test_setup_teardown(configured_queues_are_restored_in_an_empty_store, start,
                                         stop),
-        cmocka_unit_test_setup_teardown(a_new_connection_asks_for_a_round_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(an_emptied_script_cache_is_overcome, start, stop),
-        cmocka_unit_test_setup_teardown(a_broken_store_loses_no_post_twice, start, stop),
-        cmocka_unit_test_setup_teardown(a_post_that_cannot_be_gained_is_left_to_others, start,
-                                        stop),
+        cmocka_unit_test_setup_teardown(a_new_connection_starts_a_round_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(a_round_survives_an_emptied_script_cache, start, stop),
+        cmocka_unit_test_setup_teardown(a_broken_store_does_not_lose_a_queue_twice, start, stop),
+        cmocka_unit_test_setup_teardown(a_lease_the_role_refuses_is_left_to_others, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /*
- * The line in memory against the line in Redis: a seeded random history of scripts, after which a
- * line that followed the events, a line fresh from a snapshot and the sorted sets themselves agree.
+ * The line in memory against the line in Redis: after a seeded random history of scripts, a line
+ * that followed the events, a line from a new snapshot and the sorted sets agree.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -28,7 +28,7 @@
 struct follower {
     struct tl_line *line;
     struct tl_tail *tail;
-    enum tl_line_result last; /* what the line made of the last entry */
+    enum tl_line_result last; /* of applying the last entry */
 };
 
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
@@ -44,7 +44,7 @@ static bool on_entry(void *context, const struct tl_keys *keys, const void *payl
     return follower->last != TL_LINE_GAP;
 }
 
-/* Starts from a fresh snapshot. */
+/* Starts from a new snapshot. */
 static void follow(struct test_store *store, struct follower *follower)
 {
     struct tl_tail_head head;
@@ -63,7 +63,7 @@ static void unfollow(struct follower *follower)
     tl_line_free(&follower->line);
 }
 
-/* Reads all events there are. */
+/* Reads all events. */
 static void catch_up(struct test_store *store, struct follower *follower)
 {
     struct tl_error err = {0};
@@ -74,7 +74,7 @@ static void catch_up(struct test_store *store, struct follower *follower)
     } while (entries > 0);
 }
 
-/* ---- the naive model: what the sorted sets say ---- */
+/* ---- the naive model: the sorted sets ---- */
 
 static struct tl_reply *read_set(struct test_store *store, enum tl_key key)
 {
@@ -133,7 +133,7 @@ static void compare_with_snapshot(struct test_store *store)
 
 struct history {
     uint64_t random;
-    unsigned visitors; /* made so far */
+    unsigned visitors; /* created so far */
 };
 
 /* A random member of a sorted set and its place; false if it is empty. */
@@ -155,7 +155,7 @@ static bool pick(struct test_store *store, struct history *history, enum tl_key 
     return true;
 }
 
-/* A batch of a random length of random commands, now and then one that makes no difference. */
+/* A batch of random commands and length; now and then one without effect. */
 static void random_batch(struct test_store *store, struct history *history)
 {
     static const enum tl_command_kind kinds[] = {TL_COMMAND_LEAVE, TL_COMMAND_COMPLETE,
@@ -246,11 +246,10 @@ static void a_random_history_is_followed_exactly(void **state)
     unfollow(&follower);
 }
 
-static void a_snapshot_taken_while_things_happen_comes_right(void **state)
+static void a_snapshot_taken_during_changes_catches_up(void **state)
 {
     struct test_store *store = *state;
-    struct history history = {.random =
-                                  random_seed("a_snapshot_taken_while_things_happen_comes_right")};
+    struct history history = {.random = random_seed("a_snapshot_taken_during_changes_catches_up")};
     struct tl_error err = {0};
     test_store_queue(store, "lanes=a,b,c capacity=3000 waiting_ttl=7d session_sliding=true");
     for (unsigned lane = 0; lane < LANES; lane++) {
@@ -297,7 +296,7 @@ static long long calls(struct test_store *store, const char *command)
     return n;
 }
 
-static void an_unbroken_line_is_counted_and_not_read(void **state)
+static void a_line_without_gaps_is_counted_and_not_read(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only waiting_ttl=7d");
@@ -316,8 +315,8 @@ static void remove_places(struct test_store *store, unsigned lane, uint64_t firs
                    store->keys.names[TL_KEY_WAITING], place, place + count - 1);
 }
 
-/* Single holes, holes as long as blocks and pages and at every border of them, stretches where most
- * are gone, and the end of a lane. */
+/* Single holes, holes as long as blocks and pages and at each of their borders, stretches with few
+ * visitors left, and the end of a lane. */
 static void holes_of_all_kinds_are_seen(void **state)
 {
     struct test_store *store = *state;
@@ -327,7 +326,7 @@ static void holes_of_all_kinds_are_seen(void **state)
     test_join_many(store, "w", 20000, 1);
     for (int round = 0; round < 8; round++) {
         uint64_t first = 1 + random_below(&random, 38000);
-        remove_places(store, 0, first, 1); /* the row stays unbroken enough to be counted */
+        remove_places(store, 0, first, 1); /* few enough gaps that counting goes on */
         remove_places(store, 1, 40001 + random_below(&random, 20000), 1);
         if (round % 4 == 1)
             remove_places(store, 0, 4001 + random_below(&random, 50) * 128, 128);
@@ -340,7 +339,7 @@ static void holes_of_all_kinds_are_seen(void **state)
     }
 }
 
-static void a_score_that_is_no_place_is_refused(void **state)
+static void a_score_that_is_not_a_place_is_refused(void **state)
 {
     static const char *const scores[] = {"6000.5", "-3", "0", "1e300", "inf", "9007199254740992"};
     struct test_store *store = *state;
@@ -353,14 +352,14 @@ static void a_score_that_is_no_place_is_refused(void **state)
         test_redis_ask(store->redis, "ZADD %s %s odd", store->keys.names[TL_KEY_WAITING],
                        scores[i]);
         struct tl_line *line = tl_snapshot(store->redis, &store->keys, &head, &err);
-        if (strtod(scores[i], NULL) < 1) { /* below all places: never asked for */
+        if (strtod(scores[i], NULL) < 1) { /* below all places: never requested */
             assert_non_null(line);
             tl_line_free(&line);
             continue;
         }
         assert_null(line);
         assert_int_equal(err.kind, TL_ERR_PROTOCOL);
-        assert_true(tl_redis_connect(store->redis, &err)); /* in any case it can go on */
+        assert_true(tl_redis_connect(store->redis, &err)); /* it can go on either way */
         test_redis_ask(store->redis, "ZREM %s odd", store->keys.names[TL_KEY_WAITING]);
         compare_with_snapshot(store);
     }
@@ -379,7 +378,7 @@ static void a_trimmed_stream_is_a_gap(void **state)
     test_redis_ask(store->redis, "XTRIM %s MAXLEN 4", store->keys.names[TL_KEY_EVENTS]);
     catch_up(store, &follower);
     assert_int_equal(follower.last, TL_LINE_GAP);
-    assert_int_equal(tl_line_waiting(follower.line), 0); /* nothing was guessed */
+    assert_int_equal(tl_line_waiting(follower.line), 0); /* the entry was not applied */
     unfollow(&follower);
     follow(store, &follower);
     compare(store, follower.line);
@@ -390,7 +389,7 @@ static void a_trimmed_stream_is_a_gap(void **state)
     unfollow(&follower);
 }
 
-static void a_stream_trimmed_up_to_where_we_are_is_no_gap(void **state)
+static void a_stream_trimmed_up_to_our_position_is_no_gap(void **state)
 {
     struct test_store *store = *state;
     struct follower follower;
@@ -419,7 +418,7 @@ static void a_store_that_came_back_empty_is_a_gap(void **state)
     assert_null(tl_snapshot(store->redis, &store->keys, &head, &err));
     assert_int_equal(err.kind, TL_ERR_NOQUEUE);
     test_store_queue(store, "lanes=only");
-    for (int i = 0; i < 2; i++) /* so far that the number of the next event would fit */
+    for (int i = 0; i < 2; i++) /* until the number of the next event would fit */
         test_join_many(store, i == 0 ? "b" : "c", 1, 0);
     catch_up(store, &follower);
     assert_int_equal(follower.last, TL_LINE_GAP);
@@ -443,7 +442,7 @@ static void a_stopped_queue_does_not_stop_the_tail(void **state)
     assert_int_equal(follower.last, TL_LINE_GAP);
     test_join_many(store, "c", 1, 0);
     assert_true(tl_tail_read(follower.tail, store->redis, 0, &entries, &err));
-    assert_int_equal(entries, 0); /* stopped until it is followed anew */
+    assert_int_equal(entries, 0); /* stopped until the next follow */
     tl_tail_forget(follower.tail, &store->keys);
     assert_int_equal(tl_tail_count(follower.tail), 0);
     assert_true(tl_tail_read(follower.tail, store->redis, 10000, &entries, &err)); /* at once */
@@ -454,12 +453,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_random_history_is_followed_exactly, test_store_clean),
-        cmocka_unit_test_setup(a_snapshot_taken_while_things_happen_comes_right, test_store_clean),
-        cmocka_unit_test_setup(an_unbroken_line_is_counted_and_not_read, test_store_clean),
+        cmocka_unit_test_setup(a_snapshot_taken_during_changes_catches_up, test_store_clean),
+        cmocka_unit_test_setup(a_line_without_gaps_is_counted_and_not_read, test_store_clean),
         cmocka_unit_test_setup(holes_of_all_kinds_are_seen, test_store_clean),
-        cmocka_unit_test_setup(a_score_that_is_no_place_is_refused, test_store_clean),
+        cmocka_unit_test_setup(a_score_that_is_not_a_place_is_refused, test_store_clean),
         cmocka_unit_test_setup(a_trimmed_stream_is_a_gap, test_store_clean),
-        cmocka_unit_test_setup(a_stream_trimmed_up_to_where_we_are_is_no_gap, test_store_clean),
+        cmocka_unit_test_setup(a_stream_trimmed_up_to_our_position_is_no_gap, test_store_clean),
         cmocka_unit_test_setup(a_store_that_came_back_empty_is_a_gap, test_store_clean),
         cmocka_unit_test_setup(a_stopped_queue_does_not_stop_the_tail, test_store_clean),
     };

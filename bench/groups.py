@@ -44,7 +44,7 @@ GROUPS = [
             why={
                 "join": "this way only adds to a Sorted Set (1,000 visitors in one command, which no web server that "
                         "handles requests one by one does; see ZADD and ZRANK per join). A crash can lose or repeat a "
-                        "join, the visitor is not told a place, and nobody else is told anything. Tellerline reads a "
+                        "join, and no one is told the place or any change. Tellerline reads a "
                         "stream, applies each batch exactly once and in order, answers with the places and tells all "
                         "workers, in one atomic step",
                 "position, p50": "",

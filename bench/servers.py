@@ -38,7 +38,7 @@ def wait_until(condition, what: str) -> None:
 
 
 def free_port() -> int:
-    """A port nobody uses, below the range of outgoing connections."""
+    """An unused port, below the range of outgoing connections."""
     for _ in range(200):
         port = random.SystemRandom().randrange(20000, 32000)
         with socket.socket() as probe:

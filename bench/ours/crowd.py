@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Event streams on several worker processes: what each costs, and how soon everybody hears of a new place."""
+"""Event streams on several worker processes: what each costs, and how soon all of them get a new place."""
 from __future__ import annotations
 
 import resource
@@ -50,7 +50,7 @@ def measure() -> None:
             all_at_once(crowds, "quiet", CALM_S)
             rate = (sum(commands(system).values()) - before) / CALM_S
             emit("crowd", "Redis commands while they listen", "per waiting visitor", rate / n, "per second", "lower",
-                 n=n, note=f"{rate:.0f} a second in all, whoever listens")
+                 n=n, note=f"{rate:.0f} a second in total, for any number of streams")
             for turn in range(ROUNDS):
                 progress(f"round {turn + 1} of {ROUNDS}")
                 used = cpu_s(pids)

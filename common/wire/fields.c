@@ -115,7 +115,7 @@ bool tl_fields_version(struct tl_fields *fields, uint64_t known)
     if (version != known)
         return tl_error_set(
             fields->err, TL_ERR_INVALID,
-            "format version %llu; this program knows version %llu: upgrade the readers first",
+            "format version %llu, but this program knows only version %llu: upgrade this program",
             (unsigned long long)version, (unsigned long long)known);
     return true;
 }

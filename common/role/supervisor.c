@@ -241,7 +241,7 @@ static bool find_stage(const struct tl_supervisor *supervisor, unsigned *stage)
  * stages are kept running meanwhile. */
 static void advance_stop(struct tl_supervisor *supervisor, int64_t now_ms)
 {
-    unsigned stage;
+    unsigned stage = 0; /* set by find_stage; GCC does not see that with -fsanitize=thread */
     bool running = false;
     while (!running && find_stage(supervisor, &stage)) {
         for (size_t i = 0; i < supervisor->n; i++) {

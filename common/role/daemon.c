@@ -36,6 +36,8 @@ struct tl_daemon {
     struct tl_metrics *metrics;
     struct tl_admin *admin;
     struct tl_notify *notify;
+    struct tl_backoff backoff;       /* after failed turns */
+    struct tl_log_limit failure_log; /* of their errors */
     /* Shared with the admin listener's thread. */
     _Atomic int64_t turned_ms;
     pthread_mutex_t reason_lock;
@@ -161,36 +163,30 @@ static void close_daemon(struct tl_daemon *daemon)
 }
 
 /* After a failed turn: marks the program not ready, logs at a limited rate, and waits. */
-static void back_off(struct tl_daemon *daemon, struct tl_backoff *backoff,
-                     struct tl_log_limit *limit, const struct tl_error *err)
+static void back_off(struct tl_daemon *daemon, const struct tl_error *err)
 {
     unsigned suppressed;
     set_ready(daemon, false, err->text);
-    if (tl_log_allow(limit, tl_clock_ms(), LOG_EVERY_MS, &suppressed)) {
-        const struct tl_log_fields fields = {.error = err};
-        tl_log(TL_LOG_WARN, &fields, "the store failed, trying again (%u more since the last line)",
-               suppressed);
-    }
-    tl_daemon_pause(daemon, tl_backoff_next(backoff, randombytes_random()));
+    if (tl_log_allow(&daemon->failure_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = err},
+               "the store failed, trying again (%u more since the last line)", suppressed);
+    tl_daemon_pause(daemon, tl_backoff_next(&daemon->backoff, randombytes_random()));
 }
 
 static void run(struct tl_daemon *daemon, void *state)
 {
-    struct tl_backoff backoff;
-    struct tl_log_limit limit = {0};
-    tl_backoff_init(&backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
+    tl_backoff_init(&daemon->backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
     while (!daemon->stopping) {
         struct tl_error err = {0};
         bool ok = daemon->role->turn(state, tl_clock_ms(), &err);
         atomic_store(&daemon->turned_ms, tl_clock_ms());
-        if (ok) {
-            tl_backoff_reset(&backoff);
-            if (!daemon->ready) {
-                set_ready(daemon, true, "ready");
-                tl_info("ready");
-            }
-        } else {
-            back_off(daemon, &backoff, &limit, &err);
+        if (!ok)
+            back_off(daemon, &err);
+        else
+            tl_backoff_reset(&daemon->backoff);
+        if (ok && !daemon->ready) {
+            set_ready(daemon, true, "ready");
+            tl_info("ready");
         }
         /* Only this thread writes them, so it reads them without the lock. */
         tl_notify_turn(daemon->notify, daemon->ready, daemon->reason, tl_clock_ms());

@@ -1,9 +1,12 @@
 /*
  * Invites: a site's back end says who may join, in a JSON Web Token that travels through the
  * visitor's browser. Header `alg`, `kid`; claims
- *   aud  the queue      sub  the visitor     lane  optional: the name of the lane
- *   jti  this invite, which can be spent once       exp  Unix seconds, at most a day ahead
- * and, respected when present, nbf and iat. `iss` and anything else is the back end's own business.
+ *   aud   the queue
+ *   sub   the visitor
+ *   lane  optional: the name of the lane
+ *   jti   the id of this invite, which can be spent once
+ *   exp   Unix seconds, at most a day ahead
+ * nbf and iat are respected when present. `iss` and all other claims are ignored.
  */
 #ifndef TL_INVITE_H
 #define TL_INVITE_H
@@ -29,7 +32,7 @@ struct tl_invite {
 };
 
 /* Reads the keys (common/auth/jwt_keys.h): HS256 secrets shared with the back end, ES256 public
- * keys. A path of "" means that nobody may invite. */
+ * keys. With a path of "" there are no invites. */
 struct tl_jwt_keys *tl_invite_keys_load(const char *path, struct tl_error *err);
 
 /* True for a genuine invite to this queue that has not expired, 30 s of clock difference allowed;

@@ -1,5 +1,5 @@
 /*
- * Reading a JSON Web Token that somebody presents (RFC 7519, RFC 8725): compact form, strict
+ * Reading and verifying a JSON Web Token (RFC 7519, RFC 8725): compact form, strict
  * base64url, duplicate names refused. The header chooses a key by `kid` and nothing else: the key
  * fixes the algorithm, and a header that names another is refused before any signature is computed.
  */
@@ -38,7 +38,7 @@ struct tl_jwt_token {
 };
 
 /* Verifies the signature first, then the claims: `aud`, `sub`, `jti` and `exp` are required, `iss`
- * as expected, `nbf` and `iat` respected when present, others left alone. On failure err holds a
+ * as expected, `nbf` and `iat` respected when present, others are ignored. On failure err holds a
  * sentence that repeats nothing of the token, and nothing is to be freed. */
 bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
                  const char *text, size_t length, struct tl_jwt_token *token, struct tl_error *err);

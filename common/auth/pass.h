@@ -1,9 +1,11 @@
 /*
  * Passes: what an admitted visitor shows the site. A JSON Web Token (RFC 7519) that any JWT library
  * can check, with the header `typ` JWT, `alg`, `kid` and the claims
- *   iss  the public address of this waiting room    aud  the queue
- *   sub  the visitor                                jti  the admission: the same in every pass of
- * it iat, exp  Unix seconds
+ *   iss       the public address of this installation
+ *   aud       the queue
+ *   sub       the visitor
+ *   jti       the admission: the same in every pass of one admission
+ *   iat, exp  Unix seconds
  */
 #ifndef TL_PASS_H
 #define TL_PASS_H
@@ -33,9 +35,9 @@ struct tl_pass {
 void tl_pass_id(const char *queue, uint64_t generation, tl_place place,
                 char id[TL_PASS_ID_MAX + 1]);
 
-/* Writes the pass, NUL-terminated. Fails for what could not be verified again (TL_ERR_INVALID) and
- * for want of memory. HS256 takes a few microseconds, ES256 half a millisecond (libjwt reads the
- * key's PEM anew each time): keep a pass rather than sign it again. */
+/* Writes the pass, NUL-terminated. Fails with TL_ERR_INVALID when the pass could not be verified
+ * again, and when memory runs out. HS256 takes a few microseconds, ES256 half a millisecond (libjwt
+ * reads the key's PEM each time): keep a pass rather than sign it again. */
 bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
                   const struct tl_pass *pass, char text[TL_PASS_MAX], struct tl_error *err);
 

@@ -1,5 +1,5 @@
-/* Files that hold secrets: signing keys, API keys, tokens. Read whole, only when nobody else may
- * read them. */
+/* Files that hold secrets: signing keys, API keys, tokens. A file that others can read is
+ * refused. */
 #ifndef TL_SECRET_FILE_H
 #define TL_SECRET_FILE_H
 
@@ -15,9 +15,9 @@ char *tl_secret_read(const char *path, size_t *length, bool *missing, struct tl_
 /* Wipes and frees; NULL allowed. Clears the caller's pointer. */
 void tl_secret_free(char **bytes, size_t length);
 
-/* Makes the file with these bytes, mode 0600, and its folder (0700) if need be, unless the file
- * exists: whoever comes second finds the first one's file whole. True also when it was there
- * already. */
+/* Makes the file with these bytes, mode 0600, and its folder (0700) if there is none, unless the
+ * file exists: of two processes at once, the second finds the complete file of the first. True also
+ * when the file existed already. */
 bool tl_secret_create(const char *path, const char *bytes, size_t length, struct tl_error *err);
 
 /* Takes the next line off *rest, without its end, '#' comment and surrounding blanks; changes the

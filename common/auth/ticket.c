@@ -37,7 +37,7 @@ static void make_mac(const struct tl_signing_key *key, const char *queue,
                      const unsigned char *bytes, size_t length, unsigned char mac[MAC_BYTES])
 {
     crypto_generichash_state state;
-    /* Fails only for lengths out of bounds, and these are constants within them. */
+    /* Fails only for lengths out of bounds; these constants are within them. */
     (void)crypto_generichash_init(&state, key->bytes, sizeof(key->bytes), MAC_BYTES);
     (void)crypto_generichash_update(&state, (const unsigned char *)queue, strlen(queue) + 1);
     (void)crypto_generichash_update(&state, bytes, length);
@@ -62,7 +62,7 @@ void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
     sodium_bin2base64(text, TL_TICKET_MAX, bytes, length + MAC_BYTES, BASE64);
 }
 
-/* What the digits from '-' to 'z' stand for in base64url; NO: it is none. */
+/* The values of the characters from '-' to 'z' in base64url; NO: not a digit. */
 enum { NO = 64 };
 static const unsigned char digit_values['z' - '-' + 1] = {
     62, NO, NO, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, NO, NO, NO, NO, NO, NO, NO, /* - 0 9 */
@@ -71,9 +71,9 @@ static const unsigned char digit_values['z' - '-' + 1] = {
     34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,         /* i z */
 };
 
-/* Only the one canonical text of the bytes: the bits that are left over must be zeros. Libsodium's
- * decoder takes several times as long, so that nobody learns from its time what it reads: here
- * whoever could learn it has sent it. (It also takes bytes above 127 for '_', in 1.0.18.) */
+/* Accepts only the canonical text of the bytes: unused bits must be zero. Libsodium's decoder runs
+ * in constant time and takes several times as long. That protects nothing here, as the text comes
+ * from the client itself. (In 1.0.18 it also takes bytes above 127 for '_'.) */
 static bool decode(const char *text, size_t length, unsigned char bytes[BYTES_MAX], size_t *n)
 {
     uint32_t bits = 0;

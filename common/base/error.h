@@ -19,9 +19,9 @@ enum tl_error_kind {
     TL_ERR_READONLY, /* the store is a replica or was demoted */
     TL_ERR_MISCONF,  /* the store cannot persist (disk full or failed) and refuses writes */
     TL_ERR_OOM,      /* the store is at its memory limit and refuses writes */
-    TL_ERR_NOGROUP,  /* the stream or its consumer group does not exist (store came back empty) */
+    TL_ERR_NOGROUP,  /* the stream or its consumer group does not exist (the store lost its data) */
     TL_ERR_NOSCRIPT, /* the script cache was emptied; handled inside the redis module */
-    TL_ERR_STALE,    /* a script refused an outdated fence: somebody else holds the lease now */
+    TL_ERR_STALE,    /* a script refused an outdated fence: another process holds the lease */
     TL_ERR_NOQUEUE,  /* the queue does not exist in the store */
     TL_ERR_PROTOCOL, /* the store answered something we cannot understand */
     TL_ERR_STORE,    /* any other error the store answered with */

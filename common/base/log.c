@@ -103,8 +103,8 @@ static size_t utf8_decode(const char *text, unsigned *code)
     return n;
 }
 
-/* Characters that move the cursor, break or reorder lines, or hide: a terminal or a viewer may obey
- * them. */
+/* Characters that move the cursor, break or reorder lines, or are invisible: a terminal or viewer
+ * may act on them. */
 static bool is_unsafe(unsigned code)
 {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
@@ -225,7 +225,7 @@ static void put_time(struct line *line)
 
 /* ---- writing ---- */
 
-/* One write(2), without a SIGPIPE: a log nobody reads must not end the process. */
+/* One write(2), without a SIGPIPE: a closed log must not end the process. */
 static bool write_line(const struct line *line)
 {
     sigset_t pipe_signal;
@@ -269,7 +269,7 @@ void tl_log(enum tl_log_level level, const struct tl_log_fields *fields, const c
     va_list args;
     va_start(args, message);
     if (vsnprintf(text, sizeof(text), message, args) < 0)
-        snprintf(text, sizeof(text), "%s", message); /* better unformatted than unsaid */
+        snprintf(text, sizeof(text), "%s", message); /* unformatted rather than lost */
     va_end(args);
 
     struct line line;

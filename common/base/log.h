@@ -1,9 +1,13 @@
 /*
- * Structured logs on standard error, one line per event: logfmt (default) or JSON. Five levels with
- * one meaning each: debug  of use to a developer only          info   the normal story of the
- * process warn   something odd that heals itself     error  an operator should act        fatal  we
- * stop A line carries time, level, role, process id, and the fields given. Control characters and
- * quotes in values are escaped, so that nothing a visitor sends can forge a line. Safe to call from
+ * Structured logs on standard error, one line per event: logfmt (default) or JSON. Each of the five
+ * levels has one meaning:
+ *   debug  of use to a developer only
+ *   info   normal operation
+ *   warn   unusual, recovers without help
+ *   error  an operator should act
+ *   fatal  the process stops
+ * A line carries time, level, role, process id, and the fields given. Control characters and quotes
+ * in values are escaped, so that nothing a visitor sends can forge a line. Safe to call from
  * several threads.
  */
 #ifndef TL_LOG_H
@@ -41,14 +45,14 @@ struct tl_log_fields {
 void tl_log(enum tl_log_level level, const struct tl_log_fields *fields, const char *message, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Limits repeated trouble: keep one static object per message. */
+/* Limits how often a repeated message is written: keep one static object per message. */
 struct tl_log_limit {
     int64_t next_ms;     /* internal: monotonic time before which lines are counted, not written */
     unsigned suppressed; /* internal */
 };
 
 /* True when a line may be written now (at most one per interval_ms); *suppressed gets how many were
- * swallowed since the last one. Not shared between threads. */
+ * dropped since the last one. Not shared between threads. */
 bool tl_log_allow(struct tl_log_limit *limit, int64_t now_ms, int64_t interval_ms,
                   unsigned *suppressed);
 

@@ -101,7 +101,7 @@ void tl_metrics_observe(struct tl_metrics *metrics, size_t handle, int64_t micro
     while (bucket < N_BOUNDS && microseconds > bounds[bucket].microseconds)
         bucket++;
     cell_add(metrics, handle, bucket, 1);
-    /* A stretch of time is never negative; the sum must not fall, whatever the caller measured. */
+    /* The sum must not fall, even when the caller measured a negative time. */
     cell_add(metrics, handle, SUM_CELL, microseconds > 0 ? microseconds : 0);
 }
 

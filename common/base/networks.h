@@ -19,13 +19,15 @@ void tl_networks_free(struct tl_networks **networks); /* NULL allowed */
 struct tl_address {
     unsigned char bytes[16];
 };
-/* False for what is no IP address ("1.2.3.4", "::1", "[::1]", each optionally with ":port"). */
+/* False unless the text is an IP address ("1.2.3.4", "::1", "[::1]", each optionally with ":port").
+ */
 bool tl_address_parse(const char *text, struct tl_address *address);
 bool tl_address_from(const struct sockaddr *socket, struct tl_address *address);
 
 bool tl_networks_contain(const struct tl_networks *networks, const struct tl_address *address);
 
-/* The address that stands for one customer: an IPv4 address whole, of an IPv6 address its /64. */
+/* The part of an address that identifies one customer: all of an IPv4 address, the /64 of an IPv6
+ * address. */
 struct tl_address tl_address_site(const struct tl_address *address);
 
 #endif

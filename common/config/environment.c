@@ -18,8 +18,8 @@
 
 enum { VARIABLE_FILE_MAX = TL_YAML_BYTES_MAX };
 
-/* Not settings: the configuration's own path, which the options read, and what is for the tests,
- * whose variables may stand in the environment of the programs too. */
+/* Variables that are no settings: the path of the configuration, which the options read, and those
+ * of the tests, which the programs inherit. */
 static bool is_no_setting(const char *name)
 {
     return strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||

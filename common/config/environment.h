@@ -9,8 +9,8 @@
 
 /* Applies the TELLERLINE_* variables of an environment (`NAME=value` strings, ended by NULL).
  * NAME_FILE names a file with the value of NAME, for secrets; both together are an error, and so
- * are unknown ones. TELLERLINE_CONFIG, TELLERLINE_SEED and TELLERLINE_TEST_* are no settings and
- * passed over. */
+ * are unknown ones. TELLERLINE_CONFIG, TELLERLINE_SEED and TELLERLINE_TEST_* are not settings and
+ * are ignored. */
 bool tl_config_read_env(struct tl_config *config, char *const *environment, struct tl_error *err);
 
 #endif

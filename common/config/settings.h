@@ -15,8 +15,8 @@ enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
 enum tl_join_mode { TL_JOIN_OPEN, TL_JOIN_INVITED };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 
-/* Settings of one queue. The file gives them at first start; afterwards the copy in Redis is the
- * truth. */
+/* Settings of one queue. The file gives them at first start; afterwards the copy in Redis
+ * applies. */
 struct tl_queue_settings {
     enum tl_policy policy;
     uint64_t capacity;     /* active tokens at most (counter, both) */
@@ -33,7 +33,7 @@ struct tl_queue_settings {
     int64_t opens_at_ms;   /* Unix time in ms; 0: open at once */
     enum tl_join_mode join;
     enum tl_store_error_mode on_store_error;
-    bool paused;           /* nobody is admitted */
+    bool paused;           /* no admissions */
     char target_url[1024]; /* "" when absent */
 };
 

@@ -230,8 +230,8 @@ static bool add_lane(const struct tl_setting *row, struct tl_queue_settings *set
     return true;
 }
 
-/* The default lane stays with its name; when that name is gone, it is the last lane, so that nobody
- * comes into a better one unasked. */
+/* The default lane keeps its name. If that name is gone, the last lane becomes the default, so that
+ * visitors do not move to a better lane by accident. */
 static bool set_lanes(const struct tl_setting *row, struct tl_queue_settings *settings,
                       const char *value, struct tl_error *err)
 {

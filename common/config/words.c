@@ -7,7 +7,7 @@
 #include "common/config/table.h"
 #include "common/config/words.h"
 
-#define WORD_MAX 48 /* longer than any name there is: what is longer is no slip of the finger */
+#define WORD_MAX 48 /* longer than any name: a longer word is not a typing mistake */
 
 static void choice_words(const struct tl_setting *row, char bounds[TL_SETTING_BOUNDS_MAX])
 {
@@ -123,7 +123,8 @@ bool tl_spelling_closer(const char *word, const char *candidate, size_t *best)
     if (length > WORD_MAX || candidate_length > WORD_MAX)
         return false;
     size_t steps = distance(word, length, candidate, candidate_length);
-    /* One slip in three letters, at most three: beyond that a proposal only puzzles. */
+    /* At most one wrong letter in three, and three in all: a more distant proposal would confuse.
+     */
     if (steps > 3 || steps * 3 > candidate_length || steps >= *best)
         return false;
     *best = steps;

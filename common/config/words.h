@@ -16,8 +16,8 @@ const char *tl_setting_type_name(const struct tl_setting *row);
 /* "redis.url" as TELLERLINE_REDIS_URL. */
 void tl_setting_env_name(const struct tl_setting *row, char name[TL_SETTING_PATH_MAX]);
 
-/* Whether `candidate` is so close to the misspelt `word` that it is worth proposing, and closer
- * than *best, which it then replaces. Start with *best = SIZE_MAX. */
+/* Whether `candidate` is close enough to the misspelt `word` to propose it, and closer than *best,
+ * which it then replaces. Start with *best = SIZE_MAX. */
 bool tl_spelling_closer(const char *word, const char *candidate, size_t *best);
 
 #endif

@@ -13,10 +13,10 @@
 struct tl_line {
     uint64_t generation;
     uint64_t event;
-    struct tl_order *lanes[TL_LANES_MAX]; /* made when somebody first stands in one */
+    struct tl_order *lanes[TL_LANES_MAX]; /* created with the first visitor of the lane */
     struct tl_placemap *active;           /* place -> deadline */
     struct tl_placemap *ended;            /* place -> end */
-    /* Ends in the order they happened, so that forgetting need not search. A ring of places. */
+    /* Ends in the order they happened, so that tl_line_forget need not search. A ring of places. */
     tl_place *end_order;
     size_t end_first, end_count, end_capacity;
 };

@@ -1,8 +1,8 @@
 /*
- * The line of one queue in memory: who waits where, who is active until when, who has ended and
- * why. Built from a snapshot and kept true by events; answers positions without asking the store.
- * Applying an event twice, or an event that the snapshot already contains, changes nothing. Not
- * thread-safe; may be handed from one thread to another.
+ * The line of one queue in memory: waiting places, active places with their deadlines, ended places
+ * with their reasons. Built from a snapshot and updated by events; answers positions without asking
+ * the store. Applying an event twice, or an event that the snapshot already contains, changes
+ * nothing. Not thread-safe; may be handed from one thread to another.
  */
 #ifndef TL_LINE_H
 #define TL_LINE_H
@@ -55,10 +55,10 @@ enum tl_line_result {
 enum tl_line_result tl_line_apply(struct tl_line *line, const struct tl_event_entry *entry,
                                   int64_t now_ms);
 
-/* Forgets ends older than an hour, at most `limit` of them; call now and then. Returns how many. */
+/* Forgets ends older than an hour, at most `limit` of them; call it regularly. Returns how many. */
 size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit);
 
-/* The order index of one lane, borrowed; NULL for a lane nobody has stood in. */
+/* The order index of one lane, borrowed; NULL for a lane that had no visitor yet. */
 const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane);
 size_t tl_line_bytes(const struct tl_line *line);
 

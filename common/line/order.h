@@ -1,5 +1,5 @@
 /*
- * The order index: who stands where in one lane, without asking Redis.
+ * The order index: the position of each waiting visitor of one lane, without asking Redis.
  *
  * A bitmap over sequence numbers, cut into blocks of 4,096 bits; a Fenwick tree (P. Fenwick, "A new
  * data structure for cumulative frequency tables", 1994) over the blocks' counts gives the rank of

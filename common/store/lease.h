@@ -43,20 +43,20 @@ struct tl_lease {
 };
 
 /* The leases of one role and owner, and what it takes to send steps. */
-struct tl_leaser {
+struct tl_lease_client {
     const char *key_prefix, *role, *owner; /* borrowed */
     bool fenced;                           /* TAKE counts state.fence up when the holder changes */
     struct tl_script script;               /* clear its sha to load it again */
     struct tl_args args;
 };
 
-void tl_leaser_init(struct tl_leaser *leaser, const char *key_prefix, const char *role,
-                    const char *owner, bool fenced);
-void tl_leaser_deinit(struct tl_leaser *leaser);
+void tl_lease_client_init(struct tl_lease_client *client, const char *key_prefix, const char *role,
+                          const char *owner, bool fenced);
+void tl_lease_client_deinit(struct tl_lease_client *client);
 
 /* Does the steps of all leases in one pipeline. False with err when not all could be sent. A lease
  * whose step the store refused has that error and counts as not held. */
-bool tl_lease_ask(struct tl_leaser *leaser, struct tl_store *store, struct tl_lease *leases,
+bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct tl_lease *leases,
                   size_t n, struct tl_error *err);
 
 #endif

@@ -25,7 +25,7 @@ struct tl_roster {
     int64_t renewed_ms; /* when the leases held were renewed */
     uint64_t epoch;     /* of the connection at the last round */
     bool ensure;        /* the next round creates configured queues that are missing */
-    struct tl_leaser leaser;
+    struct tl_lease_client client;
 };
 
 struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
@@ -38,8 +38,8 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
     }
     roster->settings = *settings;
     roster->config = config;
-    tl_leaser_init(&roster->leaser, config->redis.key_prefix, settings->role, settings->owner,
-                   settings->fenced);
+    tl_lease_client_init(&roster->client, config->redis.key_prefix, settings->role, settings->owner,
+                         settings->fenced);
     return roster;
 }
 
@@ -62,7 +62,7 @@ void tl_roster_free(struct tl_roster **roster)
     free((*roster)->held);
     free((*roster)->names);
     free((*roster)->leases);
-    tl_leaser_deinit(&(*roster)->leaser);
+    tl_lease_client_deinit(&(*roster)->client);
     free(*roster);
     *roster = NULL;
 }
@@ -170,7 +170,7 @@ static void note_held(struct tl_roster *roster)
 
 static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_error *err)
 {
-    return tl_lease_ask(&roster->leaser, store, roster->leases, roster->n_names, err);
+    return tl_lease_ask(&roster->client, store, roster->leases, roster->n_names, err);
 }
 
 /* Asks the store about the leases and acts upon the answers: on all of them at the end, because the
@@ -272,14 +272,14 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     if (!round.renew && !round.check_all)
         return true;
     if (reconnected)
-        roster->leaser.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
+        roster->client.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
     bool changed = false;
     if (round.renew && !update_names(roster, redis, &changed, err))
         return false;
     round.check_all = round.check_all || changed;
     if (!go_round(roster, store, &round, err)) {
         release_rest(roster, store);
-        roster->leaser.script.sha[0] = '\0'; /* in case the script cache was emptied */
+        roster->client.script.sha[0] = '\0'; /* in case the script cache was emptied */
         roster->ensure = true;
         return false;
     }

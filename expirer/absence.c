@@ -7,9 +7,6 @@
 #include "common/store/script.h"
 #include "generated/expirer_scripts.h"
 
-/* Whole buckets that make up waiting_ttl, in addition to the current one (the prelude of the
- * scripts says the same). */
-#define BUCKETS 4
 /* Places in one call of the absent script: each costs it about 2 microseconds. */
 #define CANDIDATES_MAX 250
 #define AGAIN_MS       1000 /* when the store did not say */
@@ -102,7 +99,7 @@ static bool fetch_bitmaps(const struct pass *pass, struct tl_error *err)
 {
     struct tl_args *args = &pass->absence->args;
     pass->absence->seen_bytes = 0;
-    for (int64_t bucket = pass->bucket - BUCKETS; bucket <= pass->bucket; bucket++) {
+    for (int64_t bucket = pass->bucket - TL_PRESENCE_BUCKETS; bucket <= pass->bucket; bucket++) {
         char key[TL_KEY_MAX];
         tl_keys_seen(pass->keys, bucket, key);
         tl_args_reset(args);

@@ -41,6 +41,10 @@ struct tl_keys {
 void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
 /* Appends the number of keys and all keys, as EVALSHA wants them. */
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
+/* Whole buckets of presence that make up waiting_ttl, beside the current one
+ * (prelude.presence.lua: BUCKETS). */
+#define TL_PRESENCE_BUCKETS 4
+
 /* Writes tl:{q}:seen:<bucket>, the presence bitmap of one bucket. */
 void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */

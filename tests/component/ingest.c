@@ -161,7 +161,7 @@ long long test_admit(struct test_store *store, unsigned most)
     return admitted;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 void test_entry_read(struct test_store *store, struct test_entry *last)
 {

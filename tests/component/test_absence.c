@@ -62,8 +62,7 @@ static uint64_t pass(struct test_store *store)
     return dropped;
 }
 
-/* Makes all buckets around now observed, and everyone's join long ago, without anybody being seen.
- */
+/* Makes all buckets around now observed and all joins old, while no visitor was seen. */
 static void pretend_observed(struct test_store *store)
 {
     long long bucket = judge(store).bucket;
@@ -95,7 +94,7 @@ static long long drop(struct test_store *store, const char *places)
     return dropped;
 }
 
-static void who_is_seen_stays_and_who_is_not_goes(void **state)
+static void seen_visitors_stay_and_absent_ones_are_dropped(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, SETTINGS);
@@ -127,7 +126,7 @@ static void who_is_seen_stays_and_who_is_not_goes(void **state)
     assert_int_equal(test_state(store, "expired"), dropped);
 }
 
-static void without_observation_nobody_goes(void **state)
+static void without_observation_no_visitor_is_dropped(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, SETTINGS);
@@ -191,7 +190,7 @@ static void seen_since_the_judgement_stays(void **state)
     assert_int_equal(drop(store, "3"), 0);
 }
 
-static void a_judgement_of_an_earlier_bucket_drops_nobody(void **state)
+static void a_judgement_of_an_earlier_bucket_drops_no_visitor(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, SETTINGS);
@@ -276,12 +275,12 @@ static void only_the_last_six_marks_are_kept(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(who_is_seen_stays_and_who_is_not_goes, test_store_clean),
-        cmocka_unit_test_setup(without_observation_nobody_goes, test_store_clean),
+        cmocka_unit_test_setup(seen_visitors_stay_and_absent_ones_are_dropped, test_store_clean),
+        cmocka_unit_test_setup(without_observation_no_visitor_is_dropped, test_store_clean),
         cmocka_unit_test_setup(the_line_after_a_pass_is_what_events_say, test_store_clean),
         cmocka_unit_test_setup(more_than_one_portion_goes_in_one_pass, test_store_clean),
         cmocka_unit_test_setup(seen_since_the_judgement_stays, test_store_clean),
-        cmocka_unit_test_setup(a_judgement_of_an_earlier_bucket_drops_nobody, test_store_clean),
+        cmocka_unit_test_setup(a_judgement_of_an_earlier_bucket_drops_no_visitor, test_store_clean),
         cmocka_unit_test_setup(who_moved_on_is_left_alone, test_store_clean),
         cmocka_unit_test_setup(marks_tell_who_joined_before_the_oldest_bucket, test_store_clean),
         cmocka_unit_test_setup(only_the_last_six_marks_are_kept, test_store_clean),

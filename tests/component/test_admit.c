@@ -43,7 +43,7 @@ static void configure(struct test_store *store, const char *name, const char *va
         fail_msg("%s", err.text);
 }
 
-static void as_many_as_there_are_counters(void **state)
+static void admits_up_to_capacity(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only capacity=3");
@@ -66,7 +66,7 @@ static void as_many_as_there_are_counters(void **state)
     assert_true(test_deadline(store, "v4") > 0);
 }
 
-static void an_empty_line_admits_nobody(void **state)
+static void an_empty_line_admits_no_visitor(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only capacity=3");
@@ -78,7 +78,7 @@ static void an_empty_line_admits_nobody(void **state)
     assert_in_range(result.now_ms, now_ms - 5000, now_ms);
 }
 
-/* What admission leaves of a visitor: the deadline, and the record of the session. */
+/* The session that an admission stored. */
 static void assert_session(struct test_store *store, const char *visitor, uint64_t place,
                            long long admitted_ms)
 {
@@ -149,7 +149,7 @@ static void leave(struct test_store *store, uint64_t lane, const unsigned *gone,
     test_batch(store);
 }
 
-/* Visitors v1 to vN of this lane are active with their own places, but for those who left. */
+/* Visitors v1 to vN of this lane are active with their own places, except those who left. */
 static void assert_sessions(struct test_store *store, uint64_t lane, unsigned n,
                             const unsigned *gone, size_t n_gone, long long admitted_ms)
 {
@@ -165,8 +165,8 @@ static void assert_sessions(struct test_store *store, uint64_t lane, unsigned n,
     }
 }
 
-/* A portion of the line without a gap is taken in another way than one with gaps. */
-static void everyone_keeps_their_place_whatever_gaps_the_line_has(void **state)
+/* The script takes a portion without gaps in another way than one with gaps. */
+static void visitors_keep_their_places_whatever_gaps_the_line_has(void **state)
 {
     struct test_store *store = *state;
     static const unsigned gone[] = {1, 100, 101, 599, 850, 1100};
@@ -241,7 +241,7 @@ static void the_shorter_of_claim_and_session_counts(void **state)
     assert_int_equal(test_deadline(store, "v1"), result.now_ms + 30000);
 }
 
-static void lowering_capacity_evicts_nobody(void **state)
+static void lowering_capacity_evicts_no_visitor(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only capacity=4");
@@ -267,7 +267,7 @@ static void lowering_capacity_evicts_nobody(void **state)
     assert_int_equal(test_state(store, "active"), 6);
 }
 
-static void a_paused_queue_admits_nobody(void **state)
+static void a_paused_queue_admits_no_visitor(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only capacity=4 paused=true");
@@ -279,7 +279,7 @@ static void a_paused_queue_admits_nobody(void **state)
     assert_int_equal(admit(store, "10").n, 2);
 }
 
-static void nobody_is_admitted_before_it_opens(void **state)
+static void no_visitor_is_admitted_before_the_queue_opens(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only capacity=4");
@@ -310,7 +310,7 @@ static void an_unknown_policy_is_refused(void **state)
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
-static void without_a_queue_nobody_is_admitted(void **state)
+static void without_a_queue_no_visitor_is_admitted(void **state)
 {
     struct test_store *store = *state;
     char error[320];
@@ -329,20 +329,20 @@ static void without_a_queue_nobody_is_admitted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(as_many_as_there_are_counters, test_store_clean),
-        cmocka_unit_test_setup(an_empty_line_admits_nobody, test_store_clean),
+        cmocka_unit_test_setup(admits_up_to_capacity, test_store_clean),
+        cmocka_unit_test_setup(an_empty_line_admits_no_visitor, test_store_clean),
         cmocka_unit_test_setup(earlier_lanes_go_first, test_store_clean),
         cmocka_unit_test_setup(a_step_is_bounded, test_store_clean),
-        cmocka_unit_test_setup(everyone_keeps_their_place_whatever_gaps_the_line_has,
+        cmocka_unit_test_setup(visitors_keep_their_places_whatever_gaps_the_line_has,
                                test_store_clean),
         cmocka_unit_test_setup(a_change_of_lane_is_a_gap, test_store_clean),
         cmocka_unit_test_setup(the_event_is_what_was_done, test_store_clean),
         cmocka_unit_test_setup(the_shorter_of_claim_and_session_counts, test_store_clean),
-        cmocka_unit_test_setup(lowering_capacity_evicts_nobody, test_store_clean),
-        cmocka_unit_test_setup(a_paused_queue_admits_nobody, test_store_clean),
-        cmocka_unit_test_setup(nobody_is_admitted_before_it_opens, test_store_clean),
+        cmocka_unit_test_setup(lowering_capacity_evicts_no_visitor, test_store_clean),
+        cmocka_unit_test_setup(a_paused_queue_admits_no_visitor, test_store_clean),
+        cmocka_unit_test_setup(no_visitor_is_admitted_before_the_queue_opens, test_store_clean),
         cmocka_unit_test_setup(an_unknown_policy_is_refused, test_store_clean),
-        cmocka_unit_test_setup(without_a_queue_nobody_is_admitted, test_store_clean),
+        cmocka_unit_test_setup(without_a_queue_no_visitor_is_admitted, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -35,7 +35,7 @@ static void an_invite_joins_once(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-static void whoever_spent_it_gets_the_place_again(void **state)
+static void the_visitor_who_spent_it_gets_the_place_again(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
@@ -63,7 +63,7 @@ static void but_not_after_the_place_has_ended(void **state)
 }
 
 /* Each JOIN uses up one seq, whatever becomes of it, so that the k-th has first_seq + k. */
-static void among_other_joins_everybody_gets_the_right_place(void **state)
+static void among_other_joins_each_visitor_gets_the_right_place(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
@@ -114,9 +114,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_invite_joins_once, test_store_clean),
-        cmocka_unit_test_setup(whoever_spent_it_gets_the_place_again, test_store_clean),
+        cmocka_unit_test_setup(the_visitor_who_spent_it_gets_the_place_again, test_store_clean),
         cmocka_unit_test_setup(but_not_after_the_place_has_ended, test_store_clean),
-        cmocka_unit_test_setup(among_other_joins_everybody_gets_the_right_place, test_store_clean),
+        cmocka_unit_test_setup(among_other_joins_each_visitor_gets_the_right_place,
+                               test_store_clean),
         cmocka_unit_test_setup(a_spent_invite_is_forgotten_after_its_end, test_store_clean),
         cmocka_unit_test_setup(an_invite_without_a_join_changes_nothing, test_store_clean),
     };

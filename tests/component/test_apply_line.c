@@ -29,7 +29,7 @@ static void joins_stand_in_the_order_they_came(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-static void a_batch_is_told_by_its_first_seq_and_the_places(void **state)
+static void an_event_has_the_first_seq_of_the_batch_and_the_places(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=vip,normal,late");
@@ -94,7 +94,7 @@ static void a_full_batch_is_one_run(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-static void a_full_batch_of_known_visitors_joins_nobody(void **state)
+static void a_full_batch_of_known_visitors_adds_no_visitor(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only capacity=500");
@@ -106,11 +106,11 @@ static void a_full_batch_of_known_visitors_joins_nobody(void **state)
     assert_int_equal(last.entry.n_events, 1);
     const struct tl_event *applied = test_event(&last, TL_EVENT_APPLIED, 0);
     assert_int_equal(applied->n_exceptions, TL_BATCH_COMMANDS_MAX);
-    bool told[TL_BATCH_COMMANDS_MAX] = {false};
+    bool found[TL_BATCH_COMMANDS_MAX] = {false};
     for (size_t i = 0; i < applied->n_exceptions; i++) {
         const struct tl_exception *exception = &applied->exceptions[i];
-        assert_false(told[exception->index]);
-        told[exception->index] = true;
+        assert_false(found[exception->index]);
+        found[exception->index] = true;
         assert_int_equal(exception->place, exception->index + 1);
         bool active = exception->index < 500;
         assert_int_equal(exception->outcome, active ? TL_OUTCOME_ACTIVE : TL_OUTCOME_WAITING);
@@ -263,9 +263,9 @@ static void join_leave_join_in_one_batch_is_a_new_place(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-/* One batch with everything that a JOIN can meet: who waits, who is active, who comes twice in the
- * batch (in other lanes), an invite, and new visitors before, between and behind them. */
-static void everybody_in_one_batch_gets_the_right_answer(void **state)
+/* One batch with everything that a JOIN can meet: visitors who wait, who are active, who come twice
+ * in the batch (in other lanes), an invite, and new visitors before, between and behind them. */
+static void each_visitor_in_one_batch_gets_the_right_answer(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=vip,normal capacity=2");
@@ -292,19 +292,19 @@ static void everybody_in_one_batch_gets_the_right_answer(void **state)
     test_join(store, "new4", 1); /*  9: 15 */
     test_join(store, "new3", 1); /* 10: waits at lane 1, 14 */
     test_command(store, TL_COMMAND_LEAVE, "waits0", 5);
-    test_join(store, "waits0", 1); /* 12: 17, anew */
+    test_join(store, "waits0", 1); /* 12: 17, a new place */
     test_batch(store);
-    char told[256];
+    char expected[256];
     const unsigned long long lane1 = LANE1;
-    snprintf(told, sizeof(told), "1:2:%llu 2:1:%llu 4:1:%llu 5:2:1 7:1:5 10:1:%llu", lane1 + 2,
-             lane1 + 4, lane1 + 6, lane1 + 14);
-    test_exceptions_are(store, told);
+    snprintf(expected, sizeof(expected), "1:2:%llu 2:1:%llu 4:1:%llu 5:2:1 7:1:5 10:1:%llu",
+             lane1 + 2, lane1 + 4, lane1 + 6, lane1 + 14);
+    test_exceptions_are(store, expected);
     struct test_entry last;
     test_entry_read(store, &last);
     assert_int_equal(test_event(&last, TL_EVENT_APPLIED, 0)->first_seq, 6);
-    snprintf(told, sizeof(told), "9+1 12+1 %llu+1 %llu+2 %llu+1", lane1 + 6, lane1 + 14,
+    snprintf(expected, sizeof(expected), "9+1 12+1 %llu+1 %llu+2 %llu+1", lane1 + 6, lane1 + 14,
              lane1 + 17);
-    test_runs_are(test_event(&last, TL_EVENT_JOINED, 0), told);
+    test_runs_are(test_event(&last, TL_EVENT_JOINED, 0), expected);
     test_entry_free(&last);
     assert_int_equal(test_waiting_place(store, "new2"), 12);
     assert_int_equal(test_waiting_place(store, "new4"), lane1 + 15);
@@ -342,10 +342,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(joins_stand_in_the_order_they_came, test_store_clean),
-        cmocka_unit_test_setup(a_batch_is_told_by_its_first_seq_and_the_places, test_store_clean),
+        cmocka_unit_test_setup(an_event_has_the_first_seq_of_the_batch_and_the_places,
+                               test_store_clean),
         cmocka_unit_test_setup(the_highest_lane_is_exact, test_store_clean),
         cmocka_unit_test_setup(a_full_batch_is_one_run, test_store_clean),
-        cmocka_unit_test_setup(a_full_batch_of_known_visitors_joins_nobody, test_store_clean),
+        cmocka_unit_test_setup(a_full_batch_of_known_visitors_adds_no_visitor, test_store_clean),
         cmocka_unit_test_setup(twice_in_one_batch_is_one_place, test_store_clean),
         cmocka_unit_test_setup(who_waits_keeps_the_place, test_store_clean),
         cmocka_unit_test_setup(who_is_active_keeps_the_session, test_store_clean),
@@ -353,7 +354,7 @@ int main(void)
         cmocka_unit_test_setup(leaving_gives_the_place_up, test_store_clean),
         cmocka_unit_test_setup(leaving_ends_the_session, test_store_clean),
         cmocka_unit_test_setup(join_leave_join_in_one_batch_is_a_new_place, test_store_clean),
-        cmocka_unit_test_setup(everybody_in_one_batch_gets_the_right_answer, test_store_clean),
+        cmocka_unit_test_setup(each_visitor_in_one_batch_gets_the_right_answer, test_store_clean),
         cmocka_unit_test_setup(places_are_exact_wherever_a_batch_begins, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

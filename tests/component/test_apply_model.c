@@ -1,5 +1,5 @@
 /* The apply script beside a model of it that does one command after the other: random commands of a
- * few visitors, in random batches that share calls, must end the same for everybody.
+ * few visitors, in random batches that share calls, must end as the model says for each of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ struct expected_batch {
 
 struct model {
     struct visitor visitors[VISITORS];
-    int spent_by[INVITES]; /* -1: nobody */
+    int spent_by[INVITES]; /* -1: no visitor */
     uint64_t seq;
     size_t n_batches, n_joined;
     struct expected_batch batches[BATCHES_MAX]; /* of this round */
@@ -271,7 +271,7 @@ static void round_of_batches(struct test_store *store, struct model *model)
     compare_events(store, model, last);
 }
 
-static void everybody_ends_as_in_the_model(void **state)
+static void each_visitor_ends_as_in_the_model(void **state)
 {
     struct test_store *store = *state;
     static struct model model;
@@ -290,7 +290,7 @@ static void everybody_ends_as_in_the_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(everybody_ends_as_in_the_model, test_store_clean),
+        cmocka_unit_test_setup(each_visitor_ends_as_in_the_model, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -82,7 +82,7 @@ static void a_batch_sent_twice_is_recognised(void **state)
     assert_int_equal(counts.commands, 3);
     assert_int_equal(test_state(store, "joined"), 3);
     struct test_entry last;
-    test_entry_read(store, &last); /* one entry tells of them all; a repeated batch is no news */
+    test_entry_read(store, &last); /* one entry for all; none for a repeated batch */
     assert_int_equal(last.entry.number, 1);
     assert_int_equal(last.entry.n_events, 4);
     for (size_t i = 0; i < 3; i++) {
@@ -260,7 +260,7 @@ static void a_payload_that_is_gone_is_set_aside(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-static void poison_stops_nobody(void **state)
+static void poison_does_not_stop_the_queue(void **state)
 {
     struct test_store *store = *state;
     struct tl_apply_counts counts = {0};
@@ -505,9 +505,9 @@ static void applied_is(const struct test_entry *last, size_t k, uint64_t first_s
     assert_string_equal(text, expected);
 }
 
-/* They go into the line together; still each batch hears of its own, and what stands between joins
- * is done between them. */
-static void joins_of_several_entries_are_told_apart(void **state)
+/* The joins enter the line together. Still each batch has its own results, and a command between
+ * joins is done between them. */
+static void joins_of_several_entries_keep_their_own_results(void **state)
 {
     struct test_store *store = *state;
     struct tl_apply_counts counts = {0};
@@ -564,7 +564,7 @@ int main(void)
         cmocka_unit_test_setup(at_the_memory_limit_nothing_is_applied_by_half, test_store_clean),
         cmocka_unit_test_setup(silent_workers_are_forgotten, test_store_clean),
         cmocka_unit_test_setup(a_payload_that_is_gone_is_set_aside, test_store_clean),
-        cmocka_unit_test_setup(poison_stops_nobody, test_store_clean),
+        cmocka_unit_test_setup(poison_does_not_stop_the_queue, test_store_clean),
         cmocka_unit_test_setup(poison_needs_the_fence_and_a_pending_entry, test_store_clean),
         cmocka_unit_test_setup(a_pipeline_survives_an_emptied_script_cache, test_store_clean),
         cmocka_unit_test_setup(entries_of_one_call_are_applied_in_order, test_store_clean),
@@ -572,7 +572,7 @@ int main(void)
         cmocka_unit_test_setup(one_call_is_refused_as_a_whole, test_store_clean),
         cmocka_unit_test_setup(small_entries_share_a_call, test_store_clean),
         cmocka_unit_test_setup(a_call_takes_no_more_entries_than_the_script, test_store_clean),
-        cmocka_unit_test_setup(joins_of_several_entries_are_told_apart, test_store_clean),
+        cmocka_unit_test_setup(joins_of_several_entries_keep_their_own_results, test_store_clean),
         cmocka_unit_test_setup(a_new_pipeline_may_meet_poison_anywhere, test_store_clean),
     };
     return cmocka_run_group_tests(tests, open_quietly, test_store_close);

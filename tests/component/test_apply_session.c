@@ -241,7 +241,7 @@ static void seen_runs_add_up(void **state)
     assert_string_equal(bits, "0010100101111111111111111");
 }
 
-static void nobody_seen_is_an_observation_too(void **state)
+static void seen_without_visitors_is_an_observation_too(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only waiting_ttl=7d");
@@ -274,7 +274,7 @@ int main(void)
         cmocka_unit_test_setup(renewing_what_has_ended_is_gone, test_store_clean),
         cmocka_unit_test_setup(seen_bits_are_those_sent, test_store_clean),
         cmocka_unit_test_setup(seen_runs_add_up, test_store_clean),
-        cmocka_unit_test_setup(nobody_seen_is_an_observation_too, test_store_clean),
+        cmocka_unit_test_setup(seen_without_visitors_is_an_observation_too, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

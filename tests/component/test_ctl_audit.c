@@ -177,7 +177,7 @@ static void test_lanes_are_judged_apart(void **state)
     assert_violation(4, "(number 2 of lane 1) is active, while \"v\" (number 1) still waits");
 }
 
-static void test_somebody_is_unaccounted_for(void **state)
+static void test_a_visitor_is_unaccounted_for(void **state)
 {
     (void)state;
     change(TL_KEY_STATE, "HSET", "joined 7");
@@ -225,7 +225,7 @@ int main(void)
         cmocka_unit_test_setup(test_waiting_and_active, setup),
         cmocka_unit_test_setup(test_passed_in_the_lane, setup),
         cmocka_unit_test_setup(test_lanes_are_judged_apart, setup),
-        cmocka_unit_test_setup(test_somebody_is_unaccounted_for, setup),
+        cmocka_unit_test_setup(test_a_visitor_is_unaccounted_for, setup),
         cmocka_unit_test_setup(test_many_active, setup),
     };
     return cmocka_run_group_tests(tests, setup_server, teardown_server);

@@ -109,7 +109,7 @@ static void at_its_deadline_a_session_is_due(void **state)
     fail_msg("the script never ran at a deadline");
 }
 
-static void unclaimed_and_expired_are_told_apart(void **state)
+static void unclaimed_and_expired_have_reasons_of_their_own(void **state)
 {
     struct test_store *store = *state;
     admit_many(store, "lanes=only capacity=9", 5);
@@ -193,7 +193,7 @@ static void many_due_at_once_end_in_one_step(void **state)
                      2500);
 }
 
-/* Lets these visitors end in one step, in this order, and reads what is told of it. */
+/* Lets these visitors end in one step, in this order, and reads the event. */
 static void assert_freed(struct test_store *store, const unsigned *seqs, size_t n, const char *runs)
 {
     for (size_t i = 0; i < n; i++) {
@@ -209,7 +209,7 @@ static void assert_freed(struct test_store *store, const unsigned *seqs, size_t 
 }
 
 /* Places that lie close are put in order in another way than those that lie far apart. */
-static void places_are_told_in_order_however_far_apart(void **state)
+static void events_have_places_in_order_however_far_apart(void **state)
 {
     struct test_store *store = *state;
     static const unsigned far[] = {900, 3, 901, 1, 2, 500};
@@ -238,7 +238,7 @@ static void ends_are_forgotten_after_an_hour(void **state)
     assert_int_equal(expire(store, 3).forgotten, 2);
     assert_int_equal(expire(store, 3).forgotten, 0);
     assert_int_equal(test_end_reason(store, "young"), TL_REASON_LEFT);
-    assert_int_equal(test_state(store, "event"), 2); /* that is no news */
+    assert_int_equal(test_state(store, "event"), 2); /* no event */
 }
 
 /* A session whose record is lost or damaged must not stop the others, nor come up for ever. */
@@ -264,7 +264,7 @@ static void damaged_sessions_end_all_the_same(void **state)
     assert_int_equal(test_state(store, "unclaimed"), 3);
     struct test_entry last;
     test_entry_read(store, &last);
-    assert_int_equal(last.entry.n_events, 1); /* nobody knows the other places */
+    assert_int_equal(last.entry.n_events, 1); /* the other places are not known */
     test_runs_are(test_event(&last, TL_EVENT_FREED, TL_REASON_UNCLAIMED), "1+1 3+1 5+1");
     test_entry_free(&last);
 }
@@ -288,11 +288,11 @@ int main(void)
         cmocka_unit_test_setup(only_what_is_due_ends, test_store_clean),
         cmocka_unit_test_setup(a_deadline_in_the_future_is_not_due, test_store_clean),
         cmocka_unit_test_setup(at_its_deadline_a_session_is_due, test_store_clean),
-        cmocka_unit_test_setup(unclaimed_and_expired_are_told_apart, test_store_clean),
+        cmocka_unit_test_setup(unclaimed_and_expired_have_reasons_of_their_own, test_store_clean),
         cmocka_unit_test_setup(a_step_is_bounded_and_takes_the_oldest, test_store_clean),
         cmocka_unit_test_setup(many_due_at_once_end_batch_by_batch, test_store_clean),
         cmocka_unit_test_setup(many_due_at_once_end_in_one_step, test_store_clean),
-        cmocka_unit_test_setup(places_are_told_in_order_however_far_apart, test_store_clean),
+        cmocka_unit_test_setup(events_have_places_in_order_however_far_apart, test_store_clean),
         cmocka_unit_test_setup(ends_are_forgotten_after_an_hour, test_store_clean),
         cmocka_unit_test_setup(damaged_sessions_end_all_the_same, test_store_clean),
         cmocka_unit_test_setup(without_a_queue_nothing_expires, test_store_clean),

@@ -28,7 +28,7 @@ struct tl_outbox {
     struct tl_pending_table *joins;
     struct batch *first, *last; /* oldest first, without the one being gathered */
     uint64_t next_number;
-    uint64_t sending; /* the number in the air, or 0 */
+    uint64_t sending; /* the number of the batch being sent, or 0 */
     size_t count;
 };
 
@@ -303,7 +303,7 @@ void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken)
     outbox->sending = 0;
     struct batch *batch = find(outbox, SENDING);
     if (batch == NULL)
-        return; /* its APPLIED was faster */
+        return; /* applied before the reply to XADD came */
     if (!taken) {
         unlink_batch(outbox, batch);
         end_batch(outbox, batch, TL_PENDING_REFUSED);

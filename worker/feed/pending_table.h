@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "worker/feed/outbox.h"
+#include "worker/feed/pending.h"
 
 struct tl_pending_table;
 

@@ -16,9 +16,9 @@
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
 #include "worker/api/api.h"
+#include "worker/process/board.h"
 #include "worker/process/edge.h"
 #include "worker/process/parent.h"
-#include "worker/report/board.h"
 
 enum {
     TURN_MS = 500,

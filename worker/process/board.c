@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 #include "common/base/clock.h"
-#include "worker/report/board.h"
+#include "worker/process/board.h"
 
 enum {
     STUCK_MS = 30000, /* without a turn of the parent */

@@ -1,0 +1,370 @@
+/* What a worker knows of one queue: its line, its claims, presence, the estimate and the notice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/store/queue.h"
+#include "tests/unit/worker/queue/world.h"
+
+static const struct tl_line_view active = {.status = TL_LINE_ACTIVE};
+static const struct tl_line_view waiting = {.status = TL_LINE_WAITING};
+
+static int start(void **state)
+{
+    static struct world world;
+    world_start(&world, 5);
+    *state = &world;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    world_end(*state);
+    return 0;
+}
+
+static size_t pending(const struct world *world)
+{
+    return tl_outbox_count(tl_local_queue_outbox(world->queue));
+}
+
+static bool known(const struct world *world, tl_place place, enum tl_line_status *status)
+{
+    bool known;
+    *status = tl_local_queue_look(world->queue, place, &known).status;
+    return known;
+}
+
+/* ---- lines ---- */
+
+static void learn(struct world *world)
+{
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    tl_local_queue_touch(world->queue, "d", 4, &waiting, 1000);
+    tl_local_queue_touch(world->queue, "f", 6, &waiting, 1000);
+    tl_local_queue_remember_end(world->queue, 900, TL_REASON_LEFT);
+    assert_int_equal(world_send(world), 1);
+    assert_int_equal(pending(world), 1);
+}
+
+static void a_fresh_line_keeps_what_is_known_of_places(void **state)
+{
+    struct world *world = *state;
+    enum tl_line_status status;
+    learn(world);
+    tl_local_queue_set_line(world->queue, world_line(5), 1000);
+    assert_true(tl_local_queue_claimed(world->queue, 1));
+    assert_true(known(world, 900, &status));
+    assert_int_equal(status, TL_LINE_ENDED);
+    assert_int_equal(pending(world), 0); /* it may have been applied in between */
+    tl_local_queue_tick(world->queue, 1000);
+    assert_int_equal(world_send(world), 2); /* the presence of 4 and of 6 */
+}
+
+static void a_line_of_another_generation_forgets_places(void **state)
+{
+    struct world *world = *state;
+    enum tl_line_status status;
+    learn(world);
+    struct tl_line *line = tl_line_new();
+    tl_line_start(line, 8, 0);
+    assert_true(tl_line_add_waiting(line, 4, 5));
+    tl_local_queue_set_line(world->queue, line, 1000);
+    assert_int_equal(tl_local_queue_generation(world->queue), 8);
+    assert_false(tl_local_queue_claimed(world->queue, 1));
+    assert_false(known(world, 900, &status));
+    tl_local_queue_tick(world->queue, 1000);
+    assert_int_equal(world_send(world), 1); /* only that none was seen */
+}
+
+static void a_gap_asks_for_one_rebuild(void **state)
+{
+    struct world *world = *state;
+    world_apply(world, 5, 3, "", 0);
+    assert_int_equal(world->rebuilds, 0);
+    world->event++; /* one is missing */
+    world_apply(world, 5, 3, "", 0);
+    world_apply(world, 5, 3, "", 0);
+    assert_int_equal(world->rebuilds, 1);
+    assert_int_equal(world->changes, 1);
+    assert_int_equal(world_metric(world, TL_WORKER_GAPS), 1);
+    tl_local_queue_set_line(world->queue, world_line(5), 0); /* at event 10 */
+    world_apply(world, 5, 3, "", 0);
+    assert_int_equal(world->rebuilds, 2);
+}
+
+static void an_entry_that_cannot_be_read_asks_for_a_rebuild(void **state)
+{
+    struct world *world = *state;
+    world_apply_text(world, "[1,11,7,5,3,[[99,4]]]", 0);
+    world_apply_text(world, "\"?\"", 0);
+    assert_int_equal(world->rebuilds, 1);
+    assert_int_equal(world->changes, 0);
+}
+
+static void what_an_entry_says_is_passed_on(void **state)
+{
+    struct world *world = *state;
+    world_apply(world, 5, 3, "[7]", 0);
+    assert_int_equal(world->reloads, 1);
+    world_apply(world, 5, 3, "[8,\"Soon\"]", 0);
+    assert_string_equal(tl_local_queue_notice(world->queue), "Soon");
+    assert_int_equal(world->changes, 2);
+    assert_int_equal(world_metric(world, TL_WORKER_EVENTS), 2);
+}
+
+/* ---- commands ---- */
+
+static void applied_settles_the_commands_of_this_worker(void **state)
+{
+    struct world *world = *state;
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(world->queue), "new", 0));
+    assert_int_equal(world_send(world), 1);
+    world_apply(world, 5, 3, "[1,\"another\",1,9,[]]", 0);
+    assert_int_equal(world->applied, 0);
+    world_apply(world, 6, 3, "[1,\"w\",1,9,[]],[2,[9,1]]", 0);
+    assert_int_equal(world->applied, 1);
+    assert_int_equal(world->result.place, 9);
+    assert_int_equal(pending(world), 0);
+}
+
+static void applied_counts_also_in_an_entry_that_the_snapshot_contains(void **state)
+{
+    struct world *world = *state;
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(world->queue), "new", 0));
+    assert_int_equal(world_send(world), 1);
+    world_apply_text(world, "[1,10,7,5,3,[[1,\"w\",1,8,[]],[2,[8,1]]]]", 0);
+    assert_int_equal(world->applied, 1);
+    assert_int_equal(tl_local_queue_waiting(world->queue), 5);
+}
+
+static void a_session_is_claimed_once(void **state)
+{
+    struct world *world = *state;
+    world->can_send = false;
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    assert_int_equal(pending(world), 0);
+    assert_false(tl_local_queue_claimed(world->queue, 1));
+    world->can_send = true;
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    tl_local_queue_touch(world->queue, "a", 1, &active, 50000);
+    assert_int_equal(pending(world), 1);
+    assert_true(tl_local_queue_claimed(world->queue, 1));
+}
+
+static void a_sliding_session_is_extended_every_tenth_of_it(void **state)
+{
+    struct world *world = *state;
+    struct tl_queue_settings settings = world_settings();
+    settings.session_sliding = true;
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    tl_local_queue_touch(world->queue, "a", 1, &active, 6999);
+    assert_int_equal(pending(world), 1);
+    tl_local_queue_touch(world->queue, "a", 1, &active, 7000);
+    assert_int_equal(pending(world), 2);
+    settings.session_ttl_ms = 500; /* not more often than every second */
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    tl_local_queue_touch(world->queue, "a", 1, &active, 7999);
+    assert_int_equal(pending(world), 2);
+    tl_local_queue_touch(world->queue, "a", 1, &active, 8000);
+    assert_int_equal(pending(world), 3);
+}
+
+static void a_refused_claim_is_made_again(void **state)
+{
+    struct world *world = *state;
+    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    struct tl_outbox_payload payload;
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    assert_true(tl_outbox_next(outbox, &payload));
+    free(payload.bytes);
+    tl_outbox_sent(outbox, payload.number, false);
+    assert_int_equal(world->refused, 1);
+    assert_false(tl_local_queue_claimed(world->queue, 1));
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1001);
+    assert_int_equal(pending(world), 1);
+}
+
+static void claims_follow_the_events(void **state)
+{
+    struct world *world = *state;
+    world_apply(world, 5, 3, "[6,2,1700000090000]", 1000); /* another worker's */
+    assert_true(tl_local_queue_claimed(world->queue, 2));
+    tl_local_queue_touch(world->queue, "b", 2, &active, 1000);
+    assert_int_equal(pending(world), 0);
+    world_apply(world, 5, 2, "[5,[1,2],1]", 1000);
+    assert_false(tl_local_queue_claimed(world->queue, 2));
+}
+
+static void presence_waits_until_the_last_was_applied(void **state)
+{
+    struct world *world = *state;
+    world->env.ingest_up = false;
+    tl_local_queue_touch(world->queue, "d", 4, &waiting, 1000);
+    tl_local_queue_tick(world->queue, 1000);
+    assert_int_equal(pending(world), 0);
+    world->env.ingest_up = true;
+    tl_local_queue_tick(world->queue, 1000);
+    assert_int_equal(world_send(world), 1);
+    tl_local_queue_touch(world->queue, "d", 4, &waiting, 1500);
+    tl_local_queue_tick(world->queue, 2000);
+    assert_int_equal(world_send(world), 0);
+    world_apply(world, 5, 3, "[1,\"w\",1,9,[]]", 2100);
+    tl_local_queue_tick(world->queue, 2100);
+    assert_int_equal(world_send(world), 1);
+}
+
+/* ---- what is known ---- */
+
+static void the_stores_answers_are_remembered(void **state)
+{
+    struct world *world = *state;
+    enum tl_line_status status;
+    assert_false(known(world, 900, &status));
+    tl_local_queue_remember_end(world->queue, 900, TL_REASON_EXPIRED);
+    assert_true(known(world, 900, &status));
+    assert_int_equal(status, TL_LINE_ENDED);
+    tl_local_queue_remember_end(world->queue, 901, 0);
+    assert_true(known(world, 901, &status));
+    assert_int_equal(status, TL_LINE_UNKNOWN);
+    tl_local_queue_remember_end(world->queue, 4, TL_REASON_LEFT); /* the line knows better */
+    assert_true(known(world, 4, &status));
+    assert_int_equal(status, TL_LINE_WAITING);
+}
+
+static void expect_notice(const struct world *world, const char *text, const char *json,
+                          uint64_t version)
+{
+    uint64_t seen;
+    const char *as_json = tl_local_queue_notice_json(world->queue, &seen);
+    assert_int_equal(seen, version);
+    assert_string_equal(tl_local_queue_notice(world->queue), text);
+    if (json == NULL)
+        assert_null(as_json);
+    else
+        assert_string_equal(as_json, json);
+}
+
+static void a_notice_has_a_version(void **state)
+{
+    struct world *world = *state;
+    char much[TL_NOTICE_MAX + 100];
+    expect_notice(world, "", NULL, 0);
+    tl_local_queue_set_notice(world->queue, "A \"late\" start", 14);
+    expect_notice(world, "A \"late\" start", "{\"text\":\"A \\\"late\\\" start\"}\n", 1);
+    tl_local_queue_set_notice(world->queue, "A \"late\" start", 14);
+    expect_notice(world, "A \"late\" start", "{\"text\":\"A \\\"late\\\" start\"}\n", 1);
+    tl_local_queue_set_notice(world->queue, "", 0);
+    expect_notice(world, "", "{\"text\":\"\"}\n", 2);
+    memset(much, 'x', sizeof(much));
+    tl_local_queue_set_notice(world->queue, much, sizeof(much));
+    assert_int_equal(strlen(tl_local_queue_notice(world->queue)), TL_NOTICE_MAX);
+}
+
+static void the_estimate_follows_admissions(void **state)
+{
+    struct world *world = *state;
+    struct tl_queue_settings settings = world_settings();
+    struct tl_eta_range range;
+    tl_local_queue_set_line(world->queue, world_line(100), 0);
+    for (int i = 1; i <= 10; i++) { /* one goes, one comes, every two seconds */
+        char events[96];
+        snprintf(events, sizeof(events), "[5,[%d,1],1],[3,[%d,1],1700000090000]", i, i + 3);
+        assert_true(i > 5 || !tl_local_queue_estimate(world->queue, 1, i * 2000, &range));
+        world_apply(world, 100 - (uint64_t)i, 3, events, (int64_t)i * 2000);
+    }
+    assert_int_equal(world->rebuilds, 0);
+    assert_true(tl_local_queue_estimate(world->queue, 30, 20000, &range));
+    assert_true(range.mean_s > 59 && range.mean_s < 61);
+    assert_true(range.low_s < range.mean_s && range.mean_s < range.high_s);
+
+    settings.paused = true;
+    tl_local_queue_set_settings(world->queue, &settings, 20000);
+    assert_false(tl_local_queue_estimate(world->queue, 30, 20000, &range));
+    settings.paused = false; /* the pause does not count */
+    tl_local_queue_set_settings(world->queue, &settings, 90000);
+    tl_local_queue_set_line(world->queue, world_line(100), 90000);
+    assert_true(tl_local_queue_estimate(world->queue, 30, 90000, &range));
+    assert_true(range.mean_s > 59 && range.mean_s < 61);
+}
+
+static void a_queue_opens_by_the_stores_clock(void **state)
+{
+    struct world *world = *state;
+    struct tl_queue_settings settings = world_settings();
+    assert_true(tl_local_queue_open(world->queue, 0));
+    settings.opens_at_ms = WORLD_STORE_MS + 5000;
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    assert_false(tl_local_queue_open(world->queue, 4999));
+    assert_true(tl_local_queue_open(world->queue, 5000));
+    settings.paused = true;
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    assert_false(tl_local_queue_open(world->queue, 5000));
+}
+
+static void admission_is_near_while_there_is_capacity(void **state)
+{
+    struct world *world = *state;
+    struct tl_queue_settings settings = world_settings();
+    assert_false(tl_local_queue_about_to_admit(world->queue, 4, 0));
+    settings.capacity = 5; /* three are active */
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    assert_true(tl_local_queue_about_to_admit(world->queue, 4, 0));
+    assert_true(tl_local_queue_about_to_admit(world->queue, 5, 0));
+    assert_false(tl_local_queue_about_to_admit(world->queue, 6, 0));
+    assert_false(tl_local_queue_about_to_admit(world->queue, 1, 0)); /* is admitted already */
+    settings.paused = true;
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    assert_false(tl_local_queue_about_to_admit(world->queue, 4, 0));
+}
+
+static void the_front_goes_over_the_lanes(void **state)
+{
+    struct world *world = *state;
+    tl_place places[8];
+    struct tl_line *line = tl_line_new();
+    tl_line_start(line, 7, 10);
+    assert_true(tl_line_add_waiting(line, tl_place_make(2, 5), 1));
+    assert_true(tl_line_add_waiting(line, tl_place_make(0, 7), 2));
+    assert_true(tl_line_add_waiting(line, tl_place_make(2, 10), 2));
+    tl_local_queue_set_line(world->queue, line, 0);
+    assert_int_equal(tl_local_queue_front(world->queue, places, 8), 5);
+    assert_int_equal(places[0], 7);
+    assert_int_equal(places[1], 8);
+    assert_int_equal(places[2], tl_place_make(2, 5));
+    assert_int_equal(places[3], tl_place_make(2, 10));
+    assert_int_equal(places[4], tl_place_make(2, 11));
+    assert_int_equal(tl_local_queue_front(world->queue, places, 3), 3);
+    assert_int_equal(tl_local_queue_front(world->queue, places, 0), 0);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_fresh_line_keeps_what_is_known_of_places),
+        TEST(a_line_of_another_generation_forgets_places),
+        TEST(a_gap_asks_for_one_rebuild),
+        TEST(an_entry_that_cannot_be_read_asks_for_a_rebuild),
+        TEST(what_an_entry_says_is_passed_on),
+        TEST(applied_settles_the_commands_of_this_worker),
+        TEST(applied_counts_also_in_an_entry_that_the_snapshot_contains),
+        TEST(a_session_is_claimed_once),
+        TEST(a_sliding_session_is_extended_every_tenth_of_it),
+        TEST(a_refused_claim_is_made_again),
+        TEST(claims_follow_the_events),
+        TEST(presence_waits_until_the_last_was_applied),
+        TEST(the_stores_answers_are_remembered),
+        TEST(a_notice_has_a_version),
+        TEST(the_estimate_follows_admissions),
+        TEST(a_queue_opens_by_the_stores_clock),
+        TEST(admission_is_near_while_there_is_capacity),
+        TEST(the_front_goes_over_the_lanes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,266 @@
+/* The queues of a worker process: by name, from the follower's messages, and towards the store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/worker/queue/fakes.h"
+#include "tests/unit/worker/queue/world.h"
+#include "worker/queue/queues.h"
+
+struct stage {
+    struct world world; /* without a queue of its own */
+    struct tl_holds *holds;
+    struct tl_queues *queues;
+    struct tl_follower_settings follower;
+    int failed_lookups, refusals;
+};
+
+/* Instead of the ingest thread. */
+static struct {
+    bool no_memory;
+    int n;
+    char queue[TL_QUEUE_NAME_MAX + 1];
+    uint64_t number;
+} sent;
+
+bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
+                    size_t length)
+{
+    (void)ingest;
+    assert_true(length > 0);
+    if (sent.no_memory)
+        return false;
+    free(bytes);
+    sent.n++;
+    sent.number = number;
+    snprintf(sent.queue, sizeof(sent.queue), "%s", queue);
+    return true;
+}
+
+static bool ask(void *context, const char *queue, const char *visitor, tl_place place,
+                uint64_t number)
+{
+    (void)context;
+    (void)queue;
+    (void)visitor;
+    (void)place;
+    (void)number;
+    return true;
+}
+
+static void looked_up(void *context, const struct tl_held *held, bool known)
+{
+    assert_true(tl_local_queue_deleted(held->queue));
+    ((struct stage *)context)->failed_lookups += !known;
+}
+
+static void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request)
+{
+    (void)request;
+    assert_true(tl_local_queue_deleted(queue));
+    ((struct stage *)context)->refusals++;
+}
+
+static int start(void **state)
+{
+    static struct stage stage;
+    stage = (struct stage){0};
+    memset(&sent, 0, sizeof(sent));
+    fakes_reset();
+    world_start_env(&stage.world);
+    stage.world.env.follower_up = false;
+    const struct tl_holds_settings holds = {.wait_ms = 3000,
+                                            .metrics = stage.world.env.metrics,
+                                            .context = &stage,
+                                            .ask = ask,
+                                            .looked_up = looked_up};
+    stage.holds = tl_holds_new(&holds);
+    const struct tl_queues_settings settings = {
+        .env = &stage.world.env,
+        .holds = stage.holds,
+        .subscribers = {.metrics = stage.world.env.metrics, .context = &stage, .refuse = refuse}};
+    stage.queues = tl_queues_new(&settings);
+    if (stage.holds == NULL || stage.queues == NULL)
+        return -1;
+    tl_queues_follow(stage.queues, &stage.follower);
+    *state = &stage;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    struct stage *stage = *state;
+    tl_queues_free(&stage->queues);
+    tl_holds_free(&stage->holds);
+    world_end(&stage->world);
+    return stage->queues != NULL;
+}
+
+static struct tl_local_queue *add(struct stage *stage, const char *name)
+{
+    const struct tl_queue_settings settings = world_settings();
+    stage->follower.line(stage->follower.context, name, &settings, world_line(5));
+    struct tl_local_queue *queue = tl_queues_find(stage->queues, name);
+    assert_non_null(queue);
+    return queue;
+}
+
+static void queues_are_found_by_name(void **state)
+{
+    static const char *const names[] = {"m", "b", "z", "a", "ma", "y"};
+    struct stage *stage = *state;
+    assert_null(tl_queues_find(stage->queues, "a"));
+    for (size_t i = 0; i < 6; i++)
+        (void)add(stage, names[i]);
+    for (size_t i = 0; i < 6; i++)
+        assert_string_equal(tl_local_queue_name(tl_queues_find(stage->queues, names[i])), names[i]);
+    assert_null(tl_queues_find(stage->queues, "c"));
+    assert_null(tl_queues_find(stage->queues, "zz"));
+    stage->follower.gone(stage->follower.context, "m");
+    stage->follower.gone(stage->follower.context, "c"); /* is not known: nothing happens */
+    for (size_t i = 1; i < 6; i++)
+        assert_string_equal(tl_local_queue_name(tl_queues_find(stage->queues, names[i])), names[i]);
+    assert_null(tl_queues_find(stage->queues, "m"));
+}
+
+static void a_second_line_is_for_the_same_queue(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_local_queue *queue = add(stage, "a");
+    assert_ptr_equal(add(stage, "a"), queue);
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_SNAPSHOTS), 2);
+}
+
+static void the_follower_reaches_the_queue(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_queue_settings settings = world_settings();
+    struct tl_local_queue *queue = add(stage, "a");
+    void *context = stage->follower.context;
+    settings.capacity = 99;
+    stage->follower.settings(context, "a", &settings);
+    assert_int_equal(tl_local_queue_settings(queue)->capacity, 99);
+    stage->follower.notice(context, "a", "Soon", 4);
+    assert_string_equal(tl_local_queue_notice(queue), "Soon");
+    msgpack_sbuffer buffer;
+    pack_text(&buffer, "[1,11,7,6,3,[[2,[9,1]]]]");
+    stage->follower.entry(context, "a", buffer.data, buffer.size);
+    stage->follower.entry(context, "unknown", buffer.data, buffer.size);
+    msgpack_sbuffer_destroy(&buffer);
+    assert_int_equal(tl_local_queue_waiting(queue), 6);
+    stage->follower.clock(context, 1234);
+    assert_int_equal(stage->world.env.store_offset_ms, 1234);
+    stage->follower.settings(context, "unknown", &settings);
+    stage->follower.notice(context, "unknown", "Soon", 4);
+}
+
+static void ready_is_who_knows_every_queue_and_the_store(void **state)
+{
+    struct stage *stage = *state;
+    void *context = stage->follower.context;
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
+    stage->follower.store(context, true);
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
+    (void)add(stage, "a");
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
+    stage->follower.listed(context);
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_READY);
+    stage->world.env.ingest_up = false;
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
+    stage->world.env.draining = true;
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_DRAINING);
+}
+
+static void batches_go_to_the_ingest_thread(void **state)
+{
+    struct stage *stage = *state;
+    (void)add(stage, "a");
+    struct tl_local_queue *queue = add(stage, "b");
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "x", 0));
+    assert_int_equal(tl_queues_in_flight(stage->queues), 1);
+    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues, NULL);
+    assert_int_equal(sent.n, 1);
+    assert_string_equal(sent.queue, "b");
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES), 1);
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_COMMANDS), 1);
+    tl_queues_batch_sent(stage->queues, "unknown", sent.number, true);
+    tl_queues_batch_sent(stage->queues, "b", sent.number, false);
+    assert_int_equal(stage->world.refused, 1);
+    assert_int_equal(tl_queues_in_flight(stage->queues), 0);
+    /* What the thread cannot take is refused. */
+    sent.no_memory = true;
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "x", 0));
+    tl_queues_flush(stage->queues, NULL);
+    assert_int_equal(stage->world.refused, 2);
+}
+
+static void drained_is_who_has_sent_all_and_serves_no_one(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_local_queue *queue = add(stage, "a");
+    const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
+    struct tl_request request = {0};
+    assert_true(tl_queues_drained(stage->queues));
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "y", 0));
+    assert_false(tl_queues_drained(stage->queues));
+    tl_queues_flush(stage->queues, NULL);
+    assert_false(tl_queues_drained(stage->queues)); /* the store has not answered */
+    tl_queues_batch_sent(stage->queues, "a", sent.number, true);
+    assert_true(tl_queues_drained(stage->queues)); /* the outcome is not waited for */
+    assert_true(tl_subscribers_wait(tl_local_queue_subscribers(queue), &request, &ticket, 0, 9000));
+    assert_int_equal(tl_queues_subscribers(stage->queues), 1);
+    assert_false(tl_queues_drained(stage->queues));
+    stage->follower.gone(stage->follower.context, "a");
+    assert_true(tl_queues_drained(stage->queues));
+}
+
+static void a_deleted_queue_leaves_no_request_behind(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_local_queue *queue = add(stage, "a");
+    const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
+    struct tl_request lookup = {0}, poll = {0};
+    assert_true(tl_holds_lookup(stage->holds, queue, &lookup, &ticket, 0));
+    assert_true(tl_subscribers_wait(tl_local_queue_subscribers(queue), &poll, &ticket, 0, 9000));
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "y", 0));
+    stage->follower.gone(stage->follower.context, "a");
+    assert_null(tl_queues_find(stage->queues, "a"));
+    assert_int_equal(stage->failed_lookups, 1);
+    assert_int_equal(stage->refusals, 1);
+    assert_int_equal(stage->world.refused, 1);
+    assert_int_equal(tl_holds_count(stage->holds), 0);
+}
+
+static void ticks_measure_the_lines(void **state)
+{
+    struct stage *stage = *state;
+    size_t bytes = tl_local_queue_bytes(add(stage, "a")) + tl_local_queue_bytes(add(stage, "b"));
+    tl_queues_tick(stage->queues, 1000);
+    assert_true(bytes > 0);
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_LINE_BYTES), bytes);
+    assert_int_equal(tl_queues_in_flight(stage->queues), 0); /* no presence: the store is down */
+    stage->world.env.follower_up = true;
+    tl_queues_tick(stage->queues, 1000);
+    assert_int_equal(tl_queues_in_flight(stage->queues), 2);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(queues_are_found_by_name),
+        TEST(a_second_line_is_for_the_same_queue),
+        TEST(the_follower_reaches_the_queue),
+        TEST(ready_is_who_knows_every_queue_and_the_store),
+        TEST(batches_go_to_the_ingest_thread),
+        TEST(drained_is_who_has_sent_all_and_serves_no_one),
+        TEST(a_deleted_queue_leaves_no_request_behind),
+        TEST(ticks_measure_the_lines),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,550 @@
+/* When event streams and long polls are told what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/worker/queue/fakes.h"
+#include "tests/unit/worker/queue/world.h"
+#include "worker/queue/subscribers.h"
+
+enum { T = 100000 }; /* the test begins at this local time */
+
+struct stage {
+    struct world world;
+    struct tl_subscribers_settings settings;
+    struct tl_subscribers *subscribers;
+    int number_questions, place_questions;
+    tl_place asked_place; /* by the last of them */
+    int answers, refusals;
+    struct tl_request *answered; /* last */
+    bool answered_with_ticket;
+};
+
+/* "w3", and "w3+ticket" where the view carries the ticket. */
+static size_t write_view(void *context, struct tl_local_queue *queue,
+                         const struct tl_ticket *ticket, bool give_ticket,
+                         const struct tl_line_view *state, int64_t now_ms, char *text)
+{
+    (void)context;
+    (void)now_ms;
+    if (tl_place_seq(ticket->place) != 0)
+        assert_int_equal(ticket->generation, tl_local_queue_generation(queue));
+    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[state->status],
+                            (unsigned long long)state -> ahead, give_ticket ? "+ticket" : "");
+}
+
+static void answer(void *context, struct tl_local_queue *queue, struct tl_request *request,
+                   const struct tl_ticket *ticket, bool give_ticket)
+{
+    struct stage *stage = context;
+    (void)queue;
+    (void)ticket;
+    assert_true(request->held);
+    stage->answers++;
+    stage->answered = request;
+    stage->answered_with_ticket = give_ticket;
+}
+
+static void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request)
+{
+    (void)queue;
+    assert_true(request->held);
+    ((struct stage *)context)->refusals++;
+}
+
+static void ask_number(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
+{
+    (void)queue;
+    assert_int_equal(ticket->generation, 0);
+    ((struct stage *)context)->number_questions++;
+}
+
+static void ask_place(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
+{
+    (void)queue;
+    ((struct stage *)context)->place_questions++;
+    ((struct stage *)context)->asked_place = ticket->place;
+}
+
+static void on_changed(void *context, struct tl_local_queue *queue,
+                       const struct tl_event_entry *entry, int64_t now_ms)
+{
+    (void)context;
+    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+}
+
+/* 1 to 3 are active, 4 to 20003 wait. */
+static int start(void **state)
+{
+    static struct stage stage;
+    stage = (struct stage){0};
+    fakes_reset();
+    world_start(&stage.world, 20000);
+    stage.world.env.changed = on_changed;
+    stage.settings = (struct tl_subscribers_settings){
+        .metrics = stage.world.env.metrics,
+        .context = &stage,
+        .write_view = write_view,
+        .answer = answer,
+        .refuse = refuse,
+        .ask_number = ask_number,
+        .ask_place = ask_place,
+    };
+    stage.subscribers = tl_subscribers_new(&stage.settings, stage.world.queue);
+    if (stage.subscribers == NULL)
+        return -1;
+    tl_local_queue_attach(stage.world.queue, stage.subscribers);
+    *state = &stage;
+    return 0;
+}
+
+static int finish(void **state)
+{
+    struct stage *stage = *state;
+    tl_subscribers_free(&stage->subscribers);
+    int64_t left = world_metric(&stage->world, TL_WORKER_SUBSCRIBERS) +
+                   world_metric(&stage->world, TL_WORKER_EVENT_STREAMS);
+    world_end(&stage->world);
+    return left != 0;
+}
+
+static struct tl_ticket ticket_of(const char *visitor, tl_place place)
+{
+    struct tl_ticket ticket = {.place = place, .generation = 7};
+    snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
+    return ticket;
+}
+
+/* Reads what the stream was sent: exactly this. */
+static void expect(struct tl_stream *stream, const char *text)
+{
+    if (stream->length == 0)
+        stream->text[0] = '\0';
+    assert_string_equal(stream->text, text);
+    stream->length = 0;
+}
+
+#define POSITION(view) "event: position\ndata: " view "\n\n"
+#define ADMITTED       "event: admitted\ndata: a0\n\n"
+
+/* Opens a stream at T, and reads the head of its answer. */
+static struct tl_stream *open_stream(struct stage *stage, const char *visitor, tl_place place)
+{
+    struct tl_request request = {0};
+    struct tl_ticket ticket = ticket_of(visitor, place);
+    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, T));
+    assert_true(request.taken_over);
+    struct tl_stream *stream = &fake_streams[fake_streams_n - 1];
+    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
+    assert_memory_equal(stream->text, head, sizeof(head) - 1);
+    assert_non_null(strstr(stream->text, "\r\nX-Request-Id: request-1\r\n\r\nretry: "));
+    const char *past = strstr(stream->text, "\n\n") + 2;
+    stream->length -= (size_t)(past - stream->text);
+    memmove(stream->text, past, stream->length + 1);
+    return stream;
+}
+
+/* Admits the first in the line and ends a session: `admitted` so many are so far. */
+static void admit_next(struct stage *stage, int admitted, int64_t now_ms)
+{
+    char events[96];
+    snprintf(events, sizeof(events), "[5,[%d,1],1],[3,[%d,1],1700000200000]", admitted + 1,
+             admitted + 4);
+    world_apply(&stage->world, 20000 - (uint64_t)admitted - 1, 3, events, now_ms);
+    assert_int_equal(stage->world.rebuilds, 0);
+}
+
+static void sweep(struct stage *stage, int64_t now_ms)
+{
+    tl_subscribers_sweep(stage->subscribers, now_ms);
+}
+
+/* ---- streams ---- */
+
+static void the_first_event_comes_at_once(void **state)
+{
+    struct stage *stage = *state;
+    expect(open_stream(stage, "d", 4), POSITION("w0"));
+    expect(open_stream(stage, "a", 1), ADMITTED);
+    tl_local_queue_remember_end(stage->world.queue, 900000, TL_REASON_LEFT);
+    expect(open_stream(stage, "x", 900000), "event: ended\ndata: e0\n\n");
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 3);
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_EVENT_STREAMS), 3);
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_PUSHED), 3);
+}
+
+static void further_back_positions_are_told_less_often(void **state)
+{
+    static const struct {
+        uint64_t ahead;
+        int64_t pause_ms;
+    } cases[] = {{10, 100},   {19, 100},    {50, 500},    {99, 500},    {500, 1000},
+                 {999, 1000}, {5000, 2000}, {9999, 2000}, {15000, 4000}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct stage *stage = *state;
+        char expected[64];
+        /* Three steps come; the last leaves `ahead` in front. */
+        struct tl_stream *stream = open_stream(stage, "x", 4 + cases[i].ahead + 3);
+        stream->length = 0;
+        admit_next(stage, 0, T + 1000); /* the first step is told in the next turn */
+        sweep(stage, T + 1000);
+        assert_true(stream->length > 0);
+        stream->length = 0;
+        admit_next(stage, 1, T + 1000);
+        admit_next(stage, 2, T + 1000);
+        sweep(stage, T + 1000 + cases[i].pause_ms - 1);
+        expect(stream, "");
+        sweep(stage, T + 1000 + cases[i].pause_ms);
+        snprintf(expected, sizeof(expected), POSITION("w%llu"), (unsigned long long)cases[i].ahead);
+        expect(stream, expected);
+        if (finish(state) != 0 || start(state) != 0)
+            fail();
+    }
+}
+
+static void the_front_is_told_by_the_event(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *front = open_stream(stage, "f", 6);
+    struct tl_stream *last = open_stream(stage, "l", 24); /* 20 are ahead: one too many */
+    struct tl_stream *behind = open_stream(stage, "b", 25);
+    expect(front, POSITION("w2"));
+    expect(last, POSITION("w20"));
+    expect(behind, POSITION("w21"));
+    admit_next(stage, 0, T + 1);
+    expect(front, POSITION("w1"));
+    expect(last, POSITION("w19")); /* belongs to it now */
+    expect(behind, "");
+    admit_next(stage, 1, T + 50); /* too soon after the last step */
+    expect(front, "");
+    sweep(stage, T + 101);
+    expect(front, POSITION("w0"));
+    expect(behind, POSITION("w19"));
+}
+
+static void admission_and_end_are_told_by_the_event(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *first = open_stream(stage, "d", 4);
+    struct tl_stream *other_tab = open_stream(stage, "d", 4);
+    struct tl_stream *far_back = open_stream(stage, "z", 20003);
+    expect(first, POSITION("w0"));
+    expect(other_tab, POSITION("w0"));
+    expect(far_back, POSITION("w19999"));
+    world_apply(&stage->world, 19998, 3, "[5,[1,1],1],[3,[4,1],1700000200000],[4,[20003,1],5]",
+                T + 1);
+    expect(first, ADMITTED);
+    expect(other_tab, ADMITTED);
+    expect(far_back, "event: ended\ndata: e0\n\n");
+    world_apply(&stage->world, 19998, 2, "[5,[4,1],1]", T + 2);
+    expect(first, "event: ended\ndata: e0\n\n");
+    for (int64_t t = T; t < T + 14000; t += 500)
+        sweep(stage, t);
+    expect(first, "");
+}
+
+static void a_silent_stream_gets_heartbeats_and_fresh_estimates(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *waiting = open_stream(stage, "d", 4);
+    struct tl_stream *active = open_stream(stage, "a", 1);
+    expect(waiting, POSITION("w0"));
+    expect(active, ADMITTED);
+    sweep(stage, T + 14999);
+    expect(waiting, "");
+    sweep(stage, T + 15500);
+    expect(waiting, ":\n\n");
+    expect(active, ":\n\n");
+    sweep(stage, T + 29999);
+    expect(waiting, "");
+    sweep(stage, T + 30000);
+    expect(waiting, POSITION("w0"));
+    expect(active, ""); /* what does not change is not sent again */
+}
+
+static void a_slow_reader_is_told_what_is_true_when_it_reads(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *stream = open_stream(stage, "f", 6);
+    expect(stream, POSITION("w2"));
+    stream->stuck = true;
+    admit_next(stage, 0, T + 1000);
+    admit_next(stage, 1, T + 2000);
+    sweep(stage, T + 2500);
+    expect(stream, "");
+    stream->stuck = false;
+    sweep(stage, T + 3000);
+    expect(stream, POSITION("w0"));
+}
+
+static void a_stuck_reader_is_dropped(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *stream = open_stream(stage, "d", 4);
+    stream->stuck = true;
+    sweep(stage, T + 29999);
+    assert_true(stream->open);
+    sweep(stage, T + 30000);
+    assert_false(stream->open);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
+}
+
+static void a_broken_stream_is_dropped(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *closed = open_stream(stage, "d", 4);
+    struct tl_stream *breaking = open_stream(stage, "d", 4);
+    struct tl_request request = {.gone = true};
+    struct tl_ticket ticket = ticket_of("d", 4);
+    closed->broken(closed->context);
+    assert_false(closed->open);
+    breaking->breaks = true;
+    admit_next(stage, 0, T + 1);
+    assert_false(breaking->open);
+    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, T));
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
+}
+
+static void a_notice_is_told_to_all_in_turn(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *stream = open_stream(stage, "a", 1);
+    expect(stream, ADMITTED);
+    tl_local_queue_set_notice(stage->world.queue, "Soon", 4);
+    sweep(stage, T + 1);
+    sweep(stage, T + 500);
+    expect(stream, "event: notice\ndata: {\"text\":\"Soon\"}\n\n");
+    stream = open_stream(stage, "b", 2); /* hears what was said before */
+    expect(stream, ADMITTED);
+    sweep(stage, T + 1000);
+    expect(stream, "event: notice\ndata: {\"text\":\"Soon\"}\n\n");
+}
+
+static void an_open_stream_is_a_sign_of_life(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_queue_settings settings = world_settings();
+    settings.session_sliding = true;
+    tl_local_queue_set_settings(stage->world.queue, &settings, T);
+    (void)open_stream(stage, "d", 4);
+    tl_local_queue_tick(stage->world.queue, T);
+    assert_int_equal(world_send(&stage->world), 1); /* 4 was seen */
+    world_apply(&stage->world, 20000, 3, "[1,\"w\",1,20004,[]]", T);
+    sweep(stage, T + 500);
+    tl_local_queue_tick(stage->world.queue, T + 1000);
+    assert_int_equal(world_send(&stage->world), 1); /* 4 was seen again */
+    world_apply(&stage->world, 20000, 3, "[1,\"w\",2,20004,[]]", T + 1000);
+
+    admit_next(stage, 0, T + 1500);
+    assert_true(tl_local_queue_claimed(stage->world.queue, 4));
+    assert_int_equal(world_send(&stage->world), 1);
+    sweep(stage, T + 30000); /* a visitor who only listens does not extend the session */
+    assert_int_equal(world_send(&stage->world), 0);
+}
+
+/* ---- places that are not known yet ---- */
+
+static void a_pending_stream_is_told_its_number(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *stream = open_stream(stage, "d", 0);
+    struct tl_stream *another = open_stream(stage, "e", tl_place_make(1, 0));
+    expect(stream, "event: pending\ndata: u0\n\n");
+    expect(another, "event: pending\ndata: u0\n\n");
+    assert_int_equal(stage->number_questions, 2);
+    sweep(stage, T + 500);
+    sweep(stage, T + 999);
+    assert_int_equal(stage->number_questions, 2);
+    sweep(stage, T + 1500);
+    assert_int_equal(stage->number_questions, 4);
+    expect(stream, ""); /* "pending" is said once */
+
+    tl_subscribers_numbered(stage->subscribers, "d", 4, T + 1600);
+    expect(stream, POSITION("w0+ticket"));
+    expect(another, "");
+    admit_next(stage, 0, T + 1700);
+    expect(stream, ADMITTED); /* the ticket is given once */
+    assert_int_equal(stage->place_questions, 0);
+}
+
+static void a_number_may_come_before_the_line_knows_it(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *stream = open_stream(stage, "d", 0);
+    expect(stream, "event: pending\ndata: u0\n\n");
+    tl_subscribers_numbered(stage->subscribers, "d", 20004, T + 1);
+    expect(stream, "");
+    assert_int_equal(stage->place_questions, 1);
+    world_apply(&stage->world, 20001, 3, "[2,[20004,1]]", T + 2);
+    sweep(stage, T + 3);
+    expect(stream, POSITION("w20000+ticket"));
+}
+
+static void an_unknown_place_asks_the_store(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_stream *stream = open_stream(stage, "x", 20004);
+    struct tl_stream *nowhere = open_stream(stage, "y", 30000);
+    expect(stream, "");
+    assert_int_equal(stage->place_questions, 2);
+    assert_int_equal(stage->asked_place, 30000);
+    sweep(stage, T + 999);
+    assert_int_equal(stage->place_questions, 2);
+    sweep(stage, T + 1500);
+    assert_int_equal(stage->place_questions, 4);
+
+    tl_local_queue_remember_end(stage->world.queue, 20004, TL_REASON_COMPLETED);
+    tl_local_queue_remember_end(stage->world.queue, 30000, 0);
+    tl_subscribers_look(stage->subscribers, 20004, T + 1600);
+    expect(stream, "event: ended\ndata: e0\n\n");
+    expect(nowhere, "");
+    tl_subscribers_look(stage->subscribers, 30000, T + 1600);
+    expect(nowhere, "event: ended\ndata: u0\n\n");
+    sweep(stage, T + 3000);
+    assert_int_equal(stage->place_questions, 4);
+}
+
+/* ---- requests that wait ---- */
+
+static void a_long_poll_is_answered_at_a_change(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request near = {0}, far = {0};
+    struct tl_ticket near_ticket = ticket_of("f", 6), far_ticket = ticket_of("z", 20003);
+    assert_true(tl_subscribers_wait(stage->subscribers, &near, &near_ticket, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, &far, &far_ticket, T, T + 25000));
+    assert_true(near.held);
+    sweep(stage, T + 500);
+    assert_int_equal(stage->answers, 0);
+    admit_next(stage, 0, T + 600);
+    assert_int_equal(stage->answers, 1);
+    assert_ptr_equal(stage->answered, &near);
+    assert_false(stage->answered_with_ticket);
+    sweep(stage, T + 601);
+    assert_int_equal(stage->answers, 2);
+    assert_ptr_equal(stage->answered, &far);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
+}
+
+static void a_long_poll_is_answered_at_its_deadline(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request request = {0};
+    struct tl_ticket ticket = ticket_of("a", 1);
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, T, T + 40000));
+    assert_true(tl_local_queue_claimed(stage->world.queue, 1)); /* the request is a sign of life */
+    sweep(stage, T + 39999); /* neither heartbeat nor refresh is for requests */
+    assert_int_equal(stage->answers, 0);
+    sweep(stage, T + 40000);
+    assert_int_equal(stage->answers, 1);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
+}
+
+static void a_join_waits_a_moment_for_its_admission(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request first = {0}, second = {0};
+    struct tl_ticket first_ticket = ticket_of("d", 4), second_ticket = ticket_of("e", 5);
+    assert_true(tl_subscribers_wait_for_admission(stage->subscribers, &first, &first_ticket, T));
+    assert_true(tl_subscribers_wait_for_admission(stage->subscribers, &second, &second_ticket, T));
+    admit_next(stage, 0, T + 100); /* the second moves up, which is not enough */
+    assert_int_equal(stage->answers, 1);
+    assert_ptr_equal(stage->answered, &first);
+    assert_true(stage->answered_with_ticket);
+    sweep(stage, T + 249);
+    assert_int_equal(stage->answers, 1);
+    sweep(stage, T + 250);
+    assert_int_equal(stage->answers, 2);
+    assert_true(stage->answered_with_ticket);
+}
+
+/* ---- pace and end ---- */
+
+static void a_round_takes_half_a_second(void **state)
+{
+    struct stage *stage = *state;
+    enum { N = 50 };
+    sweep(stage, T);
+    for (tl_place place = 1001; place <= 1000 + N; place++)
+        open_stream(stage, "x", place)->length = 0;
+    admit_next(stage, 0, T);
+    for (int64_t t = 10; t <= 500; t += 10) {
+        sweep(stage, T + t);
+        size_t told = 0;
+        for (size_t i = 0; i < N; i++)
+            told += fake_streams[i].length > 0;
+        assert_int_equal(told, t / 10);
+    }
+}
+
+static void draining_spreads_the_farewells(void **state)
+{
+    struct stage *stage = *state;
+    enum { N = 40 };
+    struct tl_request request = {0};
+    struct tl_ticket ticket = ticket_of("d", 4);
+    sweep(stage, T);
+    for (size_t i = 0; i < N; i++)
+        expect(open_stream(stage, "d", 4), POSITION("w0"));
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, T, T + 25000));
+    tl_subscribers_drain(stage->subscribers, T, T + 10000);
+    for (int64_t t = 250; t < 10000; t += 250) {
+        sweep(stage, T + t);
+        size_t steady = (N + 1) - (N + 1) * (size_t)t / 10000;
+        size_t left = tl_subscribers_count(stage->subscribers);
+        assert_true(left + 2 >= steady && left <= steady + 2);
+    }
+    sweep(stage, T + 10000);
+    sweep(stage, T + 10500);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
+    for (size_t i = 0; i < N; i++) {
+        assert_false(fake_streams[i].open);
+        assert_memory_equal(fake_streams[i].text, "retry: ", 7);
+    }
+    assert_int_equal(stage->answers, 1);
+}
+
+static void freeing_ends_streams_and_refuses_requests(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request request = {0};
+    struct tl_ticket ticket = ticket_of("d", 4);
+    struct tl_stream *stream = open_stream(stage, "d", 4);
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, T, T + 25000));
+    tl_subscribers_free(&stage->subscribers);
+    assert_null(stage->subscribers);
+    assert_false(stream->open);
+    assert_int_equal(stage->refusals, 1);
+    assert_int_equal(stage->answers, 0);
+}
+
+#define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_first_event_comes_at_once),
+        TEST(further_back_positions_are_told_less_often),
+        TEST(the_front_is_told_by_the_event),
+        TEST(admission_and_end_are_told_by_the_event),
+        TEST(a_silent_stream_gets_heartbeats_and_fresh_estimates),
+        TEST(a_slow_reader_is_told_what_is_true_when_it_reads),
+        TEST(a_stuck_reader_is_dropped),
+        TEST(a_broken_stream_is_dropped),
+        TEST(a_notice_is_told_to_all_in_turn),
+        TEST(an_open_stream_is_a_sign_of_life),
+        TEST(a_pending_stream_is_told_its_number),
+        TEST(a_number_may_come_before_the_line_knows_it),
+        TEST(an_unknown_place_asks_the_store),
+        TEST(a_long_poll_is_answered_at_a_change),
+        TEST(a_long_poll_is_answered_at_its_deadline),
+        TEST(a_join_waits_a_moment_for_its_admission),
+        TEST(a_round_takes_half_a_second),
+        TEST(draining_spreads_the_farewells),
+        TEST(freeing_ends_streams_and_refuses_requests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

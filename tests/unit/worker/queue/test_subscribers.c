@@ -262,6 +262,8 @@ static void a_silent_stream_gets_heartbeats_and_fresh_estimates(void **state)
     expect(waiting, "");
     sweep(stage, T + 30000);
     expect(waiting, POSITION("w0"));
+    sweep(stage, T + 30200);
+    sweep(stage, T + 30400);
     expect(active, ""); /* what does not change is not sent again */
 }
 
@@ -330,12 +332,13 @@ static void an_open_stream_is_a_sign_of_life(void **state)
     settings.session_sliding = true;
     tl_local_queue_set_settings(stage->world.queue, &settings, T);
     (void)open_stream(stage, "d", 4);
+    (void)open_stream(stage, "f", 6);
     tl_local_queue_tick(stage->world.queue, T);
-    assert_int_equal(world_send(&stage->world), 1); /* 4 was seen */
+    assert_int_equal(world_send(&stage->world), 2); /* 4 and 6 were seen */
     world_apply(&stage->world, 20000, 3, "[1,\"w\",1,20004,[]]", T);
     sweep(stage, T + 500);
     tl_local_queue_tick(stage->world.queue, T + 1000);
-    assert_int_equal(world_send(&stage->world), 1); /* 4 was seen again */
+    assert_int_equal(world_send(&stage->world), 2); /* and again */
     world_apply(&stage->world, 20000, 3, "[1,\"w\",2,20004,[]]", T + 1000);
 
     admit_next(stage, 0, T + 1500);
@@ -507,6 +510,21 @@ static void draining_spreads_the_farewells(void **state)
     assert_int_equal(stage->answers, 1);
 }
 
+static void a_small_crowd_is_not_sent_away_early(void **state)
+{
+    struct stage *stage = *state;
+    sweep(stage, T);
+    (void)open_stream(stage, "d", 4);
+    (void)open_stream(stage, "d", 4);
+    tl_subscribers_drain(stage->subscribers, T, T + 10000);
+    for (int64_t t = 10; t <= 3000; t += 10)
+        sweep(stage, T + t);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 2);
+    for (int64_t t = 3010; t <= 10500; t += 10)
+        sweep(stage, T + t);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
+}
+
 static void freeing_ends_streams_and_refuses_requests(void **state)
 {
     struct stage *stage = *state;
@@ -544,6 +562,7 @@ int main(void)
         TEST(a_join_waits_a_moment_for_its_admission),
         TEST(a_round_takes_half_a_second),
         TEST(draining_spreads_the_farewells),
+        TEST(a_small_crowd_is_not_sent_away_early),
         TEST(freeing_ends_streams_and_refuses_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

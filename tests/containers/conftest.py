@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import fcntl
+import json
+import os
 import subprocess
 from collections.abc import Callable
 
@@ -58,12 +60,23 @@ def build(*options: str) -> dict[str, str]:
     return {name.partition("/")[2].partition(":")[0]: name for name in names}
 
 
-def build_once(base: str, *options: str) -> dict[str, str]:
-    """The same; of several processes, only the first has something to build."""
-    with (TOP / "deploy/Dockerfile").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        provide(base)
-        return build(*options)
+def build_once(tag: str, debian: str) -> dict[str, str]:
+    """Builds the images of this tree under a tag; of several processes of one run (xdist) only the first does, so that
+    the tag does not move while another's test builds without the cache."""
+    made = TOP / "build" / f"images-{tag}.json"
+    made.parent.mkdir(exist_ok=True)
+    run_id = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
+    with made.open("a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        before = json.loads(file.read() or "{}")
+        if run_id and before.get("run") == run_id:
+            return before["images"]
+        provide(f"debian:{debian}-slim")
+        found = build("--debian", debian, "--tag", tag)
+        file.truncate(0)
+        json.dump({"run": run_id, "images": found}, file)
+        return found
 
 
 @pytest.fixture(scope="session")
@@ -75,13 +88,13 @@ def base_images() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def images() -> dict[str, str]:
     """The images of this tree, on Debian trixie: {"worker": "tellerline/worker:test", ...}."""
-    return build_once("debian:trixie-slim", "--tag", TAG)
+    return build_once(TAG, "trixie")
 
 
 @pytest.fixture(scope="session")
 def bookworm_images() -> dict[str, str]:
     """The same on Debian bookworm."""
-    return build_once("debian:bookworm-slim", "--debian", "bookworm", "--tag", BOOKWORM_TAG)
+    return build_once(BOOKWORM_TAG, "bookworm")
 
 
 @pytest.fixture

@@ -103,7 +103,9 @@ static void seen_visitors_stay_and_absent_ones_are_dropped(void **state)
     test_join_many(store, "n", 3, 1);
     char young[TL_VISITOR_MAX];
     uint64_t dropped = 0;
-    for (int i = 0; dropped == 0; i++) {
+    /* On a slow machine the first and the last of these joined in different buckets, and are
+     * dropped in different passes. */
+    for (int i = 0; test_end_reason(store, "n3") != TL_REASON_ABSENT; i++) {
         assert_true(test_redis_ms(store->redis) < joined_ms + GIVE_UP_MS);
         test_redis_pass_time(store->redis, 40);
         snprintf(young, sizeof(young), "young%d", i);
@@ -111,7 +113,7 @@ static void seen_visitors_stay_and_absent_ones_are_dropped(void **state)
         test_seen(store, 6, 1);
         test_join(store, young, 1);
         test_batch(store);
-        dropped = pass(store);
+        dropped += pass(store);
     }
     /* Four whole buckets must have gone by since they joined. */
     assert_true(test_redis_ms(store->redis) >= joined_ms + 4 * BUCKET_MS);

@@ -1,0 +1,378 @@
+/* What visitors ask with their ticket: status, leave, complete, renew, and the event stream. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "tests/unit/worker/api/world.h"
+
+#define STATUS "/v1/queues/concert/status"
+#define EVENTS "/v1/queues/concert/events"
+
+static tl_place place(uint64_t seq)
+{
+    return tl_place_make(0, seq);
+}
+
+static struct world_ticket numbered(struct world *world, uint64_t seq)
+{
+    return world_ticket(world, WORLD_GENERATION, place(seq));
+}
+
+/* ---- status ---- */
+
+static void the_status_tells_where_the_visitor_stands(void **state)
+{
+    struct world *world = *state;
+    struct world_ticket ticket = numbered(world, 4);
+    struct tl_request request = world_send(world, "GET", STATUS, ticket.text);
+    assert_answer(&request, 200, "\"position\":3,");
+    assert_null(strstr(request.text, "\"ticket\""));
+    assert_null(fake_answer_header(&request, "Set-Cookie"));
+
+    struct tl_request cookie = {
+        .method = "GET", .path = STATUS, .cookies = {{"tellerline_concert", ticket.text + 7}}};
+    world_handle(world, &cookie);
+    assert_answer(&cookie, 200, "\"position\":3,");
+    struct tl_request query = {
+        .method = "GET", .path = STATUS, .queries = {{"ticket", ticket.text + 7}}};
+    world_handle(world, &query);
+    assert_answer(&query, 200, "\"position\":3,");
+}
+
+static void without_a_valid_ticket_there_is_no_status(void **state)
+{
+    struct world *world = *state;
+    struct tl_request request = world_send(world, "GET", STATUS, NULL);
+    assert_problem(&request, 401, "bad-ticket");
+    struct world_ticket ticket = numbered(world, 4);
+    ticket.text[20] ^= 1;
+    request = world_send(world, "GET", STATUS, ticket.text);
+    assert_problem(&request, 401, "bad-ticket");
+    ticket = world_ticket(world, WORLD_GENERATION - 1, place(4));
+    request = world_send(world, "GET", STATUS, ticket.text);
+    assert_problem(&request, 409, "made-anew");
+    ticket = numbered(world, 4);
+    request = world_send(world, "GET", "/v1/queues/none/status", ticket.text);
+    assert_problem(&request, 404, "no-such-queue");
+}
+
+static void a_pending_ticket_asks_for_its_place_again(void **state)
+{
+    struct world *world = *state;
+    struct world_ticket ticket = world_ticket(world, 0, tl_place_make(1, 0));
+    struct tl_request request = {
+        .method = "GET", .path = STATUS, .headers = {{"Authorization", ticket.text}}};
+    world_handle(world, &request);
+    assert_waits(&request);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, tl_place_make(1, 2));
+    assert_answer(&request, 200, "\"visitor\":\"alice\"");
+    assert_int_equal(world_given(world, &request).place, tl_place_make(1, 2));
+}
+
+static struct tl_request waiting_for(const struct world_ticket *ticket, const char *wait)
+{
+    return (struct tl_request){.method = "GET",
+                               .path = STATUS,
+                               .headers = {{"Authorization", ticket->text}},
+                               .queries = {{"wait", wait}}};
+}
+
+static void the_status_can_wait_for_a_change(void **state)
+{
+    struct world *world = *state;
+    struct tl_subscribers *subscribers = tl_local_queue_subscribers(world_queue(world));
+    const struct world_ticket ticket = numbered(world, 4);
+    struct tl_request request = waiting_for(&ticket, "20s");
+    world_handle(world, &request);
+    assert_true(request.held);
+    tl_subscribers_sweep(subscribers, tl_clock_ms() + 15000);
+    assert_waits(&request);
+    tl_subscribers_sweep(subscribers, tl_clock_ms() + 25000);
+    assert_answer(&request, 200, "\"position\":3,");
+    assert_null(strstr(request.text, "\"ticket\""));
+}
+
+static void the_status_does_not_wait_where_nothing_comes(void **state)
+{
+    struct world *world = *state;
+    struct world_ticket ticket = numbered(world, 4);
+    static const char *const wrong[] = {"2h", "56s", "x", ""};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct tl_request request = waiting_for(&ticket, wrong[i]);
+        world_handle(world, &request);
+        assert_problem(&request, 400, "bad-query");
+    }
+    struct tl_request zero = waiting_for(&ticket, "0s");
+    world_handle(world, &zero);
+    assert_answer(&zero, 200, "waiting");
+    world->env.draining = true;
+    struct tl_request draining = waiting_for(&ticket, "20s");
+    world_handle(world, &draining);
+    assert_answer(&draining, 200, "waiting");
+    world->env.draining = false;
+    ticket = numbered(world, 99);
+    tl_local_queue_remember_end(world_queue(world), place(99), TL_REASON_LEFT);
+    struct tl_request over = waiting_for(&ticket, "20s");
+    world_handle(world, &over);
+    assert_answer(&over, 200, "\"status\":\"left\"");
+}
+
+static void a_place_unknown_here_is_asked_of_the_store(void **state)
+{
+    struct world *world = *state;
+    struct world_ticket ticket = numbered(world, 99);
+    struct tl_request request = {
+        .method = "GET", .path = STATUS, .headers = {{"Authorization", ticket.text}}};
+    world_handle(world, &request);
+    assert_waits(&request);
+    assert_int_equal(world->asked, 1);
+    struct tl_holds *holds = tl_api_holds(world->api);
+    tl_holds_found(holds, world->number, TL_LOOKUP_FAILED, 0);
+    assert_problem(&request, 503, "store-unavailable");
+
+    request.answers = 0;
+    world_handle(world, &request);
+    tl_holds_found(holds, world->number, TL_LOOKUP_ENDED, TL_REASON_COMPLETED);
+    assert_answer(&request, 200, "\"status\":\"completed\"");
+    request.answers = 0;
+    world_handle(world, &request); /* remembered now */
+    assert_answer(&request, 200, "\"status\":\"completed\"");
+    assert_int_equal(world->asked, 2);
+
+    ticket = numbered(world, 98);
+    world->deaf = true;
+    request = world_send(world, "GET", STATUS, ticket.text);
+    assert_problem(&request, 503, "store-unavailable");
+    world->deaf = false;
+    world->env.follower_up = false;
+    request = world_send(world, "GET", STATUS, ticket.text);
+    assert_problem(&request, 503, "store-unavailable");
+    assert_int_equal(world->asked, 2);
+}
+
+/* ---- commands ---- */
+
+static struct tl_request command(const struct world_ticket *ticket, const char *path)
+{
+    return (struct tl_request){
+        .method = "POST", .path = path, .headers = {{"Authorization", ticket->text}}};
+}
+
+static void a_command_is_answered_with_its_outcome(void **state)
+{
+    struct world *world = *state;
+    static const char *const paths[] = {"/v1/queues/concert/leave", "/v1/queues/concert/complete",
+                                        "/v1/queues/concert/renew"};
+    const struct world_ticket ticket = numbered(world, 1);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct tl_request request = command(&ticket, paths[i]);
+        world_handle(world, &request);
+        assert_waits(&request);
+        world_applied(world, world_batch(world, true), 0);
+        assert_answer(&request, 200, "\"visitor\":\"alice\"");
+    }
+}
+
+static void a_command_too_early_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct world_ticket ticket = numbered(world, 4);
+    struct tl_request request = command(&ticket, "/v1/queues/concert/complete");
+    world_handle(world, &request);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);
+    assert_problem(&request, 409, "not-admitted");
+    ticket = world_ticket(world, 0, tl_place_make(0, 0));
+    request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
+    assert_problem(&request, 409, "not-numbered");
+    assert_string_equal(fake_answer_header(&request, "Retry-After"), "1");
+}
+
+static void a_command_after_the_end_needs_no_store(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = numbered(world, 99);
+    tl_local_queue_remember_end(world_queue(world), place(99), TL_REASON_EXPIRED);
+    world->full = true;
+    struct tl_request request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
+    assert_answer(&request, 200, "\"status\":\"expired\"");
+}
+
+static void a_command_without_an_outcome_says_so(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = numbered(world, 4);
+    world->full = true;
+    struct tl_request request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
+    assert_problem(&request, 503, "busy");
+    world->full = false;
+
+    struct tl_request refused = command(&ticket, "/v1/queues/concert/leave");
+    world_handle(world, &refused);
+    (void)world_batch(world, false);
+    assert_problem(&refused, 503, "store-unavailable");
+
+    struct tl_request lost = command(&ticket, "/v1/queues/concert/leave");
+    world_handle(world, &lost);
+    world_applied(world, world_batch(world, true) + 1, 0);
+    assert_problem(&lost, 503, "unknown-outcome");
+
+    struct tl_request late = command(&ticket, "/v1/queues/concert/leave");
+    world_handle(world, &late);
+    tl_holds_tick(tl_api_holds(world->api),
+                  tl_clock_ms() + world->config->http.join_wait_ms + 1000);
+    assert_problem(&late, 503, "unknown-outcome");
+}
+
+/* ---- events ---- */
+
+static struct tl_request stream(struct world *world, const struct world_ticket *ticket)
+{
+    struct tl_request request = {
+        .method = "GET", .path = EVENTS, .headers = {{"Authorization", ticket->text}}};
+    world_handle(world, &request);
+    assert_int_equal(request.answers, 1);
+    return request;
+}
+
+static void a_stream_tells_the_position_at_once(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = numbered(world, 4);
+    char text[8192];
+    struct tl_request request = stream(world, &ticket);
+    world_read(&request, text, sizeof(text));
+    assert_int_equal(strncmp(text, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n", 50),
+                     0);
+    assert_non_null(strstr(text, "\r\n\r\nretry: "));
+    assert_non_null(strstr(text, "event: position\ndata: {"));
+    assert_non_null(strstr(text, "\"position\":3,"));
+    close(request.client);
+}
+
+static void a_pending_ticket_gets_a_stream_and_then_its_place(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = world_ticket(world, 0, tl_place_make(1, 0));
+    char text[8192];
+    struct tl_request request = stream(world, &ticket);
+    world_read(&request, text, sizeof(text));
+    assert_non_null(strstr(text, "event: pending\n"));
+    world_applied(world, world_batch(world, true), 3);
+    world_read(&request, text, sizeof(text));
+    assert_non_null(strstr(text, "event: position\n"));
+    memcpy(request.text, text, sizeof(text));
+    assert_int_equal(world_given(world, &request).place, tl_place_make(1, 3));
+    close(request.client);
+}
+
+static void an_unknown_place_gets_a_stream_and_then_its_end(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = numbered(world, 99);
+    char text[8192];
+    struct tl_request request = stream(world, &ticket);
+    world_read(&request, text, sizeof(text));
+    assert_non_null(strstr(text, "text/event-stream"));
+    assert_null(strstr(text, "event: "));
+    assert_int_equal(world->asked, 1);
+    tl_holds_found(tl_api_holds(world->api), world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
+    world_read(&request, text, sizeof(text));
+    assert_non_null(strstr(text, "event: ended\ndata: {"));
+    assert_non_null(strstr(text, "\"status\":\"left\""));
+    close(request.client);
+}
+
+static void assert_short_stream(const struct tl_request *request, const char *event)
+{
+    assert_false(request->taken_over);
+    assert_answer(request, 200, "retry: ");
+    assert_string_equal(request->type, "text/event-stream");
+    assert_string_equal(fake_answer_header(request, "Connection"), "close");
+    if (event == NULL)
+        assert_null(strstr(request->text, "event: "));
+    else
+        assert_non_null(strstr(request->text, event));
+}
+
+static void where_no_stream_can_stay_open_a_short_one_is_given(void **state)
+{
+    struct world *world = *state;
+    struct world_ticket ticket = numbered(world, 4);
+    world->crowded = true;
+    struct tl_request request = stream(world, &ticket);
+    assert_short_stream(&request, "event: position\ndata: {");
+    const struct world_ticket unknown = numbered(world, 99);
+    request = stream(world, &unknown);
+    assert_short_stream(&request, NULL);
+    const struct world_ticket pending = world_ticket(world, 0, place(0));
+    request = stream(world, &pending);
+    assert_short_stream(&request, NULL);
+    world->crowded = false;
+    world->env.draining = true;
+    request = stream(world, &ticket);
+    assert_short_stream(&request, "event: position\n");
+    world->env.draining = false;
+    request = world_send(world, "HEAD", EVENTS, ticket.text);
+    assert_short_stream(&request, "event: position\n");
+}
+
+static void while_the_line_is_loading_a_short_stream_is_given(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = numbered(world, 4);
+    world->follower.gone(world->follower.context, "concert");
+    world->env.listed = false;
+    struct tl_request request = stream(world, &ticket);
+    assert_short_stream(&request, NULL);
+    world->env.draining = true;
+    request = stream(world, &ticket);
+    assert_short_stream(&request, NULL);
+    request = world_send(world, "GET", EVENTS, "Bearer no-ticket");
+    assert_problem(&request, 503, "stopping");
+    world->env.draining = false;
+    world->env.listed = true;
+    request = stream(world, &ticket);
+    assert_problem(&request, 404, "no-such-queue");
+}
+
+static void a_stream_needs_a_valid_ticket(void **state)
+{
+    struct world *world = *state;
+    struct tl_request request = world_send(world, "GET", EVENTS, NULL);
+    assert_problem(&request, 401, "bad-ticket");
+    const struct world_ticket old = world_ticket(world, WORLD_GENERATION - 1, place(4));
+    request = world_send(world, "GET", EVENTS, old.text);
+    assert_problem(&request, 409, "made-anew");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_status_tells_where_the_visitor_stands),
+        TEST(without_a_valid_ticket_there_is_no_status),
+        TEST(a_pending_ticket_asks_for_its_place_again),
+        TEST(the_status_can_wait_for_a_change),
+        TEST(the_status_does_not_wait_where_nothing_comes),
+        TEST(a_place_unknown_here_is_asked_of_the_store),
+        TEST(a_command_is_answered_with_its_outcome),
+        TEST(a_command_too_early_is_refused),
+        TEST(a_command_after_the_end_needs_no_store),
+        TEST(a_command_without_an_outcome_says_so),
+        TEST(a_stream_tells_the_position_at_once),
+        TEST(a_pending_ticket_gets_a_stream_and_then_its_place),
+        TEST(an_unknown_place_gets_a_stream_and_then_its_end),
+        TEST(where_no_stream_can_stay_open_a_short_one_is_given),
+        TEST(while_the_line_is_loading_a_short_stream_is_given),
+        TEST(a_stream_needs_a_valid_ticket),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,242 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/base/clock.h"
+#include "common/config/queue_settings.h"
+#include "tests/unit/auth/jwt_forge.h"
+#include "tests/unit/worker/api/world.h"
+#include "worker/api/context.h"
+#include "worker/report/worker_metrics.h"
+
+static _Alignas(64) unsigned char metrics_memory[16384];
+
+static bool can_send(void *context)
+{
+    const struct world *world = context;
+    return !world->full;
+}
+
+static void ignore(void *context, const char *queue)
+{
+    (void)context;
+    (void)queue;
+}
+
+static void on_settled(void *context, struct tl_local_queue *queue,
+                       struct tl_pending_command *pending, const struct tl_pending_result *result)
+{
+    const struct world *world = context;
+    tl_api_settled(world->api, queue, pending, result);
+}
+
+static void on_changed(void *context, struct tl_local_queue *queue,
+                       const struct tl_event_entry *entry, int64_t now_ms)
+{
+    (void)context;
+    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+}
+
+static bool ask(void *process, const char *queue, const char *visitor, tl_place place,
+                uint64_t number)
+{
+    struct world *world = process;
+    assert_string_equal(queue, "concert");
+    assert_string_equal(visitor, "alice");
+    assert_true(tl_place_seq(place) != 0);
+    if (world->deaf)
+        return false;
+    world->asked++;
+    world->number = number;
+    return true;
+}
+
+static bool stream_fits(void *process)
+{
+    const struct world *world = process;
+    return !world->crowded;
+}
+
+static void write_secret(const struct world *world, const char *name, const char *text)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "%s/%s", world->folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fchmod(fileno(file), 0600), 0);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+void world_load(struct world *world)
+{
+    struct tl_line *line = tl_line_new();
+    assert_non_null(line);
+    tl_line_start(line, WORLD_GENERATION, 100);
+    assert_true(tl_line_add_active(line, tl_place_make(0, 1), WORLD_STORE_MS + 600000));
+    assert_true(tl_line_add_waiting(line, tl_place_make(0, 2), 8));
+    assert_true(tl_line_add_waiting(line, tl_place_make(1, 1), 3));
+    world->follower.line(world->follower.context, "concert", &world->settings, line);
+}
+
+int world_setup(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    struct tl_error err = {0};
+    char text[1024];
+    assert_non_null(world);
+    snprintf(world->folder, sizeof(world->folder), "/tmp/tellerline-api-XXXXXX");
+    assert_non_null(mkdtemp(world->folder));
+    write_secret(world, "api", "shop " WORLD_API_KEY "\n");
+    write_secret(world, "invite", "shop HS256 " FORGE_SECRET_A "\n");
+    int n = snprintf(text, sizeof(text),
+                     "secrets: {ticket_keys: %s/ticket, api_keys: %s/api, pass_keys: %s/pass, "
+                     "invite_keys: %s/invite}\n"
+                     "http: {public_url: https://wait.example, joins_per_minute: 3, "
+                     "trusted_proxies: \"10.0.0.0/8\"}\n"
+                     "queues: {concert: {}, opened: {on_store_error: open}}\n",
+                     world->folder, world->folder, world->folder, world->folder);
+    world->config = tl_config_parse("test", text, (size_t)n, &err);
+    if (world->config == NULL)
+        fail_msg("%s", err.text);
+    memset(metrics_memory, 0, sizeof(metrics_memory));
+    assert_true(tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS) <= sizeof(metrics_memory));
+    assert_int_equal(uv_loop_init(&world->loop), 0);
+    world->env = (struct tl_queue_env){
+        .worker_id = "worker-test",
+        .metrics = tl_metrics_init(metrics_memory, tl_worker_metrics, TL_WORKER_METRICS),
+        .ingest_up = true,
+        .follower_up = true,
+        .listed = true,
+        .store_offset_ms = WORLD_STORE_MS - tl_clock_ms(),
+        .context = world,
+        .can_send = can_send,
+        .rebuild = ignore,
+        .reload = ignore,
+        .settled = on_settled,
+        .changed = on_changed};
+    world->api = tl_api_new(&(struct tl_api_settings){.config = world->config,
+                                                      .env = &world->env,
+                                                      .loop = &world->loop,
+                                                      .process = world,
+                                                      .ask = ask,
+                                                      .stream_fits = stream_fits},
+                            &err);
+    if (world->api == NULL)
+        fail_msg("%s", err.text);
+    tl_queues_follow(tl_api_queues(world->api), &world->follower);
+    tl_queue_settings_defaults(&world->settings);
+    assert_true(tl_queue_settings_set(&world->settings, "lanes", "general,vip", &err));
+    assert_true(tl_queue_settings_set(&world->settings, "default_lane", "general", &err));
+    world->settings.capacity = 1;
+    world_load(world);
+    *state = world;
+    return 0;
+}
+
+int world_teardown(void **state)
+{
+    struct world *world = *state;
+    static const char *const names[] = {"ticket", "api", "pass", "invite"};
+    tl_api_stop(world->api);
+    uv_run(&world->loop, UV_RUN_DEFAULT); /* closes the streams */
+    tl_api_free(&world->api);
+    assert_int_equal(uv_loop_close(&world->loop), 0);
+    tl_config_free(&world->config);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char path[64];
+        snprintf(path, sizeof(path), "%s/%s", world->folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(world->folder), 0);
+    free(world);
+    return 0;
+}
+
+struct tl_local_queue *world_queue(struct world *world)
+{
+    struct tl_local_queue *queue = tl_queues_find(tl_api_queues(world->api), "concert");
+    assert_non_null(queue);
+    return queue;
+}
+
+struct world_ticket world_ticket(struct world *world, uint64_t generation, tl_place place)
+{
+    struct world_ticket result = {.text = "Bearer "};
+    const struct tl_ticket ticket = {.visitor = "alice", .generation = generation, .place = place};
+    tl_ticket_sign(world->api->secrets.keyring, "concert", &ticket, result.text + 7);
+    return result;
+}
+
+void world_handle(struct world *world, struct tl_request *request)
+{
+    request->context = world->api;
+    tl_api_handle(world->api, request);
+    assert_true(request->held ? request->answers == 0 : request->answers == 1);
+}
+
+struct tl_request world_send(struct world *world, const char *method, const char *path,
+                             const char *bearer)
+{
+    struct tl_request request = {.method = method, .path = path, .context = world->api};
+    request.headers[0] = (struct fake_value){bearer != NULL ? "Authorization" : NULL, bearer};
+    tl_api_handle(world->api, &request);
+    assert_false(request.held); /* its address changes now */
+    assert_int_equal(request.answers, 1);
+    return request;
+}
+
+uint64_t world_batch(struct world *world, bool taken)
+{
+    struct tl_outbox *outbox = tl_local_queue_outbox(world_queue(world));
+    struct tl_outbox_payload payload;
+    assert_true(tl_outbox_next(outbox, &payload));
+    free(payload.bytes);
+    tl_outbox_sent(outbox, payload.number, taken);
+    return payload.number;
+}
+
+void world_applied(struct world *world, uint64_t batch, uint64_t seq)
+{
+    const struct tl_event event = {
+        .kind = TL_EVENT_APPLIED, .worker = "worker-test", .batch = batch, .first_seq = seq};
+    tl_outbox_applied(tl_local_queue_outbox(world_queue(world)), &event);
+}
+
+void world_excepted(struct world *world, uint64_t batch, enum tl_outcome outcome, tl_place place)
+{
+    struct tl_exception exception = {.outcome = outcome, .place = place};
+    const struct tl_event event = {.kind = TL_EVENT_APPLIED,
+                                   .worker = "worker-test",
+                                   .batch = batch,
+                                   .n_exceptions = 1,
+                                   .exceptions = &exception};
+    tl_outbox_applied(tl_local_queue_outbox(world_queue(world)), &event);
+}
+
+struct tl_ticket world_given(struct world *world, const struct tl_request *request)
+{
+    struct tl_ticket ticket;
+    const char *text = strstr(request->text, "\"ticket\":\"");
+    if (text == NULL)
+        fail_msg("no ticket in %s", request->text);
+    text += strlen("\"ticket\":\"");
+    if (!tl_ticket_verify(world->api->secrets.keyring, "concert", text, strcspn(text, "\""),
+                          &ticket))
+        fail_msg("not a valid ticket: %s", text);
+    return ticket;
+}
+
+void world_read(const struct tl_request *request, char *text, size_t size)
+{
+    assert_true(request->taken_over);
+    ssize_t n = recv(request->client, text, size - 1, MSG_DONTWAIT);
+    text[n > 0 ? n : 0] = '\0';
+}

@@ -1,0 +1,82 @@
+/*
+ * A worker's API without a process around it: real queues with lines, real keys, requests without
+ * connections, and the test in the place of the store. Visitors of the queue "concert": lane 0 has
+ * seq 1 active and 2 to 9 waiting, lane 1 has seq 1 to 3 waiting. All other places are unknown.
+ */
+#ifndef TEST_API_WORLD_H
+#define TEST_API_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "common/auth/ticket.h"
+#include "common/config/config.h"
+#include "tests/unit/fake_request.h"
+#include "worker/api/api.h"
+#include "worker/feed/follower.h"
+
+#define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */
+#define WORLD_GENERATION 7
+#define WORLD_API_KEY    "k0123456789012345678901234567890123456789"
+
+struct world {
+    char folder[32];
+    const struct tl_config *config;
+    struct tl_queue_env env;
+    uv_loop_t loop;
+    struct tl_api *api;
+    struct tl_follower_settings follower; /* what the follower would call */
+    struct tl_queue_settings settings;    /* of the queue */
+    bool full;                            /* no command can be sent */
+    bool crowded;                         /* no stream fits */
+    bool deaf;                            /* lookups cannot be asked */
+    unsigned asked;                       /* lookups so far */
+    uint64_t number;                      /* of the last one */
+};
+
+/* cmocka's setup and teardown: *state is a world that serves. */
+int world_setup(void **state);
+int world_teardown(void **state);
+/* Gives the queue its line again, with world->settings. */
+void world_load(struct world *world);
+struct tl_local_queue *world_queue(struct world *world);
+
+/* The text of a genuine ticket: of alice, unless said otherwise. */
+struct world_ticket {
+    char text[TL_TICKET_MAX + 16]; /* behind "Bearer " */
+};
+struct world_ticket world_ticket(struct world *world, uint64_t generation, tl_place place);
+
+/* Handles a request. Afterwards it is answered once, or held. */
+void world_handle(struct world *world, struct tl_request *request);
+/* A request with this ticket (NULL: none). */
+struct tl_request world_send(struct world *world, const char *method, const char *path,
+                             const char *bearer);
+
+/* The store takes the batch gathered so far, or refuses it. Returns its number. */
+uint64_t world_batch(struct world *world, bool taken);
+/* A batch was applied: its join has this seq; or else its first command has this exception. */
+void world_applied(struct world *world, uint64_t batch, uint64_t seq);
+void world_excepted(struct world *world, uint64_t batch, enum tl_outcome outcome, tl_place place);
+/* The ticket in an answer's view. */
+struct tl_ticket world_given(struct world *world, const struct tl_request *request);
+/* What arrived at the client of a stream, up to now. */
+void world_read(const struct tl_request *request, char *text, size_t size);
+
+/* Answered once, with this status and a body that holds the text (NULL: any). */
+#define assert_answer(request, code, part)                                                         \
+    do {                                                                                           \
+        assert_false((request)->held);                                                             \
+        assert_int_equal((request)->answers, 1);                                                   \
+        assert_int_equal((request)->status, code);                                                 \
+        if ((part) != NULL && strstr((request)->text, (part) != NULL ? (part) : "") == NULL)       \
+            fail_msg("no %s in %s", (part) != NULL ? (part) : "", (request)->text);                \
+    } while (0)
+#define assert_problem(request, code, type) assert_answer(request, code, "\"/problems/" type "\"")
+/* Not answered yet. */
+#define assert_waits(request) assert_int_equal((request)->answers, 0)
+
+#endif

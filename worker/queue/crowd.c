@@ -7,7 +7,7 @@
 struct tl_crowd {
     struct tl_placemap *by_place; /* place -> struct tl_subscriber *, the first of its chain */
     struct tl_subscriber *unnumbered;
-    struct tl_subscriber *turn; /* whose turn it is in the ring; NULL: the crowd is empty */
+    struct tl_subscriber *turn; /* the next to have its turn; NULL: the crowd is empty */
     size_t n;
 };
 
@@ -121,7 +121,7 @@ bool tl_crowd_set_place(struct tl_crowd *crowd, struct tl_subscriber *subscriber
     if (chain(crowd, subscriber))
         return true;
     subscriber->place = old;
-    (void)chain(crowd, subscriber); /* the list of unnumbered ones needs no memory */
+    (void)chain(crowd, subscriber); /* back into the unnumbered list, which needs no memory */
     return false;
 }
 

@@ -25,7 +25,7 @@ struct tl_subscriber {
     struct tl_request *request;        /* held */
     tl_place place;                    /* seq 0: not numbered yet */
     bool give_ticket;                  /* the next view carries the ticket */
-    bool until_admitted;               /* a request that waits for nothing but its admission */
+    bool until_admitted;               /* a request that waits only for its admission */
     bool told;                         /* a view was sent, or is known to the client */
     enum tl_line_status status;        /* as told */
     uint64_t ahead;                    /* as told */

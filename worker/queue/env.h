@@ -1,5 +1,5 @@
-/* What all queues of a worker process share: who the process is, what it knows of the store, and
- * whom a queue calls. Owned and kept up to date by the process; the queues only read it. */
+/* What all queues of a worker process share: its id, its metrics, the state of the store, and the
+ * callbacks of a queue. The process owns it and keeps it up to date; the queues only read it. */
 #ifndef TL_QUEUE_ENV_H
 #define TL_QUEUE_ENV_H
 

@@ -3,7 +3,7 @@
 #include "worker/queue/eta.h"
 
 static const double half_life_ms = 120e3;
-static const double admitted_min = 5; /* fewer say nothing worth planning by */
+static const double admitted_min = 5; /* fewer are too few to estimate from */
 static const double z =
     1.2815515655; /* of the normal distribution: one in ten lies beyond it on either side */
 
@@ -23,7 +23,8 @@ static void pass(struct tl_eta *eta, int64_t now_ms)
 void tl_eta_step(struct tl_eta *eta, int64_t now_ms, const struct tl_eta_step *step)
 {
     pass(eta, now_ms);
-    if (!eta->waiting) /* the line forms: what was active before is not its doing */
+    if (!eta->waiting) /* the line has just formed: start from the sessions that were active before
+                        */
         eta->level = step->active > step->admitted ? step->active - step->admitted : 0;
     uint64_t filling = step->active > eta->level ? step->active - eta->level : 0;
     if (filling > step->admitted)
@@ -59,10 +60,10 @@ static double f_quantile(double k, double n, double d)
     return x > 0 ? x * x * x : 0;
 }
 
-/* What the admissions seen are worth. When the line formed, all counters were taken at once, and
- * sessions end in a bunch some time later: until as many admissions were seen as there are
- * counters, they tell less than their number. */
-static double worth(const struct tl_eta *eta)
+/* How many observations the admissions seen amount to. When the line formed, all capacity was taken
+ * at once, so those sessions also end close together. Until we have seen as many admissions as
+ * there is capacity, they weigh less than their number. */
+static double weight(const struct tl_eta *eta)
 {
     double n = eta->admitted;
     if (n < (double)eta->level)
@@ -79,7 +80,7 @@ bool tl_eta_estimate(const struct tl_eta *eta, int64_t now_ms, uint64_t position
         return false;
     double k = (double)position;
     range->mean_s = k * now.time_ms / now.admitted / 1000;
-    range->low_s = range->mean_s * f_quantile(k, worth(&now), -z);
-    range->high_s = range->mean_s * f_quantile(k, worth(&now), z);
+    range->low_s = range->mean_s * f_quantile(k, weight(&now), -z);
+    range->high_s = range->mean_s * f_quantile(k, weight(&now), z);
     return true;
 }

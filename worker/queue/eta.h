@@ -1,17 +1,18 @@
 /*
- * The wait estimate: an honest range from what was observed, never a constant.
+ * The wait estimate: a range computed from observed admissions.
  *
- * Counts admissions while people wait, and the time that passes meanwhile. Admissions that only
- * raise the number of active visitors to a new height do not count: filling free counters, when the
- * line forms or when the capacity is raised, says nothing about how fast counters become free. Both
- * fade with a half-life, so that old behaviour is forgotten. Time keeps running when nobody is
- * admitted, so a stalled line widens its own estimate.
+ * Counts admissions while visitors wait, and the time that passes meanwhile. Admissions that only
+ * raise the number of active visitors to a new maximum do not count: filling free capacity, when
+ * the line forms or when the capacity is raised, does not show how fast sessions end. Both counts
+ * fade with a half-life, so that old behaviour is forgotten. Time also passes while no visitor is
+ * admitted, so the estimate of a stalled line grows.
  *
  * With n admissions seen in time t, the wait for k more is k * t/n on average. Taking admissions as
  * a Poisson process, (wait / k) / (t / n) follows an F distribution with 2k and 2n degrees of
- * freedom: the range holds both what we do not know about the rate and what chance does to the next
- * k. Its quantiles are those of E. Paulson, "An approximate normalization of the analysis of
- * variance distribution", 1942, which rests on the cube-root approximation of Wilson and Hilferty.
+ * freedom: the range covers both the uncertainty of the rate and the randomness of the next k
+ * admissions. Its quantiles are those of E. Paulson, "An approximate normalization of the analysis
+ * of variance distribution", 1942, which rests on the cube-root approximation of Wilson and
+ * Hilferty.
  */
 #ifndef TL_ETA_H
 #define TL_ETA_H
@@ -19,26 +20,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A zeroed struct knows nothing yet. Times are milliseconds of one monotonic clock. */
+/* Starts zeroed. Times are milliseconds of one monotonic clock. */
 struct tl_eta {
     double admitted; /* fading count */
     double time_ms;  /* fading time */
     int64_t now_ms;  /* up to when time_ms has been counted */
     uint64_t level;  /* most active visitors since the line formed */
-    bool waiting;    /* was anybody waiting after the last step? */
+    bool waiting;    /* were visitors waiting after the last step? */
 };
 
 struct tl_eta_step {
     uint64_t admitted; /* in this step */
     uint64_t waiting;  /* afterwards */
-    uint64_t active;   /* afterwards; 0 where no counter limits admission: all admissions count */
+    uint64_t active;   /* afterwards; 0 where no capacity limits admission: all admissions count */
 };
 
-/* Tells what a step did. */
+/* Adds one step of the line. */
 void tl_eta_step(struct tl_eta *eta, int64_t now_ms, const struct tl_eta_step *step);
-/* No more than so many can be active from now on. */
+/* From now on at most `capacity` visitors can be active. */
 void tl_eta_limit(struct tl_eta *eta, uint64_t capacity);
-/* While nobody may be admitted at all (paused, not open), time does not count. */
+/* Stops counting time until the next step: the queue is paused or not open. */
 void tl_eta_stop(struct tl_eta *eta, int64_t now_ms);
 
 struct tl_eta_range {

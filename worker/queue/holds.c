@@ -4,7 +4,7 @@
 #include "worker/report/worker_metrics.h"
 
 struct hold {
-    struct hold *prev, *next; /* in its list, the one whose time ends first in front */
+    struct hold *prev, *next; /* in its list, the earliest deadline first */
     struct hold *next_waiter; /* of the same command */
     struct tl_held held;
     int64_t deadline_ms;
@@ -108,8 +108,8 @@ void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
     }
 }
 
-/* The command goes on without the request. */
-static void give_up_command(struct tl_holds *holds, struct hold *hold)
+/* Ends a request at its deadline. The command itself continues. */
+static void time_out(struct tl_holds *holds, struct hold *hold)
 {
     const struct tl_pending_command *pending = hold->pending;
     struct hold *before = NULL;
@@ -156,7 +156,7 @@ void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_foun
     while (hold != NULL && hold->number != number)
         hold = hold->next;
     if (hold == NULL)
-        return; /* its time was over */
+        return; /* it has timed out */
     if (found == TL_LOOKUP_ALIVE) {
         hold->behind = true;
         return;
@@ -182,7 +182,7 @@ void tl_holds_drop_lookups(struct tl_holds *holds, const struct tl_local_queue *
 void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
 {
     while (holds->commands.first != NULL && holds->commands.first->deadline_ms <= now_ms)
-        give_up_command(holds, holds->commands.first);
+        time_out(holds, holds->commands.first);
     struct hold *next;
     for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
         bool known = false;

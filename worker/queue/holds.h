@@ -1,6 +1,6 @@
 /*
- * The requests of a worker process that wait: for the outcome of their command, or for what the
- * store knows of a place. Each ends once: with its outcome, or when its time is over.
+ * The held requests of a worker process. They wait for the outcome of a command, or for the store's
+ * answer about a place (a lookup). Each ends once: with its outcome, or at its deadline.
  *
  * A lookup may also run without a request, for an event stream whose place the line does not know.
  */
@@ -19,12 +19,12 @@
 
 struct tl_holds;
 
-/* A request whose waiting is over, as its answer needs it. Valid during the callback. */
+/* A request that no longer waits, with what its answer needs. Valid during the callback. */
 struct tl_held {
     struct tl_local_queue *queue;
     struct tl_request *request; /* to be answered now; NULL: a lookup without a request */
     struct tl_ticket ticket;    /* all zero for a join */
-    int64_t since_us;           /* local monotonic time at which it began to wait */
+    int64_t since_us;           /* local monotonic time */
 };
 
 struct tl_holds_settings {
@@ -44,7 +44,7 @@ struct tl_holds_settings {
 };
 
 struct tl_holds *tl_holds_new(const struct tl_holds_settings *settings); /* NULL: out of memory */
-/* Nothing may be held any more. */
+/* Call when nothing is held any more. */
 void tl_holds_free(struct tl_holds **holds);
 
 /* Holds the request until the command has an outcome. ticket: of the visitor, NULL for a join.
@@ -63,7 +63,8 @@ void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
 /* The store's answer to a lookup. */
 void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_found found,
                     enum tl_reason reason);
-/* Every tick: ends what has waited too long, and lookups whose place the line knows by now. */
+/* Call every tick: ends what has reached its deadline, and lookups whose place the line has
+ * learned. */
 void tl_holds_tick(struct tl_holds *holds, int64_t now_ms);
 /* Ends all lookups of a queue (NULL: of all queues) as failed. */
 void tl_holds_drop_lookups(struct tl_holds *holds, const struct tl_local_queue *queue);

@@ -12,8 +12,8 @@
 
 enum {
     ENDED_MAX = 100000,  /* ends remembered from the store's answers */
-    PRESENCE_RUNS = 500, /* added to the outbox in one tick */
-    SLIDE_MIN_MS = 1000, /* least time between two extensions of a sliding session */
+    PRESENCE_RUNS = 500, /* most runs added to the outbox in one tick */
+    SLIDE_MIN_MS = 1000, /* minimum time between two extensions of a sliding session */
     FORGET_A_TICK = 1000,
 };
 
@@ -22,7 +22,7 @@ struct tl_local_queue {
     char name[TL_QUEUE_NAME_MAX + 1];
     struct tl_queue_settings settings;
     struct tl_line *line; /* NULL until the first snapshot */
-    bool rebuilding;      /* a gap was found: a fresh line is on its way */
+    bool rebuilding;      /* after a gap: a fresh line was asked for */
     bool deleted;
     struct tl_eta eta;
     struct tl_outbox *outbox;
@@ -31,7 +31,7 @@ struct tl_local_queue {
     struct tl_placemap *claimed; /* active place -> local ms + 1 of the last RENEW known */
     struct tl_placemap *ended;   /* place the line does not know -> its reason; 0: unknown */
     char notice[TL_NOTICE_MAX + 1];
-    char *notice_json; /* NULL: never was one */
+    char *notice_json; /* NULL until the first notice */
     uint64_t notice_version;
     struct tl_subscribers *subscribers;
 };
@@ -206,7 +206,7 @@ static void observe(struct tl_local_queue *queue, uint64_t admitted, int64_t now
                                       .active = counted ? tl_line_active(queue->line) : 0});
 }
 
-/* A new generation gives the numbers of places out again: what was known about them is void. */
+/* A new generation reuses the numbers of places, so what we know about them no longer holds. */
 static void forget_places(struct tl_local_queue *queue)
 {
     struct tl_presence *presence = tl_presence_new();
@@ -268,7 +268,7 @@ void tl_local_queue_set_deleted(struct tl_local_queue *queue)
 
 static void note_claim(struct tl_local_queue *queue, tl_place place, int64_t now_ms)
 {
-    /* Not noted when out of memory: then the next touch claims again, which does no harm. */
+    /* Without memory it is not noted, and the next touch claims again, which is harmless. */
     (void)tl_placemap_put(queue->claimed, place, (uint64_t)now_ms + 1);
 }
 
@@ -280,7 +280,7 @@ static void forget_claims(struct tl_local_queue *queue, const struct tl_runs *ru
     }
 }
 
-/* Acts on what an entry says, once the line holds it. */
+/* Acts on the events of an entry after the line has taken it. */
 static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry *entry,
                       int64_t now_ms)
 {
@@ -357,9 +357,9 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
     tl_events_free(&entry);
 }
 
-/* ---- signs of life ---- */
+/* ---- presence and claims ---- */
 
-/* Must the session at this place be claimed, or extended, now? */
+/* Must the session at this place be claimed or extended now? */
 static bool renew_due(const struct tl_local_queue *queue, tl_place place, int64_t now_ms)
 {
     uint64_t last = 0;
@@ -386,11 +386,10 @@ void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, u
 {
     if (tl_placemap_count(queue->ended) >= ENDED_MAX)
         tl_placemap_clear(queue->ended);
-    (void)tl_placemap_put(queue->ended, place, reason); /* else the store is asked again */
+    (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
 }
 
-/* The next flush waits until the last one was applied, so that a slow dispatcher is not flooded
- * with presence. */
+/* Waits until the last flush was applied, so that presence does not flood a slow dispatcher. */
 static void flush_presence(struct tl_local_queue *queue, int64_t now_ms)
 {
     int64_t interval = tl_presence_interval(queue->settings.waiting_ttl_ms);

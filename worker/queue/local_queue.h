@@ -21,7 +21,7 @@
 struct tl_local_queue;
 struct tl_subscribers;
 
-/* env is borrowed for good. NULL when out of memory. */
+/* env must outlive the queue. NULL when out of memory. */
 struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const char *name);
 /* Settles all pending commands. Clears the caller's pointer; NULL behind it is allowed. */
 void tl_local_queue_free(struct tl_local_queue **queue);
@@ -39,24 +39,24 @@ uint64_t tl_local_queue_waiting(const struct tl_local_queue *queue);    /* needs
 uint64_t tl_local_queue_active(const struct tl_local_queue *queue);     /* needs a line */
 /* Memory of the line. */
 size_t tl_local_queue_bytes(const struct tl_local_queue *queue);
-/* Is anybody admitted at all now (not paused, and opened)? */
+/* Is admission possible now: is the queue open and not paused? */
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms);
 /* The operator's notice; "": none. */
 const char *tl_local_queue_notice(const struct tl_local_queue *queue);
-/* The same as JSON {"text":...}, and its version: 0 as long as there never was one. */
+/* The notice as JSON {"text":...}, and its version. NULL and 0 until the first notice. */
 const char *tl_local_queue_notice_json(const struct tl_local_queue *queue, uint64_t *version);
 
-/* The state of a place. It also uses what the store was asked before; *known is false when only the
- * store can tell. Needs a line. */
+/* The state of a place, from the line or from an earlier answer of the store. *known is false when
+ * the store must be asked. Needs a line. */
 struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
                                         bool *known);
-/* Does this place wait while there is capacity for it, so that it will be called within moments? */
+/* Is there capacity left for this waiting place, so that the admitter will admit it in a moment? */
 bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place place,
                                    int64_t now_ms);
 /* Is the session at this place claimed, as far as this process knows? */
 bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place);
-/* The wait until this position is admitted. False when nothing honest can be said, also while
- * nobody is admitted. */
+/* The wait until this position is admitted. False while the queue is paused or not open, or when
+ * too few admissions were seen. */
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
                              struct tl_eta_range *range);
 /* The first places in the line, at most `most`, in the order of admission. Returns how many. */
@@ -64,24 +64,24 @@ size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places
 
 /* ---- what changes ---- */
 
-/* Takes over a fresh line. */
+/* Replaces the line; takes ownership. A new generation also forgets what was known of places. */
 void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms);
 void tl_local_queue_set_settings(struct tl_local_queue *queue,
                                  const struct tl_queue_settings *settings, int64_t now_ms);
-/* length 0 takes the notice back. */
+/* length 0 removes the notice. */
 void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length);
 void tl_local_queue_set_deleted(struct tl_local_queue *queue);
 /* Applies one entry of the events stream. */
 void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, size_t length,
                           int64_t now_ms);
-/* The visitor at this place gave a sign of life: a waiting one is marked as present; of an active
- * one the session is claimed, or extended where sessions slide. */
+/* Heartbeat of the visitor at this place: marks a waiting one as present; claims the session of an
+ * active one, or extends it where sessions slide. */
 void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_place place,
                           const struct tl_line_view *view, int64_t now_ms);
 /* The store's answer about a place the line does not know; reason 0: the store does not know it
  * either. */
 void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, unsigned reason);
-/* Every tick: sends presence when it is due, and forgets old ends. */
+/* Call every tick: sends presence when it is due, and forgets old ends. */
 void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms);
 
 /* ---- commands: see worker/feed/outbox.h ---- */

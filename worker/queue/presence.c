@@ -6,11 +6,11 @@
 enum { INTERVAL_MIN_MS = 100 };
 
 struct tl_presence {
-    struct tl_order *seen;     /* since the flush under way began */
-    struct tl_order *flushing; /* what that flush still has to hand over */
+    struct tl_order *seen;     /* since the current flush began */
+    struct tl_order *flushing; /* what the current flush hands over */
     uint64_t cursor;           /* seqs below it have been handed over */
-    bool under_way;
-    bool nobody; /* the flush under way has nobody in it */
+    bool in_progress;
+    bool empty; /* the current flush has no visitors */
     int64_t next_ms;
 };
 
@@ -50,24 +50,24 @@ int64_t tl_presence_interval(int64_t waiting_ttl_ms)
 bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
                      bool waiting)
 {
-    if (presence->under_way)
+    if (presence->in_progress)
         return true;
-    bool anybody = tl_order_count(presence->seen) > 0;
-    if (now_ms < presence->next_ms || (!anybody && !waiting))
+    bool any = tl_order_count(presence->seen) > 0;
+    if (now_ms < presence->next_ms || (!any && !waiting))
         return false;
-    struct tl_order *empty = presence->flushing;
+    struct tl_order *flushed = presence->flushing;
     presence->flushing = presence->seen;
-    presence->seen = empty;
+    presence->seen = flushed;
     presence->cursor = 0;
-    presence->under_way = true;
-    presence->nobody = !anybody;
+    presence->in_progress = true;
+    presence->empty = !any;
     presence->next_ms = now_ms + interval_ms;
     return true;
 }
 
 bool tl_presence_take(struct tl_presence *presence, struct tl_run *run)
 {
-    if (!presence->under_way)
+    if (!presence->in_progress)
         return false;
     uint64_t first;
     if (tl_order_next(presence->flushing, presence->cursor, &first)) {
@@ -79,9 +79,9 @@ bool tl_presence_take(struct tl_presence *presence, struct tl_run *run)
         return true;
     }
     tl_order_clear(presence->flushing);
-    presence->under_way = false;
+    presence->in_progress = false;
     *run = (struct tl_run){.first = 0, .count = 0};
-    bool nobody = presence->nobody;
-    presence->nobody = false;
-    return nobody;
+    bool was_empty = presence->empty;
+    presence->empty = false;
+    return was_empty;
 }

@@ -1,7 +1,7 @@
 /*
- * Which waiting visitors showed themselves since the last flush. A flush happens at a steady pace,
- * hands over each seq at most once, as runs, a bounded number at a time, and says "nobody" when
- * nobody was seen: the expirer must know that presence was observed at all.
+ * Which waiting visitors were seen since the last flush. Flushes happen at a fixed interval. A
+ * flush hands over each seq at most once, as runs, a bounded number at a time. When no visitor was
+ * seen it hands over one run of count 0: the expirer must know that presence was observed at all.
  */
 #ifndef TL_PRESENCE_H
 #define TL_PRESENCE_H
@@ -16,17 +16,17 @@ struct tl_presence;
 struct tl_presence *tl_presence_new(void); /* NULL when out of memory */
 void tl_presence_free(struct tl_presence **presence);
 
-/* This visitor was seen. When out of memory they are not: their next poll tries again. */
+/* Marks a visitor as seen. Without memory the mark is lost; the next poll marks again. */
 void tl_presence_mark(struct tl_presence *presence, uint64_t seq);
 
 /* Milliseconds between flushes for a queue's waiting_ttl. */
 int64_t tl_presence_interval(int64_t waiting_ttl_ms);
 
-/* Starts a flush when one is due: if anybody was seen or anybody waits. True while there are runs
- * to take. */
+/* Starts a flush when one is due: the interval is over, and visitors were seen or are waiting. True
+ * while there are runs to take. */
 bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
                      bool waiting);
-/* Takes the next run of the flush under way. False when it is done. The last may have count 0. */
+/* Takes the next run of the current flush. False when the flush is done. */
 bool tl_presence_take(struct tl_presence *presence, struct tl_run *run);
 
 #endif

@@ -20,7 +20,7 @@ struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
     return queues;
 }
 
-/* Subscribers go first: they read the queue. */
+/* Frees the subscribers first, because they read the queue. */
 static void free_queue(struct tl_local_queue *queue)
 {
     struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
@@ -45,7 +45,7 @@ void tl_queues_free(struct tl_queues **queues)
     *queues = NULL;
 }
 
-/* Where the queue is, or else where it belongs. */
+/* Is there such a queue? *index: where it is, or where it is to be inserted. */
 static bool find(const struct tl_queues *queues, const char *name, size_t *index)
 {
     size_t low = 0;

@@ -1,6 +1,6 @@
 /*
- * The queues that a worker process serves, by name, each with its subscribers. Takes what the
- * follower brings for them, and hands their batches to the ingest thread.
+ * The queues that a worker process serves, by name, each with its subscribers. Receives the
+ * follower's callbacks for them, and hands their batches to the ingest thread.
  */
 #ifndef TL_QUEUES_H
 #define TL_QUEUES_H
@@ -24,7 +24,7 @@ struct tl_queues_settings {
     struct tl_subscribers_settings subscribers;
 };
 
-/* All is borrowed. NULL when out of memory. */
+/* Everything in the settings must outlive the queues. NULL when out of memory. */
 struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings);
 /* Frees all queues: their subscribers and pending commands get their last answers. */
 void tl_queues_free(struct tl_queues **queues);
@@ -43,15 +43,15 @@ bool tl_queues_drained(const struct tl_queues *queues);
 
 /* Fills in the follower's callbacks. */
 void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *settings);
-/* The store took a batch, or refused it. */
+/* The store has taken or refused a batch. */
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name, uint64_t number, bool taken);
-/* At the end of each turn of the loop: hands what has gathered to the ingest thread. */
+/* Call at the end of each turn of the loop: hands gathered batches to the ingest thread. */
 void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest);
-/* Every tick. */
+/* Call every tick. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
-/* Every few ms: serves the subscribers whose turn it is. */
+/* Call every few ms: serves the subscribers that are due. */
 void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms);
-/* Asks all subscribers to go elsewhere, spread over the time until until_ms. */
+/* Ends all subscriptions, spread over the time until until_ms. */
 void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms);
 
 #endif

@@ -9,14 +9,14 @@
 #include "worker/report/worker_metrics.h"
 
 enum {
-    ROUND_MS = 500,          /* every subscriber has its turn once in this time */
-    FRONT = 20,              /* so many in front are told of every step at once... */
-    STEP_MS = 100,           /* ...but not of two steps within less than this */
+    ROUND_MS = 500,          /* each subscriber has one turn in this time */
+    FRONT = 20,              /* the first places in the line are told of each step at once... */
+    STEP_MS = 100,           /* ...but at most once in this time */
     HEARTBEAT_MS = 15000,    /* proxies drop connections that are silent for longer */
     REFRESH_MS = 30000,      /* an unchanged position is sent again: its estimate has changed */
-    ADMISSION_WAIT_MS = 250, /* a running admitter takes a hundredth of it */
-    ASK_AGAIN_MS = 1000,     /* between two questions about a place that is not known */
-    STUCK_MS = 30000,        /* a reader that takes nothing for so long is dropped */
+    ADMISSION_WAIT_MS = 250, /* a running admitter needs a few ms */
+    ASK_AGAIN_MS = 1000,     /* between two questions about an unknown place */
+    STUCK_MS = 30000,        /* a reader that takes nothing for this long is dropped */
     RETRY_MIN_MS = 1000,     /* clients wait this long before they reconnect, spread evenly */
     RETRY_SPREAD_MS = 3000,
     EVENT_MAX = TL_VIEW_MAX + 64,
@@ -27,7 +27,7 @@ struct tl_subscribers {
     struct tl_local_queue *queue;
     struct tl_crowd *crowd;
     int64_t swept_ms;
-    uint64_t owed; /* turns the crowd is owed, in subscribers * ms: less than a whole one is kept */
+    uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
     int64_t drain_until_ms; /* 0: not draining */
 };
 
@@ -142,8 +142,8 @@ static void note_told(struct tl_subscriber *subscriber, const struct tl_line_vie
     subscriber->ahead = state->ahead;
 }
 
-/* Sends the view of the place. A stream that has not taken the last event yet is told in one of its
- * next turns. The subscriber may be gone afterwards. */
+/* Sends the view of the place, or answers the request with it. A stream that is still sending the
+ * last event is skipped until a later turn. Frees the subscriber if it is done. */
 static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *state, int64_t now_ms)
 {
     struct tl_subscribers *self = subscriber->owner;
@@ -167,7 +167,7 @@ static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *st
         (void)drop(subscriber);
 }
 
-/* The least time between two messages about a changed position. */
+/* The minimum time between two messages about a changed position. */
 static int64_t pause_ms(uint64_t ahead)
 {
     if (ahead < FRONT)
@@ -191,7 +191,8 @@ static bool is_due(const struct tl_subscriber *subscriber, const struct tl_line_
     return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
 }
 
-/* Asks about a place that has no number yet, or is not known here. */
+/* Asks for the number of a pending place, or asks the store about a place the line does not know.
+ */
 static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
@@ -206,7 +207,7 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
         settings->ask_place(settings->context, self->queue, &ticket);
 }
 
-/* Tells the subscriber what it does not know yet. It may be gone afterwards. */
+/* Tells the subscriber what it does not know yet. Frees it if it is done. */
 static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
@@ -239,9 +240,8 @@ void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int
 void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_event_entry *entry,
                           int64_t now_ms)
 {
-    struct tl_subscribers *self = subscribers;
     bool moved = false;
-    for (size_t i = 0; tl_crowd_count(self->crowd) > 0 && i < entry->n_events; i++) {
+    for (size_t i = 0; tl_crowd_count(subscribers->crowd) > 0 && i < entry->n_events; i++) {
         const struct tl_event *event = &entry->events[i];
         if (event->kind != TL_EVENT_ADMITTED && event->kind != TL_EVENT_REMOVED &&
             event->kind != TL_EVENT_FREED)
@@ -249,14 +249,14 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
         moved = true;
         for (size_t r = 0; r < event->places.n; r++)
             for (uint64_t k = 0; k < event->places.runs[r].count; k++)
-                tl_subscribers_look(self, event->places.runs[r].first + k, now_ms);
+                tl_subscribers_look(subscribers, event->places.runs[r].first + k, now_ms);
     }
-    if (!moved || tl_crowd_count(self->crowd) == 0)
+    if (!moved || tl_crowd_count(subscribers->crowd) == 0)
         return;
     tl_place front[FRONT];
-    size_t n = tl_local_queue_front(self->queue, front, FRONT);
+    size_t n = tl_local_queue_front(subscribers->queue, front, FRONT);
     for (size_t i = 0; i < n; i++)
-        tl_subscribers_look(self, front[i], now_ms);
+        tl_subscribers_look(subscribers, front[i], now_ms);
 }
 
 void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *visitor,
@@ -278,15 +278,15 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
 
 /* ---- in turn ---- */
 
-/* What a stream needs beside news of its place. False when it is to be dropped. */
-static bool tend_stream(struct tl_subscriber *subscriber, int64_t now_ms)
+/* Sends the notice or a heartbeat when one is due. False when the stream is to be dropped. */
+static bool maintain_stream(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
     uint64_t version;
     const char *notice = tl_local_queue_notice_json(self->queue, &version);
     if (!tl_stream_ready(subscriber->stream))
         return now_ms - subscriber->wrote_ms < STUCK_MS;
-    if (subscriber->notice != version) { /* a new stream has heard none: version 0 */
+    if (subscriber->notice != version) { /* a new stream is at version 0 */
         subscriber->notice = version;
         return write_event(subscriber, "notice", notice, strlen(notice), now_ms);
     }
@@ -296,8 +296,9 @@ static bool tend_stream(struct tl_subscriber *subscriber, int64_t now_ms)
     return tl_stream_send(subscriber->stream, ":\n\n", 3);
 }
 
-/* Ends the stream with a delay of its own before the client reconnects, or answers the request. */
-static void send_away(struct tl_subscriber *subscriber, int64_t now_ms)
+/* While draining: answers the request, or ends the stream with a random delay before the client
+ * reconnects. */
+static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
     bool known;
@@ -313,15 +314,15 @@ static void send_away(struct tl_subscriber *subscriber, int64_t now_ms)
     (void)drop(subscriber);
 }
 
-/* A subscriber's turn. */
-static void tend(struct tl_subscriber *subscriber, int64_t now_ms)
+/* One turn of a subscriber. Frees it if it is done. */
+static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     struct tl_subscribers *self = subscriber->owner;
     if (self->drain_until_ms != 0) {
-        send_away(subscriber, now_ms);
+        dismiss(subscriber, now_ms);
         return;
     }
-    if (subscriber->stream != NULL && !tend_stream(subscriber, now_ms)) {
+    if (subscriber->stream != NULL && !maintain_stream(subscriber, now_ms)) {
         (void)drop(subscriber);
         return;
     }
@@ -331,8 +332,8 @@ static void tend(struct tl_subscriber *subscriber, int64_t now_ms)
     }
     bool known;
     struct tl_line_view state = tl_local_queue_look(self->queue, subscriber->place, &known);
-    /* An open subscription is a sign of life. It claims a session, in case the store did not take
-     * the claim that came with the admission; but it does not extend one. */
+    /* An open subscription marks its visitor as present. It also claims the session, in case the
+     * store refused the claim sent at admission, but it does not extend one. */
     if (state.status == TL_LINE_WAITING || !tl_local_queue_claimed(self->queue, subscriber->place))
         tl_local_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     if (subscriber->request != NULL && now_ms >= subscriber->deadline_ms)
@@ -355,10 +356,10 @@ void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms)
     size_t share = (size_t)(self->owed / (uint64_t)round);
     self->owed %= (uint64_t)round;
     if (share == 0 && self->drain_until_ms == 0)
-        share = 1; /* a small crowd is told sooner; only farewells must not come early */
+        share = 1; /* serve a small crowd sooner, but do not dismiss it early */
     struct tl_subscriber *subscriber;
     for (; share > 0 && (subscriber = tl_crowd_turn(self->crowd)) != NULL; share--)
-        tend(subscriber, now_ms);
+        serve(subscriber, now_ms);
 }
 
 void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, int64_t until_ms)
@@ -393,7 +394,7 @@ bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request
     if (subscriber->stream != NULL)
         tl_metrics_add(settings->metrics, TL_WORKER_EVENT_STREAMS, 1);
     if (subscriber->stream == NULL || !tl_stream_send(subscriber->stream, head, length))
-        (void)drop(subscriber); /* the connection is gone: there is no one to answer */
+        (void)drop(subscriber); /* the connection is gone: nothing to answer */
     else
         look(subscriber, now_ms);
     return true;

@@ -2,10 +2,10 @@
  * Tells the visitors of a queue what changed: over event streams, and by answering requests that
  * wait for a change (long polls).
  *
- * A visitor who is admitted, who ends, or who is among the first in the line is told at once, by
- * the event that caused it. One shared timer goes round the others, the whole crowd about twice a
- * second, and tells new positions; the further back a visitor is, the more time lies between two
- * such messages. A round costs no command to the store, and counts as a sign of life.
+ * A visitor who is admitted, whose place ends, or who is among the first in the line is told at
+ * once, by the event that caused it. One shared timer serves all subscribers in turn, each about
+ * twice a second, and tells new positions; the further back a visitor is, the more time lies
+ * between two such messages. A turn marks the visitor as present and sends no command to the store.
  *
  * A stream whose place has no number yet, or is not known here, is opened all the same. The store
  * is asked about the place, and the stream is told as soon as it is known.
@@ -26,8 +26,8 @@
 #include "worker/http/request.h"
 #include "worker/queue/local_queue.h"
 
-/* Bytes that every view fits into: the longest target_url, all of it the longest notice, a pass,
- * and the rest. */
+/* Bytes that are enough for any view, with the longest target_url, the longest notice and a pass.
+ */
 #define TL_VIEW_MAX 16384
 
 struct tl_subscribers;
@@ -52,14 +52,15 @@ struct tl_subscribers_settings {
     void (*ask_place)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
 };
 
-/* Both are borrowed for good. NULL when out of memory. */
+/* Both arguments must outlive the subscribers. NULL when out of memory. */
 struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
                                           struct tl_local_queue *queue);
 /* Ends all streams and refuses all requests that wait. */
 void tl_subscribers_free(struct tl_subscribers **subscribers);
 
 /* Turns the request into an event stream of the ticket's visitor, and sends the first event if
- * there is anything to say. False when out of memory: then the request is still to be answered. */
+ * the place is known or pending. False when out of memory: then the request is still to be
+ * answered. */
 bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
                            const struct tl_ticket *ticket, int64_t now_ms);
 /* Holds the request until the ticket's place changes, or until deadline_ms, and answers it with the
@@ -75,15 +76,16 @@ bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
 /* The line has taken an entry: tells the subscribers concerned. */
 void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_event_entry *entry,
                           int64_t now_ms);
-/* Something was learned about this place: tells its subscribers. */
+/* The store has answered about this place: tells its subscribers. */
 void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int64_t now_ms);
 /* The pending place of this visitor has a number now. */
 void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *visitor,
                              tl_place place, int64_t now_ms);
-/* Every few ms: serves as many subscribers as are due, so that all have had their turn within half
- * a second. */
+/* Call every few ms: serves the subscribers that are due, so that each has a turn within half a
+ * second. */
 void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms);
-/* From now on asks all subscribers to come back elsewhere, spread over the time until until_ms. */
+/* From now on ends all subscriptions, spread over the time until until_ms; clients reconnect to
+ * another worker. */
 void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, int64_t until_ms);
 
 /* The name of the event that tells a place in this state. */

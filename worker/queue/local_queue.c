@@ -11,10 +11,10 @@
 #include "worker/report/worker_metrics.h"
 
 enum {
-    ENDED_MAX = 100000,  /* ends remembered from the store's answers */
-    PRESENCE_RUNS = 500, /* most runs added to the outbox in one tick */
-    SLIDE_MIN_MS = 1000, /* minimum time between two extensions of a sliding session */
-    FORGET_A_TICK = 1000,
+    ENDED_MAX = 100000,     /* ends remembered from the store's answers */
+    PRESENCE_RUNS = 500,    /* most runs added to the outbox in one tick */
+    SLIDE_MIN_MS = 1000,    /* minimum time between two extensions of a sliding session */
+    FORGET_PER_TICK = 1000, /* old ends forgotten in one tick */
 };
 
 struct tl_local_queue {
@@ -206,25 +206,21 @@ static void observe(struct tl_local_queue *queue, uint64_t admitted, int64_t now
                                       .active = counted ? tl_line_active(queue->line) : 0});
 }
 
-/* A new generation reuses the numbers of places, so what we know about them no longer holds. */
-static void forget_places(struct tl_local_queue *queue)
-{
-    struct tl_presence *presence = tl_presence_new();
-    if (presence != NULL) {
-        tl_presence_free(&queue->presence);
-        queue->presence = presence;
-    }
-    tl_placemap_clear(queue->claimed);
-    tl_placemap_clear(queue->ended);
-    queue->eta = (struct tl_eta){0};
-}
-
 void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms)
 {
     if (queue->line != NULL && tl_line_generation(queue->line) != tl_line_generation(line)) {
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                "the queue was recreated; tickets of its former generation are void");
-        forget_places(queue);
+        /* The new generation reuses the numbers of places: what we know about them no longer holds.
+         */
+        struct tl_presence *presence = tl_presence_new();
+        if (presence != NULL) {
+            tl_presence_free(&queue->presence);
+            queue->presence = presence;
+        }
+        tl_placemap_clear(queue->claimed);
+        tl_placemap_clear(queue->ended);
+        queue->eta = (struct tl_eta){0};
     }
     if (queue->line != NULL)
         tl_outbox_missed(queue->outbox);
@@ -389,28 +385,24 @@ void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, u
     (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
 }
 
-/* Waits until the last flush was applied, so that presence does not flood a slow dispatcher. */
-static void flush_presence(struct tl_local_queue *queue, int64_t now_ms)
+void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
 {
     int64_t interval = tl_presence_interval(queue->settings.waiting_ttl_ms);
+    struct tl_run run;
+    if (queue->line == NULL)
+        return;
+    (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
+    /* The next flush waits until the last one was applied, so that presence does not flood a slow
+     * dispatcher. */
     if (!tl_queue_env_store_up(queue->env) ||
         !tl_outbox_settled(queue->outbox, queue->presence_batch) ||
         !tl_presence_due(queue->presence, now_ms, interval, tl_line_waiting(queue->line) > 0))
         return;
-    struct tl_run run;
     for (int i = 0; i < PRESENCE_RUNS && tl_presence_take(queue->presence, &run); i++) {
         if (!tl_outbox_seen(queue->outbox, run.first, run.count))
             break;
         queue->presence_batch = tl_outbox_gathering(queue->outbox);
     }
-}
-
-void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
-{
-    if (queue->line == NULL)
-        return;
-    flush_presence(queue, now_ms);
-    (void)tl_line_forget(queue->line, now_ms, FORGET_A_TICK);
 }
 
 struct tl_outbox *tl_local_queue_outbox(struct tl_local_queue *queue)

@@ -137,7 +137,7 @@ static void an_outcome_ends_all_that_wait_for_it(void **state)
     assert_int_equal(stage->n, 3);
 }
 
-static void whose_time_is_over_first_ends_first(void **state)
+static void the_earliest_deadline_ends_first(void **state)
 {
     struct stage *stage = *state;
     struct tl_request requests[4] = {0};
@@ -155,7 +155,7 @@ static void whose_time_is_over_first_ends_first(void **state)
         assert_false(stage->ends[i].in_time);
     }
     assert_null(other.waiters);
-    tl_holds_settle(stage->holds, &one, &applied); /* only one waits for it still */
+    tl_holds_settle(stage->holds, &one, &applied); /* one still waits for it */
     assert_int_equal(stage->n, 4);
     assert_ptr_equal(stage->ends[3].request, &requests[3]);
     assert_true(stage->ends[3].applied);
@@ -281,7 +281,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_outcome_ends_all_that_wait_for_it),
-        TEST(whose_time_is_over_first_ends_first),
+        TEST(the_earliest_deadline_ends_first),
         TEST(the_stores_answer_ends_a_lookup),
         TEST(answers_find_their_lookups),
         TEST(a_lookup_waits_for_a_line_that_is_behind),

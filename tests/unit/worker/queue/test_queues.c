@@ -157,7 +157,7 @@ static void the_follower_reaches_the_queue(void **state)
     stage->follower.notice(context, "unknown", "Soon", 4);
 }
 
-static void ready_is_who_knows_every_queue_and_the_store(void **state)
+static void readiness_needs_the_store_and_every_line(void **state)
 {
     struct stage *stage = *state;
     void *context = stage->follower.context;
@@ -198,7 +198,7 @@ static void batches_go_to_the_ingest_thread(void **state)
     assert_int_equal(stage->world.refused, 2);
 }
 
-static void drained_is_who_has_sent_all_and_serves_no_one(void **state)
+static void drained_means_all_sent_and_no_subscribers(void **state)
 {
     struct stage *stage = *state;
     struct tl_local_queue *queue = add(stage, "a");
@@ -256,9 +256,9 @@ int main(void)
         TEST(queues_are_found_by_name),
         TEST(a_second_line_is_for_the_same_queue),
         TEST(the_follower_reaches_the_queue),
-        TEST(ready_is_who_knows_every_queue_and_the_store),
+        TEST(readiness_needs_the_store_and_every_line),
         TEST(batches_go_to_the_ingest_thread),
-        TEST(drained_is_who_has_sent_all_and_serves_no_one),
+        TEST(drained_means_all_sent_and_no_subscribers),
         TEST(a_deleted_queue_leaves_no_request_behind),
         TEST(ticks_measure_the_lines),
     };

@@ -4,7 +4,7 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
-#include "worker/queue/crowd.h"
+#include "worker/queue/subscriber_table.h"
 #include "worker/queue/subscribers.h"
 #include "worker/report/worker_metrics.h"
 
@@ -25,7 +25,7 @@ enum {
 struct tl_subscribers {
     const struct tl_subscribers_settings *settings;
     struct tl_local_queue *queue;
-    struct tl_crowd *crowd;
+    struct tl_subscriber_table *table;
     int64_t swept_ms;
     uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
     int64_t drain_until_ms; /* 0: not draining */
@@ -39,8 +39,8 @@ struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *
         return NULL;
     subscribers->settings = settings;
     subscribers->queue = queue;
-    subscribers->crowd = tl_crowd_new();
-    if (subscribers->crowd == NULL) {
+    subscribers->table = tl_subscriber_table_new();
+    if (subscribers->table == NULL) {
         free(subscribers);
         return NULL;
     }
@@ -49,12 +49,12 @@ struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *
 
 size_t tl_subscribers_count(const struct tl_subscribers *subscribers)
 {
-    return tl_crowd_count(subscribers->crowd);
+    return tl_subscriber_table_count(subscribers->table);
 }
 
 static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ticket *ticket)
 {
-    struct tl_subscriber *subscriber = tl_crowd_add(self->crowd, ticket);
+    struct tl_subscriber *subscriber = tl_subscriber_table_add(self->table, ticket);
     if (subscriber == NULL)
         return NULL;
     subscriber->owner = self;
@@ -71,7 +71,7 @@ static struct tl_request *drop(struct tl_subscriber *subscriber)
     if (subscriber->stream != NULL)
         tl_metrics_add(self->settings->metrics, TL_WORKER_EVENT_STREAMS, -1);
     tl_stream_close(&subscriber->stream);
-    tl_crowd_remove(self->crowd, subscriber);
+    tl_subscriber_table_remove(self->table, subscriber);
     return request;
 }
 
@@ -86,12 +86,12 @@ void tl_subscribers_free(struct tl_subscribers **subscribers)
     struct tl_subscriber *subscriber;
     if (self == NULL)
         return;
-    while ((subscriber = tl_crowd_turn(self->crowd)) != NULL) {
+    while ((subscriber = tl_subscriber_table_next(self->table)) != NULL) {
         struct tl_request *request = drop(subscriber);
         if (request != NULL)
             self->settings->refuse(self->settings->context, self->queue, request);
     }
-    tl_crowd_free(&self->crowd);
+    tl_subscriber_table_free(&self->table);
     free(self);
     *subscribers = NULL;
 }
@@ -230,7 +230,7 @@ static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int64_t now_ms)
 {
     struct tl_subscriber *next;
-    for (struct tl_subscriber *subscriber = tl_crowd_at(subscribers->crowd, place);
+    for (struct tl_subscriber *subscriber = tl_subscriber_table_at(subscribers->table, place);
          subscriber != NULL; subscriber = next) {
         next = subscriber->chain;
         look(subscriber, now_ms);
@@ -241,7 +241,8 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
                           int64_t now_ms)
 {
     bool moved = false;
-    for (size_t i = 0; tl_crowd_count(subscribers->crowd) > 0 && i < entry->n_events; i++) {
+    for (size_t i = 0; tl_subscriber_table_count(subscribers->table) > 0 && i < entry->n_events;
+         i++) {
         const struct tl_event *event = &entry->events[i];
         if (event->kind != TL_EVENT_ADMITTED && event->kind != TL_EVENT_REMOVED &&
             event->kind != TL_EVENT_FREED)
@@ -251,7 +252,7 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
             for (uint64_t k = 0; k < event->places.runs[r].count; k++)
                 tl_subscribers_look(subscribers, event->places.runs[r].first + k, now_ms);
     }
-    if (!moved || tl_crowd_count(subscribers->crowd) == 0)
+    if (!moved || tl_subscriber_table_count(subscribers->table) == 0)
         return;
     tl_place front[FRONT];
     size_t n = tl_local_queue_front(subscribers->queue, front, FRONT);
@@ -263,11 +264,11 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
                              tl_place place, int64_t now_ms)
 {
     struct tl_subscriber *next;
-    for (struct tl_subscriber *subscriber = tl_crowd_unnumbered(subscribers->crowd);
+    for (struct tl_subscriber *subscriber = tl_subscriber_table_unnumbered(subscribers->table);
          subscriber != NULL; subscriber = next) {
         next = subscriber->chain;
         if (strcmp(subscriber->visitor, visitor) != 0 ||
-            !tl_crowd_set_place(subscribers->crowd, subscriber, place))
+            !tl_subscriber_table_set_place(subscribers->table, subscriber, place))
             continue;
         subscriber->give_ticket = true;
         subscriber->told = false;
@@ -352,13 +353,13 @@ void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms)
     int64_t round = ROUND_MS;
     if (self->drain_until_ms > now_ms)
         round = self->drain_until_ms - now_ms;
-    self->owed += tl_crowd_count(self->crowd) * (uint64_t)passed;
+    self->owed += tl_subscriber_table_count(self->table) * (uint64_t)passed;
     size_t share = (size_t)(self->owed / (uint64_t)round);
     self->owed %= (uint64_t)round;
     if (share == 0 && self->drain_until_ms == 0)
-        share = 1; /* serve a small crowd sooner, but do not dismiss it early */
+        share = 1; /* serve few subscribers sooner, but do not dismiss it early */
     struct tl_subscriber *subscriber;
-    for (; share > 0 && (subscriber = tl_crowd_turn(self->crowd)) != NULL; share--)
+    for (; share > 0 && (subscriber = tl_subscriber_table_next(self->table)) != NULL; share--)
         serve(subscriber, now_ms);
 }
 

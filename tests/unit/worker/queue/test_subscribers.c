@@ -510,7 +510,7 @@ static void draining_spreads_the_farewells(void **state)
     assert_int_equal(stage->answers, 1);
 }
 
-static void a_small_crowd_is_not_sent_away_early(void **state)
+static void a_few_subscribers_are_not_sent_away_early(void **state)
 {
     struct stage *stage = *state;
     sweep(stage, T);
@@ -562,7 +562,7 @@ int main(void)
         TEST(a_join_waits_a_moment_for_its_admission),
         TEST(a_round_takes_half_a_second),
         TEST(draining_spreads_the_farewells),
-        TEST(a_small_crowd_is_not_sent_away_early),
+        TEST(a_few_subscribers_are_not_sent_away_early),
         TEST(freeing_ends_streams_and_refuses_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

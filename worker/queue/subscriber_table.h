@@ -2,8 +2,8 @@
  * The subscribers of one queue as a data structure: a ring in which each gets its turn, an index by
  * place, and a list of those whose place has no number yet. Decides nothing; subscribers.c does.
  */
-#ifndef TL_CROWD_H
-#define TL_CROWD_H
+#ifndef TL_SUBSCRIBER_TABLE_H
+#define TL_SUBSCRIBER_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 #include "common/auth/ticket.h"
 #include "common/line/line.h"
 
-struct tl_crowd;
+struct tl_subscriber_table;
 struct tl_request;
 struct tl_stream;
 
@@ -38,22 +38,26 @@ struct tl_subscriber {
     char visitor[TL_VISITOR_MAX + 1];
 };
 
-struct tl_crowd *tl_crowd_new(void);         /* NULL when out of memory */
-void tl_crowd_free(struct tl_crowd **crowd); /* must be empty */
-size_t tl_crowd_count(const struct tl_crowd *crowd);
+struct tl_subscriber_table *tl_subscriber_table_new(void);         /* NULL when out of memory */
+void tl_subscriber_table_free(struct tl_subscriber_table **table); /* must be empty */
+size_t tl_subscriber_table_count(const struct tl_subscriber_table *table);
 
 /* A new subscriber of the ticket's visitor, whose turn comes last. NULL when out of memory. */
-struct tl_subscriber *tl_crowd_add(struct tl_crowd *crowd, const struct tl_ticket *ticket);
+struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
+                                              const struct tl_ticket *ticket);
 /* Removes and frees it; its stream and request are the caller's. */
-void tl_crowd_remove(struct tl_crowd *crowd, struct tl_subscriber *subscriber);
+void tl_subscriber_table_remove(struct tl_subscriber_table *table,
+                                struct tl_subscriber *subscriber);
 /* Gives an unnumbered subscriber its place. False when out of memory. */
-bool tl_crowd_set_place(struct tl_crowd *crowd, struct tl_subscriber *subscriber, tl_place place);
+bool tl_subscriber_table_set_place(struct tl_subscriber_table *table,
+                                   struct tl_subscriber *subscriber, tl_place place);
 
 /* The first subscriber at this place (others follow by `chain`), or NULL. */
-struct tl_subscriber *tl_crowd_at(const struct tl_crowd *crowd, tl_place place);
+struct tl_subscriber *tl_subscriber_table_at(const struct tl_subscriber_table *table,
+                                             tl_place place);
 /* The first unnumbered subscriber (others follow by `chain`), or NULL. */
-struct tl_subscriber *tl_crowd_unnumbered(const struct tl_crowd *crowd);
+struct tl_subscriber *tl_subscriber_table_unnumbered(const struct tl_subscriber_table *table);
 /* The subscriber whose turn it is, or NULL; the next call gives the one behind it. */
-struct tl_subscriber *tl_crowd_turn(struct tl_crowd *crowd);
+struct tl_subscriber *tl_subscriber_table_next(struct tl_subscriber_table *table);
 
 #endif

@@ -1,0 +1,149 @@
+/* The subscribers of a queue: whose turn it is, which are at a place, which have no number yet. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "worker/queue/subscriber_table.h"
+
+static struct tl_subscriber *add(struct tl_subscriber_table *table, const char *visitor,
+                                 tl_place place)
+{
+    struct tl_ticket ticket = {.place = place};
+    snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
+    struct tl_subscriber *subscriber = tl_subscriber_table_add(table, &ticket);
+    assert_non_null(subscriber);
+    assert_int_equal(subscriber->place, place);
+    assert_string_equal(subscriber->visitor, visitor);
+    return subscriber;
+}
+
+static int start(void **state)
+{
+    *state = tl_subscriber_table_new();
+    return *state == NULL;
+}
+
+static int finish(void **state)
+{
+    struct tl_subscriber_table *table = *state;
+    while (tl_subscriber_table_count(table) > 0)
+        tl_subscriber_table_remove(table, tl_subscriber_table_next(table));
+    tl_subscriber_table_free(&table);
+    tl_subscriber_table_free(&table); /* once is enough, twice does no harm */
+    return table != NULL;
+}
+
+static void each_has_its_turn(void **state)
+{
+    struct tl_subscriber_table *table = *state;
+    assert_null(tl_subscriber_table_next(table));
+    struct tl_subscriber *a = add(table, "a", 1);
+    assert_ptr_equal(tl_subscriber_table_next(table), a);
+    assert_ptr_equal(tl_subscriber_table_next(table), a);
+    struct tl_subscriber *b = add(table, "b", 2);
+    struct tl_subscriber *c = add(table, "c", 3);
+    assert_int_equal(tl_subscriber_table_count(table), 3);
+    assert_ptr_equal(tl_subscriber_table_next(table), a);
+    assert_ptr_equal(tl_subscriber_table_next(table), b);
+    /* A new one comes last: behind c and a, in front of b. */
+    struct tl_subscriber *d = add(table, "d", 4);
+    assert_ptr_equal(tl_subscriber_table_next(table), c);
+    assert_ptr_equal(tl_subscriber_table_next(table), a);
+    assert_ptr_equal(tl_subscriber_table_next(table), b);
+    assert_ptr_equal(tl_subscriber_table_next(table), d);
+}
+
+static void the_turn_passes_when_its_holder_leaves(void **state)
+{
+    struct tl_subscriber_table *table = *state;
+    struct tl_subscriber *a = add(table, "a", 1);
+    struct tl_subscriber *b = add(table, "b", 2);
+    struct tl_subscriber *c = add(table, "c", 3);
+    tl_subscriber_table_remove(table, a);
+    assert_ptr_equal(tl_subscriber_table_next(table), b);
+    tl_subscriber_table_remove(table, b); /* not the holder: c keeps the turn */
+    assert_ptr_equal(tl_subscriber_table_next(table), c);
+    assert_ptr_equal(tl_subscriber_table_next(table), c);
+    tl_subscriber_table_remove(table, c);
+    assert_null(tl_subscriber_table_next(table));
+    assert_int_equal(tl_subscriber_table_count(table), 0);
+    a = add(table, "a", 1);
+    assert_ptr_equal(tl_subscriber_table_next(table), a);
+}
+
+/* The subscribers of a chain, in its order; all NULL behind the last. */
+static void expect_chain(struct tl_subscriber *first, struct tl_subscriber *a,
+                         struct tl_subscriber *b, struct tl_subscriber *c)
+{
+    struct tl_subscriber *expected[] = {a, b, c};
+    for (size_t i = 0; i < 3; i++) {
+        assert_ptr_equal(first, expected[i]);
+        first = first != NULL ? first->chain : NULL;
+    }
+    assert_null(first);
+}
+
+static void several_are_at_one_place(void **state)
+{
+    struct tl_subscriber_table *table = *state;
+    struct tl_subscriber *a = add(table, "a", 5);
+    struct tl_subscriber *b = add(table, "a", 5);
+    struct tl_subscriber *c = add(table, "a", 5);
+    struct tl_subscriber *other = add(table, "b", 6);
+    expect_chain(tl_subscriber_table_at(table, 5), c, b, a);
+    tl_subscriber_table_remove(table, b); /* from the middle */
+    expect_chain(tl_subscriber_table_at(table, 5), c, a, NULL);
+    tl_subscriber_table_remove(table, c); /* the first */
+    expect_chain(tl_subscriber_table_at(table, 5), a, NULL, NULL);
+    tl_subscriber_table_remove(table, a); /* the only one */
+    assert_null(tl_subscriber_table_at(table, 5));
+    expect_chain(tl_subscriber_table_at(table, 6), other, NULL, NULL);
+}
+
+static void the_unnumbered_are_a_list_over_all_lanes(void **state)
+{
+    struct tl_subscriber_table *table = *state;
+    assert_null(tl_subscriber_table_unnumbered(table));
+    struct tl_subscriber *a = add(table, "a", 0);
+    struct tl_subscriber *b = add(table, "b", tl_place_make(1, 0));
+    struct tl_subscriber *c = add(table, "c", 0);
+    (void)add(table, "d", 1);
+    expect_chain(tl_subscriber_table_unnumbered(table), c, b, a);
+    tl_subscriber_table_remove(table, b);
+    expect_chain(tl_subscriber_table_unnumbered(table), c, a, NULL);
+    tl_subscriber_table_remove(table, c);
+    expect_chain(tl_subscriber_table_unnumbered(table), a, NULL, NULL);
+    assert_null(tl_subscriber_table_at(table, 0));
+}
+
+static void a_number_moves_a_subscriber_to_its_place(void **state)
+{
+    struct tl_subscriber_table *table = *state;
+    struct tl_subscriber *a = add(table, "a", 0);
+    struct tl_subscriber *b = add(table, "b", 0);
+    struct tl_subscriber *c = add(table, "b", 9);
+    assert_true(tl_subscriber_table_set_place(table, b, 9));
+    assert_int_equal(b->place, 9);
+    expect_chain(tl_subscriber_table_at(table, 9), b, c, NULL);
+    expect_chain(tl_subscriber_table_unnumbered(table), a, NULL, NULL);
+    assert_int_equal(tl_subscriber_table_count(table), 3);
+    assert_ptr_equal(tl_subscriber_table_next(table), a); /* the ring stays as it was */
+    assert_ptr_equal(tl_subscriber_table_next(table), b);
+    assert_ptr_equal(tl_subscriber_table_next(table), c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_has_its_turn, start, finish),
+        cmocka_unit_test_setup_teardown(the_turn_passes_when_its_holder_leaves, start, finish),
+        cmocka_unit_test_setup_teardown(several_are_at_one_place, start, finish),
+        cmocka_unit_test_setup_teardown(the_unnumbered_are_a_list_over_all_lanes, start, finish),
+        cmocka_unit_test_setup_teardown(a_number_moves_a_subscriber_to_its_place, start, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -147,6 +147,19 @@ def test_secrets_stay_out_of_the_storage(browser, stand_in):
     assert "lease" in kept and "secret-pass" not in kept, kept
 
 
+def test_number_of_a_pending_place_renews_the_cookie(browser, stand_in):
+    """The cookie holds the pending ticket until a question is answered with the one that replaces it."""
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    stand_in.push("pending", {"queue": "concert", "visitor": "v", "status": "pending", "waiting": 1, "active": 0})
+    stand_in.waiting(300)
+    until(browser, stands_at("300"), "the position")
+    assert stand_in.statuses == 0, "a stream needs no polling"
+    stand_in.waiting(299, ticket="numbered")
+    until(browser, stands_at("299"), "the position with its ticket")
+    wait_until(lambda: stand_in.statuses == 1, PATIENCE, "the question that renews the cookie")
+
+
 def test_a_ticket_in_the_address_is_carried(browser, stand_in):
     open_page(browser, stand_in, "?ticket=abc.def")
     stream_is_open(stand_in)

@@ -467,9 +467,11 @@
       if (mine !== turn) return;
       later(jitter(QUIET), check);
       const view = parse(event);
+      const numbered = view && view.ticket;
       if (view) take(view);
+      if (numbered && mine === turn) check();  // the cookie still holds the pending ticket: a question replaces it
     };
-    ['position', 'admitted', 'ended'].forEach((kind) => source.addEventListener(kind, onView));
+    ['pending', 'position', 'admitted', 'ended'].forEach((kind) => source.addEventListener(kind, onView));
     source.addEventListener('notice', (event) => {
       const notice = parse(event);
       if (mine === turn && notice) pass({ notice: notice.text || '' });

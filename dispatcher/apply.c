@@ -77,18 +77,8 @@ bool tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct
 
 /* ---- arguments of the apply script ---- */
 
-/* The number of commands, from the first one on, that are JOINs of one lane without an invite: one
- * step of the script. */
-static size_t count_plain_joins(const struct tl_command *commands, size_t n)
-{
-    size_t count = 1;
-    while (count < n && commands[count].kind == TL_COMMAND_JOIN && commands[count].invite == NULL &&
-           commands[count].number == commands[0].number)
-        count++;
-    return count;
-}
-
-/* JOIN, lane, how many, and the visitors. Returns how many commands that covers. */
+/* JOIN, lane, how many, and the visitors. Returns how many commands that covers: successive JOINs
+ * of one lane without an invite are one step of the script. */
 static size_t append_joins(struct tl_args *args, const struct tl_command *commands, size_t n)
 {
     size_t count = 1;
@@ -97,7 +87,9 @@ static size_t append_joins(struct tl_args *args, const struct tl_command *comman
         tl_args_bin(args, commands->invite, commands->invite_length);
         tl_args_uint(args, commands->invite_until_ms);
     } else {
-        count = count_plain_joins(commands, n);
+        while (count < n && commands[count].kind == TL_COMMAND_JOIN &&
+               commands[count].invite == NULL && commands[count].number == commands->number)
+            count++;
     }
     tl_args_uint(args, TL_COMMAND_JOIN);
     tl_args_uint(args, commands->number);
@@ -180,16 +172,6 @@ static bool add_batch(struct tl_apply *apply, const char *id, const struct tl_ba
     return true;
 }
 
-static bool add_poison(struct tl_apply *apply, const struct entry *entry, const void *payload,
-                       size_t length, struct tl_error *err)
-{
-    if (!send_open(apply, err) || !begin_call(apply, &apply->poison_script, err))
-        return false;
-    tl_args_strs(&apply->args, entry->id, entry->why, NULL);
-    tl_args_bin(&apply->args, payload, length);
-    return send_call(apply, &(struct call){.first = apply->n_entries, .n = 1}, err);
-}
-
 bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, size_t length,
                   struct tl_error *err)
 {
@@ -210,7 +192,12 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
         ok = add_batch(apply, id, &batch, err);
     } else {
         snprintf(entry->why, sizeof(entry->why), "%.150s", why.text);
-        ok = add_poison(apply, entry, payload, length, err);
+        ok = send_open(apply, err) && begin_call(apply, &apply->poison_script, err);
+        if (ok) {
+            tl_args_strs(&apply->args, entry->id, entry->why, NULL);
+            tl_args_bin(&apply->args, payload, length);
+            ok = send_call(apply, &(struct call){.first = apply->n_entries, .n = 1}, err);
+        }
     }
     tl_batch_free(&batch);
     apply->n_entries += ok ? 1 : 0;
@@ -219,27 +206,21 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
 
 /* ---- results ---- */
 
-static void count_poison(const struct tl_apply *apply, const struct entry *entry,
-                         struct tl_apply_counts *counts)
-{
-    counts->poison++;
-    counts->lost += entry->lost ? 1 : 0;
-    const struct tl_log_fields fields = {.queue = apply->keys->queue};
-    tl_log(TL_LOG_ERROR, &fields, "ingest entry %s set aside in the poison stream: %s", entry->id,
-           entry->why);
-}
-
 /* The apply script answers with one number per entry, the poison script with one. */
 static void count_results(const struct tl_apply *apply, const struct call *call,
                           const struct tl_reply *reply, struct tl_apply_counts *counts)
 {
+    const struct tl_log_fields fields = {.queue = apply->keys->queue};
     for (size_t i = 0; i < call->n; i++) {
         const struct entry *entry = &apply->entries[call->first + i];
         bool poison = entry->why[0] != '\0';
         int64_t result = tl_reply_integer(poison ? reply : tl_reply_at(reply, i));
-        if (poison && result == 1)
-            count_poison(apply, entry, counts);
-        else if (!poison) {
+        if (poison && result == 1) {
+            counts->poison++;
+            counts->lost += entry->lost ? 1 : 0;
+            tl_log(TL_LOG_ERROR, &fields, "ingest entry %s set aside in the poison stream: %s",
+                   entry->id, entry->why);
+        } else if (!poison) {
             counts->applied += result == 1;
             counts->repeated += result == 2;
             counts->commands += result == 1 ? entry->commands : 0;

@@ -135,37 +135,31 @@ void tl_dispatcher_stop(void *state)
 
 /* ---- applying what was read ---- */
 
-static void count_applied(struct dispatcher *self, const struct tl_apply_counts *counts,
-                          int64_t started_us)
-{
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
-    tl_metrics_add(metrics, TL_DISPATCHER_BATCHES, (int64_t)counts->applied);
-    tl_metrics_add(metrics, TL_DISPATCHER_REPEATED, (int64_t)counts->repeated);
-    tl_metrics_add(metrics, TL_DISPATCHER_COMMANDS, (int64_t)counts->commands);
-    tl_metrics_add(metrics, TL_DISPATCHER_POISON, (int64_t)counts->poison);
-    tl_metrics_add(metrics, TL_DISPATCHER_LOST, (int64_t)counts->lost);
-    tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
-}
+/* The entries read from the stream of one queue, [id, [field, value]] each. */
+struct stream {
+    const struct tl_held_queue *held;
+    const struct tl_reply *entries;
+    size_t next; /* where the next pipeline starts */
+    struct tl_apply_counts counts;
+};
 
 static const char *entry_id(const struct tl_reply *entry)
 {
     return tl_reply_string(tl_reply_at(entry, 0), NULL);
 }
 
-/* Applies up to TL_APPLY_ENTRIES_MAX entries of one stream in one pipeline, from *next on, which
- * moves behind them. */
-static bool apply_pipeline(struct dispatcher *self, const struct tl_held_queue *held,
-                           const struct tl_reply *entries, size_t *next,
-                           struct tl_apply_counts *counts, struct tl_error *err)
+/* Applies the next entries of one stream in one pipeline, TL_APPLY_ENTRIES_MAX at most. */
+static bool apply_pipeline(struct dispatcher *self, struct stream *stream, struct tl_error *err)
 {
+    const struct tl_held_queue *held = stream->held;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     struct queue *queue = held->state;
-    size_t end = *next + TL_APPLY_ENTRIES_MAX;
-    if (end > tl_reply_count(entries))
-        end = tl_reply_count(entries);
+    size_t end = stream->next + TL_APPLY_ENTRIES_MAX;
+    if (end > tl_reply_count(stream->entries))
+        end = tl_reply_count(stream->entries);
     bool ok = tl_apply_begin(self->apply, redis, &held->keys, held->fence, err);
-    for (; ok && *next < end; (*next)++) {
-        const struct tl_reply *entry = tl_reply_at(entries, *next);
+    for (; ok && stream->next < end; stream->next++) {
+        const struct tl_reply *entry = tl_reply_at(stream->entries, stream->next);
         const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
         size_t length;
         const char *bytes = tl_reply_string(payload, &length);
@@ -173,26 +167,34 @@ static bool apply_pipeline(struct dispatcher *self, const struct tl_held_queue *
             tl_apply_add(self->apply, entry_id(entry), payload != NULL ? bytes : NULL, length, err);
     }
     struct tl_error after = {0}; /* the first error counts */
-    if (!tl_apply_finish(self->apply, counts, ok ? err : &after) || !ok)
+    if (!tl_apply_finish(self->apply, &stream->counts, ok ? err : &after) || !ok)
         return false;
-    snprintf(queue->applied, sizeof(queue->applied), "%s", entry_id(tl_reply_at(entries, end - 1)));
+    snprintf(queue->applied, sizeof(queue->applied), "%s",
+             entry_id(tl_reply_at(stream->entries, end - 1)));
     queue->trim = true;
     return true;
 }
 
-/* Applies the entries of one stream, [id, [field, value]] each. */
+/* Applies all entries of one stream. What was applied before an error is counted too. */
 static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *held,
                          const struct tl_reply *entries, struct tl_error *err)
 {
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     struct queue *queue = held->state;
-    struct tl_apply_counts counts = {0};
+    struct stream stream = {.held = held, .entries = entries};
+    const struct tl_apply_counts *counts = &stream.counts;
     int64_t started_us = tl_clock_us();
     bool ok = true;
     queue->behind = true;
-    for (size_t next = 0; ok && next < tl_reply_count(entries);)
-        ok = apply_pipeline(self, held, entries, &next, &counts, err);
-    count_applied(self, &counts, started_us);
-    self->read_entries = tl_read_size(&counts);
+    while (ok && stream.next < tl_reply_count(entries))
+        ok = apply_pipeline(self, &stream, err);
+    tl_metrics_add(metrics, TL_DISPATCHER_BATCHES, (int64_t)counts->applied);
+    tl_metrics_add(metrics, TL_DISPATCHER_REPEATED, (int64_t)counts->repeated);
+    tl_metrics_add(metrics, TL_DISPATCHER_COMMANDS, (int64_t)counts->commands);
+    tl_metrics_add(metrics, TL_DISPATCHER_POISON, (int64_t)counts->poison);
+    tl_metrics_add(metrics, TL_DISPATCHER_LOST, (int64_t)counts->lost);
+    tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
+    self->read_entries = tl_read_size(counts);
     return ok;
 }
 
@@ -327,29 +329,10 @@ static bool trim(struct dispatcher *self, struct tl_error *err)
 
 /* ---- how far behind ---- */
 
-/* Adds one queue's lag to *lag. A store that refuses to tell is logged and stops nothing, because
- * no visitor's place depends on the figure; only a broken connection is an error. */
-static bool add_lag(struct dispatcher *self, const struct tl_held_queue *held, int64_t now_ms,
-                    struct tl_lag *lag, struct tl_error *err)
-{
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-    struct queue *queue = held->state;
-    const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
-    int64_t others = lag->entries;
-    unsigned suppressed;
-    if (tl_lag_add(lag, redis, &self->lag_script, &held->keys, &self->args, err)) {
-        queue->behind = lag->entries > others;
-        return true;
-    }
-    if (!tl_redis_connected(redis))
-        return false;
-    if (tl_log_allow(&self->lag_log, now_ms, LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
-    return true;
-}
-
 /* Measures now and then how far the held queues are behind. A queue that was not behind and has
- * had no entries since is left out: reading its stream would have returned them. */
+ * had no entries since is left out: reading its stream would have returned them. An error of the
+ * store is only logged, because no visitor's place depends on the figure; a broken connection ends
+ * the turn. */
 static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
@@ -359,8 +342,21 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
     self->lag_due_ms = now_ms + LAG_EVERY_MS;
     for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
         const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
-        if (((const struct queue *)held->state)->behind && !add_lag(self, held, now_ms, &lag, err))
+        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+        struct queue *queue = held->state;
+        int64_t others = lag.entries;
+        unsigned suppressed;
+        if (!queue->behind)
+            continue;
+        if (tl_lag_add(&lag, redis, &self->lag_script, &held->keys, &self->args, err)) {
+            queue->behind = lag.entries > others;
+            continue;
+        }
+        if (!tl_redis_connected(redis))
             return false;
+        const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
+        if (tl_log_allow(&self->lag_log, now_ms, LOG_EVERY_MS, &suppressed))
+            tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
     }
     tl_metrics_set(metrics, TL_DISPATCHER_UNAPPLIED, lag.entries);
     tl_metrics_set(metrics, TL_DISPATCHER_AGE, lag.age_ms);
@@ -368,17 +364,6 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
 }
 
 /* ---- the turn ---- */
-
-static bool turn(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
-{
-    if (!tl_held_queues_refresh(self->queues, now_ms, err) || !measure_lag(self, now_ms, err) ||
-        !read_all_pending(self, now_ms, err) || !trim(self, err))
-        return false;
-    int64_t wait_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms());
-    if (tl_held_queues_count(self->queues) == 0)
-        return tl_daemon_pause(self->daemon, wait_ms);
-    return read_new(self, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits for ever */
-}
 
 /* A consumer group was deleted. One command reads all queues, so a queue without its group would
  * stop the others; and the round of leases restores only the queues of the configuration. */
@@ -397,7 +382,15 @@ static void restore_groups(struct dispatcher *self)
 bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct dispatcher *self = state;
-    if (turn(self, now_ms, err))
+    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) && measure_lag(self, now_ms, err) &&
+              read_all_pending(self, now_ms, err) && trim(self, err);
+    if (ok) {
+        int64_t wait_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms());
+        ok = tl_held_queues_count(self->queues) == 0
+                 ? tl_daemon_pause(self->daemon, wait_ms)
+                 : read_new(self, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits for ever */
+    }
+    if (ok)
         return true;
     if (err->kind == TL_ERR_NOGROUP)
         restore_groups(self);

@@ -189,23 +189,19 @@ void tl_admitter_stop(void *state)
     free(self);
 }
 
-static bool turn(struct admitter *self, int64_t now_ms, struct tl_error *err)
-{
-    int64_t due_ms = INT64_MAX;
-    if (!tl_held_queues_refresh(self->queues, now_ms, err) ||
-        !tl_held_queues_serve(self->queues, now_ms, &due_ms, err))
-        return false;
-    int64_t wait_ms = tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms());
-    if (tl_held_queues_followed(self->queues) == 0)
-        return tl_daemon_pause(self->daemon, wait_ms);
-    return tl_held_queues_read_events(self->queues, wait_ms, err);
-}
-
 bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct admitter *self = state;
-    if (turn(self, now_ms, err))
-        return true;
-    tl_held_queues_recheck(self->queues);
-    return false;
+    int64_t due_ms = INT64_MAX;
+    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
+              tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
+    if (ok) {
+        int64_t wait_ms = tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms());
+        ok = tl_held_queues_followed(self->queues) == 0
+                 ? tl_daemon_pause(self->daemon, wait_ms)
+                 : tl_held_queues_read_events(self->queues, wait_ms, err);
+    }
+    if (!ok)
+        tl_held_queues_recheck(self->queues);
+    return ok;
 }

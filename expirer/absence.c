@@ -125,17 +125,6 @@ static bool is_seen(const struct tl_absence *absence, uint64_t seq)
 
 /* ---- dropping ---- */
 
-static bool begin_drop(const struct pass *pass, struct tl_error *err)
-{
-    struct tl_args *args = &pass->absence->args;
-    if (!tl_script_begin(pass->redis, &pass->absence->absent_script, args, err))
-        return false;
-    tl_keys_append(pass->keys, args);
-    tl_args_int(args, pass->bucket);
-    tl_args_uint(args, pass->absence->events_length);
-    return true;
-}
-
 static bool send_drop(struct pass *pass, struct tl_error *err)
 {
     struct tl_reply *reply =
@@ -151,15 +140,22 @@ static bool send_drop(struct pass *pass, struct tl_error *err)
 static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned lane,
                       struct tl_error *err)
 {
+    struct tl_script *script = &pass->absence->absent_script;
+    struct tl_args *args = &pass->absence->args;
     const struct tl_order *order = tl_line_order(line, lane);
     uint64_t seq = 0;
     size_t candidates = 0;
     while (order != NULL && tl_order_next(order, seq + 1, &seq) && seq <= pass->joined_seq) {
         if (is_seen(pass->absence, seq))
             continue;
-        if (candidates == 0 && !begin_drop(pass, err))
-            return false;
-        tl_args_uint(&pass->absence->args, tl_place_make(lane, seq));
+        if (candidates == 0) {
+            if (!tl_script_begin(pass->redis, script, args, err))
+                return false;
+            tl_keys_append(pass->keys, args);
+            tl_args_int(args, pass->bucket);
+            tl_args_uint(args, pass->absence->events_length);
+        }
+        tl_args_uint(args, tl_place_make(lane, seq));
         if (++candidates < CANDIDATES_MAX)
             continue;
         if (!send_drop(pass, err))

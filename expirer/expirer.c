@@ -260,18 +260,13 @@ static bool wait_for_events(struct expirer *self, int64_t due_ms, int64_t now_ms
            tl_daemon_pause(self->daemon, wait_ms);
 }
 
-static bool turn(struct expirer *self, int64_t now_ms, struct tl_error *err)
-{
-    int64_t due_ms = INT64_MAX;
-    return tl_held_queues_refresh(self->queues, now_ms, err) &&
-           tl_held_queues_serve(self->queues, now_ms, &due_ms, err) &&
-           wait_for_events(self, due_ms, tl_clock_ms(), err);
-}
-
 bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct expirer *self = state;
-    if (turn(self, now_ms, err))
+    int64_t due_ms = INT64_MAX;
+    if (tl_held_queues_refresh(self->queues, now_ms, err) &&
+        tl_held_queues_serve(self->queues, now_ms, &due_ms, err) &&
+        wait_for_events(self, due_ms, tl_clock_ms(), err))
         return true;
     tl_held_queues_recheck(self->queues);
     return false;

@@ -21,42 +21,13 @@ void tl_lease_client_deinit(struct tl_lease_client *client)
     tl_args_free(&client->args);
 }
 
-/* EVALSHA of the lease script; ttl 0 releases the lease. */
-static bool build_script(struct tl_lease_client *client, struct tl_redis *redis, const char *queue,
-                         const char *key, int64_t ttl_ms, struct tl_error *err)
-{
-    struct tl_args *args = &client->args;
-    struct tl_keys keys;
-    if (!tl_script_begin(redis, &client->script, args, err))
-        return false;
-    tl_keys_init(&keys, client->key_prefix, queue);
-    tl_args_strs(args, "2", keys.names[TL_KEY_STATE], key, client->owner, NULL);
-    tl_args_int(args, ttl_ms);
-    tl_args_str(args, client->fenced ? "fence" : "");
-    return true;
-}
-
-/* Loads the script before the pipeline when a step needs it: within the pipeline its reply would be
- * taken for the reply of a step. */
-static bool load_script(struct tl_lease_client *client, struct tl_store *store,
-                        const struct tl_lease *leases, size_t n, struct tl_error *err)
-{
-    for (size_t i = 0; i < n && client->script.sha[0] == '\0'; i++) {
-        enum tl_lease_step step = leases[i].step;
-        if ((step == TL_LEASE_TAKE || step == TL_LEASE_RELEASE) &&
-            !tl_script_load(tl_store_of(store, leases[i].queue), &client->script, err))
-            return false;
-    }
-    return true;
-}
-
 /* Queues the command of one step. */
 static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
                     const struct tl_lease *lease, struct tl_error *err)
 {
     struct tl_args *args = &client->args;
+    struct tl_keys keys;
     char key[TL_KEY_MAX];
-    bool ok = true;
     tl_keys_lease(lease->queue, client->key_prefix, client->role, key);
     tl_args_reset(args);
     switch (lease->step) {
@@ -70,13 +41,16 @@ static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
         tl_args_int(args, TL_LEASE_MS);
         break;
     case TL_LEASE_TAKE:
-        ok = build_script(client, redis, lease->queue, key, TL_LEASE_MS, err);
-        break;
     case TL_LEASE_RELEASE:
-        ok = build_script(client, redis, lease->queue, key, 0, err);
+        if (!tl_script_begin(redis, &client->script, args, err))
+            return false;
+        tl_keys_init(&keys, client->key_prefix, lease->queue);
+        tl_args_strs(args, "2", keys.names[TL_KEY_STATE], key, client->owner, NULL);
+        tl_args_int(args, lease->step == TL_LEASE_TAKE ? TL_LEASE_MS : 0); /* 0 releases it */
+        tl_args_str(args, client->fenced ? "fence" : "");
         break;
     }
-    return ok && tl_redis_append(redis, args, err);
+    return tl_redis_append(redis, args, err);
 }
 
 static void note(const struct tl_lease_client *client, struct tl_lease *lease,
@@ -110,7 +84,11 @@ bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct
                   size_t n, struct tl_error *err)
 {
     size_t sent = 0;
-    bool ok = load_script(client, store, leases, n, err);
+    bool ok = true;
+    /* Not later: within the pipeline, the reply to the load would be taken for that of a step. */
+    for (size_t i = 0; i < n && ok && client->script.sha[0] == '\0'; i++)
+        if (leases[i].step == TL_LEASE_TAKE || leases[i].step == TL_LEASE_RELEASE)
+            ok = tl_script_load(tl_store_of(store, leases[i].queue), &client->script, err);
     while (ok && sent < n) {
         ok = ask_one(client, tl_store_of(store, leases[sent].queue), &leases[sent], err);
         sent += ok ? 1 : 0;

@@ -147,26 +147,7 @@ static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struc
     return !lease->held || had || add_held(roster, lease, err);
 }
 
-/* Drops held queues that are no longer listed. */
-static void drop_unlisted(struct tl_roster *roster)
-{
-    for (size_t i = roster->n; i-- > 0;)
-        if (!tl_queue_find_name(roster->names, roster->n_names, roster->held[i]->keys.queue, NULL))
-            drop_held(roster, i);
-}
-
 /* ---- a round ---- */
-
-/* Brings the leases up to date with the held queues. */
-static void note_held(struct tl_roster *roster)
-{
-    for (size_t k = 0; k < roster->n_names; k++) {
-        struct tl_lease *lease = &roster->leases[k];
-        size_t i;
-        lease->held = find(roster, lease->queue, &i);
-        lease->fence = lease->held ? roster->held[i]->fence : 0;
-    }
-}
 
 static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_error *err)
 {
@@ -180,7 +161,11 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
 {
     struct tl_lease *leases = roster->leases;
     size_t n = roster->n_names;
-    note_held(roster);
+    for (size_t i = 0; i < n; i++) {
+        size_t at;
+        leases[i].held = find(roster, leases[i].queue, &at);
+        leases[i].fence = leases[i].held ? roster->held[at]->fence : 0;
+    }
     tl_lease_plan_round(leases, n, round, &roster->next_check);
     bool ok = ask(roster, store, err);
     if (ok && !round->check_all && tl_lease_plan_checks(leases, n)) {
@@ -194,35 +179,30 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
     return ok;
 }
 
-static bool configured_all_listed(const struct tl_config *config,
-                                  char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n)
-{
-    for (size_t i = 0; i < config->n_queues; i++)
-        if (!tl_queue_find_name(names, n, config->queues[i].name, NULL))
-            return false;
-    return true;
-}
-
 /* Lists all queues. Creates the configured queues first when one is missing: the store is new or
  * came back empty. */
 static bool list_queues(const struct tl_roster *roster, struct tl_redis *redis,
                         char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
-    const char *prefix = roster->config->redis.key_prefix;
+    const struct tl_config *config = roster->config;
     bool ensure = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
     for (;;) {
-        if (ensure && !tl_queue_ensure_all(redis, roster->config, err))
+        if (ensure && !tl_queue_ensure_all(redis, config, err))
             return false;
-        if (!tl_queue_list(redis, prefix, names, n, err))
+        if (!tl_queue_list(redis, config->redis.key_prefix, names, n, err))
             return false;
-        if (ensure || configured_all_listed(roster->config, *names, *n))
+        bool complete = true;
+        for (size_t i = 0; i < config->n_queues && complete; i++)
+            complete = tl_queue_find_name(*names, *n, config->queues[i].name, NULL);
+        if (ensure || complete)
             return true;
         free(*names);
         ensure = true;
     }
 }
 
-/* Reads the list of all queues. *changed is set when it differs from the last one. */
+/* Reads the list of all queues. When it differs from the last one, sets *changed and drops held
+ * queues that are no longer listed. */
 static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool *changed,
                          struct tl_error *err)
 {
@@ -244,7 +224,9 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool 
     roster->names = names;
     roster->leases = leases;
     roster->n_names = n;
-    drop_unlisted(roster);
+    for (size_t i = roster->n; i-- > 0;)
+        if (!tl_queue_find_name(names, n, roster->held[i]->keys.queue, NULL))
+            drop_held(roster, i);
     return true;
 }
 

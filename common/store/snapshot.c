@@ -184,13 +184,12 @@ static bool must_be_read(uint64_t count)
     return count != 0 && count != BLOCK;
 }
 
-/* Adds the full blocks and requests the others, adjacent ones by one command. firsts gets the first
- * place of each request. */
+/* Adds the full blocks and reads out those with gaps, adjacent ones by one command. */
 static bool add_counted(struct tl_snapshot *snapshot, struct tl_redis *redis,
-                        const uint64_t counts[BLOCKS], tl_place firsts[BLOCKS], size_t *requests,
-                        struct tl_error *err)
+                        const uint64_t counts[BLOCKS], struct tl_error *err)
 {
-    *requests = 0;
+    tl_place firsts[BLOCKS]; /* of each command */
+    size_t requests = 0;
     for (unsigned i = 0; i < BLOCKS; i++) {
         tl_place first = snapshot->next + i * BLOCK;
         if (counts[i] == BLOCK && !add_waiting(snapshot, first, BLOCK, err))
@@ -204,14 +203,8 @@ static bool add_counted(struct tl_snapshot *snapshot, struct tl_redis *redis,
         tl_args_strs(args, "BYSCORE", "WITHSCORES", NULL);
         if (!tl_redis_append(redis, args, err))
             return false;
-        firsts[(*requests)++] = first;
+        firsts[requests++] = first;
     }
-    return true;
-}
-
-static bool add_replies(struct tl_snapshot *snapshot, struct tl_redis *redis,
-                        const tl_place firsts[BLOCKS], size_t requests, struct tl_error *err)
-{
     for (size_t i = 0; i < requests; i++) {
         struct tl_reply *page = tl_redis_next(redis, err);
         tl_place past = firsts[i];
@@ -227,11 +220,7 @@ static bool add_replies(struct tl_snapshot *snapshot, struct tl_redis *redis,
 static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
 {
     uint64_t counts[BLOCKS], total = 0;
-    tl_place firsts[BLOCKS];
-    size_t requests;
-    if (!count_blocks(snapshot, redis, counts, err) ||
-        !add_counted(snapshot, redis, counts, firsts, &requests, err) ||
-        !add_replies(snapshot, redis, firsts, requests, err)) {
+    if (!count_blocks(snapshot, redis, counts, err) || !add_counted(snapshot, redis, counts, err)) {
         tl_redis_close(redis); /* later commands would read the replies still to come */
         return false;
     }
@@ -244,22 +233,7 @@ static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, str
 
 /* ---- active sessions ---- */
 
-static bool add_active(struct tl_snapshot *snapshot, const struct tl_reply *place_reply,
-                       const struct tl_reply *deadline_reply, struct tl_error *err)
-{
-    tl_place place;
-    uint64_t deadline_ms;
-    const char *deadline = tl_reply_string(deadline_reply, NULL);
-    if (!read_place(place_reply, &place, err))
-        return false;
-    if (!tl_record_score(deadline, &deadline_ms))
-        return tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score is not a deadline: %.40s",
-                            deadline);
-    return tl_line_add_active(snapshot->line, place, (int64_t)deadline_ms) ||
-           tl_error_set(err, TL_ERR_NOMEM, "no memory for the sessions of a queue");
-}
-
-/* { cursor, place, deadline, place, deadline, ... } */
+/* Reads the next page of the scan: { cursor, place, deadline, place, deadline, ... }. */
 static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,
                         struct tl_error *err)
 {
@@ -271,8 +245,17 @@ static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bo
     if (page == NULL)
         return false;
     bool ok = true;
-    for (size_t i = 1; ok && i + 1 < tl_reply_count(page); i += 2)
-        ok = add_active(snapshot, tl_reply_at(page, i), tl_reply_at(page, i + 1), err);
+    for (size_t i = 1; ok && i + 1 < tl_reply_count(page); i += 2) {
+        tl_place place;
+        uint64_t deadline_ms;
+        const char *deadline = tl_reply_string(tl_reply_at(page, i + 1), NULL);
+        ok = read_place(tl_reply_at(page, i), &place, err) &&
+             (tl_record_score(deadline, &deadline_ms) ||
+              tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score is not a deadline: %.40s",
+                           deadline)) &&
+             (tl_line_add_active(snapshot->line, place, (int64_t)deadline_ms) ||
+              tl_error_set(err, TL_ERR_NOMEM, "no memory for the sessions of a queue"));
+    }
     snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s",
              tl_reply_string(tl_reply_at(page, 0), NULL));
     tl_reply_free(page);

@@ -10,7 +10,8 @@
 struct tl_api_keys;
 
 /* Reads a file with a line each `<name> <key of 32 to 128 printable characters>`, '#' comments;
- * refuses one that others can read. A path of "" and a missing file mean that nobody is trusted. */
+ * refuses one that others can read. A path of "" and a missing file mean that no caller is trusted.
+ */
 struct tl_api_keys *tl_api_keys_load(const char *path, struct tl_error *err);
 void tl_api_keys_free(struct tl_api_keys **keys);
 

@@ -25,7 +25,7 @@ static const char *reason_name(enum tl_line_status status, enum tl_reason reason
     return "unknown";
 }
 
-const char *tl_view_status(const struct tl_view *view)
+static const char *status_name(const struct tl_view *view)
 {
     if (tl_place_seq(view->place) == 0)
         return "pending";
@@ -87,7 +87,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     tl_json_begin(&json, text, TL_VIEW_MAX);
     tl_json_string(&json, "queue", view->queue);
     tl_json_string(&json, "visitor", view->visitor);
-    tl_json_string(&json, "status", tl_view_status(view));
+    tl_json_string(&json, "status", status_name(view));
     if (view->ticket != NULL)
         tl_json_string(&json, "ticket", view->ticket);
     if (numbered && status == TL_LINE_WAITING)

@@ -14,7 +14,7 @@ struct tl_view {
     const char *visitor;
     const char *ticket;        /* NULL: not given again */
     tl_place place;            /* seq 0: not numbered yet */
-    struct tl_line_view state; /* UNKNOWN: nobody remembers how it ended */
+    struct tl_line_view state; /* UNKNOWN: how it ended is forgotten */
     const struct tl_queue_settings *settings;
     uint64_t waiting, active;
     const struct tl_eta_range *eta; /* NULL: nothing honest to say */
@@ -23,11 +23,10 @@ struct tl_view {
     int64_t store_ms;               /* Unix time by the store's clock */
 };
 
-/* "waiting", "active", "completed", "left", "expired", "pending" */
-const char *tl_view_status(const struct tl_view *view);
 /* Writes the view; returns its length. */
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);
-/* When to ask again: soon near the front, seldom far back, and not everybody at once. */
+/* When to ask again: soon near the front, seldom far back, and spread
+ * over time. */
 unsigned tl_view_poll_after_ms(const struct tl_view *view);
 
 #endif

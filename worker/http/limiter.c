@@ -15,8 +15,8 @@ struct slot {
 
 struct tl_limiter {
     uint64_t per_minute;
-    unsigned char
-        key[crypto_shorthash_KEYBYTES]; /* so that nobody can choose addresses that collide */
+    unsigned char key[crypto_shorthash_KEYBYTES]; /* random, so that no client can choose addresses
+                                                     that collide */
     uint32_t minute;
     size_t n;
     struct slot *slots;

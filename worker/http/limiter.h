@@ -1,7 +1,7 @@
 /*
- * How many joins an address may make: so many in each minute, per worker process. Counts are kept
- * for the current minute only, for at most ADDRESSES_MAX addresses; beyond that everybody new is
- * let through, so that a flood of addresses costs memory once and locks nobody out.
+ * Limits the joins of an address per minute, in each worker process. Counts are kept for the
+ * current minute only, for at most ADDRESSES_MAX addresses. Further addresses are not limited: a
+ * flood of addresses then costs a fixed amount of memory and locks no visitor out.
  */
 #ifndef TL_LIMITER_H
 #define TL_LIMITER_H

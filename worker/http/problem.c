@@ -11,14 +11,13 @@ struct kind {
 };
 
 static const struct kind kinds[TL_REFUSAL_COUNT] = {
-    [TL_REFUSAL_NOT_FOUND] = {404, 0, "/problems/not-found", "There is nothing at this address"},
-    [TL_REFUSAL_METHOD] = {405, 0, "/problems/method-not-allowed",
-                           "This address does not take that method"},
+    [TL_REFUSAL_NOT_FOUND] = {404, 0, "/problems/not-found", "Not found"},
+    [TL_REFUSAL_METHOD] = {405, 0, "/problems/method-not-allowed", "Method not allowed"},
     [TL_REFUSAL_NO_QUEUE] = {404, 0, "/problems/no-such-queue", "There is no such queue"},
     [TL_REFUSAL_BAD_BODY] = {400, 0, "/problems/bad-body", "The request body is not valid"},
     [TL_REFUSAL_BAD_QUERY] = {400, 0, "/problems/bad-query", "A query parameter is not valid"},
     [TL_REFUSAL_NOT_JSON] = {415, 0, "/problems/not-json", "The body must be application/json"},
-    [TL_REFUSAL_TOO_LARGE] = {413, 0, "/problems/too-large", "The request's body is too large"},
+    [TL_REFUSAL_TOO_LARGE] = {413, 0, "/problems/too-large", "The request body is too large"},
     [TL_REFUSAL_NOT_TRUSTED] = {403, 0, "/problems/not-trusted",
                                 "Only a trusted caller may do this"},
     [TL_REFUSAL_BAD_TICKET] = {401, 0, "/problems/bad-ticket",
@@ -35,12 +34,11 @@ static const struct kind kinds[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_NOT_NUMBERED] = {409, 1, "/problems/not-numbered", "The place has no number yet"},
     [TL_REFUSAL_NOT_ADMITTED] = {409, 0, "/problems/not-admitted", "Not admitted yet"},
     [TL_REFUSAL_BUSY] = {503, 2, "/problems/busy", "Too many requests are in progress"},
-    [TL_REFUSAL_STORE] = {503, 2, "/problems/store-unavailable",
-                          "The line cannot be stored safely now"},
+    [TL_REFUSAL_STORE] = {503, 2, "/problems/store-unavailable", "The store is not available"},
     [TL_REFUSAL_LOADING] = {503, 1, "/problems/loading", "The line is being loaded"},
     [TL_REFUSAL_UNKNOWN_OUTCOME] = {503, 1, "/problems/unknown-outcome",
                                     "The outcome is not known yet"},
-    [TL_REFUSAL_STOPPING] = {503, 1, "/problems/stopping", "This process is about to stop"},
+    [TL_REFUSAL_STOPPING] = {503, 1, "/problems/stopping", "This process is shutting down"},
 };
 
 unsigned tl_problem_status(enum tl_refusal_kind kind)

@@ -3,8 +3,8 @@
  * library once the request was read. An idle one costs the structs here and the kernel's socket,
  * nothing else.
  *
- * At most one event is ever kept unsent; whoever pushes asks tl_stream_ready first and writes what
- * is true then. So a slow reader is bounded in memory, and misses steps instead of lagging behind.
+ * At most one event is kept unsent. The sender calls tl_stream_ready first and writes the present
+ * state. So a slow reader uses bounded memory, and misses steps instead of lagging behind.
  */
 #ifndef TL_STREAM_H
 #define TL_STREAM_H

@@ -100,6 +100,7 @@ static const struct tl_route routes[] = {
     {"POST", "/q/*/join", on_join, &page},
     {"GET", "/q/*", on_queue, &page},
     {"GET", "/livez", on_live, &json},
+    {"GET", "/about", on_live, &page},
     {NULL, "/q/", NULL, &page},
     {NULL, "/", NULL, &json},
 };
@@ -225,6 +226,7 @@ static void a_request_can_be_refused_without_its_handler(void **state)
                  {"POST", "/q/a/join", "page"},
                  {"PUT", "/q/a/join", "page"},
                  {"PUT", "/q/unknown/path", "page"},
+                 {"PUT", "/about", "page"},
                  {"PUT", "/unknown", "json"}};
     struct tl_refusal refusal;
     tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "at most %d bytes", 10);

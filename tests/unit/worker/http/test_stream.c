@@ -104,6 +104,45 @@ static void what_does_not_fit_is_kept_until_the_reader_takes_it(void **state)
     free(text);
 }
 
+static void count_turn(uv_check_t *check)
+{
+    ++*(unsigned *)check->data;
+}
+
+static void on_time(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+static void with_all_sent_the_loop_sleeps(void **state)
+{
+    struct reader *reader = *state;
+    unsigned turns = 0;
+    char text[4096];
+    uv_check_t check;
+    uv_timer_t timer;
+    assert_true(tl_stream_send(reader->stream, reader->bytes, LARGE));
+    while (!tl_stream_ready(reader->stream) && turns++ < 100000) {
+        (void)recv(reader->fd, text, sizeof(text), 0);
+        uv_run(&reader->loop, UV_RUN_NOWAIT);
+    }
+    assert_true(tl_stream_ready(reader->stream));
+    while (recv(reader->fd, text, sizeof(text), 0) > 0)
+        ;
+    turns = 0;
+    uv_check_init(&reader->loop, &check);
+    uv_timer_init(&reader->loop, &timer);
+    check.data = &turns;
+    uv_check_start(&check, count_turn);
+    uv_timer_start(&timer, on_time, 50, 0);
+    while (uv_is_active((uv_handle_t *)&timer))
+        uv_run(&reader->loop, UV_RUN_ONCE);
+    assert_true(turns < 10); /* else it turns without end, since the socket can always be written */
+    uv_close((uv_handle_t *)&check, NULL);
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&reader->loop, UV_RUN_NOWAIT);
+}
+
 static void a_reader_may_send_what_it_likes(void **state)
 {
     struct reader *reader = *state;
@@ -158,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(what_fits_is_sent_at_once),
         TEST(what_does_not_fit_is_kept_until_the_reader_takes_it),
+        TEST(with_all_sent_the_loop_sleeps),
         TEST(a_reader_may_send_what_it_likes),
         TEST(a_reader_that_leaves_is_reported_once),
         TEST(a_failed_send_says_so_itself),

@@ -1,4 +1,4 @@
-"""Visitors who live through trouble: they join, wait, are served and leave, and write down what they saw."""
+"""Visitors for tests that cause failures. They join, wait, are served and leave, and record what they saw."""
 from __future__ import annotations
 
 import random
@@ -8,12 +8,12 @@ import time
 from history import History, Stay
 from http_client import CONNECTION_TROUBLE, Answer, Client
 
-#: Answers that ask to come back later; anything else unexpected is an oddity.
+#: Answers that ask the client to retry later. Any other unexpected answer is recorded as an oddity.
 TRY_AGAIN = (502, 503)
 
 
 class Actor(threading.Thread):
-    """One client that plays visitor after visitor until told to stop, then finishes the one it is."""
+    """One client that plays one visitor after another. Once told to stop, it finishes the current visitor."""
 
     def __init__(self, number: int, seed: int, ports: list[int], queue: str, history: History,
                  stop: threading.Event, deadline: float) -> None:
@@ -65,7 +65,7 @@ class Actor(threading.Thread):
             self._pause(0.02, 0.1)
 
     def _join(self) -> tuple[Stay, str] | None:
-        """Joins as somebody new. None when nobody can know whether it worked."""
+        """Joins as a new visitor. None when the outcome is unknown."""
         ticket = None
         while True:
             try:
@@ -81,11 +81,11 @@ class Actor(threading.Thread):
             if answer.status == 200:
                 ticket = answer.json.get("ticket", ticket)
                 return self._history.acknowledged(ticket), ticket
-            if answer.status == 202:  # accepted, not yet numbered: keep asking with the pending ticket
+            if answer.status == 202:  # accepted, not yet numbered: poll with the pending ticket
                 ticket = answer.json["ticket"]
             elif answer.status in TRY_AGAIN:
                 if ticket is None:
-                    self._history.unanswered()  # a 503 may still have been sent on
+                    self._history.unanswered()  # the worker may have sent the command before it answered 503
                     self._pause(0.05, 0.2)
                     return None
             else:
@@ -95,7 +95,7 @@ class Actor(threading.Thread):
             self._pause(0.05, 0.2)
 
     def _join_again(self, stay: Stay, ticket: str) -> str:
-        """With the ticket: must be the place already held."""
+        """Joins again with the ticket. The answer must be the place already held."""
         answer = self._ask("POST", "join", ticket)
         if answer.status == 202:
             return ticket
@@ -104,12 +104,12 @@ class Actor(threading.Thread):
         return ticket
 
     def _end(self, stay: Stay, ticket: str, verb: str) -> None:
-        """Leaves or completes; may be repeated until it is acknowledged."""
+        """Leaves or completes. Repeats the request until it is acknowledged."""
         answer = self._ask("POST", verb, ticket)
         if answer.status == 409 and verb == "complete":
             self._odd(stay, verb, answer)
             return
-        # Somebody who leaves may have been called, and served, in the same moment.
+        # A visitor who leaves may have been admitted, and may have completed, at the same moment.
         ends = {"leave": ("left",), "complete": ("completed",)}[verb]
         if answer.status == 200 and answer.json["status"] in ends:
             stay.end = answer.json["status"]
@@ -119,7 +119,7 @@ class Actor(threading.Thread):
     # ---- asking ----
 
     def _ask(self, method: str, verb: str, ticket: str) -> Answer:
-        """Asks any worker until one gives an answer that is not `later`."""
+        """Asks a random worker until one gives an answer that is not `later`."""
         while True:
             self._check_time(verb)
             try:

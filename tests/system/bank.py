@@ -1,4 +1,4 @@
-"""The customers of a bank's line in December 1999, and what a line with c counters would do with them."""
+"""The customers of a bank's line in December 1999, and a simulation of how c counters would serve them."""
 from __future__ import annotations
 
 import csv
@@ -36,7 +36,7 @@ def days() -> dict[str, list[Customer]]:
 def simulate(arrivals: list[float], services: list[float], counters: int) -> list[float]:
     """When each customer's service starts in a G/G/c line, first come first served.
 
-    A customer starts when they have come and a counter is free; the heap holds the times at which the
+    Service starts when the customer has arrived and a counter is free. The heap holds the times at which the
     counters become free (the recursion of Kiefer and Wolfowitz, 1955).
     """
     free = [float("-inf")] * counters

@@ -1,8 +1,8 @@
 """Chromium, and how the tests of the waiting page read what it shows.
 
-A page gives way to another whenever it refreshes itself, goes on or is left. Whoever reads it with two commands may
-ask the second of a document that is gone, and what Chromium then says has many forms. So all of a page is read by one
-command (Page), a look that fails is taken again, and what fails for good is shown when the time is over.
+A page is replaced when it refreshes itself, redirects or is left. A test that reads it with two commands may send the
+second one to a document that is gone, and Chromium reports that in many forms. So one command reads the whole page
+(Page), a failed read is repeated, and the last failure is shown when the time is over.
 """
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from selenium.webdriver.common.by import By
 
 from waiting import PATIENCE, wait_until
 
-#: A click that has shown no effect for so long (seconds) was lost with the document it was meant for.
+#: A click without an effect after this time (seconds) was lost together with its document.
 LOST = 5.0
 
-# All of a document that has been read to its end, or null. Works where the page's own scripts are switched off, too.
+# The content of a fully loaded document, or null. Also works when the page's own scripts are switched off.
 _READ = """
 if (document.readyState === 'loading') return null;
 const seen = (element) => element !== null && element.checkVisibility();
@@ -45,17 +45,17 @@ return {
 
 @dataclass(frozen=True)
 class Page:
-    """What is to be seen, of one document at one moment."""
+    """What one document shows at one moment."""
 
     url: str
     title: str
     state: str                # of a waiting page; "" of any other
     visitor: str
     headings: list[str]       # of the first level
-    texts: dict[str, str]     # by their data-tl; what is hidden has none
+    texts: dict[str, str]     # by their data-tl; without hidden elements
     progress: float | None
-    width: int                # in pixels, with what sticks out
-    offered: list[str]        # those of the selectors asked for whose element can be seen
+    width: int                # in pixels, with overflowing content
+    offered: list[str]        # the requested selectors whose element is visible
 
     @property
     def heading(self) -> str:
@@ -71,14 +71,14 @@ class Page:
 
 def until(browser: webdriver.Chrome, condition: Callable[[Page], object], what: str, seconds: float = PATIENCE,
           offers: tuple[str, ...] = ()) -> Page:
-    """Looks at the page until the condition is true of it; the page as it then was. `offers`: see Page.offered."""
+    """Reads the page until the condition is true for it. Returns that page. `offers`: see Page.offered."""
     last: Page | None = None
 
     def look() -> Page | None:
         nonlocal last
         found = browser.execute_script(_READ, offers)
         if found is None:
-            return None  # still being read
+            return None  # still loading
         last = Page(**found)
         return last if condition(last) else None
 
@@ -90,12 +90,12 @@ def until(browser: webdriver.Chrome, condition: Callable[[Page], object], what: 
 
 def look(browser: webdriver.Chrome, *offers: str) -> Page:
     """The page as it is now."""
-    return until(browser, lambda page: True, "a look at the page", offers=offers)
+    return until(browser, lambda page: True, "the page is readable", offers=offers)
 
 
 def press(browser: webdriver.Chrome, *selectors: str, then: Callable[[Page], object], what: str) -> Page:
-    """Clicks until the condition is true: always the last of the selectors whose element can be seen, so that those
-    before it may open what hides it. Only for what does no harm when done twice: a click that was lost is repeated."""
+    """Clicks until the condition is true. Always clicks the last selector with a visible element, so that the ones
+    before it can open what hides it. Use it only for idempotent actions: a lost click is repeated."""
     clicked, at = "", 0.0
 
     def pressed(page: Page) -> bool:
@@ -111,7 +111,7 @@ def press(browser: webdriver.Chrome, *selectors: str, then: Callable[[Page], obj
 
 
 def visit(browser: webdriver.Chrome, address: str) -> None:
-    """Also while the page is about to go elsewhere by itself, which may get in the way."""
+    """Opens the address. Retries, because a page that is about to redirect may interrupt the request."""
     wait_until(lambda: browser.get(address) or True, PATIENCE, f"a visit to {address}", again_on=WebDriverException)
 
 
@@ -138,7 +138,7 @@ def scripts(browser: webdriver.Chrome, enabled: bool) -> None:
 
 
 def make_new(browser: webdriver.Chrome) -> None:
-    """As if it had never been anywhere; its console must be free of errors of the pages."""
+    """Resets the browser to a fresh profile. Its console must not hold errors of the pages."""
     for extra in browser.window_handles[1:]:
         browser.switch_to.window(extra)
         browser.close()

@@ -1,4 +1,4 @@
-"""Fixtures of the system tests, and how they are shared out when pytest-xdist runs them side by side (-n 2)."""
+"""Fixtures of the system tests, and how pytest-xdist distributes the tests over processes (-n 2)."""
 from __future__ import annotations
 
 import os
@@ -34,7 +34,7 @@ def pytest_sessionstart() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest first, so that two processes end at about the same time; otherwise in the order of the files."""
+    """Runs the longest tests first, so that two processes end at about the same time. The rest keeps the file order."""
     machine = config.getoption("machine")
     if machine is not None:
         items[:] = [item for item in items if bool(item.get_closest_marker("alone")) == (machine == "alone")]
@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _seconds(item: pytest.Item) -> float:
-    """About how long a test takes, or those together that one process must run; 0 if it does not say."""
+    """The estimated duration of a test, or of a group that one process must run. 0 if it is not marked."""
     mark = item.get_closest_marker("together") or item.get_closest_marker("long")
     return float(mark.kwargs.get("seconds", 0)) if mark else 0.0
 
@@ -62,7 +62,7 @@ def pytest_runtest_makereport(item: pytest.Item):
 
 @pytest.fixture
 def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
-    """Starts a System; after the test checks it (System.finish) and ends it.
+    """Starts a System. After the test, checks it (System.finish) and stops it.
 
     start(queues={"q": {...}}, workers=1, dispatchers=1, admitters=1, expirers=1,
           settings={"http": {...}}, redis={"appendfsync": "always"}, prepare=...)
@@ -104,5 +104,5 @@ def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Notes a measured figure; all are printed at the end of the run."""
+    """Records a measured figure. All figures are printed at the end of the run."""
     return lambda text: request.node.user_properties.append((FIGURE, text))

@@ -1,16 +1,16 @@
-"""Figures that tests measure: noted with a test's report, and printed at the end of the run."""
+"""Figures that tests measure: stored in the test's report, and printed at the end of the run."""
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
 
-#: The property of a report that holds one.
+#: The report property that holds a figure.
 FIGURE = "figure"
 
 
 class Figures:
-    """Gathers the figures from the reports: of this process, or of all that xdist started."""
+    """Collects the figures from the reports of this process, or of all processes that xdist started."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -23,5 +23,5 @@ class Figures:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self._lines:
             terminalreporter.section("figures")
-            for line in sorted(self._lines, key=lambda line: line.partition(":")[0]):  # those of a test in their order
+            for line in sorted(self._lines, key=lambda line: line.partition(":")[0]):  # stable within a test
                 terminalreporter.write_line(line)

@@ -1,9 +1,9 @@
-"""What visitors saw, and whether it can be the story of one fair line.
+"""What visitors saw, and a check that one fair line explains it.
 
-Clients write down what they were told and when; the checker asks of the whole: was an acknowledged place
-lost or given twice, did anybody come before somebody who was there first, was anyone called out of turn, were
-there ever more active than the capacity allows, did a position rise. Clients that keep the time of Redis's clock
-(time.time() on the same machine) may have every position they saw compared with the line as it really was.
+Clients record each answer and its time. The checker then tests the whole history: was an acknowledged place lost or
+given twice, was a visitor placed or admitted before an earlier one, were more visitors active than the capacity
+allows, did a position rise. If the clients use Redis's clock (time.time() on the same machine), every position they
+saw can be compared with the true state of the line.
 """
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ import wire
 
 
 class Sighting(NamedTuple):
-    """A position that somebody was told."""
-    sent: float      # when it was asked for; of a pushed one: when it was read
+    """A position that a visitor was told."""
+    sent: float      # when it was requested; for a pushed one, when it was read
     received: float
     position: int
-    stream: int = 0  # numbers the event streams of a visitor; 0: an answer of its own
+    stream: int = 0  # numbers the event streams of a visitor; 0: the answer to a request
 
 
 @dataclass
 class Stay:
-    """One acknowledged place of one visitor, as its client knows it. Times are the client's clock."""
+    """One acknowledged place of one visitor, as its client knows it. Times are of the client's clock."""
     visitor: str
     place: int
     generation: int
     join_sent: float = 0.0             # the join that was answered with this place...
-    join_received: float | None = None  # ...and when the place was known; None: not noted
+    join_received: float | None = None  # ...and when the place was known; None: not recorded
     last_waiting: float = 0.0         # the last request sent that was answered `waiting`
     first_active: float | None = None  # the first answer `active`
-    gave_back: float | None = None     # first time that session or place was given back, acknowledged or not
-    end: str | None = None            # completed, left: as acknowledged
+    gave_back: float | None = None     # first attempt to complete or leave, acknowledged or not
+    end: str | None = None            # the acknowledged end: completed or left
     sightings: list[Sighting] = field(default_factory=list)
     tickets: set[wire.Ticket] = field(default_factory=set)  # every ticket given for this place
 
@@ -55,8 +55,8 @@ class Stay:
 @dataclass
 class History:
     stays: list[Stay] = field(default_factory=list)
-    joins_without_answer: int = 0  # sent, and the connection broke: nobody knows
-    oddities: list[str] = field(default_factory=list)  # answers that no story of a fair line contains
+    joins_without_answer: int = 0  # sent, and the connection broke: outcome unknown
+    oddities: list[str] = field(default_factory=list)  # answers that a correct service never gives
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def acknowledged(self, ticket: str, sent: float = 0.0, received: float | None = None) -> Stay:
@@ -78,9 +78,9 @@ class History:
 
 def check(history: History, steps: Iterable[wire.Step], capacity: int, joined: int,
           staleness: float, one_clock: bool = False) -> None:
-    """Raises AssertionError with what cannot be. `steps` is the whole events stream, `joined` the store's
-    count of joins, `staleness` how far behind a worker's answer may be (seconds). one_clock: the clients' times
-    are of the clock that the events stream has, so what they saw is compared with it."""
+    """Raises AssertionError for a violation. `steps` is the whole events stream, `joined` the store's count of
+    joins, `staleness` how far behind a worker's answer may be (seconds). one_clock: clients and events stream use
+    the same clock, so the positions seen are compared with the stream."""
     assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
     steps = list(steps)
     _check_places(history, joined)
@@ -98,7 +98,7 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int, joined: i
 def _check_places(history: History, joined: int) -> None:
     places = [stay.place for stay in history.stays]
     assert len(set(places)) == len(places), "one place was given to two stays"
-    assert len({stay.generation for stay in history.stays}) == 1, "the queue was made anew"
+    assert len({stay.generation for stay in history.stays}) == 1, "the queue was created again"
     for stay in history.stays:
         assert {(ticket.generation, ticket.place, ticket.visitor) for ticket in stay.tickets} <= {
             (stay.generation, stay.place, stay.visitor)}, f"place {stay.place} became another one: {stay.tickets}"
@@ -116,14 +116,14 @@ def _lanes(history: History) -> list[list[Stay]]:
 
 
 def _check_arrivals(history: History) -> None:
-    """First come, first served, as far as clients can tell: whoever knew a place before somebody else asked for one in
-    the same lane stands in front."""
+    """First come, first served, as far as clients can tell: a visitor who knew their place before another one asked
+    for a place in the same lane is in front."""
     for stays in _lanes(history):
         earliest_known = float("inf")
         for stay in reversed(stays):
             assert stay.join_sent <= earliest_known, (
                 f"place {stay.place} was asked for {stay.join_sent - earliest_known:.3f} s after "
-                "somebody behind it had one")
+                "a visitor behind it had one")
             if stay.join_received is not None:
                 earliest_known = min(earliest_known, stay.join_received)
 
@@ -147,12 +147,12 @@ def _check_stream(steps: list[wire.Step], capacity: int) -> None:
 
 
 def _check_counts(steps: list[wire.Step]) -> None:
-    """The sizes that every step tells are those that its events lead to."""
+    """The sizes stated in every step match its events."""
     waiting: set[int] = set()
     active: set[int] = set()
     for step in steps:
         waiting |= set(step.joined)
-        assert set(step.admitted) <= waiting, f"step {step.number} admits somebody who does not wait"
+        assert set(step.admitted) <= waiting, f"step {step.number} admits a visitor who does not wait"
         waiting -= set(step.admitted)
         active |= set(step.admitted)
         waiting -= {place for place, _ in step.removed}
@@ -163,7 +163,7 @@ def _check_counts(steps: list[wire.Step]) -> None:
 
 
 def _check_fates(history: History, steps: list[wire.Step]) -> None:
-    """Every acknowledged join went the way its client knows it went."""
+    """Every acknowledged join ended as its client knows."""
     joined = {place for step in steps for place in step.joined}
     admitted = {place for step in steps for place in step.admitted}
     ends = {place: reason for step in steps for place, reason in step.removed + step.freed}
@@ -177,32 +177,32 @@ def _check_fates(history: History, steps: list[wire.Step]) -> None:
 
 
 def _check_turns_as_seen(history: History, staleness: float) -> None:
-    """Nobody saw themselves waiting well after somebody behind them saw themselves active."""
+    """No visitor was still waiting well after a visitor behind them was active."""
     for stays in _lanes(history):
         earliest_behind = float("inf")
         for stay in reversed(stays):
             assert stay.last_waiting <= earliest_behind + staleness, (
                 f"place {stay.place} still waited {stay.last_waiting - earliest_behind:.2f} s after "
-                "somebody behind was active")
+                "a visitor behind it was active")
             if stay.first_active is not None:
                 earliest_behind = min(earliest_behind, stay.first_active)
 
 
 def _check_overlap(history: History, capacity: int) -> None:
-    """From the answer `active` to giving back the session, a client is in: never more at once than the capacity."""
+    """A client is inside from the answer `active` until it ends its session. Never more at once than the capacity."""
     moments = []
     for stay in history.stays:
         if stay.first_active is not None and stay.gave_back is not None:
             moments += [(stay.first_active, 1), (max(stay.gave_back, stay.first_active), -1)]
     inside = 0
-    for at, change in sorted(moments):  # at the same moment, whoever goes goes first
+    for at, change in sorted(moments):  # at the same moment, exits come first
         inside += change
         assert inside <= capacity, f"{inside} clients knew themselves active at {at:.3f}"
 
 
 def _check_positions_as_seen(stay: Stay, staleness: float) -> None:
-    """A position never rises on one event stream, and elsewhere only as far as an answer may be stale. (In the
-    first lane, that is, and in others as long as nobody joins a lane before them.)"""
+    """A position never rises on one event stream, and elsewhere only within the staleness of an answer. (This holds
+    in the first lane, and in other lanes while no visitor joins a lane before them.)"""
     on_stream: dict[int, int] = {}
     lowest: list[tuple[float, int]] = []  # (received, lowest position so far)
     for seen in sorted(stay.sightings, key=lambda seen: seen.received):
@@ -220,15 +220,15 @@ def _check_positions_as_seen(stay: Stay, staleness: float) -> None:
             lowest.append((seen.received, seen.position))
 
 
-# ---- what was seen, and what was ----
+# ---- positions seen against true positions ----
 
-#: Clocks of one machine are one clock, but Redis counts whole milliseconds and reads its own once per command.
+#: All programs share the machine's clock, but Redis counts whole milliseconds and reads the clock once per command.
 _CLOCK_GRAIN = 0.05
 
 
 def _check_positions_true(history: History, steps: list[wire.Step], staleness: float) -> None:
-    """Every position seen was the true one at some moment shortly before the answer. In one lane a true position never
-    rises: so it lies between the true ones at both ends of that while."""
+    """Every position seen was true at some moment shortly before the answer. In one lane a true position never rises,
+    so the position seen lies between the true ones at both ends of that interval."""
     assert len({stay.place // wire.LANE for stay in history.stays}) <= 1, "more than one lane: positions may rise"
     times = [step.time_ms / 1000 for step in steps]
     joined_at = {place: at for at, step in enumerate(steps) for place in step.joined}

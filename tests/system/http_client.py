@@ -1,4 +1,4 @@
-"""HTTP clients: a simple one over http.client, and a fast asynchronous one for crowds."""
+"""HTTP clients: a simple one on http.client, and a fast asynchronous one for crowds."""
 from __future__ import annotations
 
 import asyncio
@@ -23,7 +23,7 @@ class Answer:
         return json.loads(self.body)
 
     def problem(self, status: int) -> dict[str, Any]:
-        """The answer must be this problem, in the form of RFC 9457."""
+        """Asserts that the answer is a problem (RFC 9457) with this status, and returns it."""
         assert self.status == status, f"expected {status}, got {self.status}: {self.body[:300]!r}"
         assert self.headers["content-type"].startswith("application/problem+json"), self.headers
         problem = self.json
@@ -31,7 +31,7 @@ class Answer:
         return problem
 
 
-#: A connection unused for so long (seconds) is opened anew, before the worker may close it.
+#: A connection idle for this long (seconds) is reopened, before the worker closes it.
 IDLE = 10.0
 
 
@@ -86,7 +86,7 @@ class Client:
         return self.request("POST", path, body, ticket, **more)
 
 
-#: What a client of a program that was just killed may meet.
+#: The errors that a client of a killed program may see.
 CONNECTION_TROUBLE = (OSError, http.client.HTTPException)
 
 
@@ -100,7 +100,7 @@ class Visitor:
         self.view: dict[str, Any] = {}
 
     def join(self) -> "Visitor":
-        """Joins; where the place is not known at once (202), asks for it until it is."""
+        """Joins. If the place is not known at once (202), polls until it is."""
         answer = self.client.post(f"{self.path}/join", ticket=self.ticket)
         if answer.status == 202:
             pending = answer.json["ticket"]
@@ -126,7 +126,7 @@ class Visitor:
         return self.status()["status"] == "active"
 
     def _act(self, verb: str) -> dict[str, Any]:
-        """Again while the outcome is not known: done twice it has one meaning."""
+        """Repeats the request while the outcome is unknown. The request is idempotent."""
         def known() -> Answer | None:
             answer = self.client.post(f"{self.path}/{verb}", ticket=self.ticket)
             unknown = answer.status == 503 and answer.json["type"] == "/problems/unknown-outcome"
@@ -142,7 +142,7 @@ class Visitor:
 
 
 class AsyncConnection:
-    """One keep-alive connection of a crowd: just enough HTTP/1.1 for our own answers."""
+    """One keep-alive connection of a crowd: just enough HTTP/1.1 for Tellerline's answers."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -175,7 +175,7 @@ class AsyncConnection:
 
 async def share_out(port: int, connections: int, items: Iterable[Any],
                     work: Callable[[AsyncConnection, Any], Awaitable[None]]) -> None:
-    """Works through `items` over so many connections at once."""
+    """Processes `items` over this many connections at once."""
     rest = iter(items)
 
     async def one() -> None:

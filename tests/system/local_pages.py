@@ -1,4 +1,4 @@
-"""A small web server of pages of the tests' own, beside the programs."""
+"""A small web server for the tests' own pages."""
 from __future__ import annotations
 
 import threading
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class LocalPages(ThreadingHTTPServer):
-    """Answers with what its handler says."""
+    """Answers with the result of its handler."""
 
     daemon_threads = True
 
@@ -39,4 +39,4 @@ class LocalPage(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing is written beside the tests' own output."""
+        """Discards the access log, to keep the tests' output clean."""

@@ -1,4 +1,5 @@
-"""How late this machine wakes a process that slept: so late may any of our programs be without a fault of its own."""
+"""Measures how late this machine wakes a sleeping process. Any program may be late by this much through no fault of
+its own."""
 from __future__ import annotations
 
 import subprocess
@@ -18,12 +19,12 @@ while True:
 
 
 class Metronome:
-    """A process that wants to be woken every 5 ms, from now until stop()."""
+    """A process that wakes every 5 ms, from now until stop()."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen([sys.executable, "-c", _BEAT], stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, text=True)
 
     def stop(self) -> float:
-        """Ends it; returns by how many seconds it was late at worst."""
+        """Stops it. Returns its worst delay in seconds."""
         return float(self._process.communicate()[0])

@@ -1,5 +1,6 @@
-"""A stand-in for the worker, for the tests of the waiting page's script: it serves the real page, rendered by page_tool,
-and answers its questions with whatever state the test sets, including the troubles a real worker cannot be asked for."""
+"""A stand-in for the worker, for the tests of the waiting page's script. It serves the real page, rendered by
+page_tool, and answers requests with the state that the test sets, including failures that a real worker cannot
+produce on demand."""
 from __future__ import annotations
 
 import json
@@ -26,25 +27,25 @@ def page_tool(*args: str) -> bytes:
 
 
 class StandIn:
-    """One queue, "concert", with one visitor. Attributes may be changed at any time by the test."""
+    """One queue, "concert", with one visitor. The test may change attributes at any time."""
 
     def __init__(self) -> None:
         self.view: dict[str, Any] = {}
-        self.page: dict[str, Any] = {}  # what else the page is rendered with
-        self.refuse: int | None = None  # status and events answer this
+        self.page: dict[str, Any] = {}  # further input for rendering the page
+        self.refuse: int | None = None  # status code that status and events answer
         self.stream = "open"            # open, refused, silent
-        self.streams = 0                # open now
+        self.streams = 0                # number of open streams
         self.streams_begun = 0
         self.statuses = 0
         self.joins = 0
-        self.asked: list[str] = []      # of the API, in order
+        self.asked: list[str] = []      # API requests, in order
         self._lock = threading.Lock()
         self._listeners: list[queue.Queue[bytes | None]] = []
         self._server: ThreadingHTTPServer | None = None
         self.port = 0
         self.waiting(1234)
 
-    # ---- what the visitor's state is ----
+    # ---- the visitor's state ----
 
     def waiting(self, position: int, **more: Any) -> None:
         self.push("position", {"queue": "concert", "visitor": "v1", "status": "waiting",
@@ -61,7 +62,7 @@ class StandIn:
         self.push("ended", {"queue": "concert", "visitor": "v1", "status": status, "reason": reason})
 
     def push(self, event: str, data: dict[str, Any]) -> None:
-        """An event on every open stream; a view is also what status answers from now on."""
+        """Sends an event on every open stream. A view also becomes the answer of status."""
         if event != "notice":
             self.view = data
         message = f"event: {event}\ndata: {json.dumps(data)}\n\n".encode()
@@ -88,7 +89,7 @@ class StandIn:
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self) -> None:
-        """Closes the port and cuts every stream, as a worker that is restarted does."""
+        """Closes the port and cuts every stream, as a restarting worker does."""
         if self._server is not None:
             self._server.shutdown()
             self._server.server_close()
@@ -230,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
             try:
                 message = listener.get(timeout=0.2)
             except queue.Empty:
-                message = b": still here\n\n"  # also finds out when the browser has gone
+                message = b": still here\n\n"  # also detects a closed connection
             if message is None:
                 return
             if self.state.stream == "open" or message.startswith(b":"):

@@ -103,7 +103,7 @@ def _text(data: bytes) -> str:
 
 
 class RedisServer:
-    """redis-server with its data in `directory`; may be killed and started again."""
+    """redis-server with its data in `directory`. It may be killed and restarted."""
 
     def __init__(self, directory: Path, options: dict[str, str] | None = None) -> None:
         self.directory = directory
@@ -154,7 +154,7 @@ class RedisServer:
         return Redis(self.socket, timeout)
 
     def kill(self) -> None:
-        """kill -9, as a crash would."""
+        """Simulates a crash (kill -9)."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:

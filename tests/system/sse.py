@@ -15,7 +15,7 @@ class Event:
     """One block of a stream. kind: an event's name, "retry" or "comment"."""
     kind: str
     data: str
-    seconds: float  # monotonic time of its arrival
+    seconds: float  # monotonic time of arrival
 
     @property
     def json(self) -> dict[str, Any]:
@@ -29,8 +29,8 @@ class Ended(Exception):
 class EventStream:
     """One event stream over a connection of its own.
 
-    narrow: with so little room in the system's buffers that a reader who pauses is soon noticed.
-    asked: called when the request is sent, before its answer is read.
+    narrow: small socket buffers, so that the worker soon notices a reader who pauses.
+    asked: called when the request is sent, before the answer is read.
     """
 
     def __init__(self, port: int, path: str, ticket: str | None = None,
@@ -58,7 +58,7 @@ class EventStream:
                         for name, _, value in (line.partition(":") for line in head[1:])}
 
     def next(self, seconds: float = PATIENCE) -> Event:
-        """The next block, whatever it is; Ended at the end of the stream."""
+        """Returns the next block of any kind. Raises Ended at the end of the stream."""
         block = self._until(b"\n\n", seconds).decode()
         self.received += len(block) + 2
         kind, data = "message", ""
@@ -78,7 +78,7 @@ class EventStream:
         return Event(kind, data, time.monotonic())
 
     def event(self, *kinds: str, seconds: float = PATIENCE) -> Event:
-        """The next event of one of these kinds; others are passed over."""
+        """Returns the next event of one of these kinds and skips others."""
         until = time.monotonic() + seconds
         while True:
             event = self.next(max(0.01, until - time.monotonic()))
@@ -86,7 +86,7 @@ class EventStream:
                 return event
 
     def rest(self, seconds: float = PATIENCE) -> list[Event]:
-        """Everything up to the end of the stream."""
+        """All blocks up to the end of the stream."""
         events = []
         until = time.monotonic() + seconds
         try:

@@ -1,4 +1,4 @@
-"""A whole Tellerline for one test: a real Redis and any number of the real programs."""
+"""A complete Tellerline for one test: a real Redis and any number of the real programs."""
 from __future__ import annotations
 
 import os
@@ -21,18 +21,18 @@ from waiting import PATIENCE, wait_until
 TOP = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("TELLERLINE_TEST_BIN", TOP / "build" / "asan" / "bin")).resolve()
 
-#: How long the worker holds a join, or an end, until its outcome is known: long enough for such a machine, and shorter
-#: than our clients wait for an answer.
+#: How long the worker holds a join, or an end, until its outcome is known. Long enough for a busy machine, and shorter
+#: than the timeout of the tests' clients.
 HELD = "10s"
 
-#: Lanes so long that nothing ends by itself during a test that is about something else.
+#: Times so long that nothing expires during a test of something else.
 CALM = {"session_ttl": "10m", "claim_ttl": "10m", "waiting_ttl": "10m"}
 
 _SANITIZER = re.compile(r"Sanitizer|runtime error:")
 _TROUBLE = re.compile(r'\blevel=(error|fatal)\b|"level":"(error|fatal)"')
 
 
-#: Ports outside the range of outgoing connections, in lanes: each process of tests chooses from one of its own.
+#: Ports outside the range of outgoing connections, in lanes. Each test process takes ports from a lane of its own.
 _FIRST_PORT, _LANES, _PORTS = 15000, 8, 2000
 
 _given: set[int] = set()
@@ -40,8 +40,8 @@ _lane: tuple[int, socket.socket | None] | None = None
 
 
 def _own_lane() -> int:
-    """Ours until we end, whoever else runs tests on this machine: a name that only one socket can have says so. Looked
-    for from TELLERLINE_TEST_LANE on (0, 1, ...); that one, if all are taken."""
+    """Reserves a lane until this process ends, also against other test runs on this machine: only one socket can bind
+    its abstract name. Starts at TELLERLINE_TEST_LANE (0, 1, ...), and falls back to it if all lanes are taken."""
     global _lane
     wanted = int(os.environ.get("TELLERLINE_TEST_LANE", "0")) % _LANES
     for lane in [*range(wanted, _LANES), *range(wanted)] if _lane is None else []:
@@ -57,7 +57,7 @@ def _own_lane() -> int:
 
 
 def free_port() -> int:
-    """A port nobody uses and that was not given out yet."""
+    """A free port that was not returned before."""
     first = _FIRST_PORT + _PORTS * _own_lane()
     for _ in range(_PORTS):
         port = random.SystemRandom().randrange(first, first + _PORTS)
@@ -90,7 +90,7 @@ def yaml(value: dict[str, Any], indent: int = 0) -> str:
 
 
 def environment(more: dict[str, str] | None = None) -> dict[str, str]:
-    """The programs see none of the caller's TELLERLINE_ settings, and tell of every sanitizer finding."""
+    """The environment of the programs: without the caller's TELLERLINE_ settings, with all sanitizer reports on."""
     clean = {name: value for name, value in os.environ.items()
              if not name.startswith("TELLERLINE_")}
     clean.setdefault("ASAN_OPTIONS", "detect_leaks=1:strict_string_checks=1")
@@ -100,7 +100,7 @@ def environment(more: dict[str, str] | None = None) -> dict[str, str]:
 
 
 class Program:
-    """One running program with its log. May be killed and started again."""
+    """One running program with its log. It may be killed and restarted."""
 
     def __init__(self, role: str, name: str, directory: Path, config: Path, admin_port: int,
                  http_port: int = 0) -> None:
@@ -116,7 +116,7 @@ class Program:
         if self.http_port:
             env["TELLERLINE_HTTP_LISTEN"] = f"127.0.0.1:{self.http_port}"
         with self.log.open("ab") as log:
-            # Dies with us, whatever happens to us.
+            # Ends with this process, even if that is killed.
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", str(BIN / f"tellerline-{self.role}"),
                  "--config", str(self._config)],
@@ -151,14 +151,14 @@ class Program:
             self._paused = number == signal.SIGSTOP
 
     def kill(self) -> None:
-        """kill -9, and nothing of it is left."""
+        """kill -9 of the program and its children."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
         self._process = None
 
     def stop(self) -> None:
-        """SIGTERM: must drain and exit with status 0."""
+        """SIGTERM. The program must drain and exit with status 0."""
         if self._process is None:
             return
         if self._paused:
@@ -173,7 +173,7 @@ class Program:
         assert status == 0, f"{self.name} ended with {status} on SIGTERM:\n{self.tail()}"
 
     def children(self) -> list[int]:
-        """The process ids of the processes it forked (a worker's children)."""
+        """The process ids of its children (those of a worker)."""
         found = []
         for entry in Path(f"/proc/{self.pid}/task").glob("*/children"):
             try:
@@ -209,7 +209,7 @@ class System:
                 self.programs.append(Program(role, f"{role}-{i}", self.directory, self.config,
                                              free_port(), port))
 
-    # ---- life ----
+    # ---- start and stop ----
 
     def start(self) -> None:
         sections: dict[str, Any] = {
@@ -232,11 +232,11 @@ class System:
             program.wait_ready()
 
     def expect(self, pattern: str) -> None:
-        """This test provokes errors: lines of level error that match are no failure."""
+        """Accepts log lines of level error that match, for tests that provoke errors."""
         self._expected.append(pattern)
 
     def finish(self) -> None:
-        """What must hold after every test: invariants, clean ends, no surprise in a log."""
+        """Checks what must hold after every test: invariants, clean exits, no unexpected log line."""
         if self.redis.running:
             audit = self.ctl("audit")
             assert audit.returncode == 0, f"audit:\n{audit.stdout}{audit.stderr}"
@@ -246,7 +246,7 @@ class System:
             self._check_log(program)
 
     def close(self, keep: bool) -> None:
-        """Ends everything, whatever state it is in."""
+        """Stops everything, in any state."""
         for client in self._clients:
             client.close()
         for program in self.programs:
@@ -275,7 +275,7 @@ class System:
         return client
 
     def visitor(self, queue: str, worker: int = 0) -> Visitor:
-        """Somebody who has not joined yet."""
+        """A visitor who has not joined yet."""
         return Visitor(self.client(worker), queue)
 
     def join(self, queue: str, worker: int = 0) -> Visitor:
@@ -288,7 +288,7 @@ class System:
         return self._store
 
     def forget_store(self) -> None:
-        """After Redis was stopped: the next use of `store` connects again."""
+        """Call after Redis was stopped. The next use of `store` reconnects."""
         if self._store is not None:
             self._store.close()
         self._store = None
@@ -297,7 +297,7 @@ class System:
         return f"tl:{{{queue}}}:{name}"
 
     def numbers(self, queue: str) -> dict[str, int]:
-        """The counters of a queue, as the store has them. Without the event number: presence alone moves it."""
+        """The counters of a queue in the store, without the event number, which changes with presence alone."""
         state = self.store.hash(self.key(queue, "state"))
         return {name: int(value) for name, value in state.items()
                 if value.isdigit() and name != "event"}
@@ -314,7 +314,7 @@ class System:
         return dict(zip(info[::2], info[1::2]))["last-generated-id"]
 
     def commands_since(self, queue: str, last: str) -> list[list]:
-        """What was sent onto the ingest stream after that entry, without presence (SEEN)."""
+        """The commands of the ingest stream after that entry, without presence (SEEN)."""
         entries = self.store.command("XRANGE", self.key(queue, "ingest"), f"({last}", "+")
         batches = [wire.unpack(fields[1].encode("utf-8", "surrogateescape")) for _, fields in entries]
         return [command for batch in batches for command in batch[3] if command[0] != wire.SEEN]
@@ -335,7 +335,7 @@ class System:
 
 def run(binary: Path, *args: str, timeout: float = 60, env: dict[str, str] | None = None,
         cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs a program to its end; a sanitizer's finding fails the test."""
+    """Runs a program to its end. A sanitizer report fails the test."""
     done = subprocess.run([str(binary), *args], env=environment(env), cwd=cwd, timeout=timeout,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert not _SANITIZER.search(done.stderr), done.stderr

@@ -1,4 +1,4 @@
-"""Wrong requests: each gets a clear answer, and nothing is changed by any of them."""
+"""Wrong requests: each gets a clear answer, and none changes any data."""
 from __future__ import annotations
 
 import base64
@@ -23,7 +23,7 @@ def system(start) -> System:
 
 
 def same_after(system: System, request) -> Answer:
-    """Makes a request that must change nothing: no command sent, no counter moved."""
+    """Makes a request that must change nothing: it sends no command and moves no counter."""
     before = {queue: (system.last_batch(queue), system.numbers(queue)) for queue in QUEUES}
     answer = request()
     for queue, (last, numbers) in before.items():
@@ -96,7 +96,7 @@ def test_sizes_beyond_the_limits(system):
 
 
 def test_chunked_body_beyond_the_limit(system):
-    """Without a Content-Length the limit must hold as well."""
+    """The limit must also hold without a Content-Length."""
     def send() -> int:
         with socket.create_connection(("127.0.0.1", system.of("worker")[0].http_port), 10) as peer:
             peer.sendall(b"POST /v1/queues/bank/join HTTP/1.1\r\nHost: x\r\n"
@@ -127,7 +127,7 @@ def test_unknown_things(system):
 
 
 def forgeries(ticket: str) -> list[str]:
-    """Tickets that are not quite the one given."""
+    """Altered copies of a ticket."""
     raw = base64.urlsafe_b64decode(ticket + "=" * (-len(ticket) % 4))
 
     def text(data: bytes) -> str:
@@ -142,7 +142,7 @@ def forgeries(ticket: str) -> list[str]:
 def test_forged_tickets(system):
     visitor = system.join("bank")
     wait_until(visitor.is_active, PATIENCE, "the visitor is active")
-    # Showing up for the first time claims the session: the one command a status may send.
+    # The first sign of the visitor claims the session: the only command that a status request may send.
     session = system.key("bank", "sessions")
     wait_until(lambda: system.store.command("HVALS", session)[0].endswith(":1"), PATIENCE, "claimed")
     client = system.client()
@@ -191,7 +191,7 @@ def test_what_a_visitor_sends_forges_no_log_line(system):
 
 
 def test_half_a_request_and_silence(start):
-    """A connection that never finishes its request is closed, and serves no one badly meanwhile."""
+    """A connection that never finishes its request is closed, and does not disturb others meanwhile."""
     system = start({"bank": {"capacity": 1} | CALM},
                    settings={"http": {"idle_timeout": "1s"}})
     peer = socket.create_connection(("127.0.0.1", system.of("worker")[0].http_port), 10)
@@ -204,7 +204,7 @@ def test_half_a_request_and_silence(start):
 
 
 def test_dripped_request_is_cut_off(start):
-    """A byte now and then keeps no connection open: a whole request must be there within idle_timeout."""
+    """Single bytes do not keep a connection open: the whole request must arrive within idle_timeout."""
     system = start({"bank": CALM}, settings={"http": {"idle_timeout": "1s"}})
     port = system.of("worker")[0].http_port
     with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as slow:

@@ -1,19 +1,19 @@
 """Fifteen real days at a bank's counter, replayed with one, two and three counters at once.
 
-Each day and capacity is a queue of its own. Customers join at their (sped up) time whatever the line does, and
-complete after their real service time. Two things must hold for each:
+Each day and capacity has its own queue. Customers join at their (accelerated) time, whatever the line does, and
+complete after their real service time. Two things must hold for each queue:
 
 - the order of admission is first come, first served;
 - each wait agrees with an independent simulation of the same G/G/c line (bank.simulate).
 
-The simulation is fed with what was really sent: the moment each join went out, and the time from each admission to
-the moment its complete went out. So what the test's own timers are late does not count. What remains is the time
-the system takes from an arrival, or a freed counter, to the admission: between nothing and RESOLUTION. Start times in
-a G/G/c line only grow with arrival and service times, so each start must lie between the simulation with no
-such delay and the simulation with RESOLUTION added to every arrival and every service. A machine that stops for a
-moment makes one step late, and with it the rest of that busy period: one day in ten may need up to PAUSE instead.
-How late the machine wakes sleepers is measured at the same time (metronome.py) and allowed for at each program on
-the way. What else the machine does may still spoil a replay, so it may be repeated; the order must hold in each.
+The simulation uses the real send times: the moment of each join, and the time from each admission to its complete. So
+delays of the test's own timers do not count. What remains is the time the system takes from an arrival, or a freed
+counter, to the admission: between 0 and RESOLUTION. Start times in a G/G/c line only grow with arrival and service
+times, so each start must lie between the simulation without delay and the simulation with RESOLUTION added to every
+arrival and every service. When the machine pauses for a moment, one step is late, and with it the rest of that busy
+period: one day in ten may need up to PAUSE instead. The wake-up delay of the machine is measured at the same time
+(metronome.py) and allowed for each program on the path. Other load may still spoil a replay, so a replay may be
+repeated. The order must hold in each.
 """
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from tellerline import CALM, System
 from waiting import one_of
 
 REPLAY_SECONDS = 40.0
-#: Seconds from cause to admission that are put down to programs under sanitizers on a busy machine.
+#: Seconds from cause to admission that are allowed for programs under sanitizers on a busy machine.
 RESOLUTION = 0.05
 PAUSE = 0.25
-#: More than this is not looked for.
+#: The largest delay to search for.
 LONGEST = 10.0
-#: Programs that must be woken one after the other: worker, Redis, dispatcher, Redis, admitter, Redis.
+#: Processes that wake one after the other: worker, Redis, dispatcher, Redis, admitter, Redis.
 WAKES = 6
-#: Redis notes admissions in whole milliseconds, and two clock readings are compared.
+#: Redis records admissions in whole milliseconds, and two clock readings are compared.
 ROUNDING = 0.003
 CAPACITIES = (1, 2, 3)
 
@@ -56,7 +56,7 @@ class Turn:
 
 
 class Admissions(threading.Thread):
-    """Follows the events of all queues and hands on who was admitted when."""
+    """Follows the events of all queues and reports the time of each admission."""
 
     def __init__(self, system: System, queues: list[str], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(daemon=True)
@@ -95,7 +95,7 @@ class Admissions(threading.Thread):
 
 
 class Replay:
-    """One system, one queue per day and capacity, all at once."""
+    """One system with one queue per day and capacity, all at once."""
 
     def __init__(self, system: System, days: dict[str, list[bank.Customer]], speed: float) -> None:
         self._days, self._speed = days, speed
@@ -112,7 +112,7 @@ class Replay:
         customers = []
         for i, queue in enumerate(queues):
             day = self._days[queue.split(".")[0]]
-            # Days begin a little apart, so that not all first customers come in the same instant.
+            # Days begin at slightly different times, so that the first customers do not all come at once.
             zero = time.time() + 0.5 + 0.02 * i
             self.turns[queue] = []
             for customer in day:
@@ -154,20 +154,20 @@ def name(day: str, capacity: int) -> str:
 
 
 def check_order(queue: str, turns: list[Turn], order: list[int]) -> None:
-    """First come, first served: by place, and by what the customers know of each other."""
+    """First come, first served: by place, and by the times that the customers observed."""
     assert order == sorted(turn.place for turn in turns), f"{queue}: not in the order of the places"
     by_place = sorted(turns, key=lambda turn: turn.place)
     for earlier, later in zip(by_place, by_place[1:]):
         assert earlier.admitted <= later.admitted, f"{queue}: {later} before {earlier}"
-    # Whoever was told their place before another one even asked stands before them.
+    # A customer who was told their place before another one asked is in front of that one.
     latest_sent = 0.0
     for turn in by_place:
-        assert turn.answered >= latest_sent, f"{queue}: {turn} is behind somebody who came later"
+        assert turn.answered >= latest_sent, f"{queue}: {turn} is behind a customer who came later"
         latest_sent = max(latest_sent, turn.sent)
 
 
 def within(turns: list[Turn], capacity: int, delay: float) -> bool:
-    """Do all waits agree with the simulation, if each step may take up to `delay`?"""
+    """Whether all waits agree with the simulation when each step may take up to `delay`."""
     arrivals = [turn.sent for turn in turns]
     services = [turn.done - turn.admitted for turn in turns]
     soonest = bank.simulate(arrivals, services, capacity)
@@ -192,7 +192,7 @@ def waited(turns: list[Turn]) -> float:
 
 
 def test_simulation_itself():
-    """Known by hand: three come at once, one counter; then two counters; then an idle time."""
+    """Computed by hand: three arrive at once with one counter, then with two, then after an idle time."""
     assert bank.simulate([0, 0, 0], [2, 2, 2], 1) == [0, 2, 4]
     assert bank.simulate([0, 0, 0], [2, 3, 2], 2) == [0, 0, 2]
     assert bank.simulate([0, 10, 11], [2, 5, 1], 1) == [0, 10, 15]
@@ -203,7 +203,7 @@ def test_simulation_itself():
 
 
 def seconds_too_long(system: System, days: dict[str, list[bank.Customer]], speed: float, figure) -> float:
-    """Replays all days; by how many seconds the steps took longer than they may, 0 or less if they did not."""
+    """Replays all days. Returns by how many seconds the steps exceeded the limit; 0 or less if they did not."""
     replay = Replay(system, days, speed)
     metronome = Metronome()
     try:
@@ -226,7 +226,7 @@ def seconds_too_long(system: System, days: dict[str, list[bank.Customer]], speed
         figure(f"{len(days)} days at {speed:.0f} times, capacity {capacity}: {total:.1f} s waited in "
                f"all; agrees with the simulation within {worst * 1000:.0f} ms per step "
                f"(day {slowest[0]}), {worst * speed:.0f} s of the bank's time")
-        ordinary = needed[slowest[len(days) // 10]]  # but for one day in ten
+        ordinary = needed[slowest[len(days) // 10]]  # one day in ten is exempt
         too_long += [worst - PAUSE - WAKES * late, ordinary - RESOLUTION - WAKES * late]
     return max(too_long)
 
@@ -242,7 +242,7 @@ def test_bank_days(start, figure):
               for day in days for capacity in CAPACITIES}
 
     def replay() -> float:
-        # Without a disk: what it does to Redis's answers is not what is measured.
+        # Without persistence: the test does not measure the disk.
         system = start(queues, settings={"streams": {"events_length": 100000}}, redis={"appendonly": "no"})
         return seconds_too_long(system, days, speed, figure)
 

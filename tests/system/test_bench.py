@@ -1,8 +1,8 @@
-"""bench/run: its statistics, tables, plots and page, and one tiny run with the real programs.
+"""bench/run: its statistics, tables, plots and page, and one small run with the real programs.
 
-The run needs the programs of bench/ (configured with -DTELLERLINE_BENCH=ON, as bench/run does into build/bench, or in
-the folder that is tested); without them it is skipped. It never judges a figure: only that figures, and a report, come
-out.
+The run needs the programs of bench/ (configured with -DTELLERLINE_BENCH=ON, in build/bench as bench/run does, or in
+the tested build folder). Without them it is skipped. It checks that figures and a report are produced, not their
+values.
 """
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def line(name: str, value: float, n: int = 1000, **more: object) -> dict[str, ob
 
 
 def three_repetitions() -> list[dict[str, object]]:
-    """Ours is compared with the base of the same repetition, not with the base's median."""
+    """Our figure is compared with the base of the same repetition, not with the base's median."""
     return collect([[line("base", 100.0), line("ours", 50.0, baseline="base", ours=True, target=0.4)],
                     [line("base", 200.0), line("ours", 80.0, baseline="base", ours=True, target=0.4)],
                     [line("base", 50.0), line("ours", 10.0, baseline="base", ours=True, target=0.4)]])
@@ -173,7 +173,7 @@ def test_what_was_extrapolated_is_drawn_hollow_and_said():
 # ---- the page
 
 class Reader(HTMLParser):
-    """Collects what a page would fetch or run, and whether its elements are closed."""
+    """Collects what a page would fetch or run, and checks that its elements are closed."""
 
     EMPTY = {"meta", "br"}
 

@@ -1,4 +1,4 @@
-"""How the tests read a page that gives way to another: here it does so after every command to the browser."""
+"""How the tests read a page that is replaced by another. Here that happens after every command to the browser."""
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -54,7 +54,7 @@ def pages(browser: webdriver.Chrome) -> Iterator[Pages]:
 
 
 def make_restless(browser: webdriver.Chrome, monkeypatch: pytest.MonkeyPatch, commands: int) -> None:
-    """After each of the next commands the page gives way to the next one."""
+    """After each of the next commands, the next page replaces the current one."""
     execute, left = browser.execute, commands
 
     def execute_and_replace(*command: object) -> dict:

@@ -1,4 +1,4 @@
-"""Somebody who listens has shown up, even if the store did not take that at first."""
+"""An open event stream claims the session, even if the store refuses the claim at first."""
 from __future__ import annotations
 
 import os
@@ -19,7 +19,7 @@ def test_an_open_stream_claims_when_the_store_takes_it_again(start):
     stream = EventStream(worker.http_port, "/v1/queues/door/events", second.ticket)
     stream.event("position")
 
-    # The worker hears of the admission when its own writes are refused already: the claim is lost.
+    # The worker reads the admission while the store already refuses its writes: the claim is lost.
     children = worker.children()
     send(signal.SIGSTOP, children)
     complete(system, first)
@@ -42,7 +42,7 @@ def send(number: signal.Signals, processes: list[int]) -> None:
 
 
 def complete(system: System, visitor: Visitor) -> None:
-    """Frees the counter without the worker: as a batch of another one."""
+    """Frees the counter without the worker, with a batch of another sender."""
     ticket = wire.read_ticket(visitor.ticket)
     batch = wire.pack([1, "another", 1, [[wire.COMPLETE, ticket.visitor, ticket.place]]])
     system.store.command("XADD", system.key("door", "ingest"), "*", "d", batch)

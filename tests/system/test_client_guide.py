@@ -26,13 +26,13 @@ def system(start, tmp_path) -> System:
     folder.mkdir()
     api = key_file(folder / "api.keys", f"shop {API_KEY}\n")
     invites = key_file(folder / "invite.keys", f"shop-1 HS256 {SECRET}\n")
-    # Two who wait behind one another, so that the long poll has something to wait for.
+    # Two visitors wait one behind the other, so that the long poll has a change to wait for.
     return start({"demo": {"capacity": 1} | CALM},
                  settings={"secrets": {"api_keys": api, "invite_keys": invites}})
 
 
 def test_examples_work(system, tmp_path):
-    """The first visitor finds room, leaves, user-7 comes next, then user-8 waits until user-7 is done."""
+    """The first visitor is admitted and leaves. user-7 comes next, then user-8 waits until user-7 is done."""
     for tool in ("bash", "curl", "openssl", "basenc"):
         assert shutil.which(tool), f"{tool} is needed"
     address = "http://localhost:8080"
@@ -68,7 +68,7 @@ def test_examples_work(system, tmp_path):
 
 
 def test_shown_answers_are_as_documented():
-    """What the guide shows fits the schemas of openapi.yaml."""
+    """The views in the guide match the schemas of openapi.yaml."""
     document = yaml.safe_load((TOP / "docs" / "integrators" / "openapi.yaml").read_text())
     resolver = jsonschema.RefResolver("", document)
     shown = [json.loads(text) for text in blocks("json")]

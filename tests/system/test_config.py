@@ -1,4 +1,4 @@
-"""The configuration: wrong ones stop the start and say where; --check only looks."""
+"""The configuration: a wrong one stops the start with its line and column, and --check changes nothing."""
 from __future__ import annotations
 
 import re
@@ -20,7 +20,7 @@ queues:
     lanes: [vip, normal]
 """
 
-#: What is put in place of what, and where (line, column) the message must point to, and a word of it.
+#: Old text, new text, the position (line, column) that the message must name, and a word of the message.
 WRONG = [
     ("capacity: 10", "capacity: many", (5, 15), "capacity"),
     ("capacity: 10", "capacity: -1", (5, 15), "capacity"),
@@ -63,7 +63,7 @@ def test_wrong_configuration(tmp_path, old, new, where, word):
         if where is not None:
             assert (int(said[1]), int(said[2])) == where, done.stderr
         assert word in said[3], done.stderr
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["wrong.yaml"], "files were made"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["wrong.yaml"], "files were created"
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -75,7 +75,7 @@ def test_check_only_looks(tmp_path, program):
     assert done.returncode == 0, done
     done = run(BIN / program, "--config", str(wrong), "--check", cwd=tmp_path)
     assert done.returncode != 0 and "wrong.yaml:5:15" in done.stderr, done
-    assert len(list(tmp_path.iterdir())) == 2, "a check makes no file"
+    assert len(list(tmp_path.iterdir())) == 2, "a check creates no file"
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -137,7 +137,7 @@ def test_style_sheet_that_cannot_be_read(tmp_path):
 
 
 def test_settings_of_a_running_queue_are_checked(start):
-    """`tellerline set` refuses what the file would refuse, and changes nothing then."""
+    """`tellerline set` refuses every value that the file would refuse, and then changes nothing."""
     system = start({"bank": {"capacity": 10}})
     before = system.store.hash(system.key("bank", "config"))
     for setting in ("capacity=many", "capacitance=3", "session_ttl=1", "policy=rate", "lanes=",

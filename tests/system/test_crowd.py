@@ -1,4 +1,4 @@
-"""A crowd of 10,000 that waits and polls costs Redis nothing per poll: MONITOR is the witness."""
+"""A crowd of 10,000 that waits and polls costs Redis nothing per poll. MONITOR shows it."""
 from __future__ import annotations
 
 import asyncio
@@ -16,9 +16,9 @@ from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
 
 CROWD = 10_000
-#: Presence is written every waiting_ttl / 8: eight seconds; a window holds one at least.
+#: Presence is written every waiting_ttl / 8, which is eight seconds. A window holds at least one write.
 WINDOW = 9.0
-#: So many polls prove something; a busy machine needs a longer window for them.
+#: The minimum number of polls. A busy machine needs a longer window for them.
 POLLS = 3000
 QUEUE = CALM | {"capacity": 1, "waiting_ttl": "64s"}
 
@@ -26,7 +26,7 @@ _LINE = re.compile(r'^(\d+\.\d+) \[\d+ (\S+)\] "([^"]+)"')
 
 
 class Monitor(threading.Thread):
-    """Counts what Redis is asked to do, by command; what scripts do inside is counted apart."""
+    """Counts the commands that Redis receives, by name. Commands inside scripts are counted separately."""
 
     def __init__(self, system: System) -> None:
         super().__init__(daemon=True)
@@ -48,10 +48,10 @@ class Monitor(threading.Thread):
         return sum(name == "ECHO" for _, name in list(self._seen))
 
     def window(self, began: float, ended: float) -> Counter[str]:
-        """What was asked in that time. Redis tells of it in its order: of all, once it has told of a mark behind."""
+        """The commands of that time. MONITOR reports in order, so all are known once it reports a later mark."""
         before = self._marks()
         self._store.command("ECHO", "mark")
-        wait_until(lambda: self._marks() > before, PATIENCE, "Redis has told of everything")
+        wait_until(lambda: self._marks() > before, PATIENCE, "MONITOR has reported everything")
         return Counter(name for at, name in list(self._seen) if began <= at < ended)
 
     def stop(self) -> None:
@@ -65,7 +65,7 @@ def test_polls_cost_redis_nothing(start, figure):
     system = start({"fair": QUEUE})
     port = system.of("worker")[0].http_port
     tickets = asyncio.run(join_crowd(port))
-    wait_until(lambda: system.waiting("fair") == CROWD - 1, PATIENCE, "everybody waits")
+    wait_until(lambda: system.waiting("fair") == CROWD - 1, PATIENCE, "all visitors wait")
     asyncio.run(poll(port, tickets, 0, CROWD))
 
     monitor = Monitor(system)
@@ -79,13 +79,13 @@ def test_polls_cost_redis_nothing(start, figure):
     busy, seconds = watch(monitor, slowly)
     quiet, _ = watch(monitor, lambda: wait_out(seconds))
     monitor.stop()
-    assert system.waiting("fair") == CROWD - 1, "somebody was dropped meanwhile"
+    assert system.waiting("fair") == CROWD - 1, "a visitor was dropped meanwhile"
     names = sorted({name for name in quiet | busy if not name.startswith("lua:")})
     figure(f"{CROWD} waiting; Redis commands in {seconds:.1f} s without polls and with {polls}: "
            + ", ".join(f"{name} {quiet[name]}/{busy[name]}" for name in names))
     for name in names:
-        # What is done by the clock may fall into a window or not, some commands in a row, and timers drift. Against
-        # a command per poll, or per a hundred polls, that is nothing.
+        # Periodic work may fall into a window or not, a few commands at a time, and timers drift. That is negligible
+        # against one command per poll, or per hundred polls.
         allowed = quiet[name] * 1.5 + 10 + polls / 1000
         assert busy[name] <= allowed, f"{name}: {quiet[name]} without, {busy[name]} with {polls} polls"
     inside = {True: sum(busy.values()), False: sum(quiet.values())}
@@ -93,7 +93,7 @@ def test_polls_cost_redis_nothing(start, figure):
 
 
 def watch(monitor: Monitor, act) -> tuple[Counter[str], float]:
-    """The commands between the start and the end of `act`, by Redis's own time stamps, and how many seconds it took."""
+    """The commands between the start and the end of `act`, by Redis's time stamps, and the seconds it took."""
     began = time.time()
     act()
     ended = time.time()
@@ -101,7 +101,7 @@ def watch(monitor: Monitor, act) -> tuple[Counter[str], float]:
 
 
 def wait_out(seconds: float) -> None:
-    """Nothing is to happen for a while; that while is the measurement."""
+    """Waits without polls. This time is the baseline of the measurement."""
     end = time.monotonic() + seconds
     wait_until(lambda: time.monotonic() >= end, seconds + 1, "the window is over", every=0.05)
 
@@ -119,7 +119,7 @@ async def join_crowd(port: int) -> list[str]:
 
 
 async def poll(port: int, tickets: list[str], seconds: float, least: int) -> int:
-    """One after the other asks, until the time is over and so many have asked; how many did."""
+    """Visitors poll one after the other until the time is over and enough polls were made. Returns their number."""
     end = time.monotonic() + seconds
     count = 0
 

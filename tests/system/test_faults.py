@@ -1,4 +1,4 @@
-"""Faults from inside: data lost, a sleeping lease holder, batches sent twice, entries nobody can read."""
+"""Internal faults: lost data, a stopped lease holder, batches sent twice, unreadable entries."""
 from __future__ import annotations
 
 import os
@@ -18,7 +18,7 @@ def ingest(system: System, payload: bytes, field: str = "d") -> None:
 
 
 def settled(system: System) -> bool:
-    """Everything appended so far is applied: nothing pending, nothing unread."""
+    """Whether every appended entry is applied: nothing pending, nothing unread."""
     groups = system.store.command("XINFO", "GROUPS", system.key("bank", "ingest"))
     group = dict(zip(groups[0][::2], groups[0][1::2]))
     return group["pending"] == 0 and group["lag"] == 0
@@ -29,7 +29,7 @@ def batch(worker: str, number: int, *commands: list) -> bytes:
 
 
 def test_data_lost_under_connected_visitors(start):
-    """FLUSHALL: nothing pretends to be a place it is not; the queue is there again, and empty."""
+    """FLUSHALL: no old ticket is accepted as a place, and the queue is created again, empty."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=PROMPT)
     system.expect(STORE_TROUBLE)
     visitors = [system.join("bank", i % 2) for i in range(6)]
@@ -48,7 +48,7 @@ def test_data_lost_under_connected_visitors(start):
 
 
 def test_sleeping_lease_holder_is_fenced(start):
-    """SIGSTOP of the dispatcher that holds the lease: the other takes over; the woken one does no harm."""
+    """SIGSTOP of the dispatcher that holds the lease: the other takes over, and the resumed one does no harm."""
     system = start({"bank": {"capacity": 1} | CALM}, dispatchers=2)
     system.expect(r"kind=(stale|timeout|connect)\b")
     system.join("bank")
@@ -68,7 +68,7 @@ def test_sleeping_lease_holder_is_fenced(start):
 
 
 def stop_the_holder(system: System) -> Program:
-    """Stops dispatchers in turn until the one that held the lease sleeps and another has taken it."""
+    """Stops dispatchers in turn until the lease holder is stopped and another one has taken the lease."""
     key = system.key("bank", "dispatcher")
     holder = wait_until(lambda: system.store.command("GET", key), PATIENCE, "a lease")
     for program in system.of("dispatcher"):
@@ -91,7 +91,7 @@ def stop_the_holder(system: System) -> Program:
 
 
 def test_entries_another_read_and_left_are_applied(start):
-    """What a former lease holder fetched and did not apply: nobody else is given it, so it is looked for."""
+    """Redis does not deliver again what an earlier lease holder fetched and did not apply: it must be looked for."""
     system = start({name: {"capacity": 0} | CALM for name in ("bank", "post", "shop")})
     sent = {"bank": 70, "post": 0, "shop": 1}  # more than one read brings
     wait_until(lambda: settled(system), PATIENCE, "nothing is pending")
@@ -110,7 +110,7 @@ def test_entries_another_read_and_left_are_applied(start):
 
 
 def test_batch_delivered_twice_is_applied_once(start):
-    """A sender that never heard back sends the same bytes again."""
+    """A sender that got no reply sends the same bytes again."""
     system = start({"bank": {"capacity": 1} | CALM})
     payload = batch("tester-1", 1, [wire.JOIN, "alice", 1], [wire.JOIN, "bob", 1])
     ingest(system, payload)
@@ -134,7 +134,7 @@ def test_batch_delivered_twice_is_applied_once(start):
 
 
 def test_doubled_and_reordered_commands(start):
-    """Join twice, leave before join, complete twice, renew after the end: each has one meaning."""
+    """Join twice, leave before join, complete twice, renew after the end: each is well defined."""
     system = start({"bank": {"capacity": 1} | CALM})
     ingest(system, batch("tester-2", 1, [wire.LEAVE, "alice", wire.LANE + 1],
                          [wire.JOIN, "alice", 1], [wire.JOIN, "alice", 1], [wire.JOIN, "alice", 0]))
@@ -168,7 +168,7 @@ POISON = {
 
 @pytest.mark.parametrize("dispatchers", [1, 2])
 def test_poison_does_not_stop_the_queue(start, dispatchers):
-    """Entries no dispatcher can read are put aside with a word, and the next in line is served."""
+    """Unreadable entries are set aside with a log message, and the entries behind them are applied."""
     system = start({"bank": {"capacity": 1} | CALM}, dispatchers=dispatchers)
     system.expect(r"role=dispatcher\S* .*(poison|aside|unreadable)")
     for payload in POISON.values():
@@ -178,7 +178,7 @@ def test_poison_does_not_stop_the_queue(start, dispatchers):
     assert [visitor.view["status"] for visitor in visitors[1:]] == ["waiting"] * 2
     wait_until(lambda: settled(system), PATIENCE, "nothing is left pending")
     assert system.numbers("bank")["joined"] == 3
-    assert system.store.command("EXISTS", "tl:{bank}:poison") == 1, "kept for whoever looks into it"
+    assert system.store.command("EXISTS", "tl:{bank}:poison") == 1, "kept for inspection"
     log = "".join(program.text() for program in system.of("dispatcher"))
     assert log.count("level=error") >= 1, "an operator should know"
 
@@ -197,7 +197,7 @@ def test_ingest_stream_is_trimmed_only_of_what_is_applied(start):
 
 
 def test_sigterm_drains(start):
-    """A join that is held when SIGTERM comes gets its answer; every program ends with status 0."""
+    """A join that is held when SIGTERM arrives gets its answer. Every program exits with status 0."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2,
                    settings={"http": {"join_wait": "2s"}, "worker": {"processes": 2}})
     system.join("bank")
@@ -219,7 +219,7 @@ def test_sigterm_drains(start):
 
 
 def alive(pid: int) -> bool:
-    """Running, that is: neither gone (which may happen between open and read) nor waiting to be reaped."""
+    """Whether the process runs: neither gone (possible between open and read) nor a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -237,7 +237,7 @@ def test_worker_child_that_dies_is_replaced(start):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
-            continue  # it ended by itself; the log, which is checked, says why
+            continue  # it exited by itself; the log, which is checked, says why
         wait_until(lambda p=pid: not alive(p) and len(worker.children()) == count, PATIENCE, "replaced")
     worker.wait_ready()
     client = system.client()

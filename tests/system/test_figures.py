@@ -1,4 +1,4 @@
-"""The figures that autoscalers and alarms go by: how far the line is behind, how many event streams are open."""
+"""The figures that autoscalers and alerts use: the ingest backlog and the number of open event streams."""
 from __future__ import annotations
 
 import re
@@ -34,7 +34,7 @@ def age_ms(system: System) -> int:
 
 
 def behind(system: System, queue: str) -> list:
-    """The entries that are not applied, while none can be: presence may be among them."""
+    """The entries that are not applied, including presence, while the store refuses to apply any."""
     key = system.key(queue, "ingest")
     groups = system.store.command("XINFO", "GROUPS", key)
     group = dict(zip(groups[0][::2], groups[0][1::2]))
@@ -45,12 +45,12 @@ def behind(system: System, queue: str) -> list:
 
 
 def test_lag_is_told_and_goes_away(start) -> None:
-    """Batches that cannot be applied for a while are counted, by one replica only, and grow older."""
+    """Batches that cannot be applied are counted, by one replica only, and their age grows."""
     system = start({"bank": {"capacity": 0} | CALM, "shop": CALM}, dispatchers=2,
                    settings={"http": {"join_wait": "200ms"}})
     assert system.client().post("/v1/queues/bank/join").status in (200, 202)
-    wait_until(lambda: system.waiting("bank") == 1, PATIENCE, "somebody waits")
-    # The store refuses the one command that takes an entry off the stream; all else goes on.
+    wait_until(lambda: system.waiting("bank") == 1, PATIENCE, "a visitor waits")
+    # The store refuses the one command that takes an entry off the stream. Everything else works.
     system.store.command("ACL", "SETUSER", "default", "-xack")
     for _ in range(3):
         assert system.client().post("/v1/queues/bank/join").status == 202
@@ -78,7 +78,7 @@ def test_what_cannot_be_measured_stops_nothing(start) -> None:
 
 
 def test_open_event_streams_are_counted(start) -> None:
-    """Streams count while they are open; a long poll, which waits as well, is none."""
+    """Streams count while they are open. A long poll does not count."""
     system = start({"bank": {"capacity": 0} | CALM})
     worker = system.of("worker")[0]
     line = [system.join("bank") for _ in range(3)]

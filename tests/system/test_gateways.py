@@ -28,17 +28,17 @@ from waiting import one_of, wait_until
 
 GATEWAYS = TOP / "deploy" / "gateways"
 
-#: A page deep inside the site, with what likes to get lost on a detour.
+#: A page deep inside the site, with the parts of an address that redirects often lose.
 DEEP_LINK = "/concert/7%2F8?seat=A%2012&lang=ko&return=%2Fq%2Fother&name=%EA%B9%80"
 
 
-# ---- the site that is guarded ----
+# ---- the guarded site ----
 
 class Site:
-    """Answers every request with what it got, and remembers it: nothing may get here that is not allowed in."""
+    """Echoes and records every request. Only admitted requests may reach it."""
 
     def __init__(self) -> None:
-        self.requests: list[tuple[str, str, str | None]] = []  # method, path, who the gateway says it is
+        self.requests: list[tuple[str, str, str | None]] = []  # method, path, visitor as named by the gateway
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -75,7 +75,7 @@ class Site:
 # ---- the gateways ----
 
 def adapt(text: str, changes: dict[str, str]) -> str:
-    """The configuration with the addresses of this test. What is to be changed must be there."""
+    """The configuration with the addresses of this test. Every text to replace must be present."""
     for old, new in changes.items():
         assert old in text, f"{old!r} is not in the configuration any more"
         text = text.replace(old, new)
@@ -138,7 +138,7 @@ def find_program(name: str) -> str:
 
 @dataclass
 class Browser:
-    """A visitor's browser: cookies, and the address of the page it is on."""
+    """A visitor's browser: cookies, and the address of the current page."""
 
     port: int
     cookies: dict[str, str] = field(default_factory=dict)
@@ -164,7 +164,7 @@ class Browser:
         return self.request("GET", path, headers)
 
     def path_of(self, address: str) -> str:
-        """An address that must be on this very server, as it is requested there."""
+        """The request target of an address, which must be on this server."""
         parts = urlsplit(address)
         assert (parts.scheme, parts.netloc) == ("http", f"localhost:{self.port}"), address
         return parts.path + (f"?{parts.query}" if parts.query else "")
@@ -182,7 +182,7 @@ class Browser:
         return self.get("/v1/queues/shop/status").json["status"]
 
     def is_inside(self, path: str = "/") -> bool:
-        """In or out, nothing else."""
+        """Whether the visitor is let in. Any answer other than in or out fails."""
         answer = self.get(path)
         if answer.status == 200 and answer.body.startswith(b"the site: "):
             return True
@@ -192,7 +192,7 @@ class Browser:
 
 @dataclass
 class Place:
-    """Everything together: a gateway, Tellerline and the site behind it."""
+    """A gateway, Tellerline, and the site behind them."""
 
     system: System
     site: Site
@@ -214,7 +214,9 @@ class Place:
 @pytest.fixture(params=list(COMMANDS))
 def open_shop(request: pytest.FixtureRequest, start: Callable[..., System]
               ) -> Iterator[Callable[..., Place]]:
-    """open_shop(capacity=..., ...): the queue "shop" behind a gateway. start_site(system): another site than Site; its port."""
+    """open_shop(capacity=..., ...): the queue "shop" behind a gateway.
+
+    start_site(system): starts another site than Site and returns its port."""
     program = find_program(request.param)
     directory = Path(tempfile.mkdtemp(prefix=f"tellerline-{request.param}-"))
     log = directory / "gateway.log"
@@ -269,7 +271,7 @@ def open_shop(request: pytest.FixtureRequest, start: Callable[..., System]
 # ---- what must hold ----
 
 def other_tickets(place: Place) -> Iterator[dict[str, str]]:
-    """Credentials that let nobody in: none, a made-up one, one damaged, and one of somebody who still waits."""
+    """Credentials that must not admit: none, an invented one, a damaged one, and that of a visitor who still waits."""
     yield {}
     yield {"Cookie": "tellerline_shop=AAAA"}
     yield {"Authorization": "Bearer AAAA"}
@@ -306,7 +308,7 @@ SNEAKY_PATHS = [
 
 
 def test_no_way_around(open_shop):
-    """Paths that a gateway and a site might read differently: what gets to the site must be public however it is read."""
+    """Paths that a gateway and a site might read differently. What reaches the site must be public in every reading."""
     place = open_shop()
     place.inside()
     for path in SNEAKY_PATHS:
@@ -342,7 +344,7 @@ def test_the_site_learns_who_it_is(open_shop):
 
 
 def way_on(page: Answer) -> str:
-    """Where the waiting page sends somebody whose turn it is."""
+    """The address to which the waiting page sends an admitted visitor."""
     link = re.search(r'<a\b[^>]*\bdata-tl="go"[^>]*>', page.body.decode())
     assert link, page.body.decode()
     address = re.search(r'\bhref="([^"]*)"', link.group())
@@ -373,7 +375,7 @@ def test_a_deep_link_survives_the_detour(open_shop):
 
 
 def test_a_foreign_return_address_is_not_followed(open_shop):
-    """Whatever host a request claims: the waiting page sends people to this site only."""
+    """The waiting page sends visitors to this site only, whatever Host a request has."""
     place = open_shop()
     place.inside()
     browser = place.browser()
@@ -409,7 +411,7 @@ def test_out_when_the_session_is_over(open_shop):
 
 
 def test_after_a_purchase_everybody_waits_again(open_shop):
-    """The waiting page offers a new place, and that one stands in line like every other."""
+    """The waiting page offers a new place, at the back of the line like any other."""
     place = open_shop()
     browser = place.inside()
     browser.act("complete")
@@ -432,7 +434,7 @@ class Stream:
         self.response = self._connection.getresponse()
 
     def next(self, name: str) -> dict:
-        """The data of the next event of that name."""
+        """The data of the next event with this name."""
         event, data = "", ""
         while line := self.response.readline().decode():
             kind, _, value = line.rstrip("\n").partition(": ")
@@ -488,7 +490,7 @@ def test_closed_while_tellerline_is_away(open_shop):
 
 
 def test_closed_while_tellerline_hangs(open_shop):
-    """An answer that does not come is not waited for for ever, and lets nobody in."""
+    """A missing answer of the worker times out and admits no visitor."""
     place = open_shop()
     browser = place.inside()
     worker = place.system.of("worker")[0]
@@ -497,7 +499,7 @@ def test_closed_while_tellerline_hangs(open_shop):
     for pid in family:
         os.kill(pid, signal.SIGSTOP)
     try:
-        assert browser.get("/").status in (502, 503, 504)  # our client gives up after 15 s
+        assert browser.get("/").status in (502, 503, 504)  # the client's timeout is 15 s
     finally:
         for pid in family:
             os.kill(pid, signal.SIGCONT)
@@ -506,7 +508,7 @@ def test_closed_while_tellerline_hangs(open_shop):
 
 
 def test_open_while_the_store_is_away(open_shop):
-    """on_store_error: open lets strangers through, but none of them under a name of their own choice."""
+    """on_store_error: open lets unknown visitors through, but not under a name of their own choice."""
     place = open_shop(on_store_error="open")
     known = place.inside()
     visitor = known.get("/v1/queues/shop/status").json["visitor"]
@@ -525,7 +527,8 @@ def test_open_while_the_store_is_away(open_shop):
 
 @pytest.mark.parametrize("open_shop", ["nginx"], indirect=True)
 def test_the_demo_shop(open_shop):
-    """In, to the seat of a shared link, and out with a ticket; the next one is in, and coming back means waiting."""
+    """A visitor enters, opens the seat of a shared link and buys a ticket. Then the next visitor enters, and the first
+    must wait to come back."""
     shops: list[subprocess.Popen[bytes]] = []
 
     def start_site(system: System) -> int:

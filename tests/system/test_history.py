@@ -1,4 +1,4 @@
-"""The history checker must be able to fail: each kind of wrong story is told to it once."""
+"""The history checker must be able to fail: each kind of wrong history is given to it once."""
 from __future__ import annotations
 
 import pytest
@@ -8,7 +8,7 @@ from wire import Step, Ticket
 
 
 def good_story() -> tuple[History, list[Step]]:
-    """Three people and one counter; b listens on a stream and asks as well."""
+    """Three visitors and one counter. b listens on a stream and polls as well."""
     history = History(stays=[
         Stay("a", 1, 7, 0.1, 0.3, last_waiting=1.0, first_active=2.0, gave_back=3.9, end="completed",
              sightings=[Sighting(0.9, 1.0, 1)]),
@@ -38,7 +38,7 @@ def test_a_fair_story_passes():
     verdict(*good_story())
 
 
-# Each story with what the checker must say about it.
+# Each wrong history; its docstring is what the checker must report.
 
 def double(history, steps):
     """one place was given to two"""
@@ -46,7 +46,7 @@ def double(history, steps):
 
 
 def made_anew(history, steps):
-    """made anew"""
+    """created again"""
     history.stays[1].generation = 8
 
 

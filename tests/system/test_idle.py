@@ -1,4 +1,4 @@
-"""What Tellerline costs while nothing happens."""
+"""The cost of an idle Tellerline."""
 from __future__ import annotations
 
 import time
@@ -7,8 +7,8 @@ from tellerline import CALM, PATIENCE
 from waiting import wait_until
 
 QUEUES = 100
-LOOKS_A_ROUND = 32  # worker/feed/sources.c
-SPAN_S = 6.0        # one look of the admit and expire scripts is in it
+CHECKS_PER_UPDATE = 32  # worker/feed/followed_queues.c
+SPAN_S = 6.0            # long enough for one periodic run of the admit and expire scripts
 
 
 def calls(system) -> dict[str, int]:
@@ -22,7 +22,7 @@ def calls(system) -> dict[str, int]:
 
 
 def test_idle_queues_cost_little(start, figure):
-    """What 100 queues cost the store in which nothing happens."""
+    """The load of 100 idle queues on the store."""
     system = start({f"q{i}": {"capacity": 1} | CALM for i in range(QUEUES)})
     wait_until(lambda: calls(system).get("xinfo|groups", 0) >= QUEUES, PATIENCE,
                "every queue was once asked how far it is behind")
@@ -35,17 +35,17 @@ def test_idle_queues_cost_little(start, figure):
            + ", ".join(f"{name} {count}" for name, count in more.items()))
     # Leases: three roles, twice a second, one plain command each.
     assert 0 < more["getex"] <= 3 * QUEUES * (2 * seconds + 1), more
-    # The admit and the expire script have a look every five seconds; no other script runs.
+    # The admit and the expire script run every five seconds. No other script runs.
     assert more.get("evalsha", 0) <= 2 * QUEUES * (seconds / 5 + 1), more
-    # Reading is one command for the streams of all queues.
-    for name, a_second in {"xread": 10, "xreadgroup": 4, "smembers": 8, "hgetall": LOOKS_A_ROUND}.items():
+    # One command reads the streams of all queues.
+    for name, a_second in {"xread": 10, "xreadgroup": 4, "smembers": 8, "hgetall": CHECKS_PER_UPDATE}.items():
         assert more.get(name, 0) <= a_second * (seconds + 1), (name, more)
     for seldom in ("script|load", "xgroup|create", "sadd", "set", "xinfo|groups", "xadd"):
         assert more.get(seldom, 0) == 0, (seldom, more)
 
 
 def test_queue_changed_behind_our_back_is_noticed(start):
-    """With more queues than one round looks at, each still has its turn."""
+    """With more queues than one update checks, each queue is still checked in turn."""
     system = start({f"q{i}": {"capacity": 1} | CALM for i in range(QUEUES)})
     for i in (0, QUEUES // 2, QUEUES - 1):
         system.store.command("HSET", system.key(f"q{i}", "config"), "capacity", "7")
@@ -56,7 +56,7 @@ def test_queue_changed_behind_our_back_is_noticed(start):
 
 
 def test_consumer_group_and_list_are_healed(start):
-    """What somebody deleted by hand is made again, and joins go on."""
+    """Keys deleted by hand are created again, and joins continue."""
     system = start({"bank": {"capacity": 1} | CALM})
     first = system.join("bank")
     system.store.command("XGROUP", "DESTROY", system.key("bank", "ingest"), "dispatchers")
@@ -70,7 +70,7 @@ def test_consumer_group_and_list_are_healed(start):
 
 
 def test_consumer_group_of_one_queue_stops_no_other(start):
-    """Not even that of a queue which is in the store, but no longer in the configuration."""
+    """Also when that queue is in the store but no longer in the configuration."""
     system = start({"bank": {"capacity": 1} | CALM})
     for name in ("state", "config"):
         system.store.command("COPY", system.key("bank", name), system.key("old", name))
@@ -78,7 +78,7 @@ def test_consumer_group_of_one_queue_stops_no_other(start):
     system.store.command("XGROUP", "CREATE", ingest, "dispatchers", "0", "MKSTREAM")
     system.store.command("SADD", "tl:queues", "old")
     wait_until(lambda: system.store.command("EXISTS", system.key("old", "dispatcher")) == 1, PATIENCE,
-               "the dispatcher looks after the queue")
+               "the dispatcher serves the queue")
     system.store.command("XGROUP", "DESTROY", ingest, "dispatchers")
     system.expect("NOGROUP|nogroup")
     wait_until(lambda: system.store.command("XINFO", "GROUPS", ingest), PATIENCE, "it has its group again")

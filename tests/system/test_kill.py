@@ -1,4 +1,4 @@
-"""kill -9 of any one program at random moments: nothing acknowledged is lost, doubled or out of turn.
+"""kill -9 of any one program at random moments: nothing acknowledged is lost, duplicated or out of order.
 
 TELLERLINE_SEED=N repeats the choices of a run, TELLERLINE_KILL_SECONDS makes it longer.
 """
@@ -20,12 +20,12 @@ from waiting import wait_until
 
 CAPACITY = 5
 ACTORS = 16
-#: A worker that was just started, or follows a dispatcher that was, may be this far behind (seconds).
+#: A worker may be this far behind (seconds) after it, or the dispatcher, was restarted.
 STALENESS = 3.0
 
 
 class Sampler(threading.Thread):
-    """Watches from the side that active never exceeds the capacity."""
+    """Checks continuously that the active visitors never exceed the capacity."""
 
     def __init__(self, store: Redis, key: str) -> None:
         super().__init__(daemon=True)
@@ -47,7 +47,7 @@ class Sampler(threading.Thread):
 
 
 class Supervisor:
-    """Kills one process at a time and starts again what is down, as an operator's would."""
+    """Kills one process at a time and restarts it, like an operator's service manager."""
 
     def __init__(self, system: System, chance: random.Random) -> None:
         self._system, self._random = system, chance
@@ -69,7 +69,7 @@ class Supervisor:
         name = program.role
         children = program.children() if program.role == "worker" else []
         if children and self._random.random() < 0.5:
-            # A child alone: its parent starts another.
+            # Only a child: its parent starts another.
             try:
                 os.kill(self._random.choice(children), signal.SIGKILL)
                 name = "worker's child"
@@ -80,7 +80,7 @@ class Supervisor:
         self.kills[name] = self.kills.get(name, 0) + 1
 
     def _random_pause(self) -> None:
-        time.sleep(self._random.uniform(0.0, 0.8))  # "at a random moment"
+        time.sleep(self._random.uniform(0.0, 0.8))  # at a random moment
 
 
 @pytest.mark.long(seconds=65)
@@ -112,7 +112,7 @@ def test_kill_any_program_at_any_moment(start, figure):
         actor.join()
         assert actor.error is None, f"{actor.error} (TELLERLINE_SEED={seed})"
 
-    # Places whose client never heard of them are claimed by nobody and go by themselves.
+    # Places whose client got no answer are never claimed and expire.
     wait_until(lambda: system.waiting("door") == 0 and system.active("door") == 0, 60,
                "the line drains to empty")
     sampler.done.set()

@@ -1,4 +1,4 @@
-"""What ends by itself and what is changed while running: sessions, claims, absence, capacity, pause, lanes."""
+"""Expiry and changes while running: sessions, claims, absence, capacity, pause, lanes."""
 from __future__ import annotations
 
 import statistics
@@ -10,12 +10,12 @@ from test_answers import API_KEY
 from waiting import one_of, wait_until
 from wire import read_ticket
 
-#: Sessions end within 20 ms of their deadline; a pause of a busy machine may cost more.
+#: Sessions end within 20 ms of their deadline. A busy machine may need more.
 LATE_MS = 20
 
 
 def end_of(system: System, queue: str, visitor: Visitor) -> tuple[int, int]:
-    """When and why the visitor's place ended: Redis ms and reason."""
+    """When and why the visitor's place ended: Redis time in ms, and reason."""
     score = system.store.command("ZSCORE", system.key(queue, "ended"), visitor.view["visitor"])
     return divmod(int(score), 8)
 
@@ -26,7 +26,7 @@ def deadline_of(system: System, queue: str, visitor: Visitor) -> int:
 
 
 def lateness(system: System, queue: str, places: set[int]) -> list[int]:
-    """How many ms after its last deadline each of these sessions ended, as the events tell it."""
+    """How many ms after its last deadline each of these sessions ended, according to the events."""
     deadlines: dict[int, int] = {}
     late = []
     for step in system.steps(queue):
@@ -68,13 +68,13 @@ def test_session_ends_at_its_deadline(start, figure):
 def test_unclaimed_admission_is_given_on(start):
     system = start({"bank": CALM | {"capacity": 1, "claim_ttl": "3s"}})
     silent, present = system.join("bank"), system.join("bank")
-    wait_until(present.is_active, PATIENCE, "the one who shows up gets the silent one's counter")
+    wait_until(present.is_active, PATIENCE, "the visitor who shows up gets the silent visitor's counter")
     _, reason = end_of(system, "bank", silent)
     assert reason == 4
     view = silent.status()
     assert (view["status"], view["reason"]) == ("expired", "unclaimed")
     assert system.numbers("bank")["unclaimed"] == 1
-    # A session that was claimed lasts longer than claim_ttl.
+    # A claimed session lasts longer than claim_ttl.
     claimed = system.key("bank", "sessions")
     wait_until(lambda: system.store.command("HVALS", claimed)[0].endswith(":1"), PATIENCE, "claimed")
     left = deadline_of(system, "bank", present)
@@ -83,7 +83,7 @@ def test_unclaimed_admission_is_given_on(start):
 
 
 def test_absent_are_dropped_and_present_kept(start):
-    """waiting_ttl: who polls (at any worker) stays, who does not is dropped, places behind move up."""
+    """waiting_ttl: visitors who poll (any worker) stay, the others are dropped, and places behind them move up."""
     system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "6s"}}, workers=2)
     first = system.join("bank")
     line = [system.join("bank", worker=i % 2) for i in range(12)]
@@ -93,7 +93,7 @@ def test_absent_are_dropped_and_present_kept(start):
     poller.start()
     try:
         wait_until(lambda: system.waiting("bank") <= len(present), PATIENCE, "the absent go")
-        # Longer than that again: who polls is still there.
+        # The same time once more: visitors who poll are still there.
         began = int(system.store.command("TIME")[0])
         wait_until(lambda: int(system.store.command("TIME")[0]) > began + 7, PATIENCE, "7 s",
                    every=0.1)
@@ -109,7 +109,7 @@ def test_absent_are_dropped_and_present_kept(start):
 
 
 class Poller(threading.Thread):
-    """Visitors who keep asking, each time at another worker."""
+    """Visitors who poll, each time at another worker."""
 
     def __init__(self, visitors: list[Visitor], ports: list[int]) -> None:
         super().__init__(daemon=True)
@@ -145,11 +145,11 @@ def test_capacity_changed_while_running(start):
     system.set("bank", "capacity=2")
     client = system.client()
     wait_until(lambda: client.get("/v1/queues/bank").json["capacity"] == 2, PATIENCE, "told")
-    assert system.active("bank") == 6, "lowering sends nobody out"
+    assert system.active("bank") == 6, "a lower capacity ends no session"
     for done in visitors[:4]:
         done.complete()
     wait_until(lambda: system.active("bank") == 2, PATIENCE, "two are left")
-    assert visitors[6].status()["position"] == 1, "nobody was admitted above the new capacity"
+    assert visitors[6].status()["position"] == 1, "no visitor was admitted above the new capacity"
     visitors[4].complete()
     wait_until(visitors[6].is_active, PATIENCE, "below it, the next is admitted")
 
@@ -177,7 +177,7 @@ def test_pause_and_resume(start):
 
 
 def test_not_open_yet(start):
-    """Joining works before opens_at; nobody is admitted, and then everybody at once."""
+    """Joining works before opens_at. No visitor is admitted before it, and all at once after it."""
     system = start({"bank": {"capacity": 5, "opens_at": "2099-01-01T00:00:00Z"} | CALM})
     visitors = [system.join("bank") for _ in range(3)]
     view = system.client().get("/v1/queues/bank").json
@@ -189,7 +189,7 @@ def test_not_open_yet(start):
 
 
 def test_two_lanes(start):
-    """The first lane is served first; positions count everyone who will be admitted before."""
+    """The first lane is served first. Positions count all visitors who will be admitted before."""
     def keys(system: System) -> None:
         path = system.directory / "api.keys"
         path.write_text(f"shop {API_KEY}\n")
@@ -204,7 +204,7 @@ def test_two_lanes(start):
         client = system.client(worker)
         wait_until(lambda c=client: [v.status(c)["position"] for v in vip + normal[1:]]
                    == [1, 2, 3, 4, 5, 6], PATIENCE, "vip stand before normal")
-    # The same person once more: the place already held, whatever lane is asked for.
+    # The same visitor joins again: the answer is the place already held, whatever lane is requested.
     again = join_as(system, "vip-1", "normal", 0)
     assert again.view["position"] == 2
 

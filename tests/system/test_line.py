@@ -1,4 +1,4 @@
-"""The line: places, positions, admission, the turn from one visitor to the next."""
+"""The line: places, positions, admission, and the change from one visitor to the next."""
 from __future__ import annotations
 
 import statistics
@@ -20,7 +20,7 @@ def join_alternating(system: System, queue: str, count: int) -> list[Visitor]:
 
 
 def test_hundred_joins_through_two_workers(start, figure):
-    """Two of every program, one line: positions 1..90 behind 10 active, falling as people leave."""
+    """Two of every program, one line: positions 1 to 90 behind 10 active visitors, falling as visitors leave."""
     system = start({"bank": {"capacity": 10} | CALM}, workers=2, dispatchers=2, admitters=2,
                    expirers=2)
     visitors = join_alternating(system, "bank", 100)
@@ -38,7 +38,7 @@ def test_hundred_joins_through_two_workers(start, figure):
         gone = line.pop(len(line) // 2)
         delay = leave_and_watch(system, line[-1], gone)
         for worker in (0, 1):
-            # Whoever stood behind moved up by exactly one; whoever stood ahead did not move.
+            # Visitors behind moved up by exactly one. Visitors ahead did not move.
             assert positions(line, system, worker) == list(range(1, len(line) + 1))
         return delay
 
@@ -69,9 +69,9 @@ def leave_and_watch(system: System, last: Visitor, gone: Visitor) -> float:
 
 
 def test_turn_takes_one_event(start, figure):
-    """From `complete` to the next visitor being active: one event, not one timer period.
+    """The next visitor is active after `complete` within the time of one event, not of one timer period.
 
-    In the time of some ten requests, whatever a request takes on this machine just now.
+    The limit is the time of about ten requests on this machine at this moment.
     """
     turns = 1000
     system = start({"counter": {"capacity": 1} | CALM})
@@ -99,7 +99,7 @@ def test_turn_takes_one_event(start, figure):
 
 
 def test_free_counter_takes_the_next_who_comes_at_once(start, figure):
-    """A counter that became free while nobody waited is not forgotten."""
+    """A counter that became free while the line was empty is not forgotten."""
     system = start({"bank": {"capacity": 1} | CALM})
     client = system.client()
 
@@ -121,7 +121,7 @@ def test_free_counter_takes_the_next_who_comes_at_once(start, figure):
 
 
 def test_place_is_known_on_every_worker_at_once(start):
-    """A ticket fresh from one worker is good at the other, which may not have read the event yet."""
+    """A fresh ticket of one worker is valid at the other, which may not have read the event yet."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2)
     other = system.client(1)
     clients = [system.client(0), other]
@@ -145,7 +145,7 @@ def test_joining_again_keeps_the_place(start):
 
 
 def test_ends_are_told_and_may_be_repeated(start):
-    """Leave and complete are idempotent; a visitor who has ended may join anew, at the back."""
+    """Leave and complete are idempotent. A visitor whose place has ended may join again, at the back."""
     system = start({"bank": {"capacity": 1} | CALM})
     first, second, third = (system.join("bank") for _ in range(3))
     wait_until(first.is_active, PATIENCE, "the first is active")

@@ -1,4 +1,5 @@
-"""docs/integrators/openapi.yaml against the running service: what is answered is documented, and the other way round."""
+"""docs/integrators/openapi.yaml against the running service: every answer is documented, and every documented answer
+occurs."""
 from __future__ import annotations
 
 import json
@@ -23,17 +24,17 @@ pytestmark = pytest.mark.together
 DOCUMENT = TOP / "docs" / "integrators" / "openapi.yaml"
 METHODS = ("get", "post", "put", "patch", "delete")
 
-#: Documented, and not provoked here, each for a reason.
+#: Documented answers that are not provoked here, each with its reason.
 ELSEWHERE = {
     "/problems/stopping": "a moment that cannot be held",
-    "/problems/loading": "a worker that starts serves when its lines are loaded: only a queue's first moments",
+    "/problems/loading": "a worker serves after its lines are loaded, so only a new queue answers this, for a moment",
     "image/png": "a logo, if the operator has one",
     "image/webp": "the same",
 }
 
 
 class Contract:
-    """The document, and which of its answers have been seen."""
+    """The document, and the answers seen so far."""
 
     def __init__(self) -> None:
         self.document = yaml.safe_load(DOCUMENT.read_text())
@@ -53,7 +54,7 @@ class Contract:
         assert not errors, f"{what}: {errors[:3]} in {value}"
 
     def path_of(self, path: str) -> str | None:
-        """The documented path that fits; those without a parameter first."""
+        """The documented path that matches. Paths without parameters come first."""
         for template in sorted(self.document["paths"], key=lambda t: (t.count("{"), t)):
             if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)), path):
                 return template
@@ -71,7 +72,7 @@ class Contract:
             assert "get" in item and not answer.body, what
             return
         if answer.status == 405:
-            # By no operation; every one of the path documents it.
+            # No operation has this method. Every operation of the path documents the answer.
             operation = next(item[name] for name in METHODS if name in item)
         else:
             assert method.lower() in item, f"{what}: no such operation"
@@ -127,7 +128,7 @@ class Contract:
 
 
 class Witness(Client):
-    """A client that holds every answer against the document."""
+    """A client that checks every answer against the document."""
 
     def __init__(self, contract: Contract, port: int) -> None:
         super().__init__(port)
@@ -159,7 +160,7 @@ def stream_view(contract: Contract, stream: EventStream, kind: str) -> None:
     contract.seen.add(("events", "200", "text/event-stream", ""))
 
 
-# ---- what provokes which answer ----
+# ---- provoking the answers ----
 
 def ordinary(contract: Contract, system: System, shop: Shop) -> None:
     client = witness(contract, system)
@@ -243,7 +244,7 @@ def pages(contract: Contract, system: System, shop: Shop) -> None:
 
 
 def crowded(contract: Contract, system: System) -> None:
-    """Joins from one address beyond the limit."""
+    """More joins from one address than the limit allows."""
     client = witness(contract, system)
     assert client.post("/v1/queues/bank/join").status == 200
     client.post("/v1/queues/bank/join").problem(429)
@@ -252,10 +253,10 @@ def crowded(contract: Contract, system: System) -> None:
 
 
 def slow_dispatcher(contract: Contract, system: System) -> None:
-    """Nobody numbers the joins for a while: 202, and what can be said then."""
+    """Joins are not numbered for a while: 202, and the answers possible in that state."""
     client = witness(contract, system)
     inside, waiting = Visitor(client, "bank").join(), Visitor(client, "bank").join()
-    # The session is claimed, so that nothing else is under way.
+    # The session is claimed, so that no other command is pending.
     wait_until(inside.is_active, PATIENCE, "the first is active")
     session = system.key("bank", "sessions")
     wait_until(lambda: system.store.command("HVALS", session)[0].endswith(":1"), PATIENCE, "claimed")
@@ -290,7 +291,7 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
     wait_until(numbered, PATIENCE, "the place is numbered", every=0.1)
     assert client.request("HEAD", "/v1/queues/bank/events", ticket=ticket).status == 200
 
-    # An end that the worker has to look up: the stream tells it as soon as the store has answered.
+    # An end that the worker must look up: the stream reports it once the store has answered.
     inside.leave()
     client.close()
     worker = system.of("worker")[0]
@@ -303,7 +304,7 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
 
 
 def store_away(contract: Contract, system: System) -> None:
-    """The store goes, and comes back empty: whoever was in line has a ticket of a former life."""
+    """The store stops and returns empty: the tickets of earlier visitors are of an old generation."""
     client = witness(contract, system)
     inside = Visitor(client, "bank").join()
     dispatcher = system.of("dispatcher")[0]
@@ -312,7 +313,7 @@ def store_away(contract: Contract, system: System) -> None:
     dispatcher.send(signal.SIGCONT)
     system.redis.kill()
     system.forget_store()
-    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the store is missed")
+    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the worker reports the store's absence")
     client.post("/v1/queues/bank/join").problem(503)
     client.get("/v1/queues/bank/status", ticket=pending).problem(503)
     for verb in ("leave", "complete", "renew"):
@@ -328,7 +329,7 @@ def store_away(contract: Contract, system: System) -> None:
         program.wait_ready()
     path = "/v1/queues/bank"
     wait_until(lambda: client.get(f"{path}/status", ticket=inside.ticket).status == 409, PATIENCE,
-               "the queue was made anew")
+               "the queue was created again")
     assert client.get(f"{path}/events", ticket=inside.ticket).status == 409
     for verb in ("leave", "complete", "renew"):
         problem = client.post(f"{path}/{verb}", ticket=inside.ticket).problem(409)
@@ -340,7 +341,7 @@ def store_away(contract: Contract, system: System) -> None:
 # ---- tests ----
 
 def test_document_is_sound(contract):
-    """Every schema is one, every reference leads somewhere, every component is used."""
+    """Every schema is valid, every reference resolves, every component is used."""
     assert contract.document["openapi"].startswith("3.1.")
     used = set()
 
@@ -360,7 +361,7 @@ def test_document_is_sound(contract):
         jsonschema.Draft202012Validator.check_schema(schema)
     for group in ("parameters", "headers", "responses", "schemas"):
         for name in contract.document["components"][group]:
-            if name != "Notice":  # described in words: OpenAPI has none for single events
+            if name != "Notice":  # described in prose: OpenAPI has no schema for single events
                 assert f"#/components/{group}/{name}" in used, f"{group}/{name} is used nowhere"
     names = [item[method]["operationId"] for item in contract.document["paths"].values()
              for method in METHODS if method in item]
@@ -368,7 +369,7 @@ def test_document_is_sound(contract):
 
 
 def test_every_route_is_documented(contract):
-    """Against the table of routes itself."""
+    """Compares the document with the table of routes."""
     table = (TOP / "worker" / "api" / "routes.c").read_text()
     routes = set(re.findall(r'\{"(GET|POST)", "([^"]+)",', table))
     documented = {(method.upper(), re.sub(r"\{\w+\}", "*", path))
@@ -384,7 +385,7 @@ def test_every_problem_is_documented(contract):
 
 
 def test_answers_are_as_documented(contract, start, tmp_path):
-    """Each documented answer is provoked, except a few; each answer on the way is documented."""
+    """Each documented answer is provoked, with few exceptions, and each answer received is documented."""
     shop = Shop(tmp_path)
 
     def keys(system: System) -> None:

@@ -29,7 +29,7 @@ NOTICES = {"en": "Doors open ten minutes late", "ko": "문을 10분 늦게 엽�
 
 
 class Shop(LocalPages):
-    """What the queue guards: remembers which addresses were asked for."""
+    """The guarded shop. Records the requested addresses."""
 
     def __init__(self) -> None:
         super().__init__(ShopPage)
@@ -59,14 +59,14 @@ def shop() -> Iterator[Shop]:
 
 @pytest.fixture
 def browser(one_browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """A browser that has never been here; afterwards its console must be free of errors of the page."""
+    """A browser with a fresh profile. After the test, its console must not hold errors of the page."""
     yield one_browser
     make_new(one_browser)
 
 
 @pytest.fixture
 def line(start: Callable[..., System], shop: Shop) -> tuple[System, list[Visitor]]:
-    """One visitor is in the shop and two wait; whoever comes next is the third in line."""
+    """One visitor is in the shop and two wait. The next visitor is the third in line."""
     system = start({"shop": CALM | {"capacity": 1, "target_url": shop.url + "/"}},
                    settings={"worker": {"processes": 2}})
     others = [system.join("shop") for _ in range(3)]
@@ -101,7 +101,7 @@ def gets_in(browser: webdriver.Chrome) -> None:
 
 
 def photograph(browser: webdriver.Chrome, name: str) -> None:
-    """One picture per width; nothing may stick out sideways."""
+    """One screenshot per width. Nothing may overflow horizontally."""
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     for size, (width, height) in SIZES.items():
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
@@ -113,7 +113,7 @@ def photograph(browser: webdriver.Chrome, name: str) -> None:
 
 
 def look_at_admission(browser: webdriver.Chrome, system: System, language: str) -> None:
-    """The page of somebody admitted. It goes on after three seconds: a slow machine needs more than one look."""
+    """The page of an admitted visitor. It redirects after three seconds, so a slow machine may need several tries."""
     def seen(page: Page) -> bool:
         if is_shop(page):
             open_page(browser, system, f"?lang={language}")
@@ -126,7 +126,7 @@ def look_at_admission(browser: webdriver.Chrome, system: System, language: str) 
 
 
 def check_accessible(browser: webdriver.Chrome, source: str) -> None:
-    """axe-core finds nothing, in the light and in the dark."""
+    """axe-core finds no violation, in the light and in the dark colour scheme."""
     browser.execute_script(source)
     for scheme in ("light", "dark"):
         features = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -147,7 +147,7 @@ def leave(browser: webdriver.Chrome) -> None:
 
 
 def ticket_of(browser: webdriver.Chrome, system: System) -> Visitor:
-    """The visitor in the browser, as the shop's back end that was handed the ticket."""
+    """The visitor in the browser, as seen by the shop's back end, which was given the ticket."""
     cookie = browser.get_cookie("tellerline_shop")
     assert cookie is not None and cookie["httpOnly"], cookie
     return Visitor(system.client(), "shop", cookie["value"])
@@ -171,7 +171,7 @@ def test_from_the_line_into_the_shop_and_again(browser, line, shop, language):
     until(browser, lambda page: page.state == "waiting" and not page.shows("notice-box"), "the notice is taken back")
     others[1].leave()
     at(browser, 1)
-    assert shop.asked == [], "nobody is let in early"
+    assert shop.asked == [], "no visitor is let in early"
 
     others[0].complete()
     gets_in(browser)
@@ -187,7 +187,7 @@ def test_from_the_line_into_the_shop_and_again(browser, line, shop, language):
     assert page.heading == HEADINGS[language]["completed"]
     photograph(browser, f"ended-{language}")
     browser.refresh()
-    assert look(browser).state == "completed", "a look at an ended place does not join again"
+    assert look(browser).state == "completed", "opening the page of an ended place does not join again"
     wait_until(next_in.is_active, PATIENCE, "the next one is in")
     press(browser, JOIN, then=stands_at(1), what="in line again")
     next_in.complete()
@@ -224,7 +224,7 @@ def test_without_javascript(browser, line, shop):
 
 
 def test_tab_in_the_background_goes_on(browser, line, shop):
-    """Into the shop: the return address, which is of a foreign site, is not followed."""
+    """The visitor enters the shop. A return address on a foreign site is not followed."""
     system, others = line
     open_page(browser, system, f"?return={quote('http://elsewhere.invalid/', safe='')}")
     at(browser, 3)
@@ -255,7 +255,7 @@ def test_frozen_tab_catches_up(browser, line, shop):
 
 
 def serving(system: System) -> list[int]:
-    """The worker's processes that hold a connection, once the test's own are closed."""
+    """The worker's processes that hold a connection, after the test's own connections are closed."""
     worker = system.of("worker")[0]
     rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     port = f":{worker.http_port:04X}"
@@ -281,7 +281,7 @@ def test_place_survives_the_worker_that_served_it(browser, line, shop):
     open_page(browser, system)
     visitor = at(browser, 3).visitor
     before = system.of("worker")[0].children()
-    killed = wait_until(lambda: serving(system), PATIENCE, "the page is served by somebody")
+    killed = wait_until(lambda: serving(system), PATIENCE, "a process serves the page")
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
     wait_until(lambda: len(set(system.of("worker")[0].children()) - set(killed)) == len(before),

@@ -19,10 +19,10 @@ from waiting import one_of, wait_until
 
 pytestmark = pytest.mark.together(seconds=100)
 
-# A name that is not localhost: browsers then treat the page as insecure and have no Web Locks.
+# A name other than localhost: browsers treat such a page as insecure and offer no Web Locks.
 INSECURE = "waiting.test"
 JOIN, LEAVE = "form[action*=join] button", "form[action*=leave] button"
-#: Unimportant changes are said aloud at most this often (seconds): SAY_EVERY in page.js.
+#: Unimportant changes are announced to screen readers at most this often (seconds): SAY_EVERY in page.js.
 SAY_EVERY = 15
 
 
@@ -70,9 +70,9 @@ def test_position_moves_and_progress_never_goes_back(browser, stand_in):
     assert page.text("ahead") == "616"
     assert page.title == "No. 617 in line – concert"
     assert page.progress == 500
-    stand_in.waiting(700)  # somebody of a faster lane came
+    stand_in.waiting(700)  # a visitor of a faster lane joined
     assert until(browser, stands_at("700"), "the position, honestly").progress == 500
-    browser.refresh()  # what was seen before is remembered
+    browser.refresh()  # the first position seen is stored
     until(browser, lambda page: page.progress == 432, "progress since the first position")
     assert stand_in.statuses == 0, "a stream needs no polling"
 
@@ -122,7 +122,7 @@ def test_tabs_share_one_stream(browser, stand_in, host):
 def test_goes_on_and_says_so_first(browser, stand_in):
     open_page(browser, stand_in)
     stream_is_open(stand_in)
-    # The page goes on after three seconds, and a look may come too late: so it notes what it shows until it goes.
+    # The page redirects after three seconds, and a read may come too late. So the page records what it shows.
     browser.execute_script(
         "const seen = (e) => e && e.checkVisibility(), go = document.querySelector('[data-tl=go]');"
         "new MutationObserver(() => { sessionStorage.shown = JSON.stringify([document.body.dataset.state,"
@@ -169,7 +169,7 @@ def test_a_ticket_in_the_address_is_carried(browser, stand_in):
 def test_asks_at_once_when_looked_at_again(browser, stand_in):
     open_page(browser, stand_in)
     stream_is_open(stand_in)
-    stand_in.stream = "silent"  # as after a sleep: the connection looks alive and says nothing
+    stand_in.stream = "silent"  # as after sleep mode: the connection looks alive but is silent
     stand_in.waiting(321)
     show = "document.dispatchEvent(new Event('visibilitychange'))"
     until(browser, lambda page: stands_at("321")(page) or browser.execute_script(show), "the new position", 30)
@@ -306,15 +306,15 @@ def test_offline_and_back(browser, stand_in):
 
 
 def test_offline_is_told_although_news_came_after_it(browser, stand_in):
-    """What was under way when the network went arrives behind the event `offline`."""
+    """Data that was in flight when the network failed arrives after the event `offline`."""
     open_page(browser, stand_in)
     stream_is_open(stand_in)
     stand_in.waiting(617)
-    until(browser, stands_at("617"), "the stream brings news")
+    until(browser, stands_at("617"), "the stream brings a change")
     browser.execute_script("Object.defineProperty(navigator, 'onLine', {get: () => false});"
                            "dispatchEvent(new Event('offline'))")
     stand_in.waiting(600)
-    until(browser, stands_at("600"), "the news that was under way")
+    until(browser, stands_at("600"), "the change that was in flight")
     until(browser, lambda page: "You are offline" in page.text("updated"), "it says so", 20)
 
 

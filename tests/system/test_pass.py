@@ -1,4 +1,4 @@
-"""Passes, what a gateway asks about visitors, and invites, as other programs see them."""
+"""Passes, a gateway's checks of visitors, and invites, as other programs see them."""
 from __future__ import annotations
 
 import base64
@@ -37,7 +37,7 @@ def active_visitor(system: System, queue: str = "bank", worker: int = 0) -> Visi
 
 
 def hs256_keys(path: Path) -> dict[str, bytes]:
-    """kid -> secret, as a site that was given the file would read it."""
+    """kid -> secret, as a site would read the key file."""
     lines = [line.split() for line in path.read_text().splitlines() if " HS256 " in line]
     return {kid: bytes.fromhex(digits) for kid, _, digits in lines}
 
@@ -82,7 +82,7 @@ def key_set(client: Client) -> dict[str, Any]:
 # ---- passes ----
 
 def test_pass_by_shared_secret(start):
-    """A pass is good for PyJWT and the secret of the key file, and says who, where and until when."""
+    """PyJWT accepts a pass with the secret of the key file. The pass names the visitor, the queue and the expiry."""
     system = start({"bank": {"capacity": 2} | CALM}, workers=2,
                    settings={"worker": {"processes": 2}})
     path = system.directory / "pass.keys"
@@ -111,7 +111,7 @@ def test_pass_by_shared_secret(start):
 
 
 def test_pass_comes_with_the_admission(start):
-    """In the answer of a join that finds room, and in the event `admitted`; while waiting there is none."""
+    """A pass is in the answer to a join below capacity, and in the event `admitted`. A waiting visitor has none."""
     system = start({"bank": {"capacity": 1} | CALM})
     keys = hs256_keys(system.directory / "pass.keys")
     (secret,) = keys.values()
@@ -123,7 +123,7 @@ def test_pass_comes_with_the_admission(start):
             assert verify(first.view["pass"], secret)["sub"] == first.view["visitor"]
         wait_until(first.is_active, PATIENCE, "active")
         first.complete()
-    # The answer waits for the admission a quarter of a second: always enough, but for a machine that stands still.
+    # The answer waits up to a quarter of a second for the admission. Only a stalled machine needs longer.
     assert at_once > 4, f"{at_once} of 9 heard in the answer to their join"
     first = system.join("bank")
     wait_until(first.is_active, PATIENCE, "the first is active")
@@ -156,7 +156,7 @@ def test_pass_that_is_not_quite_one(start):
     with pytest.raises(jwt.InvalidIssuerError):
         jwt.decode(token, secret, algorithms=["HS256"], audience="bank", issuer="http://elsewhere")
     header, claims, signature = token.split(".")
-    for i in range(0, len(signature) - 1, 5):  # the last character has bits that do not count
+    for i in range(0, len(signature) - 1, 5):  # the last character has unused bits
         other = "A" if signature[i] != "A" else "B"
         with pytest.raises(jwt.InvalidSignatureError):
             verify(f"{header}.{claims}.{signature[:i]}{other}{signature[i + 1:]}", secret)
@@ -182,7 +182,7 @@ def test_pass_expires_with_the_session(start):
 
 
 def test_pass_lasts_as_long_as_the_session(start):
-    """Before the session is claimed the pass ends with the time for that; `renew` gives the one for all of it."""
+    """Before the claim, the pass expires at the claim's deadline. `renew` gives a pass for the full session."""
     system = start({"bank": {"capacity": 1, "claim_ttl": "1m", "session_ttl": "10m"}})
     visitor = system.join("bank")
     (secret,) = hs256_keys(system.directory / "pass.keys").values()
@@ -219,7 +219,7 @@ def test_pass_by_public_key(start):
 
 
 def test_key_rotation_without_a_gap(start, tmp_path):
-    """Whatever worker has reloaded already: every pass is good by the key set of every worker."""
+    """During a key change, the key set of every worker accepts every pass, whichever worker has reloaded."""
     (_, old_pem), (_, new_pem) = private_key(), private_key()
     old, new = f"old ES256\n{old_pem}", f"new ES256\n{new_pem}"
     path = tmp_path / "pass.keys"
@@ -258,7 +258,7 @@ def test_key_rotation_without_a_gap(start, tmp_path):
         wait_until(lambda w=worker: kids()[w] == "new", PATIENCE, "the new key signs")
         all_good()
     assert kids() == ["new", "new"]
-    # What cannot be read leaves the running keys.
+    # An unreadable file leaves the running keys in place.
     key_file(path, "broken")
     system.expect("reload refused")
     system.of("worker")[0].send(signal.SIGHUP)
@@ -286,7 +286,7 @@ def let_in(answer: Answer, visitor: str | None) -> bool:
 
 
 def turned_away(answer: Answer, queue: str = "bank") -> str:
-    """The place to wait at."""
+    """The address of the waiting page."""
     answer.problem(401)
     assert answer.headers["www-authenticate"].startswith("Bearer")
     location = answer.headers["x-tellerline-location"]
@@ -320,7 +320,7 @@ def test_check_by_bearer_cookie_and_query(start):
 
 
 def test_check_by_pass(start):
-    """A gateway that was given the pass asks with it."""
+    """A gateway that holds the pass sends it with the check."""
     system = start({"bank": {"capacity": 1} | CALM, "post": {"capacity": 1} | CALM})
     client = system.client()
     visitor = active_visitor(system)
@@ -346,7 +346,7 @@ def test_check_names_the_place_to_wait(start):
     system = start({"bank": {"capacity": 1} | CALM})
     client = system.client()
     address = "https://shop.example/checkout?item=7&size=a b#x\"<é"
-    wide = address.encode().decode("latin-1")  # bytes as they travel in a header
+    wide = address.encode().decode("latin-1")  # bytes as sent in a header
     encoded = quote(address, safe="")
     assert turned_away(check(client)) == f"{ISSUER}/q/bank"
     assert turned_away(check(client, headers={"X-Original-URL": wide})) \
@@ -359,7 +359,7 @@ def test_check_names_the_place_to_wait(start):
 
 
 def test_check_is_a_sign_of_life(start):
-    """A site that only ever asks `check` claims the session, and slides it on."""
+    """A site that only uses `check` claims the session and extends it."""
     system = start({"bank": {"capacity": 1, "claim_ttl": "5s", "session_ttl": "5s",
                              "session_sliding": True, "session_max": "1m"}})
     visitor = system.join("bank")
@@ -370,7 +370,7 @@ def test_check_is_a_sign_of_life(start):
         assert let_in(check(visitor.client, ticket=visitor.ticket), visitor.view["visitor"]), \
             f"turned away after {time.monotonic() - began:.1f} s"
         other.status()
-        time.sleep(0.2)  # a visitor who clicks along
+        time.sleep(0.2)  # a visitor who keeps clicking
     assert system.numbers("bank")["expired"] + system.numbers("bank")["unclaimed"] == 0
     wait_until(lambda: not let_in(check(visitor.client, ticket=visitor.ticket),
                                   visitor.view["visitor"]), PATIENCE, "silence ends it", every=6)
@@ -378,7 +378,7 @@ def test_check_is_a_sign_of_life(start):
 
 @pytest.mark.parametrize("mode", ["closed", "open"])
 def test_check_while_the_store_is_away(start, mode):
-    """Whoever is known to be in stays in; about everybody else on_store_error decides."""
+    """Visitors known to be active stay in. For all others, on_store_error decides."""
     system = start({"bank": {"capacity": 1, "on_store_error": mode} | CALM},
                    settings={"redis": {"timeout": "1s"}}, redis={"appendfsync": "always"})
     system.expect(STORE_TROUBLE)
@@ -389,7 +389,7 @@ def test_check_while_the_store_is_away(start, mode):
     assert not let_in(check(client, ticket=outside.ticket), None)
     system.redis.kill()
     system.forget_store()
-    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the store is missed")
+    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the worker reports the store's absence")
     assert let_in(check(client, ticket=inside.ticket), name)
     for ticket in (outside.ticket, None, "x" * 40):
         if mode == "open":
@@ -449,7 +449,7 @@ def test_invite_names_visitor_and_lane(start, shop):
 
 
 def test_invite_counts_once(start, shop):
-    """Used again by who still stands there: the same place. By anybody else, or afterwards: spent."""
+    """Used again by the visitor who holds the place: the same place. Used by another one, or after the end: spent."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=shop.settings)
     active_visitor(system)
     invite = shop.invite("user-1", jti="only-once")
@@ -468,7 +468,7 @@ def test_invite_counts_once(start, shop):
 
 
 def test_invite_raced(start, shop):
-    """The same invite from many sides at once makes one place."""
+    """The same invite from many clients at once makes one place."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=shop.settings)
     active_visitor(system)
     invite = shop.invite("user-1")
@@ -534,7 +534,7 @@ def test_by_invitation_only(start, shop):
     assert trusted.json["visitor"] == "user-0"
     view = join_by(client, shop.invite("user-1")).json
     guest = Visitor(client, "bank", view["ticket"])
-    assert guest.join().view["position"] == 1, "who stands in line needs no second invite"
+    assert guest.join().view["position"] == 1, "a visitor in line needs no second invite"
     guest.leave()
     answer = client.post("/v1/queues/bank/join", ticket=guest.ticket)
     assert answer.problem(403)["type"] == "/problems/by-invitation"

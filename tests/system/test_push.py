@@ -1,4 +1,4 @@
-"""Being told: event streams and long polls."""
+"""Push: event streams and long polls."""
 from __future__ import annotations
 
 import re
@@ -43,7 +43,7 @@ def bank(start, visitors: int, workers: int = 1, **queue) -> tuple[System, list[
 
 
 def post_notice(system: System, text: str) -> None:
-    """As `tellerline notice`, without a process for each of many: the script that it runs."""
+    """Runs the script of `tellerline notice`, without starting a process for each notice."""
     script = "".join((TOP / "common" / "store" / name).read_text() for name in ("prelude.lua", "configure.lua"))
     keys = [system.key("bank", name) for name in KEYS]
     assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text) == 1
@@ -96,11 +96,11 @@ def test_first_event_comes_at_once(start, open_stream, figure):
 def test_retry_is_spread(start, open_stream):
     _, line = bank(start, 2)
     times = {open_stream(line[1]).next().data for _ in range(12)}
-    assert len(times) > 6, f"everybody would come back at once: {times}"
+    assert len(times) > 6, f"all clients would reconnect at once: {times}"
 
 
 def test_position_falls_step_by_step(start, open_stream):
-    """Near the front every step is told, in order, and then the turn, and then the end."""
+    """Near the front, the stream tells every position in order, then the admission, then the end."""
     system, line = bank(start, 8)
     last = line[-1]
     stream = open_stream(last)
@@ -131,7 +131,7 @@ def test_admission_is_told_at_once(start, open_stream, figure):
         delays.append((stream.event("admitted").seconds - began) * 1000)
     figure(f"from complete to the event `admitted`: median {sorted(delays)[5]:.1f} ms, "
            f"max {max(delays):.1f} ms")
-    # A busy machine may spoil most of them; the half-second round of the crowd would hardly leave three so short.
+    # A busy machine may delay most of them. With the half-second rounds of the crowd, three so short are unlikely.
     assert sorted(delays)[2] < 30, delays
 
 
@@ -156,7 +156,7 @@ def test_notice_and_its_end(start, open_stream):
     assert system.ctl("notice", "bank", text).returncode == 0
     assert stream.event("notice").json == {"text": text}
     late = open_stream(line[0])
-    assert late.event("notice").json == {"text": text}, "who comes later hears of it, too"
+    assert late.event("notice").json == {"text": text}, "a later visitor gets it, too"
     assert system.ctl("notice", "bank", "").returncode == 0
     for reader in (stream, late):
         assert reader.event("notice").json == {"text": ""}
@@ -164,11 +164,11 @@ def test_notice_and_its_end(start, open_stream):
 
 @pytest.mark.long(seconds=16)
 def test_heartbeat(start, open_stream):
-    """A quiet stream says something before proxies give it up."""
+    """A quiet stream sends a heartbeat before proxies close it."""
     system, line = bank(start, 2)
     stream = open_stream(line[1])
     first = stream.event("position")
-    beat = stream.next(50)  # proxies wait for a minute
+    beat = stream.next(50)  # proxies close after a minute
     assert (beat.kind, beat.data) == ("comment", "")
     assert beat.seconds - first.seconds > 10, "a heartbeat is for quiet streams"
 
@@ -200,7 +200,7 @@ def test_closed_stream_is_forgotten(start, open_stream):
 
 
 def test_stream_is_a_sign_of_life(start, open_stream):
-    """An open page keeps its place, one that was closed loses it."""
+    """An open page keeps its place. A closed one loses it."""
     system, line = bank(start, 3, waiting_ttl="5s")
     stream = open_stream(line[2])
     stream.event("position")
@@ -213,7 +213,7 @@ def test_stream_is_a_sign_of_life(start, open_stream):
 # ---- slow readers ----
 
 def flood(system: System, reader: EventStream, count: int) -> str:
-    """So many notices of some 3,000 bytes on the wire, each heard by `reader`; the last one's text."""
+    """Sends `count` notices of about 3,000 bytes and waits until `reader` has each. Returns the last one's text."""
     text = ""
     for i in range(count):
         text = f"{i} " + "\x01" * 490
@@ -224,7 +224,7 @@ def flood(system: System, reader: EventStream, count: int) -> str:
 
 
 def test_slow_reader_gets_the_newest_state(start, open_stream):
-    """What a reader does not take is not kept: when it reads again, it hears the newest."""
+    """The worker does not buffer for a slow reader. When it reads again, it gets the newest state."""
     count = 120
     system, line = bank(start, 4)
     slow, quick = open_stream(line[3], narrow=True), open_stream(line[3])
@@ -262,7 +262,7 @@ def test_reader_that_takes_nothing_is_dropped(start, open_stream):
     assert line[1].status()["position"] == 1, "the place belongs to the ticket"
 
 
-# ---- coming back ----
+# ---- reconnecting ----
 
 def test_reconnection_on_the_other_worker(start, open_stream):
     system, line = bank(start, 3, workers=2)
@@ -280,7 +280,7 @@ def test_reconnection_on_the_other_worker(start, open_stream):
 
 
 def test_kill_of_the_worker(start, open_stream):
-    """kill -9: the stream ends, and goes on at the other worker where it stopped."""
+    """kill -9: the stream ends, and continues at the other worker where it stopped."""
     system, line = bank(start, 3, workers=2)
     victim, other = system.of("worker")
     stream = open_stream(line[2], victim.http_port)
@@ -298,13 +298,13 @@ def test_kill_of_the_worker(start, open_stream):
         active.complete()
     assert stream.event("admitted").json["visitor"] == line[2].view["visitor"]
     wait_until(lambda: not any(Path(f"/proc/{child}").exists() for child in children), PATIENCE,
-               "its children have sent their streams away and are gone, too")
+               "its children have ended their streams and are gone, too")
     victim.start()
     victim.wait_ready()
 
 
 def test_drain_sends_everybody_away_over_time(start, open_stream, figure):
-    """SIGTERM: each stream is told when to come back and ends, not all of them at once."""
+    """SIGTERM: each stream gets a reconnection time and ends. They do not all end at once."""
     system, line = bank(start, 2, workers=2)
     victim, other = system.of("worker")
     streams = [open_stream(line[1], victim.http_port) for _ in range(40)]
@@ -329,7 +329,7 @@ def test_drain_sends_everybody_away_over_time(start, open_stream, figure):
     moments = sorted(moment for moment, _ in ends)
     figure(f"40 streams ended from {moments[0]:.2f} to {moments[-1]:.2f} s after SIGTERM")
     assert moments[-1] - moments[0] > 0.5
-    assert len({last.data for _, last in ends}) > 20, "they would all come back at once"
+    assert len({last.data for _, last in ends}) > 20, "they would all reconnect at once"
     victim.stop()
     assert open_stream(line[1], other.http_port).event("position").json["position"] == 1
 
@@ -351,7 +351,7 @@ def test_long_poll_answers_a_change(start, figure):
         change()
         answer = client.receive()
         figure(f"a long poll answered {(time.monotonic() - began) * 1000:.1f} ms after the change")
-        assert answer.status == 200  # before the 20 s are over: our client waits for 15
+        assert answer.status == 200  # before the 20 s are over: the client's timeout is 15 s
         assert (answer.json["status"], answer.json.get("position")) == (status, position)
 
 
@@ -368,7 +368,7 @@ def test_long_poll_runs_out(start):
             return took - seconds
 
         one_of(5, beyond, 0.5, f"seconds more than {wait}")
-    # Nothing can change any more: no reason to wait (our client would for 15 s).
+    # Nothing can change any more, so the answer comes at once (the client's timeout is 15 s).
     line[1].leave()
     assert poll(line[1], "20s", client).json["status"] == "left"
     assert poll(line[0], "0s", client).json["status"] == "active"
@@ -384,7 +384,7 @@ def test_long_poll_wrong_wait(start):
 
 
 def test_long_poll_ends_with_the_worker(start):
-    """SIGTERM answers a poll that waits, with how things stand."""
+    """On SIGTERM, a waiting poll is answered with the current state."""
     system, line = bank(start, 2)
     client = system.client()
     client.send("GET", f"{line[1].path}/status?wait=50s", ticket=line[1].ticket)

@@ -1,4 +1,4 @@
-"""Redis is away, full, read-only or loading: a clear answer, nothing changed, and all well afterwards."""
+"""Redis is down, full, read-only or loading: a clear answer, no change, and normal operation after recovery."""
 from __future__ import annotations
 
 import pytest
@@ -8,7 +8,7 @@ from redis_server import RedisError
 from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
 
-#: Level error is right while the store is in trouble; programs name the kind.
+#: Errors are expected in the log while the store fails. Programs name the kind.
 STORE_TROUBLE = r"kind=(connect|timeout|loading|readonly|misconf|oom|nogroup|store|stale|noqueue)\b"
 PROMPT = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}
 
@@ -60,13 +60,13 @@ def test_redis_down_and_back(start, crash):
     wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "not ready")
     assert client.get("/livez").status == 200
     refused(client)
-    # Who waits is still told where they stand, from memory.
+    # Waiting visitors still get their position, from memory.
     assert visitors[5].status()["position"] == 5
 
     system.redis.start()
     joins_again(system, client)
     places_kept(visitors)
-    # The refused joins: at most those two, if the connection broke after they were sent.
+    # At most the two refused joins may exist, if the connection broke after they were sent.
     assert joined + 1 <= system.numbers("bank")["joined"] <= joined + 3
     visitors[0].complete()
     wait_until(visitors[1].is_active, PATIENCE, "the line goes on")
@@ -111,7 +111,7 @@ def test_disk_trouble(start):
     before = system.numbers("bank")
     client = system.client()
     store = system.store
-    (system.directory / "dump.rdb").mkdir()  # nothing can be renamed to it
+    (system.directory / "dump.rdb").mkdir()  # the snapshot cannot be renamed to it
     store.command("CONFIG", "SET", "save", "3600 1")
     store.command("BGSAVE")
     wait_until(lambda: "rdb_last_bgsave_status:err" in store.command("INFO", "persistence"),
@@ -125,7 +125,7 @@ def test_disk_trouble(start):
     assert system.numbers("bank")["joined"] == before["joined"] + 1
 
 
-#: So many keys that Redis is loading for as long as the test needs.
+#: Enough keys to keep Redis loading for the duration of the test.
 BALLAST = 100_000
 
 
@@ -142,7 +142,7 @@ def test_loading(start):
         system.store.read()
     system.redis.stop()
     system.forget_store()
-    # 300 microseconds for each thing loaded; Redis looks at its clients once every 1024 of them.
+    # 300 microseconds per loaded key. Redis serves its clients once every 1024 keys.
     system.redis.start({"key-load-delay": "300"}, wait=False)
     wait_until(lambda: is_loading(system), PATIENCE, "loading")
     refused(client)
@@ -172,9 +172,9 @@ def is_loading(system: System) -> bool:
 
 
 def test_dispatcher_down(start):
-    """Accepted but not numbered: 202 and a pending ticket, whose place is kept and comes when it can."""
+    """Accepted but not numbered: 202 and a pending ticket. The place is kept and is numbered later."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=PROMPT)
-    system.expect(r"kind=timeout\b")  # a second is short where others run
+    system.expect(r"kind=timeout\b")  # one second can be short on a busy machine
     line_of(system, 3)
     joined = system.numbers("bank")["joined"]
     dispatcher = system.of("dispatcher")[0]
@@ -185,7 +185,7 @@ def test_dispatcher_down(start):
         answer = system.client(i % 2).post("/v1/queues/bank/join")
         assert answer.status == 202 and answer.json["status"] == "pending", answer.body
         tickets.append(answer.json["ticket"])
-    # Asking again with it, at either worker, does not take a second place.
+    # Joining again with it, at either worker, does not take a second place.
     answer = system.client(1).get("/v1/queues/bank/status", ticket=tickets[0])
     assert answer.status == 202 and answer.json["status"] == "pending", answer.body
     assert system.numbers("bank")["joined"] == joined
@@ -223,11 +223,11 @@ def test_role_down_delays_only_its_step(start, role):
         visitors = [system.join("bank") for _ in range(4)]
         wait_until(lambda: system.active("bank") == 2, PATIENCE, "two are active")
         program.kill()
-        wait_until(lambda: system.active("bank") == 2, PATIENCE, "two are active, and nobody ends them")
+        wait_until(lambda: system.active("bank") == 2, PATIENCE, "two are active, and their sessions do not end")
         deadline = int(system.store.command("ZRANGE", system.key("bank", "active"), -1, -1,
                                             "WITHSCORES")[1])
         wait_until(lambda: redis_ms(system) > deadline + 200, PATIENCE, "both are overdue")
-        assert system.active("bank") == 2, "nobody but the expirer ends a session"
+        assert system.active("bank") == 2, "only the expirer ends a session"
     program.start()
     wait_until(lambda: visitors[3].status()["status"] == "active", PATIENCE, "the last is active")
 

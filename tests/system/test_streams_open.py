@@ -1,4 +1,4 @@
-"""Every valid ticket gets an event stream, at once: a browser's EventSource gives up for good on any other answer."""
+"""Every valid ticket gets an event stream at once. A browser's EventSource gives up for good on any other answer."""
 from __future__ import annotations
 
 import signal
@@ -16,7 +16,7 @@ def opened(client: Client, path: str, ticket: str) -> EventStream:
 
 
 def test_pending_ticket_hears_its_number(start):
-    """The stream says `pending`, then the position, with the ticket that replaces the pending one."""
+    """The stream sends `pending`, then the position with the ticket that replaces the pending one."""
     system = start({"bank": {"capacity": 1} | CALM})
     first = system.join("bank")
     wait_until(first.is_active, PATIENCE, "the first is active")
@@ -37,7 +37,7 @@ def test_pending_ticket_hears_its_number(start):
 
 
 def test_place_taken_a_moment_ago_on_another_worker(start):
-    """The worker asked has not read the event of the join yet."""
+    """The worker that serves the stream has not read the event of the join yet."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2)
     there = system.of("worker")[1]
     first = system.join("bank")
@@ -53,7 +53,7 @@ def test_place_taken_a_moment_ago_on_another_worker(start):
 
 
 def test_no_connection_left_for_a_stream(start):
-    """A short stream tells the place once, says when to come back, and ends."""
+    """A short stream sends the state once, then the reconnection time, and ends."""
     system = start({"bank": {"capacity": 1} | CALM}, settings={"http": {"max_connections": 16}})
     visitor = system.join("bank")
     wait_until(visitor.is_active, PATIENCE, "the visitor is active")

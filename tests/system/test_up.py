@@ -27,7 +27,7 @@ def descendants(pid: int) -> list[int]:
 
 
 def program_of(pid: int) -> str:
-    """The file that a process runs; empty when it has just ended."""
+    """The executable of a process. Empty if the process has just ended."""
     try:
         return Path(f"/proc/{pid}/exe").resolve(strict=True).name
     except OSError:
@@ -85,7 +85,7 @@ class Up:
         return self.log.read_text(errors="replace")
 
     def end(self, number: signal.Signals) -> None:
-        """Stops it; nothing of it may be left."""
+        """Stops it. No process of it may remain."""
         family = descendants(self.process.pid)
         assert len(family) >= 6, f"Redis, four programs, a worker's child: {family}"
         self.process.send_signal(number)
@@ -128,14 +128,14 @@ def test_up_serves_and_stops_cleanly(tmp_path, up):
     client.close()
 
     second = up(config)
-    assert second.process.wait(PATIENCE) != 0, "two on one data folder"
+    assert second.process.wait(PATIENCE) != 0, "a second start on the same data folder must fail"
     first.end(signal.SIGINT)
     text = first.text()
     for trouble in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "level=error",
                     "level=fatal"):
         assert trouble not in text, text
 
-    # The places are there again after a restart.
+    # The places survive a restart.
     third = up(config)
     third.wait_ready(port)
     client = Client(port)
@@ -166,7 +166,7 @@ def test_up_restarts_a_program_that_dies(tmp_path, up):
 
 
 def copy_sources(target: Path) -> None:
-    """What a clone would hold: tracked and new files, nothing that git ignores."""
+    """The files of a clone: tracked and new files, without those that git ignores."""
     listed = subprocess.run(["git", "-C", str(TOP), "ls-files", "-co", "--exclude-standard", "-z"],
                             capture_output=True, check=False)
     if listed.returncode != 0:  # not a git tree: a source package
@@ -181,7 +181,7 @@ def copy_sources(target: Path) -> None:
 
 @pytest.mark.long(seconds=90)
 def test_quickstart_on_a_clean_copy(tmp_path):
-    """Builds, shows a line that moves, and ends by itself with nothing left."""
+    """Builds, shows a moving line, and exits by itself without leaving a process."""
     copy_sources(tmp_path / "clone")
     port = free_port()
     log = tmp_path / "quickstart.log"

@@ -1,4 +1,4 @@
-"""Waiting for a condition: never a fixed sleep."""
+"""Waits for conditions, instead of fixed sleeps."""
 from __future__ import annotations
 
 import time
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: How long something may take (seconds) that normally takes milliseconds: sanitizers on a busy machine.
+#: The limit (seconds) for steps that normally take milliseconds. Leaves room for sanitizers on a busy machine.
 PATIENCE = 40.0
 
 
@@ -15,11 +15,11 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str, every: flo
                again_on: type[Exception] | tuple[type[Exception], ...] = ()) -> T:
     """Polls until `condition()` is true and returns what it returned.
 
-    An exception of `again_on` says no more than that it is not true yet; the last one is shown if it never is.
+    An exception of `again_on` means that the condition is not true yet. The last one is shown on a timeout.
     """
     end = time.monotonic() + seconds
     while True:
-        last_try = time.monotonic() > end  # however long we ourselves were held up in the one before
+        last_try = time.monotonic() > end  # checked first, so that a slow try is followed by one more
         failure: Exception | None = None
         value: T | None = None
         try:
@@ -35,10 +35,10 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str, every: flo
 
 
 def one_of(tries: int, measure: Callable[[], float], limit: float, what: str) -> list[float]:
-    """Measures until a figure is within the limit, at most so often; returns all figures, the good one last.
+    """Measures until a figure is within the limit, at most `tries` times. Returns all figures, the good one last.
 
-    For what the programs can do when the machine lets them: something else that runs may spoil a measurement, but
-    does not spoil all of them, while a program that is too slow by itself is too slow each time.
+    Another process on the machine may spoil one measurement, but hardly all of them. A program that is too slow by
+    itself is too slow each time.
     """
     figures: list[float] = []
     while len(figures) < tries:

@@ -1,4 +1,4 @@
-"""What travels between the programs, read and written independently of them: msgpack entries and tickets.
+"""An independent implementation of the formats between the programs: msgpack entries and tickets.
 
 The formats are those of docs/contributors/wire-format.md.
 """
@@ -96,7 +96,7 @@ class Step:
     admitted: list[int] = field(default_factory=list)
     removed: list[tuple[int, str]] = field(default_factory=list)
     freed: list[tuple[int, str]] = field(default_factory=list)
-    deadlines: dict[int, int] = field(default_factory=dict)  # of the admitted and the renewed, by place
+    deadlines: dict[int, int] = field(default_factory=dict)  # of admitted and renewed places
 
 
 def step_of(entry_id: str, payload: str) -> Step:
@@ -132,7 +132,7 @@ class Ticket:
 
 
 def read_ticket(text: str) -> Ticket:
-    """What a ticket says; its MAC is not checked here."""
+    """The content of a ticket. Does not check the MAC."""
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     _version, _key, generation, place, _issued, length = struct.unpack_from(">B4sQQIB", data)
     visitor = data[26:26 + length].decode()

@@ -44,17 +44,6 @@ void tl_log_init(const struct tl_log_settings *settings)
     atomic_store(&log_role, settings->role);
 }
 
-bool tl_log_level_parse(const char *text, enum tl_log_level *level)
-{
-    for (int i = TL_LOG_DEBUG; i <= TL_LOG_ERROR; i++) {
-        if (strcmp(text, level_names[i]) == 0) {
-            *level = (enum tl_log_level)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- escaping ---- */
 
 struct line {
@@ -112,51 +101,45 @@ static bool is_unsafe(unsigned code)
            code == 0xFEFF;
 }
 
-/* Writes the character at text, escaped, to out (at most 6 bytes) and its length to *length.
- * Returns how many bytes of text it stands for. Malformed bytes are shown as they are (\xNN) in
- * logfmt; JSON has no way to say so and gets U+FFFD. */
-static size_t escape(const char *text, bool json, char out[8], size_t *length)
-{
-    unsigned code = 0;
-    size_t taken = utf8_decode(text, &code);
-    int written;
-    if (taken == 0) {
-        written = json ? snprintf(out, 8, "\\ufffd")
-                       : snprintf(out, 8, "\\x%02x", (unsigned char)text[0]);
-        taken = 1;
-    } else if (code == '"' || code == '\\') {
-        written = snprintf(out, 8, "\\%c", (char)code);
-    } else if (code == '\n' || code == '\r' || code == '\t') {
-        written = snprintf(out, 8, "\\%c", code == '\n' ? 'n' : code == '\r' ? 'r' : 't');
-    } else if (is_unsafe(code)) {
-        written = snprintf(out, 8, "\\u%04x", code);
-    } else {
-        memcpy(out, text, taken);
-        written = (int)taken;
-    }
-    *length = (size_t)written;
-    return taken;
-}
-
+/* Appends at most `limit` bytes. Malformed bytes are shown as they are (\xNN) in logfmt; JSON has
+ * no way to say so and gets U+FFFD. */
 static void put_escaped(struct line *line, const char *text, size_t limit)
 {
     size_t end = line->length + limit - 3;
     while (*text != '\0') {
         char out[8];
-        size_t length;
-        size_t taken = escape(text, line->json, out, &length);
-        if (line->length + length > end) {
+        unsigned code = 0;
+        size_t taken = utf8_decode(text, &code);
+        int length;
+        if (taken == 0) {
+            length = line->json ? snprintf(out, sizeof(out), "\\ufffd")
+                                : snprintf(out, sizeof(out), "\\x%02x", (unsigned char)text[0]);
+            taken = 1;
+        } else if (code == '"' || code == '\\') {
+            length = snprintf(out, sizeof(out), "\\%c", (char)code);
+        } else if (code == '\n' || code == '\r' || code == '\t') {
+            length = snprintf(out, sizeof(out), "\\%c",
+                              code == '\n'   ? 'n'
+                              : code == '\r' ? 'r'
+                                             : 't');
+        } else if (is_unsafe(code)) {
+            length = snprintf(out, sizeof(out), "\\u%04x", code);
+        } else {
+            memcpy(out, text, taken);
+            length = (int)taken;
+        }
+        if (line->length + (size_t)length > end) {
             put_text(line, "...");
             return;
         }
-        put_bytes(line, out, length);
+        put_bytes(line, out, (size_t)length);
         text += taken;
     }
 }
 
 /* ---- fields ---- */
 
-/* May the value stand without quotes in logfmt? */
+/* Is the value valid without quotes in logfmt? */
 static bool is_bare(const char *text)
 {
     if (*text == '\0')
@@ -249,17 +232,6 @@ static bool write_line(const struct line *line)
     return written == (ssize_t)line->length;
 }
 
-static void put_fields(struct line *line, const struct tl_log_fields *fields)
-{
-    put_name(line, "queue", fields->queue);
-    put_name(line, "visitor", fields->visitor);
-    put_name(line, "connection", fields->connection);
-    if (fields->error != NULL) {
-        put_name(line, "kind", tl_error_kind_name(fields->error->kind));
-        put_quoted(line, "error", fields->error->text, ERROR_MAX_BYTES);
-    }
-}
-
 void tl_log(enum tl_log_level level, const struct tl_log_fields *fields, const char *message, ...)
 {
     if ((int)level < atomic_load_explicit(&log_level, memory_order_relaxed))
@@ -282,8 +254,15 @@ void tl_log(enum tl_log_level level, const struct tl_log_fields *fields, const c
     unsigned lost = atomic_exchange(&log_lost, 0);
     if (lost > 0)
         put_number(&line, "lost_lines", lost);
-    if (fields != NULL)
-        put_fields(&line, fields);
+    if (fields != NULL) {
+        put_name(&line, "queue", fields->queue);
+        put_name(&line, "visitor", fields->visitor);
+        put_name(&line, "connection", fields->connection);
+    }
+    if (fields != NULL && fields->error != NULL) {
+        put_name(&line, "kind", tl_error_kind_name(fields->error->kind));
+        put_quoted(&line, "error", fields->error->text, ERROR_MAX_BYTES);
+    }
     put_quoted(&line, "msg", text, MESSAGE_MAX_BYTES);
     put_text(&line, line.json ? "}\n" : "\n");
     if (!write_line(&line))

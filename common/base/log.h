@@ -30,9 +30,6 @@ struct tl_log_settings {
 /* Sets level, format and role of this process. May be called again (SIGHUP). */
 void tl_log_init(const struct tl_log_settings *settings);
 
-/* Parses "debug" ... "error" into *level; false if it is none of them. */
-bool tl_log_level_parse(const char *text, enum tl_log_level *level);
-
 /* Fields of a line beside the message; any may be NULL. */
 struct tl_log_fields {
     const char *queue;

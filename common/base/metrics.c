@@ -117,42 +117,39 @@ int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle)
 
 /* ---- Prometheus text ---- */
 
-static int64_t cell_total(struct tl_metrics *const *blocks, size_t n_blocks, size_t handle,
-                          size_t cell)
+/* What is written, and where to: the sums over all blocks, each sample with the label. */
+struct exposition {
+    struct tl_metrics *const *blocks;
+    size_t n_blocks;
+    const char *label; /* may be empty */
+    struct tl_text *out;
+};
+
+static int64_t cell_total(const struct exposition *exposition, size_t handle, size_t cell)
 {
     int64_t total = 0;
-    for (size_t i = 0; i < n_blocks; i++)
-        total += cell_get(blocks[i], handle, cell);
+    for (size_t i = 0; i < exposition->n_blocks; i++)
+        total += cell_get(exposition->blocks[i], handle, cell);
     return total;
-}
-
-static void write_value(struct tl_metrics *const *blocks, size_t n_blocks, size_t handle,
-                        const char *label, struct tl_text *out)
-{
-    const char *name = blocks[0]->table[handle].name;
-    int64_t value = cell_total(blocks, n_blocks, handle, 0);
-    if (label[0] == '\0')
-        tl_text_append(out, "%s %" PRId64 "\n", name, value);
-    else
-        tl_text_append(out, "%s{%s} %" PRId64 "\n", name, label, value);
 }
 
 /* Buckets are written cumulatively, and _count is the last of them, so that both agree even while
  * other threads go on counting. */
-static void write_histogram(struct tl_metrics *const *blocks, size_t n_blocks, size_t handle,
-                            const char *label, struct tl_text *out)
+static void write_histogram(const struct exposition *exposition, size_t handle)
 {
-    const char *name = blocks[0]->table[handle].name;
+    const char *name = exposition->blocks[0]->table[handle].name;
+    const char *label = exposition->label;
+    struct tl_text *out = exposition->out;
     const char *comma = label[0] == '\0' ? "" : ",";
     const char *open = label[0] == '\0' ? "" : "{";
     const char *close = label[0] == '\0' ? "" : "}";
     int64_t count = 0;
     for (size_t bucket = 0; bucket < SUM_CELL; bucket++) {
-        count += cell_total(blocks, n_blocks, handle, bucket);
+        count += cell_total(exposition, handle, bucket);
         tl_text_append(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", name, label, comma,
                        bucket < N_BOUNDS ? bounds[bucket].seconds : "+Inf", count);
     }
-    int64_t sum = cell_total(blocks, n_blocks, handle, SUM_CELL);
+    int64_t sum = cell_total(exposition, handle, SUM_CELL);
     tl_text_append(out, "%s_sum%s%s%s %" PRId64 ".%06" PRId64 "\n", name, open, label, close,
                    sum / 1000000, sum % 1000000);
     tl_text_append(out, "%s_count%s%s%s %" PRId64 "\n", name, open, label, close, count);
@@ -168,13 +165,19 @@ void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const c
     };
     if (n_blocks == 0)
         return;
-    const struct tl_metric_desc *table = blocks[0]->table;
+    const struct exposition exposition = {blocks, n_blocks, label, out};
     for (size_t i = 0; i < blocks[0]->n; i++) {
-        tl_text_append(out, "# HELP %s %s\n# TYPE %s %s\n", table[i].name, table[i].help,
-                       table[i].name, type_names[table[i].type]);
-        if (table[i].type == TL_HISTOGRAM)
-            write_histogram(blocks, n_blocks, i, label, out);
+        const struct tl_metric_desc *row = &blocks[0]->table[i];
+        tl_text_append(out, "# HELP %s %s\n# TYPE %s %s\n", row->name, row->help, row->name,
+                       type_names[row->type]);
+        if (row->type == TL_HISTOGRAM) {
+            write_histogram(&exposition, i);
+            continue;
+        }
+        int64_t value = cell_total(&exposition, i, 0);
+        if (label[0] == '\0')
+            tl_text_append(out, "%s %" PRId64 "\n", row->name, value);
         else
-            write_value(blocks, n_blocks, i, label, out);
+            tl_text_append(out, "%s{%s} %" PRId64 "\n", row->name, label, value);
     }
 }

@@ -89,7 +89,7 @@ static bool parse_network(char *word, struct network *network, struct tl_error *
         network->bits = (unsigned)bits + offset;
     }
     return ok || tl_error_set(err, TL_ERR_INVALID,
-                              "\"%.60s\" is no IP address or network such as 10.0.0.0/8", word);
+                              "\"%.60s\" is not an IP address or network such as 10.0.0.0/8", word);
 }
 
 struct tl_networks *tl_networks_parse(const char *text, struct tl_error *err)
@@ -116,20 +116,17 @@ void tl_networks_free(struct tl_networks **networks)
     *networks = NULL;
 }
 
-static bool contains(const struct network *network, const struct tl_address *address)
-{
-    size_t bytes = network->bits / 8;
-    unsigned rest = network->bits % 8;
-    if (memcmp(network->address.bytes, address->bytes, bytes) != 0)
-        return false;
-    return rest == 0 || (network->address.bytes[bytes] ^ address->bytes[bytes]) >> (8 - rest) == 0;
-}
-
 bool tl_networks_contain(const struct tl_networks *networks, const struct tl_address *address)
 {
-    for (size_t i = 0; i < networks->n; i++)
-        if (contains(&networks->list[i], address))
+    for (size_t i = 0; i < networks->n; i++) {
+        const struct network *network = &networks->list[i];
+        size_t bytes = network->bits / 8;
+        unsigned rest = network->bits % 8;
+        if (memcmp(network->address.bytes, address->bytes, bytes) != 0)
+            continue;
+        if (rest == 0 || (network->address.bytes[bytes] ^ address->bytes[bytes]) >> (8 - rest) == 0)
             return true;
+    }
     return false;
 }
 

@@ -13,7 +13,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest first, as the format functions look for the first that divides. */
+/* Largest first: the format functions take the first that divides. */
 static const struct unit duration_units[] = {
     {"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1},
 };
@@ -241,8 +241,9 @@ static bool take_offset(const char **at, int64_t *seconds)
     return true;
 }
 
-static bool parse_time(const char *at, int64_t *unix_ms)
+bool tl_time_parse(const char *text, int64_t *unix_ms, struct tl_error *err)
 {
+    const char *at = text;
     int64_t year;
     int64_t month;
     int64_t day;
@@ -251,25 +252,19 @@ static bool parse_time(const char *at, int64_t *unix_ms)
     int64_t second;
     int64_t ms;
     int64_t offset;
-    if (!take(&at, 4, 0, 9999, "-", &year) || !take(&at, 2, 1, 12, "-", &month) ||
-        !take(&at, 2, 1, days_in_month(year, month), "Tt ", &day) ||
-        !take(&at, 2, 0, 23, ":", &hour) || !take(&at, 2, 0, 59, ":", &minute) ||
-        !take(&at, 2, 0, 60, "", &second) || !take_fraction(&at, &ms) ||
-        !take_offset(&at, &offset) || *at != '\0')
-        return false;
-    int64_t unix_s =
-        days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset;
-    if (second == 60 && unix_s % 86400 != 0)
-        return false;
-    *unix_ms = unix_s * 1000 + ms;
-    return true;
-}
-
-bool tl_time_parse(const char *text, int64_t *unix_ms, struct tl_error *err)
-{
-    if (!parse_time(text, unix_ms))
-        return refuse(err, text, "is not a time with an offset such as 2026-12-01T20:00:00+09:00");
-    return true;
+    if (take(&at, 4, 0, 9999, "-", &year) && take(&at, 2, 1, 12, "-", &month) &&
+        take(&at, 2, 1, days_in_month(year, month), "Tt ", &day) &&
+        take(&at, 2, 0, 23, ":", &hour) && take(&at, 2, 0, 59, ":", &minute) &&
+        take(&at, 2, 0, 60, "", &second) && take_fraction(&at, &ms) && take_offset(&at, &offset) &&
+        *at == '\0') {
+        int64_t unix_s =
+            days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset;
+        if (second < 60 || unix_s % 86400 == 0) { /* leap seconds end a day in UTC */
+            *unix_ms = unix_s * 1000 + ms;
+            return true;
+        }
+    }
+    return refuse(err, text, "is not a time with an offset such as 2026-12-01T20:00:00+09:00");
 }
 
 void tl_time_format(int64_t unix_ms, char *text, size_t size)

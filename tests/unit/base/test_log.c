@@ -92,25 +92,6 @@ static void test_levels(void **state)
     }
 }
 
-static void test_level_parse(void **state)
-{
-    (void)state;
-    enum tl_log_level level = TL_LOG_FATAL;
-    assert_true(tl_log_level_parse("debug", &level));
-    assert_int_equal(level, TL_LOG_DEBUG);
-    assert_true(tl_log_level_parse("info", &level));
-    assert_int_equal(level, TL_LOG_INFO);
-    assert_true(tl_log_level_parse("warn", &level));
-    assert_int_equal(level, TL_LOG_WARN);
-    assert_true(tl_log_level_parse("error", &level));
-    assert_int_equal(level, TL_LOG_ERROR);
-    static const char *const wrong[] = {"", "fatal", "INFO", "info ", "inf", "0", "warning"};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-        assert_false(tl_log_level_parse(wrong[i], &level));
-        assert_int_equal(level, TL_LOG_ERROR);
-    }
-}
-
 /* ---- nobody forges a line ---- */
 
 static void test_logfmt_escaping(void **state)
@@ -250,11 +231,11 @@ static void test_rate_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_logfmt_line),     cmocka_unit_test(test_json_line),
-        cmocka_unit_test(test_levels),          cmocka_unit_test(test_level_parse),
-        cmocka_unit_test(test_logfmt_escaping), cmocka_unit_test(test_logfmt_fields),
-        cmocka_unit_test(test_json_escaping),   cmocka_unit_test(test_random_bytes),
-        cmocka_unit_test(test_long_values),     cmocka_unit_test(test_rate_limit),
+        cmocka_unit_test(test_logfmt_line),   cmocka_unit_test(test_json_line),
+        cmocka_unit_test(test_levels),        cmocka_unit_test(test_logfmt_escaping),
+        cmocka_unit_test(test_logfmt_fields), cmocka_unit_test(test_json_escaping),
+        cmocka_unit_test(test_random_bytes),  cmocka_unit_test(test_long_values),
+        cmocka_unit_test(test_rate_limit),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -8,22 +8,6 @@
 
 #define DEADLINE_LIMIT ((uint64_t)1 << 53)
 
-static bool decode_exception(const msgpack_object *object, struct tl_exception *exception,
-                             struct tl_error *err)
-{
-    struct tl_fields fields;
-    uint64_t outcome, deadline;
-    if (!tl_fields_open(&fields, object, 4, 4, err) ||
-        !tl_fields_uint(&fields, TL_BATCH_COMMANDS_MAX - 1, &exception->index) ||
-        !tl_fields_uint(&fields, TL_OUTCOME_SPENT, &outcome) ||
-        !tl_fields_uint(&fields, TL_PLACE_MAX, &exception->place) ||
-        !tl_fields_uint(&fields, DEADLINE_LIMIT, &deadline))
-        return false;
-    exception->outcome = (enum tl_outcome)outcome;
-    exception->deadline_ms = (int64_t)deadline;
-    return true;
-}
-
 static bool decode_applied(struct tl_fields *fields, struct tl_event *event)
 {
     const msgpack_object *list;
@@ -38,9 +22,19 @@ static bool decode_applied(struct tl_fields *fields, struct tl_event *event)
     event->exceptions = calloc(n, sizeof(*event->exceptions));
     if (event->exceptions == NULL)
         return tl_error_set(fields->err, TL_ERR_NOMEM, "no memory for %zu exceptions", n);
-    for (size_t i = 0; i < n; i++)
-        if (!decode_exception(&list->via.array.ptr[i], &event->exceptions[i], fields->err))
+    for (size_t i = 0; i < n; i++) {
+        struct tl_exception *exception = &event->exceptions[i];
+        struct tl_fields parts;
+        uint64_t outcome, deadline;
+        if (!tl_fields_open(&parts, &list->via.array.ptr[i], 4, 4, fields->err) ||
+            !tl_fields_uint(&parts, TL_BATCH_COMMANDS_MAX - 1, &exception->index) ||
+            !tl_fields_uint(&parts, TL_OUTCOME_SPENT, &outcome) ||
+            !tl_fields_uint(&parts, TL_PLACE_MAX, &exception->place) ||
+            !tl_fields_uint(&parts, DEADLINE_LIMIT, &deadline))
             return false;
+        exception->outcome = (enum tl_outcome)outcome;
+        exception->deadline_ms = (int64_t)deadline;
+    }
     event->n_exceptions = n;
     return true;
 }
@@ -71,7 +65,7 @@ static bool decode_renewed(struct tl_fields *fields, struct tl_event *event)
     if (!tl_fields_uint(fields, TL_PLACE_MAX, &place) || !decode_deadline(fields, event))
         return false;
     if (place == 0)
-        return tl_error_set(fields->err, TL_ERR_INVALID, "place 0 is nobody's");
+        return tl_error_set(fields->err, TL_ERR_INVALID, "place 0 is not a visitor's place");
     event->places.runs = calloc(1, sizeof(*event->places.runs));
     if (event->places.runs == NULL)
         return tl_error_set(fields->err, TL_ERR_NOMEM, "no memory for an event");
@@ -80,40 +74,44 @@ static bool decode_renewed(struct tl_fields *fields, struct tl_event *event)
     return true;
 }
 
-/* An event of a kind this version does not know is an error: a reader that skipped it would go
- * wrong in silence. */
-static bool decode_by_kind(struct tl_fields *fields, uint64_t kind, struct tl_event *event)
-{
-    switch (kind) {
-    case TL_EVENT_APPLIED:
-        return decode_applied(fields, event);
-    case TL_EVENT_JOINED:
-        return tl_fields_runs(fields, &event->places);
-    case TL_EVENT_ADMITTED:
-        return tl_fields_runs(fields, &event->places) && decode_deadline(fields, event);
-    case TL_EVENT_REMOVED:
-    case TL_EVENT_FREED:
-        return tl_fields_runs(fields, &event->places) && decode_reason(fields, event);
-    case TL_EVENT_RENEWED:
-        return decode_renewed(fields, event);
-    case TL_EVENT_CONFIG:
-        return true;
-    case TL_EVENT_NOTICE:
-        return tl_fields_string(fields, &event->text, &event->text_length);
-    default:
-        return tl_error_set(fields->err, TL_ERR_INVALID, "event %llu is not one this version knows",
-                            (unsigned long long)kind);
-    }
-}
-
+/* An event of a kind this version does not know is an error: a reader that skipped it would have a
+ * wrong line without noticing. */
 static bool decode_event(const msgpack_object *object, struct tl_event *event, struct tl_error *err)
 {
     struct tl_fields fields;
     uint64_t kind;
+    bool ok = false;
     if (!tl_fields_open(&fields, object, 1, 5, err) || !tl_fields_uint(&fields, UINT64_MAX, &kind))
         return false;
     event->kind = (enum tl_event_kind)kind;
-    return decode_by_kind(&fields, kind, event) && tl_fields_end(&fields);
+    switch (kind) {
+    case TL_EVENT_APPLIED:
+        ok = decode_applied(&fields, event);
+        break;
+    case TL_EVENT_JOINED:
+        ok = tl_fields_runs(&fields, &event->places);
+        break;
+    case TL_EVENT_ADMITTED:
+        ok = tl_fields_runs(&fields, &event->places) && decode_deadline(&fields, event);
+        break;
+    case TL_EVENT_REMOVED:
+    case TL_EVENT_FREED:
+        ok = tl_fields_runs(&fields, &event->places) && decode_reason(&fields, event);
+        break;
+    case TL_EVENT_RENEWED:
+        ok = decode_renewed(&fields, event);
+        break;
+    case TL_EVENT_CONFIG:
+        ok = true;
+        break;
+    case TL_EVENT_NOTICE:
+        ok = tl_fields_string(&fields, &event->text, &event->text_length);
+        break;
+    default:
+        tl_error_set(err, TL_ERR_INVALID, "event %llu is not one this version knows",
+                     (unsigned long long)kind);
+    }
+    return ok && tl_fields_end(&fields);
 }
 
 static bool decode_entry(const msgpack_object *object, struct tl_event_entry *entry,

@@ -31,7 +31,7 @@ static bool elements(struct scanner *scan, uint64_t count, unsigned depth)
 {
     if (depth == 0)
         return tl_error_set(scan->err, TL_ERR_INVALID, "arrays are nested too deeply");
-    /* Each element takes a byte at the least. */
+    /* Each element takes at least one byte. */
     if (count > (uint64_t)(scan->end - scan->at))
         return tl_error_set(scan->err, TL_ERR_INVALID,
                             "an array declares more elements than there are bytes");
@@ -80,6 +80,6 @@ bool tl_wire_scan(const void *bytes, size_t length, unsigned depth, struct tl_er
     if (!value(&scan, depth))
         return false;
     if (scan.at != scan.end)
-        return tl_error_set(err, TL_ERR_INVALID, "bytes are left over behind the value");
+        return tl_error_set(err, TL_ERR_INVALID, "bytes are left over after the value");
     return true;
 }

@@ -51,11 +51,6 @@ uint64_t tl_line_generation(const struct tl_line *line)
     return line->generation;
 }
 
-uint64_t tl_line_event(const struct tl_line *line)
-{
-    return line->event;
-}
-
 uint64_t tl_line_waiting(const struct tl_line *line)
 {
     uint64_t waiting = 0;
@@ -111,49 +106,32 @@ struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
 
 /* ---- changes ---- */
 
-static struct tl_order *lane_of(struct tl_line *line, tl_place place)
+bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count)
 {
-    unsigned lane = tl_place_lane(place);
+    unsigned lane = tl_place_lane(first);
     if (lane >= TL_LANES_MAX)
-        return NULL;
-    if (line->lanes[lane] == NULL)
-        line->lanes[lane] = tl_order_new();
-    return line->lanes[lane];
-}
-
-static bool add_waiting(struct tl_line *line, const struct tl_run *run)
-{
-    struct tl_order *order = lane_of(line, run->first);
-    return order != NULL && tl_order_insert(order, tl_place_seq(run->first), run->count) >= 0;
-}
-
-static void remove_waiting(struct tl_line *line, const struct tl_run *run)
-{
-    struct tl_order *order = line->lanes[tl_place_lane(run->first) % TL_LANES_MAX];
-    if (order != NULL)
-        tl_order_remove(order, tl_place_seq(run->first), run->count);
-}
-
-static bool grow_end_order(struct tl_line *line)
-{
-    size_t capacity = line->end_capacity == 0 ? 64 : line->end_capacity * 2;
-    tl_place *ring = calloc(capacity, sizeof(*ring));
-    if (ring == NULL)
         return false;
-    for (size_t i = 0; i < line->end_count; i++)
-        ring[i] = line->end_order[(line->end_first + i) % line->end_capacity];
-    free(line->end_order);
-    line->end_order = ring;
-    line->end_first = 0;
-    line->end_capacity = capacity;
-    return true;
+    struct tl_order **order = &line->lanes[lane];
+    if (*order == NULL)
+        *order = tl_order_new();
+    return *order != NULL && tl_order_insert(*order, tl_place_seq(first), count) >= 0;
 }
 
 static bool remember_end(struct tl_line *line, tl_place place, enum tl_reason reason,
                          int64_t now_ms)
 {
-    if (line->end_count == line->end_capacity && !grow_end_order(line))
-        return false;
+    if (line->end_count == line->end_capacity) {
+        size_t capacity = line->end_capacity == 0 ? 64 : line->end_capacity * 2;
+        tl_place *ring = calloc(capacity, sizeof(*ring));
+        if (ring == NULL)
+            return false;
+        for (size_t i = 0; i < line->end_count; i++)
+            ring[i] = line->end_order[(line->end_first + i) % line->end_capacity];
+        free(line->end_order);
+        line->end_order = ring;
+        line->end_first = 0;
+        line->end_capacity = capacity;
+    }
     uint64_t end = ((uint64_t)now_ms << END_REASON_BITS) | (uint64_t)reason;
     if (!tl_placemap_put(line->ended, place, end))
         return false;
@@ -184,12 +162,13 @@ static bool apply_runs(struct tl_line *line, const struct tl_event *event, int64
     for (size_t i = 0; i < event->places.n; i++) {
         const struct tl_run *run = &event->places.runs[i];
         if (event->kind == TL_EVENT_JOINED) {
-            if (!add_waiting(line, run))
+            if (!tl_line_add_waiting(line, run->first, run->count))
                 return false;
             continue;
         }
-        if (event->kind != TL_EVENT_FREED)
-            remove_waiting(line, run);
+        struct tl_order *order = line->lanes[tl_place_lane(run->first) % TL_LANES_MAX];
+        if (event->kind != TL_EVENT_FREED && order != NULL)
+            tl_order_remove(order, tl_place_seq(run->first), run->count);
         for (uint64_t k = 0; k < run->count; k++) {
             tl_place place = run->first + k;
             if (event->kind == TL_EVENT_ADMITTED) {
@@ -250,11 +229,6 @@ void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event)
 {
     line->generation = generation;
     line->event = event;
-}
-
-bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count)
-{
-    return add_waiting(line, &(struct tl_run){.first = first, .count = count});
 }
 
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)

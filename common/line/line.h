@@ -38,8 +38,6 @@ void tl_line_free(struct tl_line **line);
 uint64_t tl_line_generation(const struct tl_line *line);
 uint64_t tl_line_waiting(const struct tl_line *line);
 uint64_t tl_line_active(const struct tl_line *line);
-/* Number of the last event applied. */
-uint64_t tl_line_event(const struct tl_line *line);
 
 /* Looks one place up. */
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place);

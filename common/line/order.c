@@ -8,9 +8,9 @@
  * for the block of seqs [(base + i) * 4096, (base + i + 1) * 4096). A block that holds nothing has
  * no memory of its own; one that holds something also knows how much each eighth of it holds, so
  * that a rank need not count all its bits. Whenever a seq falls outside the window, the window is
- * laid out anew around all that is held, with at least an eighth of it free on either side: that
- * one step grows, slides and shrinks it, and an eighth of the window must be filled before it is
- * needed again, so its cost is spread thin in either direction.
+ * laid out again around all that is held, with at least an eighth of it free on either side. That
+ * one step grows, slides and shrinks it. An eighth of the window must be filled before the next
+ * such step, which keeps its amortised cost small.
  */
 enum {
     BLOCK_SHIFT = 12,

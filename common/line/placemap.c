@@ -49,7 +49,7 @@ static bool resize(struct tl_placemap *map, size_t capacity)
     return true;
 }
 
-/* Frees entry i and moves back those behind it that may stand nearer to their home. */
+/* Frees entry i and moves back the entries after it that may be nearer to their home. */
 static void erase(struct tl_placemap *map, size_t i)
 {
     size_t mask = map->capacity - 1;
@@ -137,20 +137,6 @@ bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value
 size_t tl_placemap_count(const struct tl_placemap *map)
 {
     return map->count;
-}
-
-bool tl_placemap_next(const struct tl_placemap *map, size_t *cursor, tl_place *place,
-                      uint64_t *value)
-{
-    while (*cursor < map->capacity) {
-        const struct entry *entry = &map->entries[(*cursor)++];
-        if (entry->place == 0)
-            continue;
-        *place = entry->place;
-        *value = entry->value;
-        return true;
-    }
-    return false;
 }
 
 size_t tl_placemap_bytes(const struct tl_placemap *map)

@@ -23,10 +23,6 @@ bool tl_placemap_get(const struct tl_placemap *map, tl_place place, uint64_t *va
 /* True if it was present; its value goes to *value when value is not NULL. */
 bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value);
 size_t tl_placemap_count(const struct tl_placemap *map);
-/* Iterates in no particular order: start with *cursor = 0; false at the end. The map must not
- * change between. */
-bool tl_placemap_next(const struct tl_placemap *map, size_t *cursor, tl_place *place,
-                      uint64_t *value);
 size_t tl_placemap_bytes(const struct tl_placemap *map);
 
 #endif

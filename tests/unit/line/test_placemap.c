@@ -31,11 +31,6 @@ static tl_place place_of(size_t i)
     return tl_place_make((unsigned)(i / SEQS), 1 + i % SEQS);
 }
 
-static size_t index_of(tl_place place)
-{
-    return (size_t)tl_place_lane(place) * SEQS + (size_t)tl_place_seq(place) - 1;
-}
-
 static void model_put(struct tl_placemap *map, struct model *model, size_t i, uint64_t value)
 {
     assert_true(tl_placemap_put(map, place_of(i), value));
@@ -64,26 +59,10 @@ static void compare_one(const struct tl_placemap *map, const struct model *model
         assert_int_equal(value, model->values[i]);
 }
 
-/* Every place by get, and every place exactly once by iterating. */
 static void compare_all(const struct tl_placemap *map, const struct model *model)
 {
-    bool met[PLACES] = {false};
-    size_t cursor = 0;
-    size_t n = 0;
-    tl_place place;
-    uint64_t value;
     for (size_t i = 0; i < PLACES; i++)
         compare_one(map, model, i);
-    while (tl_placemap_next(map, &cursor, &place, &value)) {
-        size_t i = index_of(place);
-        assert_true(i < PLACES);
-        assert_true(model->held[i]);
-        assert_false(met[i]);
-        assert_int_equal(value, model->values[i]);
-        met[i] = true;
-        n++;
-    }
-    assert_int_equal(n, model->count);
 }
 
 /* ---- tests ---- */
@@ -116,13 +95,10 @@ static void test_empty(void **state)
 {
     (void)state;
     struct tl_placemap *map = new_map();
-    size_t cursor = 0;
-    tl_place place = 7;
     uint64_t value = 7;
     assert_int_equal(tl_placemap_count(map), 0);
     assert_false(tl_placemap_get(map, 1, &value));
     assert_false(tl_placemap_remove(map, 1, &value));
-    assert_false(tl_placemap_next(map, &cursor, &place, &value));
     assert_int_equal(value, 7);
     tl_placemap_free(&map);
     assert_null(map);

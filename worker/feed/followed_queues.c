@@ -20,7 +20,7 @@ struct followed {
     struct tl_keys keys;
     struct tl_queue_settings settings;
     uint64_t generation;
-    bool posted; /* the loop has a line of it */
+    bool posted; /* the loop has its line */
     bool listed; /* found by the update in progress */
     bool rebuild;
     bool reload;
@@ -35,7 +35,7 @@ struct tl_followed_queues {
     struct tl_tail *tail;
     struct followed **queues;
     size_t n;
-    size_t next_check; /* the queue that is checked first in the next update */
+    size_t next_check; /* the first queue to check in the next update */
 };
 
 /* ---- the list ---- */
@@ -125,24 +125,8 @@ static bool drop(struct tl_followed_queues *self, size_t i, struct tl_error *err
 
 /* ---- one queue ---- */
 
-static bool post_notice(struct tl_followed_queues *self, struct tl_redis *redis,
-                        const struct tl_keys *keys, struct tl_error *err)
-{
-    struct tl_args args = {0};
-    size_t length;
-    tl_args_strs(&args, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    if (reply == NULL)
-        return false;
-    const char *text = tl_reply_string(reply, &length);
-    bool ok = tl_change_post_bytes(self->changes, TL_CHANGE_NOTICE, keys->queue, text, length, err);
-    tl_reply_free(reply);
-    return ok;
-}
-
-/* Builds the line from a snapshot, posts it, and follows its events from there. A queue that is
- * being deleted is not an error: the next update drops it. */
+/* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
+ * queue that is being deleted is not an error: the next update drops it. */
 static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
                     struct followed *followed, struct tl_error *err)
 {
@@ -164,11 +148,23 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     }
     followed->generation = tl_line_generation(line);
     followed->posted = true;
-    if (!tl_change_post_line(self->changes, keys->queue, &followed->settings, line, err) ||
-        !post_notice(self, redis, keys, err) || !tl_tail_follow(self->tail, keys, &head, err))
+    if (!tl_change_post_line(self->changes, keys->queue, &followed->settings, line, err))
         return false;
-    followed->rebuild = false;
-    return true;
+    struct tl_args args = {0};
+    tl_args_strs(&args, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    size_t length;
+    const char *notice = tl_reply_string(reply, &length);
+    bool ok =
+        tl_change_post_bytes(self->changes, TL_CHANGE_NOTICE, keys->queue, notice, length, err) &&
+        tl_tail_follow(self->tail, keys, &head, err);
+    tl_reply_free(reply);
+    if (ok)
+        followed->rebuild = false;
+    return ok;
 }
 
 static bool same_settings(const struct tl_queue_settings *a, const struct tl_queue_settings *b)
@@ -207,13 +203,22 @@ static bool create_missing(struct tl_followed_queues *self, struct tl_redis *red
     return true;
 }
 
-/* Adds the names that are new, and marks the queues that are still listed. names is sorted. */
-static bool add_new(struct tl_followed_queues *self, char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n,
-                    struct tl_error *err)
+/* Updates the list from the store, and notes when a configured queue is missing. */
+static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
 {
+    char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
+    size_t n = 0;
+    if (!tl_queue_list(redis, self->key_prefix, &names, &n, err))
+        return false;
+    for (size_t i = 0; i < self->n_configured; i++) {
+        if (!tl_queue_find_name(names, n, self->configured[i].name, NULL))
+            self->create_missing = true;
+    }
     bool *known = calloc(n > 0 ? n : 1, sizeof(*known));
-    if (known == NULL)
+    if (known == NULL) {
+        free(names);
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the list of queues");
+    }
     for (size_t i = 0; i < self->n; i++) {
         struct followed *followed = self->queues[i];
         size_t at;
@@ -225,21 +230,6 @@ static bool add_new(struct tl_followed_queues *self, char (*names)[TL_QUEUE_NAME
     for (size_t i = 0; ok && i < n; i++)
         ok = known[i] || add(self, names[i], err);
     free(known);
-    return ok;
-}
-
-/* Brings the list up to date with the store's, and notes when a configured queue is missing. */
-static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
-{
-    char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
-    size_t n = 0;
-    if (!tl_queue_list(redis, self->key_prefix, &names, &n, err))
-        return false;
-    for (size_t i = 0; i < self->n_configured; i++) {
-        if (!tl_queue_find_name(names, n, self->configured[i].name, NULL))
-            self->create_missing = true;
-    }
-    bool ok = add_new(self, names, n, err);
     free(names);
     for (size_t i = self->n; ok && i > 0; i--) {
         if (!self->queues[i - 1]->listed)
@@ -248,44 +238,26 @@ static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct
     return ok;
 }
 
-static bool load_new(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
-{
-    for (size_t i = 0; i < self->n; i++) {
-        if (!self->queues[i]->posted && !rebuild(self, redis, self->queues[i], err))
-            return false;
-    }
-    return true;
-}
-
-/* The i-th queue from the one that is checked first. */
+/* The i-th queue to check in this update. */
 static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 {
     return self->queues[(self->next_check + i) % self->n];
 }
 
-/* Reads the next n queues in one pipeline, and receives all answers before any is acted upon. */
-static bool read_infos(struct tl_followed_queues *self, struct tl_redis *redis, size_t n,
-                       struct tl_queue_info *infos, struct tl_error *problems, struct tl_error *err)
-{
-    size_t sent = 0;
-    bool ok = true;
-    while (ok && sent < n) {
-        ok = tl_queue_info_send(redis, &in_turn(self, sent)->keys, err);
-        sent += ok ? 1 : 0;
-    }
-    for (size_t i = 0; i < sent; i++)
-        (void)tl_queue_info_receive(redis, &in_turn(self, i)->keys, &infos[i], &problems[i]);
-    return ok;
-}
-
-/* Finds queues that were replaced and settings that were changed by hand. */
+/* Finds queues that were replaced and settings that were changed by hand. Reads the next queues in
+ * one pipeline, and receives all answers before it acts on any. */
 static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
                        struct tl_error *err)
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
     size_t n = self->n < CHECKS_PER_UPDATE ? self->n : CHECKS_PER_UPDATE;
-    if (!read_infos(self, redis, n, infos, problems, err))
+    size_t sent = 0;
+    while (sent < n && tl_queue_info_send(redis, &in_turn(self, sent)->keys, err))
+        sent++;
+    for (size_t i = 0; i < sent; i++)
+        (void)tl_queue_info_receive(redis, &in_turn(self, i)->keys, &infos[i], &problems[i]);
+    if (sent < n)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
@@ -319,7 +291,11 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redi
     if (queues->create_missing &&
         (!create_missing(queues, redis, err) || !list(queues, redis, err)))
         return false;
-    return load_new(queues, redis, err) && check_next(queues, redis, err);
+    for (size_t i = 0; i < queues->n; i++) {
+        if (!queues->queues[i]->posted && !rebuild(queues, redis, queues->queues[i], err))
+            return false;
+    }
+    return check_next(queues, redis, err);
 }
 
 /* ---- requests ---- */

@@ -18,11 +18,11 @@
 
 enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, UPDATE_MS = 1000, LOG_EVERY_MS = 5000 };
 
-/* How long one read waits for events. Requests of the loop wait behind it, but they follow events,
- * and after an idle read a longer one spares the store work. */
+/* How long one read waits for events. The loop's requests wait behind it. They follow events, so
+ * after a read that brought none the next one may wait longer, which saves the store work. */
 enum { BLOCK_MS = 200, BLOCK_IDLE_MS = 500 };
 
-/* The thread waits while the loop has more than this to take in. */
+/* The thread waits while the loop has more than this to process. */
 enum { CHANGES_BYTES_MAX = 64 * 1024 * 1024 };
 
 /* From the loop to the thread. */
@@ -38,7 +38,7 @@ struct tl_follower {
     bool started;
     struct tl_mailbox *requests; /* to the thread */
     struct tl_mailbox *changes;  /* to the loop */
-    atomic_bool rebuild_all;     /* a request was lost for want of memory */
+    atomic_bool rebuild_all;     /* a request was lost: out of memory */
     /* The thread's own: */
     struct tl_store *store;
     struct tl_followed_queues *queues;
@@ -58,37 +58,31 @@ static void free_request(struct tl_message *message)
     free(message);
 }
 
-/* Waits for requests until then, and notes them. False when it is time to stop. */
+/* Takes the requests that come until then. False when it is time to stop. */
 static bool take_requests(struct tl_follower *follower, int64_t until_ms)
 {
-    struct tl_messages requests;
-    struct tl_message *message;
-    tl_messages_init(&requests);
-    bool open = tl_mailbox_wait(follower->requests, until_ms, &requests);
-    while ((message = tl_messages_take(&requests)) != NULL) {
-        const struct request *request = (struct request *)message;
-        if (request->rebuild)
-            tl_followed_queues_rebuild(follower->queues, request->queue);
-        else
-            tl_followed_queues_reload(follower->queues, request->queue);
-        free_request(message);
-    }
-    if (atomic_exchange(&follower->rebuild_all, false))
-        tl_followed_queues_rebuild(follower->queues, NULL);
+    bool open;
+    do {
+        struct tl_messages requests;
+        struct tl_message *message;
+        tl_messages_init(&requests);
+        open = tl_mailbox_wait(follower->requests, until_ms, &requests);
+        while ((message = tl_messages_take(&requests)) != NULL) {
+            const struct request *request = (struct request *)message;
+            if (request->rebuild)
+                tl_followed_queues_rebuild(follower->queues, request->queue);
+            else
+                tl_followed_queues_reload(follower->queues, request->queue);
+            free_request(message);
+        }
+        if (atomic_exchange(&follower->rebuild_all, false))
+            tl_followed_queues_rebuild(follower->queues, NULL);
+    } while (open && tl_clock_ms() < until_ms);
     return open;
 }
 
-static bool wait_until(struct tl_follower *follower, int64_t until_ms)
-{
-    bool open = true;
-    do
-        open = take_requests(follower, until_ms);
-    while (open && tl_clock_ms() < until_ms);
-    return open;
-}
-
-/* Posts how far the store's clock is ahead of ours, taking its answer to be half a round trip old.
- */
+/* Posts how far the store's clock is ahead of ours. Assumes that the answer is half a round trip
+ * old. */
 static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
 {
     struct tl_args args = {0};
@@ -106,7 +100,7 @@ static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, str
     return tl_change_post_number(follower->changes, TL_CHANGE_CLOCK, offset_us / 1000, err);
 }
 
-/* Tells the loop when this has changed. */
+/* Tells the loop when the state of the store has changed. */
 static void report_store(struct tl_follower *follower, bool up)
 {
     if (follower->reported && follower->up == up)
@@ -150,7 +144,7 @@ static void *run(void *context)
 {
     struct tl_follower *follower = context;
     int64_t next_ms = 0; /* at once */
-    while (wait_until(follower, next_ms)) {
+    while (take_requests(follower, next_ms)) {
         struct tl_error err = {0};
         if (turn(follower, &err)) {
             /* With no queue to follow, reading returns at once. */
@@ -247,8 +241,8 @@ struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_se
     return follower;
 }
 
-/* A lost request for a rebuild would leave a queue without a line: then all are rebuilt. A lost
- * request for settings is made up for by the next updates. */
+/* A lost request for a rebuild would leave a queue without a line, so all queues are rebuilt. After
+ * a lost request for settings, the next updates find the change. */
 static void request(struct tl_follower *follower, const char *queue, bool rebuild)
 {
     struct request *request = calloc(1, sizeof(*request));

@@ -99,7 +99,7 @@ static void post_refusal(struct tl_ingest *ingest, struct job *job, const struct
     post_result(ingest, job);
 }
 
-/* Tells the loop when this has changed. */
+/* Tells the loop when the state of the store has changed. */
 static void report_store(struct tl_ingest *ingest, bool up)
 {
     if (ingest->reported && ingest->up == up)
@@ -160,7 +160,7 @@ static bool append_batch(struct tl_ingest *ingest, struct job *job, struct tl_er
     return tl_redis_append(connection_of(ingest, job), args, err);
 }
 
-/* Asks in the order in which a visitor moves on: one that moves between two answers is found. */
+/* In the order in which a visitor moves on, so one who moves between two answers is found. */
 static const struct {
     const char *command;
     enum tl_key key;
@@ -205,25 +205,6 @@ static bool receive_batch(struct tl_ingest *ingest, const struct job *job, struc
     return true;
 }
 
-static void read_lookup(struct job *job, struct tl_reply *const replies[LOOKUPS])
-{
-    tl_place held = 0;
-    struct tl_session_record session;
-    struct tl_end_record end;
-    if (tl_record_session(tl_reply_string(replies[1], NULL), &session))
-        held = session.place;
-    else
-        (void)tl_record_place(tl_reply_string(replies[0], NULL), &held);
-    if (held == job->place && held != 0) {
-        job->found = TL_LOOKUP_ALIVE;
-    } else if (tl_record_end(tl_reply_string(replies[2], NULL), &end)) {
-        job->found = TL_LOOKUP_ENDED;
-        job->reason = end.reason;
-    } else {
-        job->found = TL_LOOKUP_NOWHERE;
-    }
-}
-
 /* As receive_batch. */
 static bool receive_lookup(struct tl_ingest *ingest, struct job *job, struct tl_error *refusal,
                            struct tl_error *err)
@@ -238,8 +219,23 @@ static bool receive_lookup(struct tl_ingest *ingest, struct job *job, struct tl_
             *(ok ? refusal : err) = problem;
         }
     }
-    if (ok && refusal->kind == TL_OK)
-        read_lookup(job, replies);
+    if (ok && refusal->kind == TL_OK) {
+        tl_place held = 0;
+        struct tl_session_record session;
+        struct tl_end_record end;
+        if (tl_record_session(tl_reply_string(replies[1], NULL), &session))
+            held = session.place;
+        else
+            (void)tl_record_place(tl_reply_string(replies[0], NULL), &held);
+        if (held == job->place && held != 0) {
+            job->found = TL_LOOKUP_ALIVE;
+        } else if (tl_record_end(tl_reply_string(replies[2], NULL), &end)) {
+            job->found = TL_LOOKUP_ENDED;
+            job->reason = end.reason;
+        } else {
+            job->found = TL_LOOKUP_NOWHERE;
+        }
+    }
     for (size_t i = 0; i < LOOKUPS; i++)
         tl_reply_free(replies[i]);
     return ok;
@@ -277,19 +273,15 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
     return true;
 }
 
-/* Waits until there are jobs or it is time to connect again. False when it is time to stop. */
-static bool wait_for_jobs(struct tl_ingest *ingest)
-{
-    bool idle = connected(ingest) && ingest->pending.first == NULL;
-    return tl_mailbox_wait(ingest->requests, idle ? TL_MAILBOX_FOREVER : ingest->retry_ms,
-                           &ingest->pending);
-}
-
 static void *run(void *context)
 {
     struct tl_ingest *ingest = context;
-    while (wait_for_jobs(ingest)) {
+    for (;;) {
         struct tl_error err = {0};
+        bool idle = connected(ingest) && ingest->pending.first == NULL;
+        if (!tl_mailbox_wait(ingest->requests, idle ? TL_MAILBOX_FOREVER : ingest->retry_ms,
+                             &ingest->pending))
+            return NULL;
         if (!connected(ingest) && tl_clock_ms() < ingest->retry_ms) {
             tl_error_set(&err, TL_ERR_CONNECT, "the store cannot be reached");
             refuse_unsent(ingest, &err);
@@ -305,7 +297,6 @@ static void *run(void *context)
         else
             connection_failed(ingest, &err);
     }
-    return NULL;
 }
 
 /* ---- the loop's side ---- */

@@ -60,14 +60,6 @@ static void free_messages(const struct tl_mailbox *box, struct tl_messages *mess
         box->settings.free_message(message);
 }
 
-static void release_bytes(struct tl_mailbox *box, size_t bytes)
-{
-    pthread_mutex_lock(&box->mutex);
-    box->bytes -= bytes;
-    pthread_cond_broadcast(&box->space);
-    pthread_mutex_unlock(&box->mutex);
-}
-
 static void on_async(uv_async_t *async)
 {
     struct tl_mailbox *box = async->data;
@@ -85,8 +77,12 @@ static void on_async(uv_async_t *async)
         box->settings.deliver(box->settings.context, message);
         box->settings.free_message(message);
     } while (tl_clock_us() < until_us);
-    if (bytes > 0)
-        release_bytes(box, bytes);
+    if (bytes > 0) {
+        pthread_mutex_lock(&box->mutex);
+        box->bytes -= bytes;
+        pthread_cond_broadcast(&box->space);
+        pthread_mutex_unlock(&box->mutex);
+    }
     if (box->delivering.first != NULL)
         uv_async_send(&box->async);
 }

@@ -66,7 +66,7 @@ static void uncount(struct tl_outbox *outbox, struct batch *batch)
     batch->counted = false;
 }
 
-/* Ends a batch that is no longer in the list, all its pending commands in the same way. */
+/* Ends a batch that is no longer in the list; its remaining commands all get the same result. */
 static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pending_end end)
 {
     struct tl_pending_result result = {.end = end};
@@ -108,7 +108,7 @@ void tl_outbox_free(struct tl_outbox **outbox)
 
 /* ---- gathering ---- */
 
-/* Closes the batch being gathered and puts it behind the others. */
+/* Closes the batch being gathered and appends it to the list. */
 static bool close_batch(struct tl_outbox *outbox)
 {
     size_t n = tl_batch_count(outbox->writer);
@@ -175,8 +175,7 @@ static int write_command(struct tl_outbox *outbox, const struct tl_command *comm
     return -1;
 }
 
-/* Adds a command and its pending command (or NULL); a full batch is closed and the next one begun.
- */
+/* Adds a command and its pending command (or NULL). Closes a full batch and starts the next one. */
 static bool add(struct tl_outbox *outbox, const struct tl_command *command,
                 struct tl_pending_command *pending)
 {
@@ -195,32 +194,28 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command,
     return true;
 }
 
-/* invite: NULL, or the NUL-terminated id of the invite that this JOIN spends. */
-static struct tl_pending_command *add_pending(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                              const char *visitor, uint64_t number,
-                                              const char *invite, uint64_t invite_until_ms)
+/* Adds a command of this visitor. The invite of a JOIN is NUL-terminated. */
+static struct tl_pending_command *add_pending(struct tl_outbox *outbox, const char *visitor,
+                                              struct tl_command command)
 {
     struct tl_pending_command *pending = calloc(1, sizeof(*pending));
     if (pending == NULL)
         return NULL;
-    pending->kind = kind;
-    snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
-    if (kind == TL_COMMAND_JOIN)
-        pending->lane = (unsigned)number;
+    bool is_join = command.kind == TL_COMMAND_JOIN;
+    pending->kind = command.kind;
+    pending->invited = command.invite != NULL;
+    if (is_join)
+        pending->lane = (unsigned)command.number;
     else
-        pending->place = number;
-    const struct tl_command command = {.kind = kind,
-                                       .visitor = pending->visitor,
-                                       .visitor_length = strlen(pending->visitor),
-                                       .number = number,
-                                       .invite = invite,
-                                       .invite_until_ms = invite_until_ms};
-    pending->invited = invite != NULL;
+        pending->place = command.number;
+    snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
+    command.visitor = pending->visitor;
+    command.visitor_length = strlen(pending->visitor);
     if (!add(outbox, &command, pending)) {
         free(pending);
         return NULL;
     }
-    if (kind == TL_COMMAND_JOIN && !pending->invited)
+    if (is_join && !pending->invited)
         tl_pending_table_add(outbox->joins, pending);
     return pending;
 }
@@ -229,20 +224,27 @@ struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *
                                           unsigned lane)
 {
     struct tl_pending_command *pending = tl_pending_table_find(outbox->joins, visitor);
-    return pending != NULL ? pending : add_pending(outbox, TL_COMMAND_JOIN, visitor, lane, NULL, 0);
+    if (pending != NULL)
+        return pending;
+    return add_pending(outbox, visitor,
+                       (struct tl_command){.kind = TL_COMMAND_JOIN, .number = lane});
 }
 
 struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
                                                   unsigned lane, const char *invite,
                                                   uint64_t invite_until_ms)
 {
-    return add_pending(outbox, TL_COMMAND_JOIN, visitor, lane, invite, invite_until_ms);
+    return add_pending(outbox, visitor,
+                       (struct tl_command){.kind = TL_COMMAND_JOIN,
+                                           .number = lane,
+                                           .invite = invite,
+                                           .invite_until_ms = invite_until_ms});
 }
 
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
                                              const char *visitor, tl_place place)
 {
-    return add_pending(outbox, kind, visitor, place, NULL, 0);
+    return add_pending(outbox, visitor, (struct tl_command){.kind = kind, .number = place});
 }
 
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count)
@@ -269,7 +271,7 @@ bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
     struct batch *batch = find(outbox, GATHERED);
     if (batch == NULL) {
         if (tl_batch_count(outbox->writer) == 0 || !close_batch(outbox))
-            return false; /* without memory, the next turn tries again */
+            return false; /* out of memory: the next call tries again */
         batch = outbox->last;
     }
     batch->state = SENDING;
@@ -303,7 +305,7 @@ void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken)
     outbox->sending = 0;
     struct batch *batch = find(outbox, SENDING);
     if (batch == NULL)
-        return; /* applied before the reply to XADD came */
+        return; /* the APPLIED event came before the reply to XADD */
     if (!taken) {
         unlink_batch(outbox, batch);
         end_batch(outbox, batch, TL_PENDING_REFUSED);
@@ -318,16 +320,24 @@ void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken)
 
 /* ---- applied ---- */
 
-/* The k-th JOIN of the batch has seq first_seq + k, unless an exception says where that visitor
- * stands already. Exceptions come in no particular order. */
-static void settle_batch(struct tl_outbox *outbox, struct batch *batch,
-                         const struct tl_event *event)
+void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
 {
+    while (outbox->first != NULL && outbox->first->number < event->batch &&
+           outbox->first->state == SENT)
+        end_batch(outbox, pop(outbox), TL_PENDING_LOST);
+    struct batch *batch = outbox->first;
+    if (batch == NULL || batch->number != event->batch || batch->state == GATHERED)
+        return; /* a repeat */
+    (void)pop(outbox);
+
+    /* Exceptions come in any order. */
     const struct tl_exception *exceptions[TL_BATCH_COMMANDS_MAX] = {NULL};
     for (size_t i = 0; i < event->n_exceptions; i++) {
         if (event->exceptions[i].index < batch->n)
             exceptions[event->exceptions[i].index] = &event->exceptions[i];
     }
+    /* The k-th JOIN has seq first_seq + k, unless an exception says which place the visitor already
+     * has. */
     uint64_t seq = event->first_seq;
     for (size_t i = 0; i < batch->n; i++) {
         struct tl_pending_command *pending = batch->pending[i];
@@ -343,18 +353,6 @@ static void settle_batch(struct tl_outbox *outbox, struct batch *batch,
         batch->pending[i] = NULL;
         end_pending(outbox, pending, &result);
     }
-}
-
-void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
-{
-    while (outbox->first != NULL && outbox->first->number < event->batch &&
-           outbox->first->state == SENT)
-        end_batch(outbox, pop(outbox), TL_PENDING_LOST);
-    struct batch *batch = outbox->first;
-    if (batch == NULL || batch->number != event->batch || batch->state == GATHERED)
-        return; /* a repeat */
-    (void)pop(outbox);
-    settle_batch(outbox, batch, event);
     end_batch(outbox, batch, TL_PENDING_APPLIED);
 }
 

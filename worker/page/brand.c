@@ -37,39 +37,6 @@ static bool is_set(const char *setting)
     return setting != NULL && setting[0] != '\0';
 }
 
-/* ---- files ---- */
-
-/* Reads a whole file of at most `limit` bytes; the caller frees it. */
-static unsigned char *read_file(const char *setting, const char *path, size_t limit, size_t *length,
-                                struct tl_error *err)
-{
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot open %s: %s", setting, path, strerror(errno));
-        return NULL;
-    }
-    unsigned char *bytes = malloc(limit + 1);
-    if (bytes == NULL) {
-        (void)fclose(file);
-        tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", setting);
-        return NULL;
-    }
-    *length = fread(bytes, 1, limit + 1, file);
-    bool failed = ferror(file) != 0;
-    int saved_errno = errno;
-    (void)fclose(file);
-    if (failed)
-        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot read %s: %s", setting, path,
-                     strerror(saved_errno));
-    else if (*length > limit)
-        tl_error_set(err, TL_ERR_INVALID, "%s: %s is too large, at most %zu bytes", setting, path,
-                     limit);
-    else
-        return bytes;
-    free(bytes);
-    return NULL;
-}
-
 /* Takes ownership of bytes (from malloc) and fills in the asset. */
 static void make_asset(struct own_asset *own, void *bytes, size_t length, const char *name,
                        const char *extension, const char *type)
@@ -136,6 +103,38 @@ static const struct file_setting logo_setting = {
               {"webp", "image/webp", is_webp}},
 };
 
+/* Reads the whole file that a setting names; the caller frees it. */
+static unsigned char *read_file(const struct file_setting *setting, const char *path,
+                                size_t *length, struct tl_error *err)
+{
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot open %s: %s", setting->name, path,
+                     strerror(errno));
+        return NULL;
+    }
+    unsigned char *bytes = malloc(setting->limit + 1);
+    if (bytes == NULL) {
+        (void)fclose(file);
+        tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", setting->name);
+        return NULL;
+    }
+    *length = fread(bytes, 1, setting->limit + 1, file);
+    bool failed = ferror(file) != 0;
+    int saved_errno = errno;
+    (void)fclose(file);
+    if (failed)
+        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot read %s: %s", setting->name, path,
+                     strerror(saved_errno));
+    else if (*length > setting->limit)
+        tl_error_set(err, TL_ERR_INVALID, "%s: %s is too large, at most %zu bytes", setting->name,
+                     path, setting->limit);
+    else
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
 static bool load_file(struct own_asset *own, const struct file_setting *setting, const char *path,
                       struct tl_error *err)
 {
@@ -152,7 +151,7 @@ static bool load_file(struct own_asset *own, const struct file_setting *setting,
         return tl_error_set(err, TL_ERR_INVALID, "%s: %s: the name must end in %s", setting->name,
                             path, setting->extensions);
     size_t length;
-    unsigned char *bytes = read_file(setting->name, path, setting->limit, &length, err);
+    unsigned char *bytes = read_file(setting, path, &length, err);
     if (bytes == NULL)
         return false;
     if (!kind->matches(bytes, length)) {
@@ -231,27 +230,21 @@ static bool copy_text(const char *setting, const char *value, char *text, size_t
     return true;
 }
 
-static bool load(struct tl_brand *brand, const struct tl_brand_settings *settings,
-                 struct tl_error *err)
-{
-    if (!copy_text("name", settings->name, brand->name, sizeof(brand->name), err))
-        return false;
-    for (int i = 0; i < TL_LANGUAGES; i++) {
-        if (!copy_text("text", settings->text[i], brand->text[i], sizeof(brand->text[i]), err))
-            return false;
-    }
-    brand->template = tl_page_template_new(err);
-    return brand->template != NULL && make_colours(brand, settings, err) &&
-           load_file(&brand->style, &style_setting, settings->style_file, err) &&
-           load_file(&brand->logo, &logo_setting, settings->logo_file, err);
-}
-
 struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings, struct tl_error *err)
 {
     struct tl_brand *brand = calloc(1, sizeof(*brand));
-    if (brand == NULL)
+    if (brand == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
-    else if (!load(brand, settings, err))
+        return NULL;
+    }
+    bool ok = copy_text("name", settings->name, brand->name, sizeof(brand->name), err);
+    for (int i = 0; ok && i < TL_LANGUAGES; i++)
+        ok = copy_text("text", settings->text[i], brand->text[i], sizeof(brand->text[i]), err);
+    if (ok)
+        brand->template = tl_page_template_new(err);
+    if (brand->template == NULL || !make_colours(brand, settings, err) ||
+        !load_file(&brand->style, &style_setting, settings->style_file, err) ||
+        !load_file(&brand->logo, &logo_setting, settings->logo_file, err))
         tl_brand_free(&brand);
     return brand;
 }

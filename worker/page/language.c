@@ -84,11 +84,13 @@ static int weigh(const char *member, size_t length, enum tl_language *language)
     return 0;
 }
 
-static enum tl_language best_of(const char *accept)
+enum tl_language tl_language_choose(const char *query, const char *cookie, const char *accept)
 {
     enum tl_language best = TL_LANGUAGE_EN;
     int best_weight = 0;
-    while (*accept != '\0') {
+    if (from_code(query, &best) || from_code(cookie, &best))
+        return best;
+    while (accept != NULL && *accept != '\0') {
         size_t length = strcspn(accept, ",");
         enum tl_language language = TL_LANGUAGE_EN;
         int weight = weigh(accept, length, &language);
@@ -101,12 +103,4 @@ static enum tl_language best_of(const char *accept)
             accept++;
     }
     return best;
-}
-
-enum tl_language tl_language_choose(const char *query, const char *cookie, const char *accept)
-{
-    enum tl_language language;
-    if (from_code(query, &language) || from_code(cookie, &language))
-        return language;
-    return accept == NULL ? TL_LANGUAGE_EN : best_of(accept);
 }

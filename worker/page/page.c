@@ -69,7 +69,7 @@ struct page {
     const struct tl_brand *brand;
     enum tl_language language;
     const char *values[N_FIELDS];   /* borrowed */
-    struct tl_text texts[N_FIELDS]; /* values made here; they count where `values` has none */
+    struct tl_text texts[N_FIELDS]; /* owned; used where `values` has none */
 };
 
 static void set_if(struct page *page, enum tl_page_field field, bool condition)
@@ -208,26 +208,20 @@ static void set_state(struct page *page)
     tl_text_append(&page->texts[FIELD_TITLE], " – %s", page->values[FIELD_BRAND]);
 }
 
-/* How far the visitor has come since the first known position, in thousandths. */
-static int64_t progress(const struct tl_page_view *view)
-{
-    uint64_t from = first_position(view);
-    if (view->position == 0 || from == 0)
-        return 0;
-    return (int64_t)((double)(from - view->position) * 1000 / (double)from);
-}
-
 static void set_place(struct page *page)
 {
     const struct tl_page_view *view = page->view;
     char text[TL_PAGE_TEXT_MAX];
+    int64_t progress = 0; /* since the first known position, in thousandths */
     if (view->position > 0) {
+        uint64_t from = first_position(view);
+        progress = (int64_t)((double)(from - view->position) * 1000 / (double)from);
         tl_write_number(view->position, text, sizeof(text));
         set_text(page, FIELD_POSITION, text);
         set_number(page, FIELD_POSITION_RAW, (int64_t)view->position);
-        set_number(page, FIELD_FROM_RAW, (int64_t)first_position(view));
+        set_number(page, FIELD_FROM_RAW, (int64_t)from);
     }
-    set_number(page, FIELD_PROGRESS, progress(view));
+    set_number(page, FIELD_PROGRESS, progress);
     tl_write_number(view->ahead, text, sizeof(text));
     set_message(page, FIELD_AHEAD, "ahead_value", text);
     if (view->has_eta) {

@@ -220,26 +220,22 @@ static bool parse_braces(struct parser *parser)
     return add_node(parser, &(struct node){.kind = NODE_VALUE, .number = braces.number});
 }
 
-/* Parses the text up to the next braces. */
-static bool parse_text(struct parser *parser)
-{
-    size_t start = parser->at;
-    while (parser->at < parser->length && !starts_with(parser, "{{")) {
-        if (parser->bytes[parser->at] == '\0')
-            return fail_at(parser, parser->at, "a zero byte");
-        track(parser);
-        parser->at++;
-    }
-    return add_node(
-        parser, &(struct node){
-                    .kind = NODE_TEXT, .number = -1, .start = start, .length = parser->at - start});
-}
-
 static bool parse(struct parser *parser)
 {
     while (parser->at < parser->length) {
-        bool good = starts_with(parser, "{{") ? parse_braces(parser) : parse_text(parser);
-        if (!good)
+        if (starts_with(parser, "{{")) {
+            if (!parse_braces(parser))
+                return false;
+            continue;
+        }
+        struct node text = {.kind = NODE_TEXT, .number = -1, .start = parser->at};
+        for (; parser->at < parser->length && !starts_with(parser, "{{"); parser->at++) {
+            if (parser->bytes[parser->at] == '\0')
+                return fail_at(parser, parser->at, "a zero byte");
+            track(parser);
+        }
+        text.length = parser->at - text.start;
+        if (!add_node(parser, &text))
             return false;
     }
     if (parser->n_open > 0)
@@ -290,30 +286,16 @@ void tl_template_free(struct tl_template **template)
 
 /* ---- rendering ---- */
 
-static const char *entity_of(char c)
-{
-    switch (c) {
-    case '&':
-        return "&amp;";
-    case '<':
-        return "&lt;";
-    case '>':
-        return "&gt;";
-    case '"':
-        return "&quot;";
-    default:
-        return "&#39;";
-    }
-}
-
 static void append_escaped(struct tl_text *out, const char *text)
 {
+    static const char special[] = "&<>\"'";
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
     while (*text != '\0') {
-        int plain = (int)strcspn(text, "&<>\"'");
+        int plain = (int)strcspn(text, special);
         tl_text_append(out, "%.*s", plain, text);
         text += plain;
         if (*text != '\0') {
-            tl_text_append(out, "%s", entity_of(*text));
+            tl_text_append(out, "%s", entities[strchr(special, *text) - special]);
             text++;
         }
     }

@@ -28,7 +28,7 @@ enum {
     NAME_SIZE = 24,
 };
 
-/* The workers finish the requests they hold before the admin listener goes. */
+/* The workers finish the requests they hold before the admin listener stops. */
 enum { STAGE_WORKERS, STAGE_ADMIN };
 
 struct parent;
@@ -46,7 +46,7 @@ struct parent {
     unsigned n;
     int *listen_fds;
     struct tl_board board;
-    struct process *processes; /* the n workers, and the admin process behind them */
+    struct process *processes; /* the n workers, then the admin process */
     struct tl_supervisor *supervisor;
     bool failed; /* the admin listener could not start */
     struct tl_notify *notify;
@@ -145,7 +145,8 @@ static bool admin_ended(void *context, int status, int64_t delay_ms)
     if (delay_ms < 0)
         return false;
     if (!atomic_load(&head->admin_started)) {
-        process->parent->failed = true; /* its address is taken, for example: a retry is no help */
+        process->parent->failed =
+            true; /* for example, its address is in use: a retry does not help */
         return false;
     }
     atomic_fetch_add(&head->restarts, 1);
@@ -169,44 +170,37 @@ static int64_t worker_beats(void *context)
     return atomic_load(&process->parent->board.slots[process->i].beats);
 }
 
-static bool add_worker(struct parent *parent, unsigned i, struct tl_error *err)
+static bool add_processes(struct parent *parent, struct tl_error *err)
 {
-    struct process *process = &parent->processes[i];
-    *process = (struct process){.parent = parent, .i = i};
-    snprintf(process->name, sizeof(process->name), "worker.%u", i + 1);
-    const struct tl_child child = {.context = process,
-                                   .start = start_worker,
-                                   .ended = worker_ended,
-                                   .killing = log_kill,
-                                   .beats = worker_beats,
-                                   .stop_stage = STAGE_WORKERS,
-                                   .stop_limit_ms = STOP_LIMIT_MS};
-    return tl_supervisor_add(parent->supervisor, &child, err);
-}
-
-static bool add_admin(struct parent *parent, struct tl_error *err)
-{
+    static const struct tl_supervisor_settings settings = {.restart_base_ms = RESTART_BASE_MS,
+                                                           .restart_limit_ms = RESTART_LIMIT_MS};
+    parent->supervisor = tl_supervisor_new(&settings, err);
+    if (parent->supervisor == NULL)
+        return false;
+    for (unsigned i = 0; i < parent->n; i++) {
+        struct process *process = &parent->processes[i];
+        *process = (struct process){.parent = parent, .i = i};
+        snprintf(process->name, sizeof(process->name), "worker.%u", i + 1);
+        const struct tl_child worker = {.context = process,
+                                        .start = start_worker,
+                                        .ended = worker_ended,
+                                        .killing = log_kill,
+                                        .beats = worker_beats,
+                                        .stop_stage = STAGE_WORKERS,
+                                        .stop_limit_ms = STOP_LIMIT_MS};
+        if (!tl_supervisor_add(parent->supervisor, &worker, err))
+            return false;
+    }
     struct process *process = &parent->processes[parent->n];
     *process = (struct process){.parent = parent, .name = "worker.admin"};
-    const struct tl_child child = {.context = process,
+    const struct tl_child admin = {.context = process,
                                    .start = start_admin,
                                    .ended = admin_ended,
                                    .killing = log_kill,
                                    .stop_stage = STAGE_ADMIN,
                                    .stop_limit_ms = INT64_MAX};
     return parent->config->admin.worker.port < 0 ||
-           tl_supervisor_add(parent->supervisor, &child, err);
-}
-
-static bool add_processes(struct parent *parent, struct tl_error *err)
-{
-    static const struct tl_supervisor_settings settings = {.restart_base_ms = RESTART_BASE_MS,
-                                                           .restart_limit_ms = RESTART_LIMIT_MS};
-    parent->supervisor = tl_supervisor_new(&settings, err);
-    bool ok = parent->supervisor != NULL;
-    for (unsigned i = 0; ok && i < parent->n; i++)
-        ok = add_worker(parent, i, err);
-    return ok && add_admin(parent, err);
+           tl_supervisor_add(parent->supervisor, &admin, err);
 }
 
 /* ---- the parent's loop ---- */
@@ -254,21 +248,15 @@ static bool check_settings(const struct tl_config *config, struct tl_error *err)
     return ok;
 }
 
-/* SO_REUSEPORT would silently share the port with any other program of this user that sets it. So
- * the port is opened once without it: that fails when the port is in use. */
-static bool choose_port(struct tl_listen *listen, struct tl_error *err)
-{
-    int fd = tl_listen_open(listen, false, &listen->port, err);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
-}
-
 static bool open_sockets(struct parent *parent, struct tl_error *err)
 {
     struct tl_listen listen = parent->config->http.listen;
-    if (!choose_port(&listen, err))
+    /* SO_REUSEPORT would silently share the port with any other program of this user that sets it.
+     * So the port is opened once without it: that fails when the port is in use. */
+    int fd = tl_listen_open(&listen, false, &listen.port, err);
+    if (fd < 0)
         return false;
+    close(fd);
     for (unsigned i = 0; i < parent->n; i++) {
         int port = 0;
         parent->listen_fds[i] = tl_listen_open(&listen, true, &port, err);

@@ -149,34 +149,27 @@ bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struc
     return tl_roster_round(queues->roster, queues->store, now_ms, err);
 }
 
-/* Sets a queue aside after an error that concerns it alone: it was deleted, or a script failed on
- * its data. False for any other error. */
-static bool set_aside(struct tl_held_queues *queues, struct tl_held_queue *held, int64_t now_ms,
-                      const struct tl_error *err)
-{
-    unsigned suppressed;
-    if (err->kind != TL_ERR_NOQUEUE && err->kind != TL_ERR_STORE)
-        return false;
-    const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
-    if (tl_log_allow(&held->error_log, now_ms, LOG_EVERY_MS, &suppressed))
-        tl_log(err->kind == TL_ERR_NOQUEUE ? TL_LOG_WARN : TL_LOG_ERROR, &fields, "%s",
-               queues->settings.error);
-    held->retry_ms = now_ms + RETRY_MS;
-    mark_outdated(queues, held);
-    tl_roster_recheck_now(queues->roster);
-    return true;
-}
-
 bool tl_held_queues_serve(struct tl_held_queues *queues, int64_t now_ms, int64_t *due_ms,
                           struct tl_error *err)
 {
     const struct tl_held_queues_settings *settings = &queues->settings;
     for (size_t i = 0; i < tl_roster_count(queues->roster); i++) {
         struct tl_held_queue *held = tl_roster_at(queues->roster, i);
-        if (now_ms >= held->retry_ms &&
-            !settings->serve(settings->context, held, now_ms, due_ms, err) &&
-            !set_aside(queues, held, now_ms, err))
+        unsigned suppressed;
+        if (now_ms < held->retry_ms ||
+            settings->serve(settings->context, held, now_ms, due_ms, err))
+            continue;
+        /* Set aside a queue that was deleted, or on whose data a script failed. Other errors
+         * concern all queues. */
+        if (err->kind != TL_ERR_NOQUEUE && err->kind != TL_ERR_STORE)
             return false;
+        const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
+        if (tl_log_allow(&held->error_log, now_ms, LOG_EVERY_MS, &suppressed))
+            tl_log(err->kind == TL_ERR_NOQUEUE ? TL_LOG_WARN : TL_LOG_ERROR, &fields, "%s",
+                   settings->error);
+        held->retry_ms = now_ms + RETRY_MS;
+        mark_outdated(queues, held);
+        tl_roster_recheck_now(queues->roster);
     }
     return true;
 }

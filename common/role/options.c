@@ -8,16 +8,6 @@
 
 enum { FIRST_VALUE = 256, QUOTED_SIZE = 96 }; /* values of long options, beyond all letters */
 
-static size_t count_rows(const struct tl_option table[])
-{
-    size_t n = 0;
-    while (table[n].name != NULL)
-        n++;
-    if (n > TL_OPTIONS_MAX)
-        abort(); /* the table outgrew TL_OPTIONS_MAX */
-    return n;
-}
-
 /* What getopt_long refused: `found` is '?' or ':'. */
 static int refuse(const struct tl_option table[], int found, const char *word, struct tl_error *err)
 {
@@ -40,9 +30,10 @@ static int refuse(const struct tl_option table[], int found, const char *word, s
 int tl_options_read(const struct tl_option table[], int argc, char **argv, struct tl_error *err)
 {
     struct option long_options[TL_OPTIONS_MAX + 1] = {0};
-    size_t n = count_rows(table);
     int help = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; table[i].name != NULL; i++) {
+        if (i == TL_OPTIONS_MAX)
+            abort(); /* the table outgrew TL_OPTIONS_MAX */
         long_options[i] =
             (struct option){.name = table[i].name,
                             .has_arg = table[i].argument != NULL ? required_argument : no_argument,

@@ -54,24 +54,30 @@ static int connect_locally(const char *host, int port, int64_t deadline_ms)
     return fd < 0 && is_any6 ? connect_to("127.0.0.1", port, deadline_ms) : fd;
 }
 
-/* Sends the request and reads the start of the answer, with the status. */
-static bool ask(int fd, const char *path, char *answer, size_t size, int64_t deadline_ms)
+/* Sends the request and returns the status of the answer, -1 without one. */
+static int ask(int fd, const char *path, int64_t deadline_ms)
 {
     char request[256];
+    char answer[64];
     int length = snprintf(request, sizeof(request),
                           "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
     if (length < 0 || (size_t)length >= sizeof(request) ||
         send(fd, request, (size_t)length, MSG_NOSIGNAL) != length)
-        return false;
+        return -1;
     size_t read = 0;
     while (read < STATUS_LINE_LEAST) {
-        ssize_t n = limit_wait(fd, deadline_ms) ? recv(fd, answer + read, size - 1 - read, 0) : -1;
+        ssize_t n = limit_wait(fd, deadline_ms)
+                        ? recv(fd, answer + read, sizeof(answer) - 1 - read, 0)
+                        : -1;
         if (n <= 0)
-            return false;
+            return -1;
         read += (size_t)n;
     }
     answer[read] = '\0';
-    return true;
+    if (strncmp(answer, "HTTP/1.", 7) != 0 || answer[8] != ' ')
+        return -1;
+    int status = (int)strtol(answer + 9, NULL, 10);
+    return status >= 100 && status <= 599 ? status : -1;
 }
 
 int tl_http_probe(const char *host, int port, const char *path, int64_t timeout_ms)
@@ -80,11 +86,7 @@ int tl_http_probe(const char *host, int port, const char *path, int64_t timeout_
     int fd = connect_locally(host, port, deadline_ms);
     if (fd < 0)
         return -1;
-    char answer[64];
-    bool answered = ask(fd, path, answer, sizeof(answer), deadline_ms);
+    int status = ask(fd, path, deadline_ms);
     close(fd);
-    if (!answered || strncmp(answer, "HTTP/1.", 7) != 0 || answer[8] != ' ')
-        return -1;
-    int status = (int)strtol(answer + 9, NULL, 10);
-    return status >= 100 && status <= 599 ? status : -1;
+    return status;
 }

@@ -11,8 +11,10 @@
 
 enum { HEALTH_TIMEOUT_MS = 3000, QUOTED_SIZE = 96 };
 
-/* What the command line asks for. */
+/* What the command line asks for, and where the answer goes. */
 struct request {
+    const struct tl_program *program;
+    FILE *out, *errors;
     const char *config_path;
     bool check, healthcheck, version, help;
 };
@@ -25,8 +27,7 @@ const char *tl_program_config_path(const char *given)
     return named != NULL && *named != '\0' ? named : NULL;
 }
 
-static void build_table(const struct tl_program *program, struct request *request,
-                        struct tl_option table[TL_OPTIONS_MAX + 1])
+static void build_table(struct request *request, struct tl_option table[TL_OPTIONS_MAX + 1])
 {
     const struct tl_option first[] = {
         {"config", "FILE", "the configuration (YAML); without it defaults and environment",
@@ -43,7 +44,8 @@ static void build_table(const struct tl_program *program, struct request *reques
     };
     size_t n = sizeof(first) / sizeof(first[0]);
     memcpy(table, first, sizeof(first));
-    for (const struct tl_option *own = program->options; own != NULL && own->name != NULL; own++) {
+    const struct tl_option *own = request->program->options;
+    for (; own != NULL && own->name != NULL; own++) {
         if (n + sizeof(last) / sizeof(last[0]) > TL_OPTIONS_MAX + 1)
             abort(); /* the program's table outgrew TL_OPTIONS_MAX */
         table[n++] = *own;
@@ -61,23 +63,17 @@ static void print_help(const struct tl_program *program, const struct tl_option 
           out);
 }
 
-/* The first listener that can be asked: configured, with a port known before the start. */
-static const struct tl_listen *find_listener(const struct tl_program *program,
-                                             const struct tl_config *config)
+/* Asks the first listener that is configured with a port known before the start. */
+static int check_health(const struct request *request, const struct tl_config *config)
 {
-    for (size_t i = 0; i < TL_LISTENERS_MAX; i++) {
+    const struct tl_program *program = request->program;
+    const struct tl_listen *listen = NULL;
+    for (size_t i = 0; i < TL_LISTENERS_MAX && listen == NULL; i++) {
         if (program->listeners[i] != NULL && program->listeners[i](config)->port > 0)
-            return program->listeners[i](config);
+            listen = program->listeners[i](config);
     }
-    return NULL;
-}
-
-static int check_health(const struct tl_program *program, const struct tl_config *config, FILE *out,
-                        FILE *errors)
-{
-    const struct tl_listen *listen = find_listener(program, config);
     if (listen == NULL) {
-        fprintf(errors, "%s: no listener with a fixed port is configured for /livez\n",
+        fprintf(request->errors, "%s: no listener with a fixed port is configured for /livez\n",
                 program->name);
         return 1;
     }
@@ -86,32 +82,31 @@ static int check_health(const struct tl_program *program, const struct tl_config
     snprintf(address, sizeof(address), is_ipv6 ? "[%s]:%d" : "%s:%d", listen->host, listen->port);
     int status = tl_http_probe(listen->host, listen->port, HEALTH_PATH, HEALTH_TIMEOUT_MS);
     if (status == 200) {
-        fprintf(out, "%s at %s is alive\n", program->name, address);
+        fprintf(request->out, "%s at %s is alive\n", program->name, address);
         return 0;
     }
     if (status < 0)
-        fprintf(errors, "%s at %s does not answer\n", program->name, address);
+        fprintf(request->errors, "%s at %s does not answer\n", program->name, address);
     else
-        fprintf(errors, "%s at %s answers " HEALTH_PATH " with %d\n", program->name, address,
-                status);
+        fprintf(request->errors, "%s at %s answers " HEALTH_PATH " with %d\n", program->name,
+                address, status);
     return 1;
 }
 
 /* --check and --healthcheck; returns the exit status. */
-static int run_check(const struct tl_program *program, const struct request *request, FILE *out,
-                     FILE *errors)
+static int run_check(const struct request *request)
 {
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(request->config_path, &err);
     int status = 0;
     if (config == NULL) {
-        fprintf(errors, "%s\n", err.text);
+        fprintf(request->errors, "%s\n", err.text);
         return 1;
     }
     if (request->healthcheck)
-        status = check_health(program, config, out, errors);
+        status = check_health(request, config);
     else
-        fprintf(out, "%s: ok\n",
+        fprintf(request->out, "%s: ok\n",
                 request->config_path != NULL ? request->config_path : "environment");
     tl_config_free(&config);
     return status;
@@ -121,9 +116,9 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
                       const char **config_path, int *status, FILE *out, FILE *errors)
 {
     struct tl_option table[TL_OPTIONS_MAX + 1];
-    struct request request = {0};
+    struct request request = {.program = program, .out = out, .errors = errors};
     struct tl_error err = {0};
-    build_table(program, &request, table);
+    build_table(&request, table);
     int first_operand = tl_options_read(table, argc, argv, &err);
     *status = 0;
     if (request.help) {
@@ -149,6 +144,6 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
     *config_path = request.config_path;
     if (!request.check && !request.healthcheck)
         return true;
-    *status = run_check(program, &request, out, errors);
+    *status = run_check(&request);
     return false;
 }

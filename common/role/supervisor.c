@@ -127,27 +127,24 @@ static int64_t schedule(struct entry *entry, int64_t now_ms)
     return delay_ms;
 }
 
-static void handle_end(struct entry *entry, int status, int64_t now_ms)
-{
-    entry->state = ENDED;
-    entry->pid = 0;
-    if (entry->stop_sent) {
-        entry->child.ended(entry->child.context, status, -1);
-        return;
-    }
-    if (now_ms - entry->started_ms >= PROVEN_MS)
-        tl_backoff_reset(&entry->backoff);
-    if (!entry->child.ended(entry->child.context, status, schedule(entry, now_ms)))
-        entry->state = ENDED;
-}
-
+/* Notes which children have ended and schedules their restart, unless they were told to stop. */
 static void reap(struct tl_supervisor *supervisor, int64_t now_ms)
 {
     for (size_t i = 0; i < supervisor->n; i++) {
         struct entry *entry = &supervisor->entries[i];
         int status;
-        if (entry->state == RUNNING && waitpid(entry->pid, &status, WNOHANG) == entry->pid)
-            handle_end(entry, status, now_ms);
+        if (entry->state != RUNNING || waitpid(entry->pid, &status, WNOHANG) != entry->pid)
+            continue;
+        entry->state = ENDED;
+        entry->pid = 0;
+        if (entry->stop_sent) {
+            entry->child.ended(entry->child.context, status, -1);
+            continue;
+        }
+        if (now_ms - entry->started_ms >= PROVEN_MS)
+            tl_backoff_reset(&entry->backoff);
+        if (!entry->child.ended(entry->child.context, status, schedule(entry, now_ms)))
+            entry->state = ENDED;
     }
 }
 

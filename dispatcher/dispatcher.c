@@ -329,7 +329,7 @@ static bool trim(struct dispatcher *self, struct tl_error *err)
 
 /* ---- how far behind ---- */
 
-/* Measures now and then how far the held queues are behind. A queue that was not behind and has
+/* Measures once a second how far the held queues are behind. A queue that was not behind and has
  * had no entries since is left out: reading its stream would have returned them. An error of the
  * store is only logged, because no visitor's place depends on the figure; a broken connection ends
  * the turn. */
@@ -388,7 +388,7 @@ bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
         int64_t wait_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms());
         ok = tl_held_queues_count(self->queues) == 0
                  ? tl_daemon_pause(self->daemon, wait_ms)
-                 : read_new(self, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits for ever */
+                 : read_new(self, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits forever */
     }
     if (ok)
         return true;

@@ -2,15 +2,15 @@
  * The expirer: ends sessions at their deadline and drops waiting visitors who went away.
  *
  * Sessions: it sleeps until the next deadline of a queue and then runs the expire script, which
- * ends what is overdue and returns the deadline after that. Events tell of earlier deadlines in
- * between (schedule.c). Now and then it runs the script without a reason, in case an event was
+ * ends what is overdue and returns the deadline after that. Events announce earlier deadlines in
+ * between (schedule.c). Every few seconds it runs the script without a reason, in case an event was
  * missed.
  *
  * Waiting visitors: it keeps a copy of each line, loaded as a snapshot and kept current by events,
  * and compares it with the presence bitmaps of the store (absence.c). A gap in the events means
  * that the copy is wrong: it is loaded again.
  *
- * Only deadlines are met to the millisecond. Everything else waits for the next turn, which comes
+ * Only deadlines are kept to the millisecond. Everything else waits for the next turn, which comes
  * after half a second at most: each turn reads the streams of all queues, so turns are worth
  * saving.
  */

@@ -17,7 +17,7 @@ struct tl_held_queues {
     uint64_t epoch; /* of the connection in the last turn */
 };
 
-/* ---- queues come and go ---- */
+/* ---- leases acquired and lost ---- */
 
 static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {

@@ -164,8 +164,8 @@ static void start_due(struct tl_supervisor *supervisor, int64_t now_ms)
     }
 }
 
-/* Kills children whose loop stands still. Counts its own ticks instead of time: while the machine
- * is suspended, no loop turns. */
+/* Kills children whose loop is stuck. Counts its own ticks instead of time: while the machine is
+ * suspended, no loop turns. */
 static void watch(struct tl_supervisor *supervisor, int64_t now_ms)
 {
     if (now_ms < supervisor->tick_ms)

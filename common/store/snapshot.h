@@ -30,7 +30,7 @@ bool tl_snapshot_step(struct tl_snapshot *snapshot, struct tl_redis *redis, bool
 struct tl_line *tl_snapshot_finish(struct tl_snapshot **snapshot, struct tl_tail_head *head);
 void tl_snapshot_abandon(struct tl_snapshot **snapshot);
 
-/* All of it at once: a new line, and the head it stands on. NULL on failure. */
+/* All of it at once: a new line, and the head it was loaded at. NULL on failure. */
 struct tl_line *tl_snapshot(struct tl_redis *redis, const struct tl_keys *keys,
                             struct tl_tail_head *head, struct tl_error *err);
 

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -11,20 +12,20 @@
 
 bool tl_signals_open(struct tl_signals *signals, struct tl_error *err)
 {
-    sigset_t set;
+    sigset_t set, before;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGCHLD);
     signals->fd = -1;
-    int problem = pthread_sigmask(SIG_BLOCK, &set, &signals->before);
+    int problem = pthread_sigmask(SIG_BLOCK, &set, &before);
     if (problem != 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "cannot block signals: %s", strerror(problem));
     signals->fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
     if (signals->fd < 0 || signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
         tl_error_set(err, TL_ERR_SYSTEM, "cannot receive signals: %s", strerror(errno));
-        pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
         if (signals->fd >= 0)
             close(signals->fd);
         signals->fd = -1;
@@ -39,7 +40,6 @@ void tl_signals_close(struct tl_signals *signals)
         return;
     close(signals->fd);
     signals->fd = -1;
-    pthread_sigmask(SIG_SETMASK, &signals->before, NULL);
 }
 
 enum tl_signal tl_signals_next(const struct tl_signals *signals)

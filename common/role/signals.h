@@ -9,7 +9,6 @@
 #ifndef TL_SIGNALS_H
 #define TL_SIGNALS_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,13 +22,14 @@ enum tl_signal {
 };
 
 struct tl_signals {
-    int fd;          /* non-blocking; -1: not open */
-    sigset_t before; /* the mask that tl_signals_close restores */
+    int fd; /* non-blocking; -1: not open */
 };
 
 /* Blocks the signals above and ignores SIGPIPE. On failure the mask is as before. */
 bool tl_signals_open(struct tl_signals *signals, struct tl_error *err);
-/* Closes the descriptor and restores the mask; does nothing when it is not open. */
+/* Closes the descriptor; does nothing when it is not open. The signals stay blocked: a second
+ * SIGTERM must not kill a process that is about to exit with status 0. A child that runs another
+ * program unblocks them itself. */
 void tl_signals_close(struct tl_signals *signals);
 
 /* Takes one pending signal; TL_SIGNAL_NONE when there is none. */

@@ -57,16 +57,6 @@ static bool write_pem(EVP_PKEY *pkey, bool private, char pem[TL_EC_PEM_MAX])
     return true;
 }
 
-static bool take(EVP_PKEY *pkey, bool private, struct tl_ec_key *key)
-{
-    if (pkey == NULL || !is_p256(pkey) || (private && !halves_match(pkey)))
-        return false;
-    return coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_X, key->x) &&
-           coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_Y, key->y) &&
-           write_pem(pkey, false, key->public_pem) &&
-           (!private || write_pem(pkey, true, key->private_pem));
-}
-
 static bool read_key(const char *pem, bool private, struct tl_ec_key *key)
 {
     memset(key, 0, sizeof(*key));
@@ -75,7 +65,11 @@ static bool read_key(const char *pem, bool private, struct tl_ec_key *key)
         return false;
     EVP_PKEY *pkey = private ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL)
                              : PEM_read_bio_PUBKEY(bio, NULL, no_passphrase, NULL);
-    bool ok = take(pkey, private, key);
+    bool ok = pkey != NULL && is_p256(pkey) && (!private || halves_match(pkey)) &&
+              coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_X, key->x) &&
+              coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_Y, key->y) &&
+              write_pem(pkey, false, key->public_pem) &&
+              (!private || write_pem(pkey, true, key->private_pem));
     EVP_PKEY_free(pkey);
     BIO_free(bio);
     if (!ok)

@@ -24,26 +24,6 @@ static bool take_lane(const json_t *lane, char name[TL_LANE_NAME_MAX + 1])
     return true;
 }
 
-static bool take(const struct tl_jwt_token *token, int64_t now, struct tl_invite *invite,
-                 struct tl_error *err)
-{
-    if (token->expires > now + TL_INVITE_LIFETIME_S + TL_JWT_LEEWAY_S)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "the invite lasts too long: exp is at most %d s ahead",
-                            TL_INVITE_LIFETIME_S);
-    memset(invite, 0, sizeof(*invite));
-    if (!take_lane(json_object_get(token->claims, "lane"), invite->lane))
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "the invite names no lane: lane must be 1 to %d printable ASCII "
-                            "characters, no space",
-                            TL_LANE_NAME_MAX);
-    memcpy(invite->visitor, token->subject, sizeof(invite->visitor));
-    memcpy(invite->id, token->id, sizeof(invite->id));
-    invite->expires = token->expires;
-    invite->kept_until = token->expires + 2 * TL_JWT_LEEWAY_S;
-    return true;
-}
-
 bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const char *text,
                       size_t length, int64_t now, struct tl_invite *invite, struct tl_error *err)
 {
@@ -51,7 +31,21 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
     struct tl_jwt_token token;
     if (!tl_jwt_read(keys, &expect, text, length, &token, err))
         return false;
-    bool ok = take(&token, now, invite, err);
+    memset(invite, 0, sizeof(*invite));
+    bool lane_valid = take_lane(json_object_get(token.claims, "lane"), invite->lane);
     json_decref(token.claims);
-    return ok;
+    if (token.expires > now + TL_INVITE_LIFETIME_S + TL_JWT_LEEWAY_S)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the invite lasts too long: exp is at most %d s ahead",
+                            TL_INVITE_LIFETIME_S);
+    if (!lane_valid)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the invite names no lane: lane must be 1 to %d printable ASCII "
+                            "characters, no space",
+                            TL_LANE_NAME_MAX);
+    memcpy(invite->visitor, token.subject, sizeof(invite->visitor));
+    memcpy(invite->id, token.id, sizeof(invite->id));
+    invite->expires = token.expires;
+    invite->kept_until = token.expires + 2 * TL_JWT_LEEWAY_S;
+    return true;
 }

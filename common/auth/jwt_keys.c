@@ -15,9 +15,11 @@ struct tl_jwt_keys {
     struct tl_jwt_key keys[TL_JWT_KEYS_MAX];
 };
 
-/* Where in the file we are. */
+/* A key file being read. */
 struct reader {
     const char *name;
+    enum tl_jwt_use use;
+    struct tl_error *err;
     char *rest;
     unsigned number; /* of the line taken last */
 };
@@ -32,21 +34,13 @@ static bool next_line(struct reader *reader, char **line)
     return true;
 }
 
-static bool key_id_valid(const char *id)
-{
-    static const char allowed[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    size_t length = strspn(id, allowed);
-    return length > 0 && length <= TL_JWT_KEY_ID_MAX && id[length] == '\0';
-}
-
 static bool starts_with(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;
 }
 
 /* Gathers the lines of one PEM block, which must come next. */
-static bool read_pem(struct reader *reader, char pem[PEM_BYTES_MAX], struct tl_error *err)
+static bool read_pem(struct reader *reader, char pem[PEM_BYTES_MAX])
 {
     size_t used = 0;
     char *line = NULL;
@@ -57,7 +51,7 @@ static bool read_pem(struct reader *reader, char pem[PEM_BYTES_MAX], struct tl_e
             break;
         begun = true;
         if (used + length + 2 > PEM_BYTES_MAX)
-            return tl_error_set(err, TL_ERR_INVALID, "%s:%u: too long for a P-256 key",
+            return tl_error_set(reader->err, TL_ERR_INVALID, "%s:%u: too long for a P-256 key",
                                 reader->name, reader->number);
         memcpy(pem + used, line, length);
         used += length;
@@ -66,26 +60,25 @@ static bool read_pem(struct reader *reader, char pem[PEM_BYTES_MAX], struct tl_e
         if (starts_with(line, "-----END "))
             return true;
     }
-    return tl_error_set(err, TL_ERR_INVALID, "%s:%u: %s", reader->name, reader->number,
+    return tl_error_set(reader->err, TL_ERR_INVALID, "%s:%u: %s", reader->name, reader->number,
                         begun ? "the key breaks off: no line -----END ...-----"
                               : "expected a key in PEM below a line with ES256");
 }
 
-static bool read_ec(struct reader *reader, enum tl_jwt_use use, struct tl_ec_key *key,
-                    struct tl_error *err)
+static bool read_ec(struct reader *reader, struct tl_ec_key *key)
 {
     char pem[PEM_BYTES_MAX];
     unsigned first = reader->number;
-    bool ok = read_pem(reader, pem, err);
-    if (ok && use == TL_JWT_SIGN)
+    struct tl_error *err = reader->err;
+    bool ok = read_pem(reader, pem);
+    if (ok && reader->use == TL_JWT_SIGN)
         ok = tl_ec_key_read_private(pem, key, err) ||
              tl_error_prefix(err, "%s:%u", reader->name, first);
     else if (ok && strstr(pem, "PRIVATE KEY") != NULL)
-        ok =
-            tl_error_set(err, TL_ERR_INVALID,
-                         "%s:%u: a private key; it belongs to whoever signs. Give its public half: "
-                         "openssl pkey -in private.pem -pubout",
-                         reader->name, first);
+        ok = tl_error_set(err, TL_ERR_INVALID,
+                          "%s:%u: a private key; only the signer may have it. Give its public "
+                          "half: openssl pkey -in private.pem -pubout",
+                          reader->name, first);
     else if (ok)
         ok = tl_ec_key_read_public(pem, key, err) ||
              tl_error_prefix(err, "%s:%u", reader->name, first);
@@ -93,26 +86,11 @@ static bool read_ec(struct reader *reader, enum tl_jwt_use use, struct tl_ec_key
     return ok;
 }
 
-static bool read_secret(const struct reader *reader, const char *digits, struct tl_jwt_key *key,
-                        struct tl_error *err)
-{
-    size_t n = digits == NULL ? 0 : strlen(digits);
-    if (n == 0 || n % 2 != 0 ||
-        sodium_hex2bin(key->secret, sizeof(key->secret), digits, n, NULL, &key->secret_length,
-                       NULL) != 0 ||
-        key->secret_length < TL_JWT_SECRET_MIN)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "%s:%u: expected a key of %d to %d hex digits after HS256; make one "
-                            "with: openssl rand -hex 32",
-                            reader->name, reader->number, 2 * TL_JWT_SECRET_MIN,
-                            2 * TL_JWT_SECRET_MAX);
-    return true;
-}
-
 /* One key, whose first line is already taken. */
-static bool read_key(struct reader *reader, char *line, enum tl_jwt_use use, struct tl_jwt_key *key,
-                     struct tl_error *err)
+static bool read_key(struct reader *reader, char *line, struct tl_jwt_key *key)
 {
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     static const char blanks[] = " \t";
     char *save = NULL;
     const char *id = strtok_r(line, blanks, &save);
@@ -121,19 +99,33 @@ static bool read_key(struct reader *reader, char *line, enum tl_jwt_use use, str
     const char *surplus = strtok_r(NULL, blanks, &save);
     bool hs256 = algorithm != NULL && strcmp(algorithm, "HS256") == 0;
     bool es256 = algorithm != NULL && strcmp(algorithm, "ES256") == 0 && secret == NULL;
-    if (id == NULL || !key_id_valid(id) || !(hs256 || es256) || surplus != NULL)
-        return tl_error_set(err, TL_ERR_INVALID,
+    size_t length = id == NULL ? 0 : strlen(id);
+    if (length == 0 || length > TL_JWT_KEY_ID_MAX || strspn(id, allowed) != length ||
+        !(hs256 || es256) || surplus != NULL)
+        return tl_error_set(reader->err, TL_ERR_INVALID,
                             "%s:%u: expected a key id of at most %d letters, digits, '.', '_' and "
                             "'-', then HS256 and hex digits, or ES256 and a key in PEM below",
                             reader->name, reader->number, TL_JWT_KEY_ID_MAX);
-    memcpy(key->id, id, strlen(id) + 1);
+    memcpy(key->id, id, length + 1);
     key->algorithm = hs256 ? TL_JWT_HS256 : TL_JWT_ES256;
-    return hs256 ? read_secret(reader, secret, key, err) : read_ec(reader, use, &key->ec, err);
+    if (es256)
+        return read_ec(reader, &key->ec);
+    size_t n = secret == NULL ? 0 : strlen(secret);
+    if (n == 0 || n % 2 != 0 ||
+        sodium_hex2bin(key->secret, sizeof(key->secret), secret, n, NULL, &key->secret_length,
+                       NULL) != 0 ||
+        key->secret_length < TL_JWT_SECRET_MIN)
+        return tl_error_set(reader->err, TL_ERR_INVALID,
+                            "%s:%u: expected a key of %d to %d hex digits after HS256; make one "
+                            "with: openssl rand -hex 32",
+                            reader->name, reader->number, 2 * TL_JWT_SECRET_MIN,
+                            2 * TL_JWT_SECRET_MAX);
+    return true;
 }
 
-static bool read_keys(struct reader *reader, enum tl_jwt_use use, struct tl_jwt_keys *keys,
-                      struct tl_error *err)
+static bool read_keys(struct reader *reader, struct tl_jwt_keys *keys)
 {
+    struct tl_error *err = reader->err;
     char *line = NULL;
     while (next_line(reader, &line)) {
         unsigned first = reader->number;
@@ -141,7 +133,7 @@ static bool read_keys(struct reader *reader, enum tl_jwt_use use, struct tl_jwt_
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", reader->name,
                                 first, TL_JWT_KEYS_MAX);
         struct tl_jwt_key *key = &keys->keys[keys->n];
-        if (!read_key(reader, line, use, key, err))
+        if (!read_key(reader, line, key))
             return false;
         if (tl_jwt_keys_find(keys, key->id, strlen(key->id)) != NULL)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %s is given twice",
@@ -164,9 +156,9 @@ struct tl_jwt_keys *tl_jwt_keys_none(struct tl_error *err)
 struct tl_jwt_keys *tl_jwt_keys_parse(const char *name, char *text, enum tl_jwt_use use,
                                       struct tl_error *err)
 {
-    struct reader reader = {.name = name, .rest = text};
+    struct reader reader = {.name = name, .use = use, .err = err, .rest = text};
     struct tl_jwt_keys *keys = tl_jwt_keys_none(err);
-    if (keys != NULL && !read_keys(&reader, use, keys, err))
+    if (keys != NULL && !read_keys(&reader, keys))
         tl_jwt_keys_free(&keys);
     return keys;
 }

@@ -54,28 +54,34 @@ static json_t *decode_object(struct part part)
 
 /* ---- header and signature ---- */
 
-static bool refuse(const struct tl_jwt_expect *expect, struct tl_error *err, const char *reason)
+/* What is expected of a token, and where a refusal is reported. */
+struct check {
+    const struct tl_jwt_expect *expect;
+    struct tl_error *err;
+};
+
+static bool refuse(const struct check *check, const char *reason)
 {
-    return tl_error_set(err, TL_ERR_INVALID, "the %s %s", expect->what, reason);
+    return tl_error_set(check->err, TL_ERR_INVALID, "the %s %s", check->expect->what, reason);
 }
 
-static const struct tl_jwt_key *choose_key(const struct tl_jwt_keys *keys, const json_t *header,
-                                           const struct tl_jwt_expect *expect, struct tl_error *err)
+static const struct tl_jwt_key *choose_key(const struct check *check,
+                                           const struct tl_jwt_keys *keys, const json_t *header)
 {
     const json_t *id = json_object_get(header, "kid");
     const json_t *typ = json_object_get(header, "typ");
     const char *algorithm = json_string_value(json_object_get(header, "alg"));
     const struct tl_jwt_key *key = NULL;
     if (json_object_get(header, "crit") != NULL)
-        refuse(expect, err, "has a crit header: extensions are not supported");
+        refuse(check, "has a crit header: extensions are not supported");
     else if (typ != NULL && (!json_is_string(typ) || strcmp(json_string_value(typ), "JWT") != 0))
-        refuse(expect, err, "is of another type: the header typ must be JWT");
+        refuse(check, "is of another type: the header typ must be JWT");
     else if (!json_is_string(id))
-        refuse(expect, err, "does not say which key signed it: the header kid is missing");
+        refuse(check, "does not say which key signed it: the header kid is missing");
     else if ((key = tl_jwt_keys_find(keys, json_string_value(id), json_string_length(id))) == NULL)
-        refuse(expect, err, "names a key (kid) that is not known here");
+        refuse(check, "names a key (kid) that is not known here");
     else if (algorithm == NULL || strcmp(algorithm, tl_jwt_algorithm_name(key->algorithm)) != 0) {
-        refuse(expect, err, "names an algorithm (alg) other than that of its key");
+        refuse(check, "names an algorithm (alg) other than that of its key");
         key = NULL;
     }
     return key;
@@ -83,8 +89,8 @@ static const struct tl_jwt_key *choose_key(const struct tl_jwt_keys *keys, const
 
 /* The text is whole and its header names this key and its algorithm, so libjwt, which goes by the
  * header, computes what the key is for. */
-static bool check_signature(const struct tl_jwt_key *key, const char *text, struct part signature,
-                            const struct tl_jwt_expect *expect, struct tl_error *err)
+static bool check_signature(const struct check *check, const struct tl_jwt_key *key,
+                            const char *text, struct part signature)
 {
     bool hs256 = key->algorithm == TL_JWT_HS256;
     const unsigned char *bytes = hs256 ? key->secret : (const unsigned char *)key->ec.public_pem;
@@ -100,34 +106,35 @@ static bool check_signature(const struct tl_jwt_key *key, const char *text, stru
     if (status == 0)
         jwt_free(jwt);
     if (status == ENOMEM)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory to check the %s", expect->what);
-    return genuine || refuse(expect, err, "is not genuine: its signature is not that of its key");
+        return tl_error_set(check->err, TL_ERR_NOMEM, "no memory to check the %s",
+                            check->expect->what);
+    return genuine || refuse(check, "is not genuine: its signature is not that of its key");
 }
 
-static json_t *verify(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
-                      const char *text, size_t length, struct tl_error *err)
+/* The claims of a token whose signature is right. */
+static json_t *verify(const struct check *check, const struct tl_jwt_keys *keys, const char *text,
+                      size_t length)
 {
     struct part parts[3];
     json_t *claims = NULL;
     if (!split(text, length, parts)) {
-        refuse(expect, err, "is not a JSON Web Token: expected three parts with dots between");
+        refuse(check, "is not a JSON Web Token: expected three parts with dots between");
         return NULL;
     }
     json_t *header = decode_object(parts[0]);
     if (header == NULL) {
-        refuse(expect, err, "has a header that is not a JSON object in base64url");
+        refuse(check, "has a header that is not a JSON object in base64url");
         return NULL;
     }
-    const struct tl_jwt_key *key = choose_key(keys, header, expect, err);
+    const struct tl_jwt_key *key = choose_key(check, keys, header);
     json_decref(header);
     if (key == NULL)
         return NULL;
     /* Before libjwt sees them: it takes the last of two claims of one name. */
     claims = decode_object(parts[1]);
     if (claims == NULL)
-        refuse(expect, err,
-               "holds no claims: expected one JSON object in base64url, no name twice");
-    else if (!check_signature(key, text, parts[2], expect, err)) {
+        refuse(check, "holds no claims: expected one JSON object in base64url, no name twice");
+    else if (!check_signature(check, key, text, parts[2])) {
         json_decref(claims);
         claims = NULL;
     }
@@ -160,45 +167,38 @@ static bool take_time(const json_t *claims, const char *name, int64_t *seconds)
     return value == NULL || (json_is_integer(value) && *seconds > 0 && *seconds <= TL_JWT_TIME_MAX);
 }
 
-static bool check_times(const struct tl_jwt_expect *expect, struct tl_jwt_token *token,
-                        struct tl_error *err)
+static bool check_claims(const struct check *check, struct tl_jwt_token *token)
 {
-    int64_t not_before = 0;
-    if (!take_time(token->claims, "exp", &token->expires) ||
-        !take_time(token->claims, "nbf", &not_before) ||
-        !take_time(token->claims, "iat", &token->issued))
-        return refuse(expect, err, "has a time that is not a whole number of Unix seconds");
-    if (token->expires == 0)
-        return refuse(expect, err, "has no end: exp is missing");
-    if (expect->now >= token->expires + TL_JWT_LEEWAY_S)
-        return refuse(expect, err, "has expired (exp)");
-    if (not_before > expect->now + TL_JWT_LEEWAY_S)
-        return refuse(expect, err, "is not valid yet (nbf)");
-    if (token->issued > expect->now + TL_JWT_LEEWAY_S)
-        return refuse(expect, err, "was issued in the future (iat): compare the clocks");
-    return true;
-}
-
-static bool check_claims(const struct tl_jwt_expect *expect, struct tl_jwt_token *token,
-                         struct tl_error *err)
-{
+    const struct tl_jwt_expect *expect = check->expect;
     const json_t *claims = token->claims;
+    int64_t not_before = 0;
     if (expect->issuer != NULL && !is_text(json_object_get(claims, "iss"), expect->issuer))
-        return refuse(expect, err, "comes from somebody else: iss is not the one expected");
+        return refuse(check, "comes from another issuer: iss is not the one expected");
     if (!is_text(json_object_get(claims, "aud"), expect->audience))
-        return refuse(expect, err, "is for another queue: aud must be this queue's name");
+        return refuse(check, "is for another queue: aud must be this queue's name");
     if (!take_text(json_object_get(claims, "sub"), token->subject))
-        return refuse(expect, err,
+        return refuse(check,
                       "names no visitor: sub must be 1 to 64 printable ASCII characters, no space");
     if (!take_text(json_object_get(claims, "jti"), token->id))
-        return refuse(expect, err,
-                      "has no id: jti must be 1 to 64 printable ASCII characters, no space");
-    return check_times(expect, token, err);
+        return refuse(check, "has no id: jti must be 1 to 64 printable ASCII characters, no space");
+    if (!take_time(claims, "exp", &token->expires) || !take_time(claims, "nbf", &not_before) ||
+        !take_time(claims, "iat", &token->issued))
+        return refuse(check, "has a time that is not a whole number of Unix seconds");
+    if (token->expires == 0)
+        return refuse(check, "has no end: exp is missing");
+    if (expect->now >= token->expires + TL_JWT_LEEWAY_S)
+        return refuse(check, "has expired (exp)");
+    if (not_before > expect->now + TL_JWT_LEEWAY_S)
+        return refuse(check, "is not valid yet (nbf)");
+    if (token->issued > expect->now + TL_JWT_LEEWAY_S)
+        return refuse(check, "was issued in the future (iat): compare the clocks");
+    return true;
 }
 
 bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
                  const char *text, size_t length, struct tl_jwt_token *token, struct tl_error *err)
 {
+    const struct check check = {.expect = expect, .err = err};
     char copy[TL_JWT_TEXT_MAX + 1];
     memset(token, 0, sizeof(*token));
     if (length > TL_JWT_TEXT_MAX)
@@ -206,10 +206,10 @@ bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *exp
                             expect->what, TL_JWT_TEXT_MAX);
     memcpy(copy, text, length);
     copy[length] = '\0';
-    token->claims = verify(keys, expect, copy, length, err);
+    token->claims = verify(&check, keys, copy, length);
     if (token->claims == NULL)
         return false;
-    if (check_claims(expect, token, err))
+    if (check_claims(&check, token))
         return true;
     json_decref(token->claims);
     token->claims = NULL;

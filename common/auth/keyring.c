@@ -62,36 +62,31 @@ static bool parse_key(const char *line, struct tl_signing_key *key)
 }
 
 /* The key itself never goes into a message. */
-static bool add_key(struct tl_keyring *keyring, const char *path, unsigned number, const char *line,
-                    struct tl_error *err)
-{
-    if (keyring->n == KEYS_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", path, number,
-                            KEYS_MAX);
-    struct tl_signing_key *key = &keyring->keys[keyring->n];
-    if (!parse_key(line, key))
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "%s:%u: expected an id of %d hex digits and a key of %d hex digits",
-                            path, number, ID_DIGITS, KEY_DIGITS);
-    if (tl_keyring_find(keyring, key->id) != NULL)
-        return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %08" PRIx32 " is given twice", path,
-                            number, key->id);
-    keyring->n++;
-    return true;
-}
-
 static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
                        struct tl_error *err)
 {
     char *line;
     for (unsigned number = 1; tl_secret_line(&text, &line); number++) {
-        if (*line != '\0' && !add_key(keyring, path, number, line, err))
-            return false;
+        if (*line == '\0')
+            continue;
+        if (keyring->n == KEYS_MAX)
+            return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", path, number,
+                                KEYS_MAX);
+        struct tl_signing_key *key = &keyring->keys[keyring->n];
+        if (!parse_key(line, key))
+            return tl_error_set(err, TL_ERR_INVALID,
+                                "%s:%u: expected an id of %d hex digits and a key of %d hex digits",
+                                path, number, ID_DIGITS, KEY_DIGITS);
+        if (tl_keyring_find(keyring, key->id) != NULL)
+            return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %08" PRIx32 " is given twice",
+                                path, number, key->id);
+        keyring->n++;
     }
-    if (keyring->n == 0)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "%s: holds no key; remove the file to have one made", path);
-    return true;
+    return keyring->n > 0 ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "%s: holds no key; restore the file from a backup, or if no visitor holds "
+                        "a ticket, remove it and start again to make a new key",
+                        path);
 }
 
 struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err)

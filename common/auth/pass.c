@@ -53,25 +53,6 @@ static bool signable(const char *issuer, const char *queue, const struct tl_pass
            tl_visitor_valid(pass->id, strlen(pass->id));
 }
 
-/* libjwt adds typ and alg. Nonzero on failure. */
-static int fill(jwt_t *jwt, const struct tl_jwt_key *key, const char *issuer, const char *queue,
-                const struct tl_pass *pass)
-{
-    int status = jwt_add_header(jwt, "kid", key->id);
-    status = status != 0 ? status : jwt_add_grant(jwt, "iss", issuer);
-    status = status != 0 ? status : jwt_add_grant(jwt, "aud", queue);
-    status = status != 0 ? status : jwt_add_grant(jwt, "sub", pass->visitor);
-    status = status != 0 ? status : jwt_add_grant(jwt, "jti", pass->id);
-    status = status != 0 ? status : jwt_add_grant_int(jwt, "iat", (long)pass->issued);
-    status = status != 0 ? status : jwt_add_grant_int(jwt, "exp", (long)pass->expires);
-    if (status != 0)
-        return status;
-    if (key->algorithm == TL_JWT_HS256)
-        return jwt_set_alg(jwt, JWT_ALG_HS256, key->secret, (int)key->secret_length);
-    return jwt_set_alg(jwt, JWT_ALG_ES256, (const unsigned char *)key->ec.private_pem,
-                       (int)strlen(key->ec.private_pem));
-}
-
 bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
                   const struct tl_pass *pass, char text[TL_PASS_MAX], struct tl_error *err)
 {
@@ -82,7 +63,18 @@ bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char
     if (jwt_new(&jwt) != 0)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a pass");
     const struct tl_jwt_key *key = tl_jwt_keys_signer(keys);
-    char *encoded = fill(jwt, key, issuer, queue, pass) == 0 ? jwt_encode_str(jwt) : NULL;
+    bool hs256 = key->algorithm == TL_JWT_HS256;
+    const unsigned char *secret = hs256 ? key->secret : (const unsigned char *)key->ec.private_pem;
+    size_t secret_length = hs256 ? key->secret_length : strlen(key->ec.private_pem);
+    /* libjwt adds typ and alg. */
+    bool filled =
+        jwt_add_header(jwt, "kid", key->id) == 0 && jwt_add_grant(jwt, "iss", issuer) == 0 &&
+        jwt_add_grant(jwt, "aud", queue) == 0 && jwt_add_grant(jwt, "sub", pass->visitor) == 0 &&
+        jwt_add_grant(jwt, "jti", pass->id) == 0 &&
+        jwt_add_grant_int(jwt, "iat", (long)pass->issued) == 0 &&
+        jwt_add_grant_int(jwt, "exp", (long)pass->expires) == 0 &&
+        jwt_set_alg(jwt, hs256 ? JWT_ALG_HS256 : JWT_ALG_ES256, secret, (int)secret_length) == 0;
+    char *encoded = filled ? jwt_encode_str(jwt) : NULL;
     jwt_free(jwt);
     if (encoded == NULL)
         return tl_error_set(err, TL_ERR_SYSTEM, "a pass cannot be signed with key %s", key->id);

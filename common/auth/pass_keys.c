@@ -11,20 +11,8 @@ enum { KEY_ID_BYTES = 4 };
 
 static const char heading[] =
     "# Keys that sign passes: the first of the configured algorithm signs, all verify. To rotate,\n"
-    "# add the new key at the end, send SIGHUP, wait until everybody who checks passes knows it,\n"
+    "# add the new key at the end, send SIGHUP, wait until every checker of passes knows it,\n"
     "# move it to the front, send SIGHUP; remove the old key when its passes have expired.\n";
-
-/* A key as it stands in the file. */
-static bool new_key(enum tl_jwt_algorithm algorithm, char key[TL_EC_PEM_MAX], struct tl_error *err)
-{
-    if (algorithm == TL_JWT_ES256)
-        return tl_ec_key_generate(key, err);
-    unsigned char secret[TL_JWT_SECRET_MIN];
-    randombytes_buf(secret, sizeof(secret));
-    sodium_bin2hex(key, TL_EC_PEM_MAX, secret, sizeof(secret));
-    sodium_memzero(secret, sizeof(secret));
-    return true;
-}
 
 static bool create_file(const char *path, enum tl_jwt_algorithm algorithm, struct tl_error *err)
 {
@@ -32,14 +20,22 @@ static bool create_file(const char *path, enum tl_jwt_algorithm algorithm, struc
     char id_digits[2 * KEY_ID_BYTES + 1];
     char key[TL_EC_PEM_MAX];
     char text[sizeof(heading) + TL_EC_PEM_MAX + 64];
+    bool es256 = algorithm == TL_JWT_ES256;
     randombytes_buf(id, sizeof(id));
     sodium_bin2hex(id_digits, sizeof(id_digits), id, sizeof(id));
-    bool made = new_key(algorithm, key, err);
+    bool made = true;
+    if (es256) {
+        made = tl_ec_key_generate(key, err);
+    } else {
+        unsigned char secret[TL_JWT_SECRET_MIN];
+        randombytes_buf(secret, sizeof(secret));
+        sodium_bin2hex(key, sizeof(key), secret, sizeof(secret));
+        sodium_memzero(secret, sizeof(secret));
+    }
     if (made) {
         int length =
             snprintf(text, sizeof(text), "%s%s %s%s%s%s", heading, id_digits,
-                     tl_jwt_algorithm_name(algorithm), algorithm == TL_JWT_ES256 ? "\n" : " ", key,
-                     algorithm == TL_JWT_ES256 ? "" : "\n");
+                     tl_jwt_algorithm_name(algorithm), es256 ? "\n" : " ", key, es256 ? "" : "\n");
         made = tl_secret_create(path, text, (size_t)length, err);
     }
     sodium_memzero(key, sizeof(key));

@@ -13,21 +13,6 @@
 
 enum { FILE_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 512 };
 
-static bool check(const char *path, const struct stat *info, struct tl_error *err)
-{
-    if (!S_ISREG(info->st_mode))
-        return tl_error_set(err, TL_ERR_INVALID, "%s: not a regular file", path);
-    if ((info->st_mode & (S_IRWXO | S_IWGRP)) != 0)
-        return tl_error_set(
-            err, TL_ERR_INVALID,
-            "%s: mode %04o lets others at a secret: chmod 600 it (640 if its group needs it)", path,
-            (unsigned)(info->st_mode & 07777));
-    if (info->st_size > FILE_BYTES_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "%s: larger than %d KiB", path,
-                            FILE_BYTES_MAX / 1024);
-    return true;
-}
-
 static char *read_whole(int fd, const char *path, size_t *length, struct tl_error *err)
 {
     char *bytes = malloc(FILE_BYTES_MAX + 1);
@@ -67,7 +52,17 @@ char *tl_secret_read(const char *path, size_t *length, bool *missing, struct tl_
     char *bytes = NULL;
     if (fstat(fd, &info) != 0)
         tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot stat: %s", path, strerror(errno));
-    else if (check(path, &info, err))
+    else if (!S_ISREG(info.st_mode))
+        tl_error_set(err, TL_ERR_INVALID, "%s: not a regular file", path);
+    else if ((info.st_mode & (S_IRWXO | S_IWGRP)) != 0)
+        tl_error_set(
+            err, TL_ERR_INVALID,
+            "%s: mode %04o gives others access to a secret: chmod 600 it (640 if its group "
+            "needs it)",
+            path, (unsigned)(info.st_mode & 07777));
+    else if (info.st_size > FILE_BYTES_MAX)
+        tl_error_set(err, TL_ERR_INVALID, "%s: larger than %d KiB", path, FILE_BYTES_MAX / 1024);
+    else
         bytes = read_whole(fd, path, length, err);
     close(fd);
     return bytes;

@@ -124,8 +124,8 @@ static const struct refusal refusals[] = {
     {"e ES256\n" ENCRYPTED, TL_JWT_SIGN, "keys:1: expected an unencrypted P-256 private key"},
     {"e ES256\n" MISMATCHED, TL_JWT_SIGN, "keys:1: expected an unencrypted P-256 private key"},
     {EC_P, TL_JWT_SIGN, "keys:1: expected an unencrypted P-256 private key"},
-    {EC_E, TL_JWT_VERIFY, "keys:1: a private key; it belongs to whoever signs"},
-    {"e ES256\n" ENCRYPTED, TL_JWT_VERIFY, "keys:1: a private key; it belongs to whoever signs"},
+    {EC_E, TL_JWT_VERIFY, "keys:1: a private key; only the signer may have it"},
+    {"e ES256\n" ENCRYPTED, TL_JWT_VERIFY, "keys:1: a private key; only the signer may have it"},
     {"e ES256\n-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n", TL_JWT_VERIFY,
      "keys:1: expected a P-256 public key"},
 };

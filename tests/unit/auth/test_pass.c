@@ -103,7 +103,7 @@ static void test_open_file_is_refused(void **state)
     assert_true(tl_secret_create(path, both_keys, strlen(both_keys), &err));
     assert_int_equal(chmod(path, 0644), 0);
     assert_null(tl_pass_keys_load(path, TL_JWT_HS256, true, &err));
-    assert_non_null(strstr(err.text, "lets others at a secret"));
+    assert_non_null(strstr(err.text, "gives others access to a secret"));
 }
 
 static json_t *part_of(const char *token, int number)
@@ -304,9 +304,9 @@ static const struct forgery forgeries[] = {
     {HEADER_A, "{", "holds no claims"},
     {HEADER_A, CLAIMS(AUD "," SUB "," IAT "," EXP "," EXP), "holds no claims"},
     {HEADER_A, CLAIMS(AUD ",\"aud\":\"x\"," SUB "," IAT "," EXP), "holds no claims"},
-    {HEADER_A, "{}", "comes from somebody else"},
-    {HEADER_A, "{\"iss\":\"https://wait.example/\"}", "comes from somebody else"},
-    {HEADER_A, "{\"iss\":[\"" ISSUER "\"]}", "comes from somebody else"},
+    {HEADER_A, "{}", "comes from another issuer"},
+    {HEADER_A, "{\"iss\":\"https://wait.example/\"}", "comes from another issuer"},
+    {HEADER_A, "{\"iss\":[\"" ISSUER "\"]}", "comes from another issuer"},
     {HEADER_A, CLAIMS(SUB "," IAT "," EXP), "is for another queue"},
     {HEADER_A, CLAIMS("\"aud\":\"concert-2\"," SUB "," IAT "," EXP), "is for another queue"},
     {HEADER_A, CLAIMS("\"aud\":[\"concert\"]," SUB "," IAT "," EXP), "is for another queue"},

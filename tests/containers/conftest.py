@@ -1,4 +1,4 @@
-"""Fixtures of the container tests: the images, and whether there is an engine to run them at all."""
+"""Fixtures of the container tests: the images, and the check for a usable engine."""
 from __future__ import annotations
 
 import fcntl
@@ -12,7 +12,7 @@ import pytest
 from engine import TOP, why_no_engine
 from figures import FIGURE, Figures  # engine knows where the system tests' modules are
 
-#: What the tests run is tagged so, and never `latest`. The script `images` makes the same.
+#: The tag of the tested images, never `latest`. The script `images` uses the same tag.
 TAG, BOOKWORM_TAG = "test", "test-bookworm"
 
 
@@ -26,7 +26,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest first, so that processes side by side end at about the same time."""
+    """Runs the longest tests first, so that parallel processes end at about the same time."""
     machine = config.getoption("machine")
     if machine is not None:
         items[:] = [item for item in items if bool(item.get_closest_marker("alone")) == (machine == "alone")]
@@ -43,7 +43,7 @@ def _seconds(item: pytest.Item) -> float:
 
 
 def provide(*tags: str) -> None:
-    """Makes images of others available; a known reason why that cannot be done here skips the test."""
+    """Provides third-party images. Skips the test if this machine cannot provide them for a known reason."""
     done = subprocess.run([TOP / "tests/containers/base-images", *tags], capture_output=True, text=True,
                           stdin=subprocess.DEVNULL, timeout=1200, check=False)
     if done.returncode == 3:
@@ -61,8 +61,8 @@ def build(*options: str) -> dict[str, str]:
 
 
 def build_once(tag: str, debian: str) -> dict[str, str]:
-    """Builds the images of this tree under a tag; of several processes of one run (xdist) only the first does, so that
-    the tag does not move while another's test builds without the cache."""
+    """Builds the images of this tree under a tag. With xdist only the first process builds, so that the tag does not
+    move while a test of another process builds without the cache."""
     made = TOP / "build" / f"images-{tag}.json"
     made.parent.mkdir(exist_ok=True)
     run_id = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
@@ -81,7 +81,7 @@ def build_once(tag: str, debian: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def base_images() -> Callable[..., None]:
-    """base_images("redis:8", ...) makes images of others available."""
+    """base_images("redis:8", ...) provides third-party images."""
     return provide
 
 
@@ -93,11 +93,11 @@ def images() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def bookworm_images() -> dict[str, str]:
-    """The same on Debian bookworm."""
+    """The images of this tree, on Debian bookworm."""
     return build_once(BOOKWORM_TAG, "bookworm")
 
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Notes a measured figure; all are printed at the end of the run."""
+    """Records a measured figure. All figures are printed at the end of the run."""
     return lambda text: request.node.user_properties.append((FIGURE, text))

@@ -1,4 +1,4 @@
-"""The container engine, and Tellerline in it: containers on a network of their own, always taken down again."""
+"""The container engine, and Tellerline in it: containers on a private network, always removed after the test."""
 from __future__ import annotations
 
 import json
@@ -17,16 +17,16 @@ from http_client import Client  # noqa: E402
 from waiting import wait_until  # noqa: E402
 
 PROGRAMS = ("dispatcher", "admitter", "expirer", "worker")
-#: What is left after an interrupted run is found by this label (clean-up).
+#: clean-up finds the remains of an interrupted run by this label.
 MARK = f"io.tellerline.tests={os.environ.get('TESTS_RUN', os.getpid())}"
-#: How a careful operator runs them.
+#: The options of a hardened deployment.
 HARDENED = ("--read-only", "--cap-drop=ALL", "--security-opt=no-new-privileges")
-#: How long something may take on a busy machine (seconds).
+#: The limit for a step on a busy machine (seconds).
 PATIENCE = 60.0
 
 
 def why_no_engine() -> str:
-    """Why no container can be run here; empty if one can."""
+    """The reason why this machine cannot run containers. Empty if it can."""
     if shutil.which("docker") is None:
         return "no docker command here: containers are not tested"
     done = subprocess.run(["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, text=True,
@@ -37,13 +37,13 @@ def why_no_engine() -> str:
 
 
 def run(*args: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-    """Runs docker, whatever comes of it."""
+    """Runs docker and ignores failures."""
     return subprocess.run(["docker", *args], capture_output=True, text=True, errors="replace", timeout=timeout,
                           stdin=subprocess.DEVNULL, check=False)
 
 
 def docker(*args: str, timeout: float = 300) -> str:
-    """Runs docker; what it printed. A failure is an AssertionError with what it said."""
+    """Runs docker and returns its output. A failure is an AssertionError with docker's message."""
     done = run(*args, timeout=timeout)
     assert done.returncode == 0, f"docker {' '.join(args)}: {done.stderr.strip()}"
     return done.stdout.strip()
@@ -59,16 +59,16 @@ def health(container: str) -> str:
 
 
 def descends(pid: int, first: int, parents: dict[int, int]) -> bool:
-    """Whether a process is the first one or comes from it."""
+    """Whether a process is the first one or descends from it."""
     while pid != first and pid in parents:
         pid = parents[pid]
     return pid == first
 
 
 class Line:
-    """A store and any of the programs on a private network; settings by the environment alone.
+    """A store and any of the programs on a private network, configured by the environment alone.
 
-    A container is called by its role here, `worker` or `redis`, and has a name of its own in the engine.
+    Methods name a container by its role, `worker` or `redis`. Its name in the engine is different.
     """
 
     def __init__(self, images: dict[str, str], store: str = "redis:8") -> None:
@@ -83,7 +83,7 @@ class Line:
         return f"{self.prefix}-{role}"
 
     def run(self, role: str, image: str, *options: str) -> str:
-        """Starts a container of an image; its name."""
+        """Starts a container of an image. Returns its name."""
         name = self.name(role)
         self._containers.append(name)
         docker("run", "--detach", "--name", name, "--network", self.prefix, "--network-alias", role, "--label", MARK,
@@ -134,18 +134,18 @@ class Line:
         return run("exec", self.name(role), *command[1:])
 
     def metrics(self) -> str:
-        """What the worker tells Prometheus; its admin listener is reached from inside the network only."""
+        """The worker's metrics. Its admin listener is reachable only from inside the network."""
         return docker("run", "--rm", "--network", self.prefix, "--label", MARK, "--entrypoint", "bash", "redis:8", "-c",
                       'exec 3<>/dev/tcp/worker/8081; printf "GET /metrics HTTP/1.0\\r\\n\\r\\n" >&3; cat <&3')
 
     def tellerline(self, *words: str) -> str:
-        """Runs the command line against the store; what it printed."""
+        """Runs the `tellerline` command against the store. Returns its output."""
         return docker("run", "--rm", "--network", self.prefix, "--label", MARK, *HARDENED,
                       "--env", "TELLERLINE_REDIS_URL=redis://redis:6379/0", self.images["tellerline"], *words)
 
     def processes(self, role: str) -> dict[int, str]:
-        """The program's processes by their number on this machine: user and command. What the engine starts in the
-        container beside it, such as a health check, is none of them: it does not descend from the first process."""
+        """The program's processes by their id on the host: user and command. Excludes what the engine starts in the
+        container, such as a health check, which does not descend from the first process."""
         first = inspect(self.name(role))["State"]["Pid"]
         listed = docker("top", self.name(role), "-eo", "pid,ppid,uid,args").splitlines()[1:]
         rows = [line.split(maxsplit=2) for line in listed]

@@ -1,4 +1,4 @@
-"""deploy/compose.yaml for one test: a project of its own name on a port of its own, always taken down again."""
+"""deploy/compose.yaml for one test: a project with its own name and port, always removed after the test."""
 from __future__ import annotations
 
 import json
@@ -27,14 +27,14 @@ ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 
 
 
 def command() -> list[str]:
-    """Compose v2 is a plugin, v1 a program of its own."""
+    """Compose v2 is a plugin, v1 a separate program."""
     if run("compose", "version").returncode == 0:
         return ["docker", "compose"]
     return ["docker-compose"]
 
 
 def clean_copy(target: Path) -> Path:
-    """What a clone of this tree would hold, and nothing that was built in it."""
+    """Copies the files of a clone of this tree, without build output."""
     listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=TOP,
                             capture_output=True, text=True, check=False)
     assert listed.returncode == 0, f"not a clone, so there is nothing to copy from: {listed.stderr}"
@@ -57,8 +57,8 @@ class Project:
         self._environment |= {"TELLERLINE_PORT": str(self.port)} | settings
 
     def _override(self, queues: dict[str, dict[str, Any]] | None) -> Path:
-        """The mark by which the rests of an interrupted run are found; the test's queues, and then events are
-        kept to the last, because the checker wants the whole story."""
+        """Sets the label by which clean-up finds the remains of an interrupted run, and the test's queues. With queues
+        of the test, no event is trimmed, because the checker needs the whole history."""
         name, _, value = MARK.partition("=")
         marked = {"labels": {name: json.dumps(value)}}
         services = {service: dict(marked) for service in ("setup", "shop", "crowd", *CORE)}
@@ -73,7 +73,7 @@ class Project:
                               "volumes": {volume: marked for volume in volumes}}))
         return path
 
-    # ---- life ----
+    # ---- start and stop ----
 
     def compose(self, *args: str, timeout: float = 600) -> str:
         files = [part for file in self._files for part in ("-f", str(file))]
@@ -89,7 +89,7 @@ class Project:
         self.compose("up", "-d", "--no-recreate", *scale, *services)
 
     def scale(self, workers: int) -> None:
-        """Returns when that many worker containers run, and no others."""
+        """Scales the workers. Returns when exactly this many worker containers run."""
         self.compose("up", "-d", "--no-recreate", "--no-deps", "--scale", f"worker={workers}", "worker")
 
     def down(self) -> None:
@@ -97,7 +97,7 @@ class Project:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def tails(self, lines: int = 25) -> str:
-        """The ends of all containers' logs."""
+        """The last lines of all containers' logs."""
         text = []
         for container in self.containers(all_states=True):
             name = docker("inspect", "-f", "{{.Name}} {{.State.Status}} {{.State.ExitCode}}", container)
@@ -108,7 +108,7 @@ class Project:
     # ---- containers ----
 
     def containers(self, service: str = "", all_states: bool = False) -> list[str]:
-        """The ids of a service's running containers, or of all; in the order of their numbers."""
+        """The ids of a service's running containers, or of all its containers, in the order of their numbers."""
         filters = ["--filter", f"label=com.docker.compose.project={self.name}"]
         if service:
             filters += ["--filter", f"label=com.docker.compose.service={service}"]
@@ -122,8 +122,8 @@ class Project:
 
     @contextmanager
     def deaths(self) -> Iterator[list[tuple[str, int]]]:
-        """(service, exit status) of each container that ends meanwhile, removed ones included; filled in at the end.
-        (The engine itself remembers its last 256 events only.)"""
+        """(service, exit status) of each container that ends meanwhile, including removed ones. Filled in at the end.
+        (The engine itself keeps only its last 256 events.)"""
         ended: list[tuple[str, int]] = []
         watch = subprocess.Popen(["docker", "events", "--filter", "event=die", "--format", "{{json .Actor.Attributes}}",
                                   "--filter", f"label=com.docker.compose.project={self.name}"],
@@ -137,8 +137,8 @@ class Project:
                 ended.append((attributes["com.docker.compose.service"], int(attributes["exitCode"])))
 
     def crash(self, container: str) -> bool:
-        """kill -9 of the first process from outside, as a crash would: the restart policy applies, which it does not
-        after `docker kill`. False when the engine's processes are not to be seen from here."""
+        """Simulates a crash: kill -9 of the first process from the host. The restart policy then applies, unlike after
+        `docker kill`. False when the engine's processes are not visible here."""
         pid = int(docker("inspect", "-f", "{{.State.Pid}}", container))
         try:
             if pid > 0 and container in Path(f"/proc/{pid}/cgroup").read_text():
@@ -148,10 +148,10 @@ class Project:
             pass
         return False
 
-    # ---- asking ----
+    # ---- requests ----
 
     def fetch(self, container: str, port: int, path: str) -> tuple[int, str]:
-        """GET from a container, past the gateway. Status 0: no answer."""
+        """GET from a container, bypassing the gateway. Status 0: no answer."""
         addresses = docker("inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", container)
         if not addresses.split():
             return 0, ""
@@ -170,7 +170,7 @@ class Project:
         return {name: float(value) for name, value in samples}
 
     def not_ready(self) -> str:
-        """What is not ready and why; empty when every program says it is, and the gateway sends on."""
+        """What is not ready, and why. Empty when every program is ready and the gateway forwards requests."""
         for service in PROGRAMS:
             containers = self.containers(service)
             for container in containers:
@@ -199,7 +199,7 @@ class Project:
             raise AssertionError(f"{error}: {why}") from None
 
     def workers_behind_gateway(self, tries: int = 32) -> set[str]:
-        """The gateway's names of the workers that answered one of so many requests."""
+        """The workers, as the gateway names them, that answered at least one of this many requests."""
         names = set()
         for _ in range(tries):
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/openapi.yaml", timeout=5) as answer:
@@ -232,7 +232,7 @@ _ESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "a": b"\a", "b": b"\b", '"': b'"
 
 
 def _unquoted(text: str) -> str:
-    """What redis-cli shows in quotes, as wire.step_of takes it."""
+    """Decodes a quoted string of redis-cli for wire.step_of."""
     def byte(match: re.Match[str]) -> str:
         raw = bytes([int(match[1], 16)]) if match[1] else _ESCAPES[match[2]]
         return raw.decode("latin-1")

@@ -1,4 +1,4 @@
-"""deploy/compose.yaml under visitors: what they saw while it was scaled, restarted and killed is judged afterwards.
+"""deploy/compose.yaml under load: the answers that visitors got while it was scaled, restarted and killed are checked.
 
 TELLERLINE_SEED=N repeats the choices of a run; TELLERLINE_KILL_SECONDS makes the kills go on longer.
 """
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.alone
 
 CAPACITY = 120
 QUEUE = {"capacity": CAPACITY, "claim_ttl": "20s", "session_ttl": "5m", "waiting_ttl": "2m"}
-#: A worker that was just started, or follows a Redis that was, may be this far behind (seconds).
+#: A worker may be this far behind (seconds) after it, or Redis, was restarted.
 STALENESS = 3.0
 SEED = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
 
@@ -43,7 +43,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def start(tree: Path, images: dict[str, str], base_images: Callable[..., None],
           request: pytest.FixtureRequest) -> Iterator[Callable[..., Project]]:
-    """Starts projects, and takes them down whatever happens; a test that fails shows the ends of their logs.
+    """Starts projects and always removes them. A failed test shows the last lines of their logs.
 
     start(queues={...}, workers=1, store="redis:8", tag=..., services=CORE, TELLERLINE_APPENDFSYNC="always")
     """
@@ -77,9 +77,9 @@ def crowd_at(project: Project, queue: str, **options: Any) -> Crowd:
 
 
 def judge(project: Project, queue: str, crowd: Crowd, capacity: int = CAPACITY) -> str:
-    """Waits until all are through, and fails with what cannot be one fair line's story. Returns what there was."""
+    """Waits until all visitors are done. Fails if one fair line cannot explain what they saw. Returns a summary."""
     crowd.finish()
-    # Places whose client never heard of them are claimed by nobody and go by themselves.
+    # Places whose client got no answer are never claimed and expire.
     wait_until(lambda: (numbers := project.numbers(queue))["waiting"] == 0 and numbers["active"] == 0, PATIENCE,
                "the line drains to empty", every=0.5)
     project.audit()
@@ -89,7 +89,7 @@ def judge(project: Project, queue: str, crowd: Crowd, capacity: int = CAPACITY) 
               one_clock=True)
     except AssertionError as error:
         raise AssertionError(f"{error} (TELLERLINE_SEED={SEED})") from error
-    assert max(step.active for step in steps) == capacity, "the room was never full: nothing was proven about capacity"
+    assert max(step.active for step in steps) == capacity, "the queue was never full, so the capacity was not tested"
     ends = [stay.end for stay in crowd.history.stays]
     return (f"seed {SEED}: {crowd.summary()}; {ends.count('completed')} completed, {ends.count('left')} left, "
             f"{len(steps)} events")
@@ -105,7 +105,7 @@ STREAMS, JOINS = "tellerline_worker_event_streams", "tellerline_worker_joins_tot
 
 def scale_under_load(project: Project, queue: str, sizes: tuple[int, ...], figure: Callable[[str], None],
                      **options: Any) -> None:
-    """Visitors come all the while; each worker added takes its share, each one removed ends by itself."""
+    """While visitors arrive, each added worker takes its share, and each removed one drains and exits."""
     crowd = crowd_at(project, queue, **options)
     wait_until(lambda: crowd.waits() >= crowd.options.at_once * 0.8, PATIENCE, "a line has formed", every=0.1)
     for before, size in zip(sizes, sizes[1:]):
@@ -122,12 +122,12 @@ def scale_under_load(project: Project, queue: str, sizes: tuple[int, ...], figur
         assert deaths == [("worker", 0)] * max(0, before - size), (
             f"ended while scaling from {before} to {size}: {deaths}")
     figure(judge(project, queue, crowd))
-    # Adding and removing workers is no trouble for visitors. A few may ask one in the moment it closes its port.
-    assert crowd.tally.troubles.total() <= 5, f"visitors met {crowd.tally.troubles}"
+    # Adding and removing workers causes no errors. A few requests may reach a worker as it closes its port.
+    assert crowd.tally.troubles.total() <= 5, f"visitors saw {crowd.tally.troubles}"
 
 
 def takes_part(project: Project, joins: dict[str, int]) -> bool:
-    """Every worker holds event streams and has answered new joins since `joins` was noted, ten at least."""
+    """Every worker holds event streams and has answered at least ten new joins since `joins` was recorded."""
     return min(spread(project, STREAMS)) > 0 and all(
         now - joins[worker] >= 10 for worker, now in zip(joins, spread(project, JOINS)))
 
@@ -136,7 +136,7 @@ def takes_part(project: Project, joins: dict[str, int]) -> bool:
 
 @pytest.mark.long(seconds=60)
 def test_up_from_a_clean_copy(start, figure):
-    """`up` and nothing else, images included: the demo answers, turns away, lets in."""
+    """`up` alone, which also builds the images: the demo answers, turns visitors away, and lets them in."""
     tag = f"clean-{SEED}"
     began = time.monotonic()
     try:
@@ -152,13 +152,13 @@ def test_up_from_a_clean_copy(start, figure):
 
 
 def visit_the_demo(project: Project) -> None:
-    """As a browser: the shop sends to the waiting page; who has been admitted sees the shop."""
+    """As a browser: the shop redirects to the waiting page, and an admitted visitor sees the shop."""
     cookies = http.cookiejar.CookieJar()
     browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
     base = f"http://localhost:{project.port}"
 
     def landed() -> str:
-        """Where the first visit ends: with its place a later one may be let in."""
+        """The final address of the first visit. A later visit with the same place may be let in."""
         try:
             with browser.open(f"{base}/", timeout=10) as page:
                 return page.geturl()
@@ -212,7 +212,7 @@ def test_on_redis_7_and_debian_12(start, bookworm_images, figure):
 
 @pytest.mark.long(seconds=110)
 def test_rolling_restart_of_every_service(start, figure):
-    """One container after another is stopped and started, as for an upgrade; nobody notices more than a pause."""
+    """One container after another is stopped and started, as for an upgrade. Visitors notice only a pause."""
     project = start({"door": QUEUE}, workers=2)
     crowd = crowd_at(project, "door", visitors=2000, at_once=900, per_second=45, dwell=2.2)
     wait_until(lambda: crowd.waits() >= 700, PATIENCE, "a line has formed", every=0.1)
@@ -220,7 +220,7 @@ def test_rolling_restart_of_every_service(start, figure):
         for container in project.containers(service):
             docker("stop", "--time", "45", container)
             status = docker("inspect", "-f", "{{.State.ExitCode}}", container)
-            assert status == "0", f"{service} ended with {status} when asked to stop"
+            assert status == "0", f"{service} exited with {status} on SIGTERM"
             docker("start", container)
             project.wait_ready()
     figure(judge(project, "door", crowd))
@@ -228,8 +228,8 @@ def test_rolling_restart_of_every_service(start, figure):
 
 @pytest.mark.long(seconds=120)
 def test_kill_any_container_at_any_moment(start, figure):
-    """Each service at least once, in two ways: its process dies (the restart policy brings it back), or `docker kill`
-    (which counts as meant, so the operator starts it again)."""
+    """Each service at least once, in two ways: its process dies (the restart policy restarts it), or `docker kill`
+    (the engine takes this as intended, so the operator starts it again)."""
     project = start({"door": QUEUE}, workers=2, TELLERLINE_APPENDFSYNC="always")
     chance = random.Random(SEED)
     crowd = crowd_at(project, "door", visitors=2000, at_once=900, per_second=45, dwell=2.2)
@@ -241,19 +241,19 @@ def test_kill_any_container_at_any_moment(start, figure):
         if not rest:
             rest = chance.sample(CORE, len(CORE))
         kills.append(kill_one(project, rest.pop(), chance))
-        pause(chance, 0.5, 4)  # "at any moment"
+        pause(chance, 0.5, 4)  # at a random moment
     project.wait_ready()
     figure(f"{len(kills)} kills: {', '.join(kills)}")
     figure(judge(project, "door", crowd))
 
 
 def kill_one(project: Project, service: str, chance: random.Random) -> str:
-    """One container of the service, by its process or by the engine. Returns what was done."""
+    """Kills one container of the service, by its process or by the engine. Returns which."""
     wait_until(lambda: project.containers(service), PATIENCE, f"{service} runs", every=0.1)
     container = chance.choice(project.containers(service))
     if chance.random() < 0.6 and project.crash(container):
         return f"{service} (crash)"
-    run("kill", container)  # it may just have ended
+    run("kill", container)  # it may have ended already
     pause(chance, 0, 1.5)
     docker("start", container)
     return f"{service} (docker kill)"
@@ -277,7 +277,7 @@ end
 
 @pytest.mark.long(seconds=70)
 def test_throughput_of_joins(start, tmp_path, figure):
-    """What one machine can show of scaling: load, gateway, workers, dispatcher and Redis share its processors."""
+    """Scaling on one machine. Load, gateway, workers, dispatcher and Redis share its processors."""
     if shutil.which("wrk") is None:
         pytest.skip("wrk is not installed (Debian package wrk)")
     connections, seconds = 64, 8
@@ -314,7 +314,7 @@ def test_throughput_of_joins(start, tmp_path, figure):
 
 
 def processor_shares(project: Project) -> str:
-    """How many processors each service uses now."""
+    """The processors that each service uses at the moment."""
     containers = {container: service for service in CORE for container in project.containers(service)}
     shares: dict[str, float] = {}
     for line in docker("stats", "--no-stream", "--format", "{{.ID}} {{.CPUPerc}}", *containers).splitlines():

@@ -1,4 +1,4 @@
-"""The images of deploy/Dockerfile: what is in them, and that they run as a careful operator runs them."""
+"""The images of deploy/Dockerfile: their content, and that they run in a hardened deployment."""
 from __future__ import annotations
 
 import hashlib
@@ -21,14 +21,14 @@ from waiting import wait_until
 ALL = PROGRAMS + ("tellerline",)
 QUEUES = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
 ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084}
-#: How long a program may take to end, as docs/operators/operations.md and the compose files allow (seconds).
+#: The time a program has to exit, as in docs/operators/operations.md and the compose files (seconds).
 GRACE = 15
 
 
 @pytest.fixture
 def line(images: dict[str, str], base_images: Callable[..., None],
          request: pytest.FixtureRequest) -> Iterator[Callable[..., Line]]:
-    """Makes lines, and takes them down; a test that fails shows the ends of their logs."""
+    """Starts lines and removes them. A failed test shows the last lines of their logs."""
     lines: list[Line] = []
 
     def make(store: str = "redis:8", of: dict[str, str] | None = None) -> Line:
@@ -47,7 +47,7 @@ def line(images: dict[str, str], base_images: Callable[..., None],
 
 
 def serve_two(line: Line) -> None:
-    """Two visitors for one place: the second waits until the first is through. Then the audit finds nothing."""
+    """Two visitors, capacity one: the second waits until the first completes. Then the audit finds nothing."""
     client = line.client()
     first, second = Visitor(client, "demo").join(), Visitor(client, "demo").join()
     wait_until(first.is_active, PATIENCE, "the first is called", every=0.05)
@@ -59,7 +59,7 @@ def serve_two(line: Line) -> None:
     assert "demo: ok" in line.tellerline("audit")
 
 
-# ---- what an image says about itself ----
+# ---- the metadata of an image ----
 
 @pytest.mark.parametrize("program", ALL)
 def test_what_an_image_is(images: dict[str, str], figure: Callable[[str], None], program: str) -> None:
@@ -92,7 +92,7 @@ def test_labels(images: dict[str, str], program: str) -> None:
 
 
 def test_nothing_left_over(images: dict[str, str]) -> None:
-    """No compiler, no sources, no package lists, no logs, no keys; the licence is there."""
+    """No compiler, no sources, no package lists, no logs, no keys. The licence is present."""
     for program, image in images.items():
         names = set(contents(image))
         assert "usr/share/doc/tellerline/copyright" in names
@@ -104,11 +104,11 @@ def test_nothing_left_over(images: dict[str, str]) -> None:
         assert not [name for name in names if name.rpartition("/")[2] in ("cc", "gcc", "cmake", "ninja")]
 
 
-# ---- they run ----
+# ---- running the images ----
 
 @pytest.mark.parametrize("store", ["redis:8", "redis:7", "valkey/valkey:8"])
 def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None], store: str) -> None:
-    """Configured by the environment alone, without rights, on a read-only file system; nobody in there is root."""
+    """Configured by the environment alone, without privileges, on a read-only file system, with no process of root."""
     system = line(store)
     system.start("dispatcher", "admitter", "expirer")
     system.start("worker", queues=QUEUES)
@@ -129,7 +129,7 @@ def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None]
 
 
 def test_no_shell_is_needed(line: Callable[..., Line], images: dict[str, str]) -> None:
-    """The same from images without any shell, health checks included."""
+    """The same, health checks included, in images without a shell."""
     bare = {program: f"{name}-without-shell" for program, name in images.items()}
     for program, name in images.items():
         recipe = (f"FROM {name}\nUSER 0\n"
@@ -150,7 +150,7 @@ def test_no_shell_is_needed(line: Callable[..., Line], images: dict[str, str]) -
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_health_is_true(line: Callable[..., Line], program: str) -> None:
-    """A program that is stopped becomes unhealthy, and healthy again when it goes on."""
+    """A stopped program becomes unhealthy, and healthy again when it continues."""
     system = line()
     system.start(program)
     system.wait_health(program, "healthy")
@@ -172,7 +172,7 @@ def test_health_is_true(line: Callable[..., Line], program: str) -> None:
 
 
 def test_health_without_an_admin_listener(line: Callable[..., Line]) -> None:
-    """A worker is asked where its visitors ask; another program cannot be asked, and says so."""
+    """The health check asks a worker at its visitors' port. Other programs report that they have no such port."""
     system = line()
     system.start("worker", options=("--env", "TELLERLINE_ADMIN_WORKER="))
     system.wait_health("worker", "healthy")
@@ -184,7 +184,7 @@ def test_health_without_an_admin_listener(line: Callable[..., Line]) -> None:
 
 
 def test_health_on_every_address(line: Callable[..., Line]) -> None:
-    """[::] takes both kinds of address, also where a container has no IPv6 loopback."""
+    """[::] accepts IPv4 and IPv6, also in a container without IPv6 loopback."""
     system = line()
     for case, disabled in (("worker-a", "0"), ("worker-b", "1")):
         system.start(case, options=("--env", "TELLERLINE_ADMIN_WORKER=[::]:8081",
@@ -193,7 +193,7 @@ def test_health_on_every_address(line: Callable[..., Line]) -> None:
 
 
 def test_a_file_as_configuration(line: Callable[..., Line], tmp_path: Path) -> None:
-    """TELLERLINE_CONFIG names a mounted file, for program and health check; a broken one stops the start."""
+    """TELLERLINE_CONFIG names a mounted file, for program and health check. A broken file stops the start."""
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text("http:\n  listen: 0.0.0.0:9090\nqueues:\n  filed: { capacity: 1 }\n")
     bad.write_text("http:\n  listen: 1\n")
@@ -206,7 +206,7 @@ def test_a_file_as_configuration(line: Callable[..., Line], tmp_path: Path) -> N
     system.start("worker", options=(*with_file(good), "--env", "TELLERLINE_ADMIN_WORKER="))
     system.wait_health("worker", "healthy")
     assert system.healthcheck("worker").stdout == "tellerline-worker at 0.0.0.0:9090 is alive\n"
-    wait_until(lambda: "filed" in system.tellerline("queues"), PATIENCE, "the file's queue is there", every=0.2)
+    wait_until(lambda: "filed" in system.tellerline("queues"), PATIENCE, "the file's queue exists", every=0.2)
     system.start("dispatcher", options=with_file(bad))
     name = system.name("dispatcher")
     wait_until(lambda: inspect(name)["State"]["Status"] == "exited", PATIENCE, "it ends", every=0.1)
@@ -215,7 +215,7 @@ def test_a_file_as_configuration(line: Callable[..., Line], tmp_path: Path) -> N
 
 
 def test_keys_stay_in_the_volume(line: Callable[..., Line]) -> None:
-    """A ticket outlives the worker's container, and another worker on the same volume knows it."""
+    """A ticket outlives the worker's container, and another worker on the same volume accepts it."""
     system = line()
     system.start("dispatcher", "admitter", "expirer", "worker", queues=QUEUES)
     visitor = Visitor(system.client(), "demo").join()
@@ -230,7 +230,7 @@ def test_keys_stay_in_the_volume(line: Callable[..., Line]) -> None:
 
 
 def test_stop_drains(line: Callable[..., Line], figure: Callable[[str], None]) -> None:
-    """A worker that is stopped finishes what it holds: its event streams end properly, and it exits with 0."""
+    """A worker that is stopped drains: its event streams end properly, and it exits with 0."""
     system = line()
     system.start(*PROGRAMS, queues=QUEUES)
     Visitor(system.client(), "demo").join()
@@ -249,10 +249,10 @@ def test_stop_drains(line: Callable[..., Line], figure: Callable[[str], None]) -
     figure(f"a worker with a stream ends in {took:.1f} s")
 
 
-# ---- they are built ----
+# ---- building the images ----
 
 def contents(image: str) -> dict[str, str]:
-    """Every file of an image: kind, rights, owner and what is in it, but not when it was made."""
+    """Every file of an image: type, mode, owner and content, without its time."""
     container = docker("create", "--label", MARK, image)
     try:
         with subprocess.Popen(["docker", "export", container], stdout=subprocess.PIPE) as export:
@@ -275,7 +275,7 @@ def describe(entry: tarfile.TarInfo, tree: tarfile.TarFile) -> str:
 
 @pytest.mark.long(seconds=130)
 def test_two_builds_are_the_same(images: dict[str, str], figure: Callable[[str], None]) -> None:
-    """Built anew, every image has the same files with the same content and rights; only times differ."""
+    """Built again, every image has the same files with the same content and modes. Only times differ."""
     began = time.monotonic()
     again = build("--tag", "test-again", "--no-cache")
     figure(f"a build of all without cache: {time.monotonic() - began:.0f} s")
@@ -293,7 +293,7 @@ def test_two_builds_are_the_same(images: dict[str, str], figure: Callable[[str],
 @pytest.mark.long(seconds=20)
 def test_debian_bookworm(line: Callable[..., Line], bookworm_images: dict[str, str],
                          figure: Callable[[str], None]) -> None:
-    """All images on Debian 12, and the line of them on its Redis."""
+    """All images on Debian 12, with Debian's Redis."""
     for name in bookworm_images.values():
         figure(f"{name}: {inspect(name)['Size'] / 1e6:.1f} MB")
     system = line("redis:7", bookworm_images)
@@ -311,10 +311,10 @@ def test_build_script_refuses() -> None:
         assert done.returncode == 2 and "deploy/images: " in done.stderr, words
 
 
-# ---- the images of others that stand in for the real ones ----
+# ---- stand-ins for third-party images ----
 
 def test_stand_ins(base_images: Callable[..., None]) -> None:
-    """What is there already is left alone; what is unknown is refused."""
+    """Existing images are left alone. Unknown names are refused."""
     there = ("redis:8", "debian:trixie-slim")
     base_images(*there)
     before = [inspect(name)["Id"] for name in there]

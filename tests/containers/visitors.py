@@ -1,9 +1,8 @@
-"""Visitors by the thousand who use a queue as docs/integrators/client-guide.md says, and write down what they saw.
+"""Thousands of visitors who use a queue as docs/integrators/client-guide.md describes, and record what they saw.
 
-Each joins, keeps the ticket, watches the place (event stream, held request or poll), is let in, asks the door
-(`check`), stays a moment and completes. Some leave, some close the tab and come back with the ticket, some have a bad
-network. All are drawn from one seed. They run in one process on one thread (asyncio), beside whatever the test does
-to the system meanwhile.
+Each joins, keeps the ticket, watches the place (event stream, held request or poll), is admitted, calls `check`, stays
+for a moment and completes. Some leave, some close the tab and come back with the ticket, some have a bad network. One
+seed determines them all. They run in one process on one thread (asyncio), while the test changes the system.
 """
 from __future__ import annotations
 
@@ -22,15 +21,15 @@ import wire
 from history import History, Stay
 from http_client import Answer, AsyncConnection
 
-#: What a connection may end with when something on the way was stopped or killed.
+#: The errors of a connection when a program on the path was stopped or killed.
 TROUBLE = (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError)
-#: Answers of a gateway or a worker that say: later.
+#: Answers of a gateway or a worker that mean: retry later.
 LATER = (502, 503, 504)
 ANSWER_TIMEOUT = 15.0
 HOLD = "10s"
-#: The guide's growing, random pause of 1 to 30 s; here it stops growing earlier, so that a test ends.
+#: The guide's growing, random pause of 1 to 30 s, with a lower limit here to keep the tests short.
 PAUSE_FROM, PAUSE_TO = 1.0, 5.0
-#: So long may a door say no to somebody who was told to come: there are several workers, and one may just have started.
+#: How long `check` may refuse an admitted visitor: there are several workers, and one may just have started.
 DOOR_PATIENCE = 20.0
 
 
@@ -38,24 +37,24 @@ DOOR_PATIENCE = 20.0
 class CrowdOptions:
     port: int
     queue: str
-    visitors: int = 2000         # so many at least...
-    at_once: int = 800           # ...of whom so many come within the first seconds
+    visitors: int = 2000         # at least this many...
+    at_once: int = 800           # ...of whom this many arrive within the first seconds
     per_second: float = 30.0     # the others
     dwell: float = 2.0           # mean seconds inside
     seed: int = 1
-    most: int = 1500             # nobody comes while so many are there: a proxy on the way has its limits, too
-    seconds: float = 240.0       # nobody is still there after this long, or it is an error
+    most: int = 1500             # no arrivals while this many are present: a proxy on the path has its limits, too
+    seconds: float = 240.0       # it is an error if a visitor is still present after this time
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What one visitor is like."""
+    """The behaviour of one visitor."""
     way: str                      # stream, hold or poll
     dwell: float
-    leaves_after: float | None    # gives the place up after so long in the line
+    leaves_after: float | None    # gives up the place after this time in the line
     tries_the_door: bool          # while still waiting
-    spells: tuple[float, ...]     # watches for so long, then is cut off
-    reload: bool                  # comes back as a page that is opened again: joins with the ticket
+    spells: tuple[float, ...]     # watches for this long, then loses the connection
+    reload: bool                  # comes back like a reopened page: joins with the ticket
 
     @staticmethod
     def draw(chance: random.Random, options: CrowdOptions) -> "Plan":
@@ -73,25 +72,25 @@ class Plan:
 
 @dataclass
 class Tally:
-    """What the whole crowd met."""
-    counts: Counter[str] = field(default_factory=Counter)        # what else happened to them
-    troubles: Counter[str] = field(default_factory=Counter)      # refusals and broken connections, each tried again
-    joined_at: Counter[str] = field(default_factory=Counter)     # by worker, where a gateway says which
+    """What the whole crowd experienced."""
+    counts: Counter[str] = field(default_factory=Counter)        # other occurrences
+    troubles: Counter[str] = field(default_factory=Counter)      # refusals and broken connections, each retried
+    joined_at: Counter[str] = field(default_factory=Counter)     # by worker, if a gateway names it
     streamed_from: Counter[str] = field(default_factory=Counter)  # event streams, likewise
-    first_place_after: list[float] = field(default_factory=list)  # seconds from the first try to a place
-    longest_stall: float = 0.0   # how late this process was at worst: what it read is so much older than it says
-    slowest_answer: float = 0.0  # to a question that is answered from a worker's memory: how late the others were
+    first_place_after: list[float] = field(default_factory=list)  # seconds from the first attempt to a place
+    longest_stall: float = 0.0   # worst delay of this process: its readings are older by up to this much
+    slowest_answer: float = 0.0  # of a request served from a worker's memory: the delay of the other programs
 
 
 def said_by(answer: Answer) -> str:
-    """A refusal in short: a worker's with its problem type, or the gateway's own."""
+    """A short name of a refusal: a worker's with its problem type, or the gateway's own."""
     if answer.headers.get("content-type", "").startswith("application/problem+json"):
         return f"{answer.status} {answer.json['type']}"
     return f"{answer.status} of the gateway"
 
 
 class EventReader:
-    """One event stream. Not an event stream after all: `stream` is False and `answer` says what it was."""
+    """One event stream. If the answer is not an event stream, `stream` is False and `answer` holds it."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -130,13 +129,13 @@ class EventReader:
         return line.rstrip(b"\r\n")
 
     def cut(self) -> None:
-        """The network is gone: no farewell."""
+        """Aborts the connection, as if the network failed."""
         with suppress(AttributeError):
             self._writer.transport.abort()
 
 
 class Visitor:
-    """One visitor, from the first try to the end."""
+    """One visitor, from the first attempt to the end."""
 
     def __init__(self, number: int, crowd: "Crowd") -> None:
         self._random = random.Random(f"{crowd.options.seed}/{number}")
@@ -151,7 +150,7 @@ class Visitor:
 
     @property
     def stay(self) -> Stay:
-        assert self._stay is not None, "nobody yet"
+        assert self._stay is not None, "no place yet"
         return self._stay
 
     async def live(self) -> None:
@@ -171,8 +170,8 @@ class Visitor:
     # ---- joining ----
 
     async def _join(self) -> None:
-        """Joins until there is a place. An unanswered join may have worked: that place is
-        nobody's, and one joins anew."""
+        """Joins until there is a place. An unanswered join may have worked: its place has no client, and the visitor
+        joins again."""
         came, tries = time.time(), 0
         while True:
             sent = time.time()
@@ -228,7 +227,7 @@ class Visitor:
                     await self._view("POST", "join")
 
     async def _watch(self) -> None:
-        """Until active."""
+        """Waits until active."""
         while self.stay.first_active is None:
             if self._plan.way == "stream":
                 await self._listen()
@@ -240,9 +239,9 @@ class Visitor:
                     await asyncio.sleep(view["poll_after_ms"] / 1000)
 
     async def _listen(self) -> None:
-        """One event stream, to its end or until active; then the pause that the server asked for, or one's own."""
+        """Follows one event stream to its end or until active. Then pauses as the server asked, or by default."""
         tries, retry_ms = 0, None
-        self._connection.close()  # one at a time: the engine's proxy takes six descriptors for each
+        self._connection.close()  # one at a time: the engine's proxy uses six descriptors for each
         while self.stay.first_active is None:
             self._events = EventReader(self._options.port)
             try:
@@ -269,7 +268,7 @@ class Visitor:
                     await self._back_off(tries, self._events.answer)
 
     async def _read_events(self, events: EventReader) -> float | None:
-        """Notes what comes; the pause the server asked for, when the stream is over."""
+        """Records the events. Returns the pause that the server asked for, at the end of the stream."""
         self._streams += 1
         self._tally.counts["streams"] += 1
         self._tally.streamed_from[events.answer.headers.get("x-served-by", "?")] += 1
@@ -287,7 +286,7 @@ class Visitor:
         return retry_ms
 
     async def _try_the_door(self) -> None:
-        """Too early, mostly: 401 then."""
+        """Calls `check` while waiting. Usually the answer is 401."""
         answer = await self._ask("GET", "check")
         if answer.status == 204:
             self.stay.saw_active(time.time())
@@ -300,15 +299,15 @@ class Visitor:
         until = time.time() + DOOR_PATIENCE
         while (answer := await self._ask("GET", "check")).status != 204:
             if answer.status != 401 or time.time() > until:
-                self._odd("check of somebody active", answer)
+                self._odd("check of an active visitor", answer)
                 break
-            self._tally.counts["door said no to somebody active"] += 1
+            self._tally.counts["check refused an active visitor"] += 1
             await asyncio.sleep(0.1)
         await asyncio.sleep(self._plan.dwell)
         await self._give_back("complete", "completed")
 
     async def _give_back(self, verb: str, end: str) -> None:
-        """Leaves or completes; repeated until it is acknowledged."""
+        """Leaves or completes. Repeats the request until it is acknowledged."""
         self.stay.gives_back(time.time())
         answer = await self._ask("POST", verb)
         if answer.status == 200 and answer.json["status"] == end:
@@ -316,7 +315,7 @@ class Visitor:
         else:
             self._odd(verb, answer)
 
-    # ---- asking ----
+    # ---- requests ----
 
     async def _view(self, method: str, what: str) -> dict[str, Any]:
         sent = time.time()
@@ -339,7 +338,7 @@ class Visitor:
             raise AssertionError(f"place {self.stay.place} ({self.stay.visitor}) is over by itself: {view}")
 
     async def _ask(self, method: str, what: str) -> Answer:
-        """Asks until there is an answer that is not `later`."""
+        """Repeats a request until the answer is not `later`."""
         tries = 0
         while True:
             answer = None
@@ -385,7 +384,7 @@ class Visitor:
 
 
 class Crowd:
-    """Runs on a thread of its own from start() to finish()."""
+    """The crowd. Runs on its own thread from start() to finish()."""
 
     def __init__(self, options: CrowdOptions) -> None:
         self.options = options
@@ -401,7 +400,7 @@ class Crowd:
         return self
 
     def finish(self) -> None:
-        """Nobody new comes once there were as many as asked for; returns when all are gone."""
+        """Stops arrivals once the requested number is reached. Returns when all visitors are gone."""
         self._enough.set()
         self._thread.join()
         if self._error is not None:
@@ -416,7 +415,7 @@ class Crowd:
 
     @property
     def lateness(self) -> float:
-        """How many seconds what was seen may be older than it seems, because the machine was busy."""
+        """By how many seconds the recorded observations may be out of date, because the machine was busy."""
         return self.tally.longest_stall + self.tally.slowest_answer
 
     def summary(self) -> str:

@@ -1,6 +1,6 @@
-"""One process per workload of the manifests, with the very environment, arguments and files that its pod would get.
+"""One process per workload of the manifests, with the same environment, arguments and files as its pod.
 
-What a pod has and a process has not is translated: addresses to loopback with free ports, mounted files to a folder.
+Addresses are translated to loopback with free ports, and mounted files to a folder.
 """
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from manifests import Object, component, container, decoded, environment_of, one
 from tellerline import PATIENCE, environment, free_port
 from waiting import wait_until
 
-#: Where the image of a program has it, from its name in the registry.
+#: The path of a program in its image, by the image's name in the registry.
 _IMAGE = re.compile(r"^tellerline/([a-z]+):")
 
 
 class Process:
-    """What runs in the one container of a workload."""
+    """The process of the single container of a workload."""
 
     def __init__(self, workload: Object, objects: list[Object], binaries: Path, directory: Path) -> None:
         self.workload = workload
@@ -33,7 +33,7 @@ class Process:
         self._process: subprocess.Popen[bytes] | None = None
 
     def _mounts(self) -> dict[str, Path]:
-        """Each mounted volume as a folder; those of secrets with their files, in the mode the manifest gives them."""
+        """Each mounted volume as a folder. Secret volumes hold their files, with the mode of the manifest."""
         folders = {}
         volumes = {item["name"]: item for item in pod(self.workload).get("volumes", [])}
         for mount in container(self.workload).get("volumeMounts", []):
@@ -49,7 +49,7 @@ class Process:
         return folders
 
     def local(self, text: str) -> str:
-        """A value of the manifest as it must be here."""
+        """A value of the manifest, translated for this machine."""
         for path, folder in self._folders.items():
             text = re.sub(rf"^{re.escape(path)}(?=/|$)", str(folder), text)
         found = re.fullmatch(r"0\.0\.0\.0:(\d+)", text)
@@ -75,7 +75,7 @@ class Process:
                                              cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def probe(self, kind: str) -> Answer | int:
-        """Does what the kubelet would do for this probe: an answer over HTTP, or the exit status of a command."""
+        """Runs a probe like the kubelet: an HTTP request, or a command with its exit status."""
         probe = container(self.workload)[kind]
         if "exec" in probe:
             command = list(probe["exec"]["command"])
@@ -107,7 +107,7 @@ class Process:
             client.close()
 
     def stop(self, seconds: float) -> int:
-        """SIGTERM; it must end within so many seconds. Its exit status."""
+        """Sends SIGTERM. The process must exit within this many seconds. Returns its exit status."""
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(seconds)
@@ -138,7 +138,7 @@ class Cluster:
             wait_until(process.is_ready, PATIENCE, f"{process.role} is ready")
 
     def finish(self) -> None:
-        """Everybody ends within the grace period, with status 0; Redis last."""
+        """Every process exits within the grace period, with status 0. Redis is the last."""
         for role in sorted(self.processes, key=lambda role: role == "redis"):
             process = self.processes[role]
             grace = pod(process.workload)["terminationGracePeriodSeconds"]

@@ -1,4 +1,4 @@
-"""Fixtures: the validator, built once, and what it makes of the manifests."""
+"""Fixtures: the validator, built once, and its results for the manifests."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def validator(built: tuple[Path, str]) -> Path:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A copy of the manifests to spoil."""
+    """A copy of the manifests that a test may damage."""
     return copy_with_secrets(tmp_path / "kubernetes")
 
 
@@ -54,7 +54,7 @@ def binaries() -> Path:
 
 @pytest.fixture
 def cluster(example: list[Object], binaries: Path, tmp_path: Path) -> Iterator[Cluster]:
-    """The real programs and a real redis-server, started as the manifests of the example say."""
+    """The real programs and a real redis-server, started according to the manifests of the example."""
     running = Cluster(example, binaries, tmp_path)
     try:
         running.start()
@@ -66,5 +66,5 @@ def cluster(example: list[Object], binaries: Path, tmp_path: Path) -> Iterator[C
 
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Notes a measured figure; all are printed at the end of the run."""
+    """Records a measured figure. All figures are printed at the end of the run."""
     return lambda text: request.node.user_properties.append((FIGURE, text))

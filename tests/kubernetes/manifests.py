@@ -1,4 +1,4 @@
-"""The manifests of deploy/kubernetes, rendered and validated by the Go program in validate/, and looked up in."""
+"""The manifests of deploy/kubernetes, rendered and validated by the Go program in validate/, and lookups in them."""
 from __future__ import annotations
 
 import base64
@@ -23,7 +23,7 @@ SOURCE = TOP / "deploy" / "kubernetes"
 #: docs/operators/kubernetes.md promises.
 VERSION = "1.30"
 
-#: Rendered by every run. Those in the second place are the kinds of secrets that an overlay needs first.
+#: The folders that every run renders. SECRETS names the secrets that an overlay needs first.
 BASE, EXAMPLE, EXTERNAL, MONITORING = "base", "overlays/example", "overlays/external-redis", "monitoring"
 SECRETS = {EXAMPLE: "with-redis", EXTERNAL: "external-redis"}
 ALL = (BASE, EXAMPLE, EXTERNAL, MONITORING)
@@ -43,25 +43,25 @@ def _go(*args: str, timeout: float) -> subprocess.CompletedProcess[str]:
 
 
 def build_validator(target: Path) -> str:
-    """Builds the validator; what is missing for it (Go, its modules) skips the tests. Says how long it took."""
+    """Builds the validator. Skips the tests if Go or its modules are missing. Returns how long it took."""
     if shutil.which("go") is None and not Path("/usr/local/go/bin/go").exists():
         pytest.skip("Go is not installed: the manifests are neither rendered nor validated")
     began = time.monotonic()
-    # Fetches what the build needs, and nothing more.
+    # Fetches only what the build needs.
     fetched = _go("list", "-deps", ".", timeout=600)
     if fetched.returncode != 0:
         if _UNREACHABLE.search(fetched.stderr):
             pytest.skip(f"the modules of the validator cannot be had: {fetched.stderr.strip()[-300:]}")
         pytest.fail(f"go list: {fetched.stderr[-3000:]}")
     listed = time.monotonic() - began
-    # Compiling it takes longer than all that it does, so the compiler does not optimise.
+    # Compiling takes longer than running it, so the compiler does not optimise.
     built = _go("build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", str(target), ".", timeout=1200)
     assert built.returncode == 0, built.stderr[-3000:]
     return f"validator: modules in {listed:.1f} s, build in {time.monotonic() - began - listed:.1f} s"
 
 
 def copy_with_secrets(target: Path) -> Path:
-    """A copy of the manifests, with freshly made secrets: the tree itself stays as it is."""
+    """A copy of the manifests with new secrets. The tree itself is not changed."""
     shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("secrets"))
     for overlay, kind in SECRETS.items():
         subprocess.run([str(target / "make-secrets"), kind, str(target / overlay / "secrets")], check=True)
@@ -69,7 +69,7 @@ def copy_with_secrets(target: Path) -> Path:
 
 
 class Report:
-    """What the validator says about some paths below one folder."""
+    """The validator's results for some paths below one folder."""
 
     def __init__(self, validator: Path, folder: Path, *paths: str) -> None:
         done = subprocess.run([str(validator), "-versions", VERSION, *paths], cwd=folder, timeout=120,
@@ -81,7 +81,7 @@ class Report:
         assert (done.returncode == 1) == bool(self.errors)
 
 
-# ---- looking things up ----
+# ---- lookups ----
 
 def name(obj: Object) -> str:
     return obj["metadata"]["name"]
@@ -96,7 +96,7 @@ def workloads(objects: list[Object]) -> list[Object]:
 
 
 def one(objects: list[Object], kind: str, wanted: str) -> Object:
-    """The object of this kind whose name is, or with the hash of a generator behind it was, `wanted`."""
+    """The object of this kind with the name `wanted`, ignoring the hash suffix of a generator."""
     found = [obj for obj in of_kind(objects, kind) if re.fullmatch(re.escape(wanted) + r"(-[a-z0-9]{10})?", name(obj))]
     assert len(found) == 1, f"{kind}/{wanted}: {[name(obj) for obj in found]}"
     return found[0]
@@ -120,13 +120,13 @@ def component(workload: Object) -> str:
 
 
 def matches(selector: Object, labels: dict[str, str]) -> bool:
-    """A label selector with matchLabels only (or the bare mapping of a Service); an empty one matches everything."""
+    """A label selector with matchLabels only (or the bare mapping of a Service). An empty one matches everything."""
     assert not selector.get("matchExpressions"), "this test does not understand matchExpressions"
     return all(labels.get(key) == value for key, value in selector.get("matchLabels", selector).items())
 
 
 def port_number(workload: Object, port: str | int) -> int:
-    """A port of a pod by number or name; it must be declared there."""
+    """A port of a pod by number or name. The pod must declare it."""
     ports = {item["name"]: item["containerPort"] for item in container(workload)["ports"]}
     if isinstance(port, str):
         assert port in ports, f"{name(workload)} has no port named {port}"
@@ -140,7 +140,7 @@ def decoded(secret: Object) -> dict[str, bytes]:
 
 
 def environment_of(workload: Object, objects: list[Object]) -> dict[str, str]:
-    """The environment its container gets, every reference looked up."""
+    """The environment of its container, with every reference resolved."""
     values: dict[str, str] = {}
     for source in container(workload).get("envFrom", []):
         values |= one(objects, "ConfigMap", source["configMapRef"]["name"])["data"]

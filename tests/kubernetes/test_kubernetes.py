@@ -1,6 +1,6 @@
-"""The Kubernetes manifests: valid by the published schemas, whole, and true to what the real programs do.
+"""The Kubernetes manifests: valid by the published schemas, complete, and consistent with the real programs.
 
-No cluster is needed and none is asked.
+The tests need no cluster and contact none.
 """
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_the_validator_finds_mistakes(validator: Path, copy: Path, file: str, be
     assert any(complaint in error for error in report.errors), report.errors
 
 
-# ---- everything that is named exists ----
+# ---- every reference resolves ----
 
 def selected(selector: Object, objects: list[Object]) -> list[Object]:
     return [workload for workload in workloads(objects) if matches(selector, pod_labels(workload))]
@@ -116,7 +116,7 @@ def test_replicas(example: list[Object]) -> None:
 # ---- security ----
 
 def test_pods_keep_to_the_restricted_standard(example: list[Object]) -> None:
-    """The Pod Security Standard "restricted", and beyond it a read-only root and no token."""
+    """The Pod Security Standard "restricted", with a read-only root and without a token."""
     namespace = one(example, "Namespace", "tellerline")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
     assert len(workloads(example)) == 5
@@ -159,7 +159,7 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
 # ---- the network ----
 
 def policies(objects: list[Object], workload: Object, direction: str) -> list[Object]:
-    """The rules of one direction that hold for the pods of a workload."""
+    """The rules of one direction that apply to the pods of a workload."""
     kind = direction.capitalize()
     return [rule for policy in of_kind(objects, "NetworkPolicy")
             if kind in policy["spec"]["policyTypes"] and matches(policy["spec"]["podSelector"], pod_labels(workload))
@@ -167,7 +167,7 @@ def policies(objects: list[Object], workload: Object, direction: str) -> list[Ob
 
 
 def allowed(objects: list[Object], workload: Object, direction: str) -> set[tuple[str, int]]:
-    """(who, port) of what the policies let through; who is a namespace, an app or an address."""
+    """The (peer, port) pairs that the policies allow. A peer is a namespace, an app or an address."""
     found = set()
     for rule in policies(objects, workload, direction):
         for peer in rule["from" if direction == "ingress" else "to"]:
@@ -184,7 +184,7 @@ def allowed(objects: list[Object], workload: Object, direction: str) -> set[tupl
 
 
 def test_network_policies_name_ports_that_are_listened_on(example: list[Object]) -> None:
-    """By name where pods differ; each lets through what is needed, and nothing else."""
+    """Each policy allows what is needed, and nothing else."""
     deny = one(example, "NetworkPolicy", "tellerline-deny")
     assert set(deny["spec"]["policyTypes"]) == {"Ingress", "Egress"} and not {"ingress", "egress"} & deny["spec"].keys()
     assert selected(deny["spec"]["podSelector"], example) == workloads(example)
@@ -212,11 +212,11 @@ def test_with_a_redis_elsewhere(report: Report) -> None:
         environment_of(workload, objects)
 
 
-# ---- true to the programs ----
+# ---- consistent with the programs ----
 
 @pytest.mark.parametrize("role", ROLES)
 def test_environment_is_accepted(example: list[Object], binaries: Path, role: str) -> None:
-    """By --check of the real program, with exactly that environment; with one more it is not."""
+    """--check of the real program accepts exactly this environment, and refuses it with one more variable."""
     env = environment_of(one(example, "Deployment", f"tellerline-{role}"), example)
     done = run(binaries / f"tellerline-{role}", "--check", env=env)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -225,7 +225,7 @@ def test_environment_is_accepted(example: list[Object], binaries: Path, role: st
 
 
 def test_variables_of_services_are_kept_out(example: list[Object], binaries: Path) -> None:
-    """Kubernetes would set these for the Service tellerline-worker, and the programs refuse what they do not know."""
+    """Kubernetes would set these for the Service tellerline-worker, and the programs refuse unknown variables."""
     one(example, "Service", "tellerline-worker")
     env = environment_of(one(example, "Deployment", "tellerline-worker"), example)
     done = run(binaries / "tellerline-worker", "--check", env=env | {"TELLERLINE_WORKER_SERVICE_HOST": "192.0.2.1"})
@@ -239,16 +239,16 @@ def test_grace_covers_the_drain(example: list[Object]) -> None:
     assert found
     for workload in workloads(example):
         hook = container(workload).get("lifecycle", {}).get("preStop", {})
-        assert hook.keys() <= {"sleep"}, "a hook that needs a shell"
+        assert hook.keys() <= {"sleep"}, "the hook needs a shell"
         left = pod(workload)["terminationGracePeriodSeconds"] - hook.get("sleep", {}).get("seconds", 0)
         if component(workload) == "worker":
-            assert hook["sleep"]["seconds"] >= 5, "proxies need a while to hear of it"
+            assert hook["sleep"]["seconds"] >= 5, "proxies need time to notice"
             assert left * 1000 > int(found.group(1))
         assert left >= 30
 
 
 def scaler_metrics(example: list[Object]) -> dict[str, str]:
-    """The custom metrics that the autoscaler asks for: name -> the role whose pods have it."""
+    """The custom metrics that the autoscaler uses: name -> the role whose pods have it."""
     scaler = one(example, "HorizontalPodAutoscaler", "tellerline-worker")
     target = scaler["spec"]["scaleTargetRef"]
     assert name(one(example, target["kind"], target["name"])) == "tellerline-worker"
@@ -281,7 +281,7 @@ def test_adapter_offers_what_the_autoscaler_asks_for(report: Report, example: li
     rules = yaml.safe_load(config["data"]["config.yaml"])["rules"]
     offered = {}
     for rule in rules:
-        # No `name`: the figure keeps the name of the series.
+        # No `name`: the metric keeps the name of the series.
         assert rule.keys() == {"seriesQuery", "resources", "metricsQuery"}
         assert rule["metricsQuery"] == "sum(<<.Series>>{<<.LabelMatchers>>}) by (<<.GroupBy>>)"
         series, labels = re.fullmatch(r"(\w+)\{(.*)\}", rule["seriesQuery"]).groups()
@@ -306,18 +306,18 @@ def test_prometheus_finds_every_program(report: Report, example: list[Object]) -
 
 
 def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[Object]) -> None:
-    """Started with the environment, arguments, files and file modes of the manifests, every probe gets its answer,
-    visitors are served, the store's user may do what is needed and no more, and the autoscaler's figures move."""
+    """Started with the environment, arguments, files and file modes of the manifests, every probe succeeds, visitors
+    are served, the store's user has exactly the permissions it needs, and the autoscaler's metrics change."""
     for process in cluster.processes.values():
         for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
             if "tcpSocket" in container(process.workload)[kind]:
-                continue  # the port that everybody uses
+                continue  # the visitors' port
             answer = process.probe(kind)
             assert answer == 0 if isinstance(answer, int) else answer.status == 200, (process.role, kind)
 
     worker = cluster.processes["worker"]
     port = worker.port("http")
-    # All processes of the worker may serve; the queue is the example's, which opens later, so people wait.
+    # Any process of the worker may serve. The example's queue opens later, so visitors wait.
     (queue,) = yaml.safe_load(environment_of(worker.workload, example)["TELLERLINE_QUEUES"])
     clients = [Client(port) for _ in range(2)]
     visitors = [Visitor(client, queue).join() for client in clients]
@@ -344,7 +344,7 @@ def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[O
 
 
 def test_the_line_survives_a_crash_of_redis(cluster: Cluster, example: list[Object]) -> None:
-    """What Redis replays at its start, it replays with the rights of the user `default`."""
+    """At its start, Redis replays its file with the permissions of the user `default`."""
     worker, redis = cluster.processes["worker"], cluster.processes["redis"]
     (queue,) = yaml.safe_load(environment_of(worker.workload, example)["TELLERLINE_QUEUES"])
     visitor = Visitor(Client(worker.port("http")), queue).join()
@@ -366,7 +366,7 @@ def redis_says(cluster: Cluster, url: str, *command: str) -> str:
 
 
 def test_a_pod_without_its_keys_does_not_start(example: list[Object], binaries: Path, tmp_path: Path) -> None:
-    """Keys that each pod made for itself would be worse than none: tickets of one would be forgeries to the next."""
+    """Without shared keys, each pod would create its own and refuse the tickets of the others."""
     workload = one(example, "Deployment", "tellerline-worker")
     (volume,) = [item for item in pod(workload)["volumes"] if "secret" in item]
     assert volume["secret"].get("optional", False) is False
@@ -377,7 +377,7 @@ def test_a_pod_without_its_keys_does_not_start(example: list[Object], binaries: 
     for setting in ("TICKET_KEYS", "PASS_KEYS", "API_KEYS", "ADMIN_TOKEN"):
         path = Path(env[f"TELLERLINE_SECRETS_{setting}"])
         assert str(path.parent) == mount["mountPath"] and path.name in secret
-    # And files that all on the node could read are refused, so the mode matters.
+    # The programs refuse world-readable key files, so the mode matters.
     (tmp_path / "ticket.keys").write_bytes(secret["ticket.keys"])
     (tmp_path / "ticket.keys").chmod(0o644)
     env |= {"TELLERLINE_SECRETS_TICKET_KEYS": str(tmp_path / "ticket.keys")}

@@ -3,13 +3,13 @@
 //
 //	validate [-versions 1.29,1.30] DIRECTORY...
 //
-// A directory with a kustomization is rendered; any other path is read as a file of manifests. Writes one JSON object
-// to standard output:
+// A directory with a kustomization is rendered. Any other path is read as a file of manifests. The program writes one
+// JSON object to standard output:
 //
 //	{"PATH": {"objects": [...], "errors": ["Kind/name: what"]}}
 //
-// The exit status is 0 when there are no errors, 1 when there are, 2 when it could not even try. Nothing here talks
-// to a cluster or to the network.
+// The exit status is 0 without errors, 1 with errors, and 2 when validation could not start. The program uses neither
+// a cluster nor the network.
 package main
 
 import (
@@ -69,7 +69,7 @@ func render(path string) (resmap.ResMap, error) {
 		return nil, err
 	}
 	if info.IsDir() {
-		// References between folders are wanted (an overlay names its base), plug-ins and remote bases are not.
+		// Allows references between folders (an overlay names its base), but no plug-ins or remote bases.
 		return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
 	}
 	text, err := os.ReadFile(path)
@@ -80,8 +80,8 @@ func render(path string) (resmap.ResMap, error) {
 	return factory.NewResMapFromBytes(text)
 }
 
-// joinLines takes the line breaks out of the base64 of a Secret, which kustomize wraps. The API server accepts them as
-// any Go program does; the validator would not.
+// joinLines removes the line breaks from the base64 of a Secret, which kustomize wraps. The API server accepts them, as
+// any Go program does. The validator does not.
 func joinLines(content map[string]any) {
 	data, _ := content["data"].(map[string]any)
 	for name, value := range data {
@@ -91,13 +91,13 @@ func joinLines(content map[string]any) {
 	}
 }
 
-// validate returns what is wrong with one object.
+// validate returns the errors of one object.
 func validate(all []schemas, object *resource.Resource, content map[string]any) []error {
 	text, err := yaml.Marshal(content)
 	if err != nil {
 		return []error{err}
 	}
-	// Of an operator, not of Kubernetes itself: its published Go types stand for a schema.
+	// The object belongs to an operator, not to Kubernetes. The operator's Go types replace the schema.
 	if object.GetApiVersion() == "monitoring.coreos.com/v1" && object.GetKind() == "ServiceMonitor" {
 		return flatten("", yaml.UnmarshalStrict(text, &monitoring.ServiceMonitor{}))
 	}
@@ -112,12 +112,12 @@ func validate(all []schemas, object *resource.Resource, content map[string]any) 
 			found = append(found, flatten(one.version+": ", problem)...)
 		}
 	}
-	// Into the Go types, as the API server does it: finds what the schemas leave open, such as quantities ("64 MiB").
+	// Decodes into the Go types, like the API server. Finds errors beyond the schemas, such as quantities ("64 MiB").
 	_, _, err = strict.Decode(text, nil, nil)
 	return append(found, flatten("", err)...)
 }
 
-// flatten gives each cause of an error a line of its own.
+// flatten writes each cause of an error on its own line.
 func flatten(prefix string, err error) []error {
 	if err == nil {
 		return nil

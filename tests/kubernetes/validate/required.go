@@ -70,7 +70,7 @@ func member(value any, name string) any {
 	return object[name]
 }
 
-// missing walks an object along its schema.
+// missing walks an object together with its schema.
 func missing(schemas map[string]any, of any, where string, value any) []error {
 	var found []error
 	if all, ok := member(of, "allOf").([]any); ok {

@@ -1,7 +1,7 @@
-"""A Debian system of this machine's release in a folder: what every machine of these tests is copied from.
+"""A Debian system of this machine's release in a folder. Every machine of these tests is a copy of it.
 
-Made once by tests/debian-root (half a minute and some 300 MB in build/package-test). Whatever this machine's apt needs
-to reach an archive (mirrors, proxies, credentials) is carried over when the folder is made, and kept nowhere else.
+tests/debian-root makes it once (half a minute and about 300 MB in build/package-test). The settings that this machine's
+apt needs to reach an archive (mirrors, proxies, credentials) are copied into the folder and stored nowhere else.
 """
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from pathlib import Path
 
 MAKE_ROOT = Path(__file__).resolve().parents[1] / "debian-root"
 SYSTEM = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl"]
-# Beside what the package depends on; installed from the folder's package cache, without a network.
+# In addition to the package's dependencies. Installed from the folder's package cache, without a network.
 EXTRA = ["redis-server"]
 APT_SETTINGS = ["apt.conf", "apt.conf.d", "auth.conf", "auth.conf.d", "trusted.gpg", "trusted.gpg.d", "keyrings"]
-# Images of containers empty the package cache after every installation; here it is what there is instead of a network.
+# Container images empty the package cache after every installation. Here the cache replaces the network.
 KEEP_CACHE = "#clear DPkg::Post-Invoke;\n#clear APT::Update::Post-Invoke;\nAPT::Keep-Downloaded-Packages \"true\";\n"
 
 
@@ -47,7 +47,7 @@ def dependencies(package: Path) -> list[str]:
 
 
 def base(folder: Path, package: Path) -> Path:
-    """The system's folder, made if it is not there or fits no more; FOLDER.log tells how."""
+    """The system's folder. Makes it if it is missing or outdated, with a log in FOLDER.log."""
     release = codename()
     wanted = SYSTEM + EXTRA + dependencies(package)
     stamp = hashlib.sha256(" ".join([release, *wanted, MAKE_ROOT.read_text()]).encode()).hexdigest()
@@ -80,13 +80,13 @@ def _make(root: Path, release: str, wanted: list[str], log) -> None:
 
     def run(*command: str | Path) -> None:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
-        # What is mounted in there (/proc, /sys) is gone when it ends, however that is.
+        # Its mounts (/proc, /sys) disappear when it ends, for any reason.
         status = subprocess.run(["unshare", "--mount", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                 env=environment, timeout=900).returncode
         assert status == 0, f"{' '.join(map(str, command[:3]))}... ended with {status}: see {log.name}"
 
     run(MAKE_ROOT, release, root, *SYSTEM)
-    run("systemd-machine-id-setup", f"--root={root}")  # without one, systemd takes every boot for the first
+    run("systemd-machine-id-setup", f"--root={root}")  # without one, systemd treats every boot as the first
     _carry_over_apt(root / "etc/apt", found)
     run("chroot", str(root), "apt-get", "update")
     run("chroot", str(root), "apt-get", "install", "-y", "--no-install-recommends", "--download-only", *wanted)

@@ -1,4 +1,4 @@
-"""Fixtures of the package's tests: the package, built twice, and machines to install it on."""
+"""Fixtures of the package tests: the packages, and machines to install them on."""
 from __future__ import annotations
 
 import os
@@ -14,7 +14,7 @@ from base import base
 from machine import Machine, why_not
 
 ROOT = Path(__file__).resolve().parents[2]
-# Where the package is built and the base system kept.
+# The package is built, and the base system is kept, here.
 BUILD = Path(os.environ.get("TELLERLINE_TEST_BUILD", ROOT / "build"))
 WORK = BUILD / "package-test"
 
@@ -23,11 +23,11 @@ WORK = BUILD / "package-test"
 class Packages:
     first: Path
     second: Path  # the same with a higher version
-    changed: Path  # a third version, whose own configuration file is another
+    changed: Path  # a third version with a different configuration file
 
 
 def build(revision: str, folder: Path) -> Path:
-    """Builds a revision of the package in a folder; returns the file."""
+    """Builds a revision of the package in a folder. Returns the file."""
     done = subprocess.run([ROOT / "deploy/package", "--build", folder, "--revision", revision, "--no-lint"], cwd=ROOT,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -62,7 +62,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
 
 @pytest.fixture
 def boot(packages: Packages) -> Iterator[Callable[[], Machine]]:
-    """Boots a machine with nothing of ours on it."""
+    """Boots a machine without Tellerline."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)

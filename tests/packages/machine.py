@@ -1,5 +1,5 @@
-"""A machine with systemd as its first process, in a container of systemd-nspawn: no container engine, no network but
-its own loopback, nothing shared with the host but the kernel. Needs root, on a host that runs systemd itself or not.
+"""A machine with systemd as its first process, in a container of systemd-nspawn. It has no container engine, only a
+loopback network, and shares only the kernel with the host. Needs root. The host need not run systemd.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CGROUPS = Path("/sys/fs/cgroup")
 
 
 def why_not() -> str | None:
-    """Why no machine can be had here; None if one can."""
+    """The reason why this host cannot run machines. None if it can."""
     if os.geteuid() != 0:
         return "a machine with systemd needs root"
     tools = ("mmdebstrap", "systemd-nspawn", "nsenter", "setpriv")
@@ -37,22 +37,22 @@ def wait_for(condition: Callable[[], object], what: str, seconds: float = 60) ->
 
 
 class Machine:
-    """The base system, booted; what it writes stays in memory and is gone with it. Ends with close(); shuts down when
-    the process ends that made it."""
+    """The base system, booted. Its writes stay in memory and disappear with it. close() stops it. It also shuts down
+    when the process that created it ends."""
 
     def __init__(self, base: Path, folder: Path) -> None:
         self.name = f"tellerline-{os.getpid()}-{secrets.token_hex(4)}"
         self.log = folder / f"{self.name}.log"
         self._cgroups = self._make_cgroups()
         self._nspawn: subprocess.Popen[bytes] | None = None
-        self._init: int | None = None  # the machine's first process, as the host counts
+        self._init: int | None = None  # the machine's first process, by its id on the host
         try:
             self._boot(base)
         except BaseException:
             self.close()
             raise
 
-    # ---- what a test does with it ----
+    # ---- for tests ----
 
     @property
     def root(self) -> Path:
@@ -70,16 +70,16 @@ class Machine:
         return done
 
     def out(self, command: str) -> str:
-        """What a command that must succeed says, without the last line's end."""
+        """The output of a command that must succeed, without the final line break."""
         return self.run(command).stdout.rstrip("\n")
 
     def apt(self, arguments: str) -> str:
-        """apt-get with its questions answered by their defaults. Returns all it said."""
+        """Runs apt-get with default answers to its questions. Returns its output."""
         done = self.run(f"apt-get -y --no-install-recommends {arguments}", seconds=180)
         return done.stdout + done.stderr
 
     def put(self, package: Path) -> str:
-        """Copies a package file into the machine; returns its path there."""
+        """Copies a package file into the machine. Returns its path there."""
         shutil.copy(package, self.root / "root")
         return f"/root/{package.name}"
 
@@ -91,13 +91,13 @@ class Machine:
         """The last lines of the journal."""
         return self.run(f"journalctl --no-pager -q -n 60 -u 'tellerline{unit}'", check=False).stdout
 
-    # ---- its life ----
+    # ---- start and stop ----
 
     def close(self) -> None:
-        """Ends all its processes at once and deletes it."""
+        """Kills all its processes and deletes it."""
         if self._nspawn is not None:
             if self._init is not None and self._nspawn.poll() is None:
-                os.kill(self._init, signal.SIGKILL)  # the kernel ends all the others with it
+                os.kill(self._init, signal.SIGKILL)  # the kernel then kills all the others
             else:
                 self._nspawn.terminate()
             self._nspawn.wait(60)
@@ -135,7 +135,7 @@ class Machine:
         assert self.state() == "running", self.out("systemctl --failed --no-pager")
 
     def _find_init(self) -> bool:
-        """The child of systemd-nspawn that is process 1 in there."""
+        """The child of systemd-nspawn that is process 1 in the machine."""
         assert self._nspawn is not None and self._nspawn.poll() is None, self.log.read_text()
         pid = self._nspawn.pid
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
@@ -150,7 +150,7 @@ class Machine:
 
 
 def _remove_cgroup(group: Path) -> bool:
-    """Removes an empty control group and those below it; False while something is in it."""
+    """Removes an empty control group and those below it. False while it still holds a process."""
     try:
         for folder, _, _ in os.walk(group, topdown=False):
             os.rmdir(folder)

@@ -1,4 +1,4 @@
-"""What a test does with Tellerline on a machine: installs it, opens a queue, joins and asks."""
+"""Steps of the tests with Tellerline on a machine: install, open a queue, join, ask for the status."""
 from __future__ import annotations
 
 import json

@@ -1,4 +1,4 @@
-"""The package file itself, and the units as they stand in the tree."""
+"""The package file, and the units of the tree."""
 from __future__ import annotations
 
 import os
@@ -10,7 +10,7 @@ import pytest
 
 from conftest import BUILD, ROOT, Packages
 
-# Of 100; the exposure level that systemd-analyze shows is a tenth of it.
+# Of 100. The exposure level that systemd-analyze shows is a tenth of it.
 EXPOSURE = 25
 
 
@@ -19,7 +19,7 @@ def said(*command: str | Path) -> str:
 
 
 def test_units_are_confined() -> None:
-    """systemd's own measure of what a service could do to the machine stays low for each of them."""
+    """systemd's exposure rating stays low for each service."""
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     units = sorted((ROOT / "deploy/systemd").glob("*.service"))
@@ -32,7 +32,7 @@ def test_units_are_confined() -> None:
 
 
 def test_lintian_has_nothing_to_say(packages: Packages) -> None:
-    """No error, and no warning but those that deploy/debian/lintian-accepted gives a reason for."""
+    """No error, and only the warnings that deploy/debian/lintian-accepted explains."""
     if shutil.which("lintian") is None:
         pytest.skip("lintian is not installed")
     root = ["--allow-root"] if os.geteuid() == 0 else []
@@ -42,7 +42,7 @@ def test_lintian_has_nothing_to_say(packages: Packages) -> None:
 
 
 def test_control(packages: Packages) -> None:
-    """Depends comes from what the programs are linked with; both configuration files are known as such."""
+    """Depends follows from the linked libraries, and both configuration files are registered as conffiles."""
     depends = said("dpkg-deb", "-f", packages.first, "Depends")
     assert "libhiredis" in depends and "libmicrohttpd" in depends and "libc6 (>=" in depends
     assert said("dpkg-deb", "-f", packages.first, "Recommends").startswith("redis-server (>= 5:7.0) | valkey-server")
@@ -52,7 +52,7 @@ def test_control(packages: Packages) -> None:
 
 
 def test_manual_pages_say_what_the_programs_say(packages: Packages, tmp_path: Path) -> None:
-    """Every option that --help lists stands in the program's page."""
+    """Every option that --help lists is in the program's manual page."""
     if shutil.which("man") is None:
         pytest.skip("man is not installed")
     subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
@@ -70,9 +70,9 @@ def test_manual_pages_say_what_the_programs_say(packages: Packages, tmp_path: Pa
 
 @pytest.mark.long(60)
 def test_same_sources_same_package(packages: Packages, tmp_path: Path) -> None:
-    """Built again from scratch, from another folder in another place, the package is the same bit by bit."""
+    """Built again from scratch in another folder, the package is bit-for-bit identical."""
     tree = tmp_path / "elsewhere"
-    # Without what was built, and with the commit's time: there is no repository to ask in there.
+    # Without build output, and with the commit's time, because the copy has no repository.
     shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git", "__pycache__", "data"))
     epoch = said("git", "-C", ROOT, "log", "-1", "--format=%ct").strip() if (ROOT / ".git").exists() else \
         str(int((ROOT / "CHANGELOG.md").stat().st_mtime))

@@ -1,4 +1,4 @@
-"""A server's life with the package, under a real systemd: installation, upgrade, mistakes, crashes, removal."""
+"""The package on a server with a real systemd: installation, upgrade, configuration errors, crashes, removal."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ Boot = Callable[[], Machine]
 
 @pytest.mark.long(30)
 def test_installation(packages: Packages, boot: Boot) -> None:
-    """Installed on a server without a Redis the services run and wait for one; then they serve, well confined."""
+    """Installed on a server without Redis, the services start and wait for one. Then they serve, sandboxed."""
     machine = boot()
     machine.apt(f"install {machine.put(packages.first)}")
     assert states(machine) == ["active"] * 4
@@ -48,13 +48,13 @@ def test_installation(packages: Packages, boot: Boot) -> None:
 
 @pytest.mark.long(30)
 def test_upgrade(packages: Packages, boot: Boot) -> None:
-    """An upgrade restarts what runs and drains it first; nobody loses a place, and no configuration is touched."""
+    """An upgrade drains and restarts running services. No visitor loses a place, and no configuration changes."""
     machine = boot()
     serve(machine, packages.first)
     tickets = [join(machine)["ticket"] for _ in range(5)]
     before = places(machine, tickets)
     assert before == [("active", None)] + [("waiting", position) for position in (1, 2, 3, 4)]
-    # Somebody follows their place all the while; a stream that was cut would not end with success.
+    # A visitor follows their place all the time. A cut stream would not end with success.
     machine.run(f"systemd-run --unit=visitor --property=RemainAfterExit=yes --quiet curl -fsSN "
                 f"-H 'Authorization: Bearer {tickets[2]}' {SITE}/v1/queues/shop/events")
     wait_for(lambda: "event: position" in machine.out("journalctl -q -u visitor -o cat"), "the stream runs")
@@ -71,7 +71,7 @@ def test_upgrade(packages: Packages, boot: Boot) -> None:
     killed = machine.out("journalctl -q -o cat -u 'tellerline*' --grep 'SIGKILL|level=(error|fatal)' || true")
     assert killed == "", killed
 
-    # The next one brings another configuration file, and finds the worker switched off here.
+    # The next upgrade brings another configuration file, and the worker is disabled on this server.
     machine.run("systemctl disable --now tellerline-worker")
     pids = main_pids(machine)
     machine.apt(f"-o Dpkg::Options::=--force-confold install {machine.put(packages.changed)}")
@@ -86,8 +86,8 @@ def test_upgrade(packages: Packages, boot: Boot) -> None:
 
 @pytest.mark.long(30)
 def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
-    """A wrong configuration stops a start once and for all, and hurts nobody who runs; what dies or hangs is started
-    again."""
+    """A wrong configuration prevents a start, without retries, and does not affect running services. Crashed and hung
+    services are restarted."""
     machine = boot()
     serve(machine, packages.first)
     ticket = join(machine)["ticket"]
@@ -101,7 +101,7 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
     pids = main_pids(machine)
     heard = machine.apt(f"install {machine.put(packages.second)}")
     assert "the configuration has a mistake" in heard and "no_such_setting" in heard
-    assert main_pids(machine) == pids, "an upgrade with a wrong configuration touched what ran"
+    assert main_pids(machine) == pids, "an upgrade with a wrong configuration affected running services"
 
     file(machine, CONFIG).write_text(good)
     machine.run("systemctl restart tellerline.target")
@@ -111,7 +111,7 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
     machine.run("systemctl kill --signal=KILL tellerline-dispatcher")
     wait_for(lambda: machine.show("tellerline-dispatcher", "NRestarts") == "1" and
              machine.show("tellerline-dispatcher", "ActiveState") == "active", "the dispatcher runs again")
-    # Standing still: the watchdog, made impatient, hears from all of them, and then no more from one.
+    # Hung: with a short watchdog interval, all services report, and then one stops reporting.
     machine.run("mkdir -p /run/systemd/system/tellerline-.service.d && printf '[Service]\\nWatchdogSec=8s\\n' "
                 "> /run/systemd/system/tellerline-.service.d/test.conf && systemctl daemon-reload && "
                 "systemctl restart tellerline.target")
@@ -122,7 +122,7 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
     machine.run("systemctl kill --signal=STOP tellerline-admitter")
     wait_for(lambda: machine.show("tellerline-admitter", "NRestarts") == "1" and
              machine.show("tellerline-admitter", "ActiveState") == "active", "the watchdog has ended the admitter")
-    # One process of the worker: its parent sees to that.
+    # One process of the worker: its parent restarts it.
     worker = machine.show("tellerline-worker", "MainPID")
     children = set(machine.out(f"cat /proc/{worker}/task/{worker}/children").split())
     machine.run(f"kill -KILL {min(children, key=int)}")
@@ -137,27 +137,27 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
     assert places(machine, [ticket]) == [("active", None)]
 
 
-# What changes on any machine that runs, whatever is installed.
+# Files that change on any running machine.
 PASSING = ("/run/", "/tmp/", "/var/tmp/", "/proc/", "/sys/", "/dev/", "/root/", "/var/log/", "/var/cache/",
            "/var/lib/apt/", "/var/lib/dpkg/", "/var/lib/redis", "/var/lib/systemd/", "/etc/ld.so.cache")
 ELSEWHERE = ("/root/", "/proc/", "/sys/", "/var/log/")
 
 
 def leftovers(machine: Machine, before: set[str]) -> set[str]:
-    """Files that are new since then, except what passes; but nothing passes that bears our name."""
+    """New files, except ignored ones. Files with our name are never ignored."""
     new = set(machine.out("find / -xdev").splitlines()) - before
     ours = {path for path in new if "tellerline" in path and not path.startswith(ELSEWHERE)}
     return ours | {path for path in new if not path.startswith(PASSING)}
 
 
 def processes(machine: Machine) -> list[str]:
-    """The processes of our user."""
+    """The processes of the user tellerline."""
     return machine.out("find /proc -maxdepth 1 -name '[0-9]*' -user tellerline").splitlines()
 
 
 @pytest.mark.long(30)
 def test_removal(packages: Packages, boot: Boot) -> None:
-    """Removed, it is stopped, and its configuration and keys stay; it comes back as it was; purged, nothing is left."""
+    """Removal stops services and keeps configuration and keys. Reinstallation restores all, and purge leaves nothing."""
     machine = boot()
     depends = machine.apt(f"install --simulate {machine.put(packages.first)}")
     libraries = [line.split()[1] for line in depends.splitlines()

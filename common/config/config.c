@@ -48,41 +48,28 @@ static bool read_bytes(struct tl_config *config, const char *name, const void *b
     return good;
 }
 
-/* Reads all of the file into a new buffer, at most one byte more than is allowed. */
-static char *read_file(const char *path, size_t *length, struct tl_error *err)
+/* Reads at most one byte more than is allowed, so that a file that is too long shows. */
+static bool load_file(struct tl_config *config, const char *path, struct tl_error *err)
 {
     const size_t size = TL_YAML_BYTES_MAX + 1;
     FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        tl_error_set(err, TL_ERR_SYSTEM, "cannot open the configuration %s: %s", path,
-                     strerror(errno));
-        return NULL;
-    }
+    if (file == NULL)
+        return tl_error_set(err, TL_ERR_SYSTEM, "cannot open the configuration %s: %s", path,
+                            strerror(errno));
     char *bytes = malloc(size);
-    if (bytes == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", path);
-    } else {
+    bool good =
+        bytes != NULL || tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", path);
+    if (good) {
         errno = 0;
-        *length = fread(bytes, 1, size, file);
-        if (ferror(file)) {
-            tl_error_set(err, TL_ERR_SYSTEM, "cannot read the configuration %s: %s", path,
-                         strerror(errno));
-            free(bytes);
-            bytes = NULL;
-        }
+        size_t length = fread(bytes, 1, size, file);
+        if (ferror(file))
+            good = tl_error_set(err, TL_ERR_SYSTEM, "cannot read the configuration %s: %s", path,
+                                strerror(errno));
+        else
+            good = read_bytes(config, path, bytes, length, err);
     }
-    (void)fclose(file); /* only read from: nothing can be lost */
-    return bytes;
-}
-
-static bool load_file(struct tl_config *config, const char *path, struct tl_error *err)
-{
-    size_t length;
-    char *bytes = read_file(path, &length, err);
-    if (bytes == NULL)
-        return false;
-    bool good = read_bytes(config, path, bytes, length, err);
     free(bytes);
+    (void)fclose(file); /* only read from: nothing can be lost */
     return good;
 }
 
@@ -120,7 +107,7 @@ const struct tl_config *tl_config_parse(const char *name, const void *bytes, siz
 
 void tl_config_free(const struct tl_config **config)
 {
-    /* Published as const for everybody else; the memory is ours. */
+    /* Published as const; the memory is ours. */
     struct tl_config *ours = (struct tl_config *)(uintptr_t)*config;
     *config = NULL;
     if (ours == NULL)

@@ -79,28 +79,23 @@ static const char limits[] =
     "UTF-8, at most 1 MiB, one document, mappings and lists nested at most %d deep, at most %d\n"
     "entries in each. Anchors, aliases and tags are refused, and so is a duplicate key.\n";
 
-static void write_default(const struct tl_setting *row, FILE *out)
-{
-    if (*row->fallback == '\0') {
-        fputs("empty", out);
-        return;
-    }
-    bool list = row->type == TL_SETTING_LANES;
-    fputs(list ? "`[" : "`", out);
-    for (const char *at = row->fallback; *at != '\0'; at++)
-        fputs(*at == ',' ? ", " : (const char[]){*at, '\0'}, out);
-    fputs(list ? "]`" : "`", out);
-}
-
 static void write_row(const struct tl_setting *row, FILE *out)
 {
     char env[TL_SETTING_PATH_MAX];
     char bounds[TL_SETTING_BOUNDS_MAX];
+    bool list = row->type == TL_SETTING_LANES;
     tl_setting_env_name(row, env);
     tl_setting_bounds(row, bounds);
     fprintf(out, "| `%s` | `%s` | %s | ", row->path, row->key != NULL ? row->key : env,
             tl_setting_type_name(row));
-    write_default(row, out);
+    if (*row->fallback == '\0') {
+        fputs("empty", out);
+    } else {
+        fputs(list ? "`[" : "`", out);
+        for (const char *at = row->fallback; *at != '\0'; at++)
+            fputs(*at == ',' ? ", " : (const char[]){*at, '\0'}, out);
+        fputs(list ? "]`" : "`", out);
+    }
     fprintf(out, " | %s | %s |\n", bounds, row->help);
 }
 

@@ -18,14 +18,6 @@
 
 enum { VARIABLE_FILE_MAX = TL_YAML_BYTES_MAX };
 
-/* Variables that are no settings: the path of the configuration, which the options read, and those
- * of the tests, which the programs inherit. */
-static bool is_no_setting(const char *name)
-{
-    return strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||
-           strncmp(name, "TELLERLINE_TEST_", 16) == 0;
-}
-
 /* The row with this environment name, or NULL. */
 static const struct tl_setting *find_in(const struct tl_setting *rows, size_t n, const char *name)
 {
@@ -99,26 +91,20 @@ static bool fail_unknown(const char *name, struct tl_error *err)
                         *best != '\0' ? "?)" : "");
 }
 
-static bool read_queues(struct tl_config *config, const char *name, const char *value,
-                        struct tl_error *err)
+/* Gives the value to its setting. `name` is the variable that messages are about; row is NULL for
+ * the queues. */
+static bool apply(struct tl_config *config, const struct tl_setting *row, const char *name,
+                  const char *value, struct tl_error *err)
 {
+    if (row != NULL)
+        return tl_setting_set(row, config, value, TL_FORM_FILE, err) ||
+               tl_error_prefix(err, "environment: %s", name);
     struct tl_yaml *root = tl_yaml_parse(name, value, strlen(value), err);
     if (root == NULL)
         return false;
     bool good = tl_config_read_queues(config, name, root, err);
     tl_yaml_free(&root);
     return good;
-}
-
-/* Gives the value to its setting. `name` is the variable that messages are about; row is NULL for
- * the queues. */
-static bool apply(struct tl_config *config, const struct tl_setting *row, const char *name,
-                  const char *value, struct tl_error *err)
-{
-    if (row == NULL)
-        return read_queues(config, name, value, err);
-    return tl_setting_set(row, config, value, TL_FORM_FILE, err) ||
-           tl_error_prefix(err, "environment: %s", name);
 }
 
 /* Cuts one line end off, as editors and `echo` leave one. */
@@ -172,28 +158,8 @@ static bool is_given(char *const *environment, const char *name)
     return false;
 }
 
-/* A setting whose value stands in a file: row is NULL for the queues, `bare` the variable that
- * would hold the value itself. */
-static bool apply_file(struct tl_config *config, char *const *environment,
-                       const struct tl_setting *row, const char *bare, const char *path,
-                       struct tl_error *err)
-{
-    char name[TL_SETTING_PATH_MAX + sizeof(FILE_SUFFIX)];
-    snprintf(name, sizeof(name), "%s" FILE_SUFFIX, bare);
-    if (is_given(environment, bare))
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "environment: both %s and %s are given; only one of them may be", bare,
-                            name);
-    char *value = read_value(path, err);
-    if (value == NULL)
-        return tl_error_prefix(err, "environment: %s", name);
-    bool good = apply(config, row, name, value, err);
-    explicit_bzero(value, strlen(value)); /* it may be a password */
-    free(value);
-    return good;
-}
-
-/* NAME_FILE, where NAME is a setting or the queues. A setting whose own name ends so is none. */
+/* NAME_FILE, where NAME is a setting or the queues: the file at `path` holds the value. Another
+ * name that ends so is unknown. */
 static bool read_file_variable(struct tl_config *config, char *const *environment, const char *name,
                                const char *path, struct tl_error *err)
 {
@@ -201,9 +167,20 @@ static bool read_file_variable(struct tl_config *config, char *const *environmen
     if (bare == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
     const struct tl_setting *row = find_row(bare);
-    bool good = row == NULL && strcmp(bare, ENV_QUEUES) != 0
-                    ? fail_unknown(name, err)
-                    : apply_file(config, environment, row, bare, path, err);
+    char *value = NULL;
+    bool good = false;
+    if (row == NULL && strcmp(bare, ENV_QUEUES) != 0)
+        fail_unknown(name, err);
+    else if (is_given(environment, bare))
+        tl_error_set(err, TL_ERR_INVALID,
+                     "environment: both %s and %s are given; only one of them may be", bare, name);
+    else if ((value = read_value(path, err)) == NULL)
+        tl_error_prefix(err, "environment: %s", name);
+    else
+        good = apply(config, row, name, value, err);
+    if (value != NULL)
+        explicit_bzero(value, strlen(value)); /* it may be a password */
+    free(value);
     free(bare);
     return good;
 }
@@ -211,7 +188,10 @@ static bool read_file_variable(struct tl_config *config, char *const *environmen
 static bool read_variable(struct tl_config *config, char *const *environment, const char *name,
                           const char *value, struct tl_error *err)
 {
-    if (is_no_setting(name))
+    /* Not settings: the path of the configuration, which the options read, and the variables of the
+     * tests, which the programs inherit. */
+    if (strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||
+        strncmp(name, "TELLERLINE_TEST_", 16) == 0)
         return true;
     const struct tl_setting *row = find_row(name);
     if (row != NULL || strcmp(name, ENV_QUEUES) == 0)

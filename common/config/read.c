@@ -15,7 +15,7 @@
 struct section {
     const char *name;   /* of the file */
     const char *owner;  /* for messages: "" or "queues.demo." */
-    const char *prefix; /* of the rows that may stand here: "" or "redis." */
+    const char *prefix; /* of the rows that belong here: "" or "redis." */
     const struct tl_setting *rows;
     size_t n;
     void *base; /* the struct the rows are fields of */
@@ -31,18 +31,6 @@ static const char *kind_name(const struct tl_yaml *node)
 {
     static const char *const names[] = {"a plain value", "a mapping", "a list"};
     return node->null ? "nothing" : names[node->kind];
-}
-
-/* The name of a row as it may stand in this section: its last part, or the name of the section
- * below that leads to it. False when the row stands elsewhere. */
-static bool name_here(const struct section *section, const struct tl_setting *row,
-                      char name[TL_SETTING_PATH_MAX])
-{
-    if (!starts_with(row->path, section->prefix))
-        return false;
-    snprintf(name, TL_SETTING_PATH_MAX, "%s", row->path + strlen(section->prefix));
-    name[strcspn(name, ".")] = '\0';
-    return true;
 }
 
 /* What to use instead of the removed setting `path`; NULL when there never was one. */
@@ -63,10 +51,16 @@ static bool fail_unknown(const struct section *section, const struct tl_yaml *en
     char name[TL_SETTING_PATH_MAX];
     char quoted[64];
     size_t steps = SIZE_MAX;
-    for (size_t i = 0; i < section->n; i++)
-        if (name_here(section, &section->rows[i], name) &&
-            tl_spelling_closer(entry->key, name, &steps))
+    for (size_t i = 0; i < section->n; i++) {
+        const char *row = section->rows[i].path;
+        if (!starts_with(row, section->prefix))
+            continue;
+        /* Its last part, or the name of the section below that leads to it. */
+        snprintf(name, sizeof(name), "%s", row + strlen(section->prefix));
+        name[strcspn(name, ".")] = '\0';
+        if (tl_spelling_closer(entry->key, name, &steps))
             memcpy(best, name, sizeof(best));
+    }
     bool top = *section->owner == '\0' && *section->prefix == '\0';
     if (top && tl_spelling_closer(entry->key, "queues", &steps))
         snprintf(best, sizeof(best), "queues");
@@ -78,17 +72,6 @@ static bool fail_unknown(const struct section *section, const struct tl_yaml *en
     return tl_yaml_fail(err, section->name, entry->key_place, "unknown setting %s%s%s%s%s%s",
                         quoted, top ? "" : " in ", place, *best != '\0' ? "; did you mean \"" : "",
                         best, *best != '\0' ? "\"?" : "");
-}
-
-static bool fail_kind(const struct section *section, const struct tl_setting *row,
-                      const struct tl_yaml *entry, struct tl_error *err)
-{
-    char bounds[TL_SETTING_BOUNDS_MAX];
-    const char *type = tl_setting_type_name(row);
-    tl_setting_bounds(row, bounds);
-    return tl_yaml_fail(err, section->name, entry->place, "%s%s: expected %s %s (%s), found %s",
-                        section->owner, row->path, *type == 'a' ? "an" : "a", type, bounds,
-                        kind_name(entry));
 }
 
 /* A list's items, joined by commas as the store keeps them. NULL on failure. The caller frees. */
@@ -123,8 +106,14 @@ static bool read_value(const struct section *section, const struct tl_setting *r
                        const struct tl_yaml *entry, struct tl_error *err)
 {
     bool list = row->type == TL_SETTING_LANES;
-    if (entry->kind != (list ? TL_YAML_LIST : TL_YAML_SCALAR))
-        return fail_kind(section, row, entry, err);
+    if (entry->kind != (list ? TL_YAML_LIST : TL_YAML_SCALAR)) {
+        char bounds[TL_SETTING_BOUNDS_MAX];
+        const char *type = tl_setting_type_name(row);
+        tl_setting_bounds(row, bounds);
+        return tl_yaml_fail(err, section->name, entry->place, "%s%s: expected %s %s (%s), found %s",
+                            section->owner, row->path, *type == 'a' ? "an" : "a", type, bounds,
+                            kind_name(entry));
+    }
     char *items = list ? join_items(section, row, entry, err) : NULL;
     if (list && items == NULL)
         return false;
@@ -186,19 +175,29 @@ static bool read_section(const struct section *section, const struct tl_yaml *ma
     return true;
 }
 
-/* One queue, whose settings hold the defaults. */
+/* One queue: its name, and its settings over the defaults. */
 static bool read_queue(struct tl_queue_config *queue, const char *name, const struct tl_yaml *entry,
                        struct tl_error *err)
 {
     char owner[TL_QUEUE_NAME_MAX + 16];
-    snprintf(owner, sizeof(owner), "queues.%s.", queue->name);
     struct section section = {.name = name, .owner = owner, .prefix = "", .base = &queue->settings};
     section.rows = tl_queue_table(&section.n);
+    tl_queue_settings_defaults(&queue->settings);
+    if (!tl_queue_name_valid(entry->key, strlen(entry->key))) {
+        char quoted[64];
+        tl_quote(entry->key, quoted, sizeof(quoted));
+        return tl_yaml_fail(err, name, entry->key_place,
+                            "%s is not a queue's name (1 to %d of a-z, 0-9, '.', '_' and '-', "
+                            "beginning with a letter or digit)",
+                            quoted, TL_QUEUE_NAME_MAX);
+    }
+    memcpy(queue->name, entry->key, strlen(entry->key) + 1);
+    snprintf(owner, sizeof(owner), "queues.%s.", queue->name);
     if (entry->kind != TL_YAML_MAPPING && !entry->null)
         return tl_yaml_fail(err, name, entry->place,
                             "queues.%s: expected a mapping of settings, found %s", queue->name,
                             kind_name(entry));
-    /* The lanes come first, wherever they stand, since default_lane is one of them. */
+    /* The lanes come first, wherever they are written, since default_lane is one of them. */
     const struct tl_yaml *lanes = entry->null ? NULL : tl_yaml_get(entry, "lanes");
     if (lanes != NULL && !read_entry(&section, lanes, err))
         return false;
@@ -208,22 +207,6 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
         return true;
     tl_error_prefix(err, "queues.%s", queue->name);
     return tl_yaml_locate(err, name, entry->key_place);
-}
-
-static bool read_queue_name(struct tl_queue_config *queue, const char *name,
-                            const struct tl_yaml *entry, struct tl_error *err)
-{
-    size_t length = strlen(entry->key);
-    if (tl_queue_name_valid(entry->key, length)) {
-        memcpy(queue->name, entry->key, length + 1);
-        return true;
-    }
-    char quoted[64];
-    tl_quote(entry->key, quoted, sizeof(quoted));
-    return tl_yaml_fail(err, name, entry->key_place,
-                        "%s is not a queue's name (1 to %d of a-z, 0-9, '.', '_' and '-', "
-                        "beginning with a letter or digit)",
-                        quoted, TL_QUEUE_NAME_MAX);
 }
 
 bool tl_config_read_queues(struct tl_config *config, const char *name, const struct tl_yaml *queues,
@@ -244,12 +227,9 @@ bool tl_config_read_queues(struct tl_config *config, const char *name, const str
     config->queues = calloc(n, sizeof(*config->queues));
     if (config->queues == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "out of memory for %zu queues", n);
-    for (const struct tl_yaml *entry = queues->first; entry != NULL; entry = entry->next) {
-        struct tl_queue_config *queue = &config->queues[config->n_queues++];
-        tl_queue_settings_defaults(&queue->settings);
-        if (!read_queue_name(queue, name, entry, err) || !read_queue(queue, name, entry, err))
+    for (const struct tl_yaml *entry = queues->first; entry != NULL; entry = entry->next)
+        if (!read_queue(&config->queues[config->n_queues++], name, entry, err))
             return false;
-    }
     return true;
 }
 

@@ -79,18 +79,6 @@ static bool parse_unix(const char *path, struct tl_redis_url *url, struct tl_err
     return true;
 }
 
-static bool parse_credentials(const char *from, const char *at, struct tl_redis_url *url,
-                              struct tl_error *err)
-{
-    const char *colon = memchr(from, ':', (size_t)(at - from));
-    const char *user_end = colon != NULL ? colon : at;
-    if (!copy_decoded(from, user_end, url->user, sizeof(url->user)))
-        return bad(err, "the user name is too long or badly encoded");
-    if (colon != NULL && !copy_decoded(colon + 1, at, url->password, sizeof(url->password)))
-        return bad(err, "the password is too long or badly encoded");
-    return true;
-}
-
 static bool parse_host(const char *from, const char *end, struct tl_redis_url *url,
                        struct tl_error *err)
 {
@@ -137,8 +125,13 @@ bool tl_redis_url_parse(const char *text, struct tl_redis_url *url, struct tl_er
     const char *path = strchr(rest, '/');
     const char *end = path != NULL ? path : rest + strlen(rest);
     const char *at = memrchr(rest, '@', (size_t)(end - rest));
-    if (at != NULL && !parse_credentials(rest, at, url, err))
-        return false;
+    if (at != NULL) {
+        const char *colon = memchr(rest, ':', (size_t)(at - rest));
+        if (!copy_decoded(rest, colon != NULL ? colon : at, url->user, sizeof(url->user)))
+            return bad(err, "the user name is too long or badly encoded");
+        if (colon != NULL && !copy_decoded(colon + 1, at, url->password, sizeof(url->password)))
+            return bad(err, "the password is too long or badly encoded");
+    }
     if (!parse_host(at != NULL ? at + 1 : rest, end, url, err))
         return false;
     if (path != NULL && path[1] != '\0' &&

@@ -19,118 +19,102 @@ _Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&
                    sizeof(enum tl_log_format) == sizeof(unsigned),
                "enums of settings are as wide as unsigned");
 
-static void *field(const struct tl_setting *row, void *base)
-{
-    return (char *)base + row->offset;
-}
-
-static const void *const_field(const struct tl_setting *row, const void *base)
-{
-    return (const char *)base + row->offset;
-}
-
-static size_t string_max(const struct tl_setting *row)
-{
-    return row->max > 0 ? (size_t)row->max : row->size - 1;
-}
+/* A value on its way into the field of its setting. */
+struct assignment {
+    const struct tl_setting *row;
+    void *field;
+    const char *value;
+    enum tl_setting_form form;
+    struct tl_error *err;
+};
 
 /* Puts the limits behind a sentence about the value's form. */
-static bool with_bounds(const struct tl_setting *row, struct tl_error *err)
+static bool with_bounds(const struct assignment *set)
 {
+    struct tl_error *err = set->err;
     if (err == NULL)
         return false;
     char text[sizeof(err->text)];
     char bounds[TL_SETTING_BOUNDS_MAX];
-    tl_setting_bounds(row, bounds);
+    tl_setting_bounds(set->row, bounds);
     memcpy(text, err->text, sizeof(text));
     return tl_error_set(err, TL_ERR_INVALID, "%s (%s)", text, bounds);
 }
 
-static bool out_of_bounds(const struct tl_setting *row, const char *value, struct tl_error *err)
+static bool out_of_bounds(const struct assignment *set)
 {
     char bounds[TL_SETTING_BOUNDS_MAX];
     char quoted[64];
-    tl_setting_bounds(row, bounds);
-    tl_quote(value, quoted, sizeof(quoted));
-    return tl_error_set(err, TL_ERR_INVALID, "%s is out of bounds (%s)", quoted, bounds);
+    tl_setting_bounds(set->row, bounds);
+    tl_quote(set->value, quoted, sizeof(quoted));
+    return tl_error_set(set->err, TL_ERR_INVALID, "%s is out of bounds (%s)", quoted, bounds);
 }
 
-static bool set_bool(const struct tl_setting *row, void *base, const char *value,
-                     struct tl_error *err)
+static bool set_bool(const struct assignment *set)
 {
-    bool on = strcmp(value, "true") == 0;
-    if (!on && strcmp(value, "false") != 0) {
+    bool on = strcmp(set->value, "true") == 0;
+    if (!on && strcmp(set->value, "false") != 0) {
         char quoted[64];
-        tl_quote(value, quoted, sizeof(quoted));
-        return tl_error_set(err, TL_ERR_INVALID, "%s is neither true nor false", quoted);
+        tl_quote(set->value, quoted, sizeof(quoted));
+        return tl_error_set(set->err, TL_ERR_INVALID, "%s is neither true nor false", quoted);
     }
-    memcpy(field(row, base), &on, sizeof(on));
+    memcpy(set->field, &on, sizeof(on));
     return true;
 }
 
-static bool set_unsigned(const struct tl_setting *row, void *base, const char *value,
-                         struct tl_error *err)
+static bool set_unsigned(const struct assignment *set)
 {
     uint64_t number;
-    bool good = row->type == TL_SETTING_SIZE ? tl_size_parse(value, &number, err)
-                                             : tl_number_parse(value, &number, err);
+    bool good = set->row->type == TL_SETTING_SIZE ? tl_size_parse(set->value, &number, set->err)
+                                                  : tl_number_parse(set->value, &number, set->err);
     if (!good)
-        return with_bounds(row, err);
-    if (number < (uint64_t)row->min || number > (uint64_t)row->max)
-        return out_of_bounds(row, value, err);
-    memcpy(field(row, base), &number, sizeof(number));
+        return with_bounds(set);
+    if (number < (uint64_t)set->row->min || number > (uint64_t)set->row->max)
+        return out_of_bounds(set);
+    memcpy(set->field, &number, sizeof(number));
     return true;
 }
 
 /* Durations and times, and in the store's form their plain milliseconds. */
-static bool set_ms(const struct tl_setting *row, void *base, const char *value,
-                   enum tl_setting_form form, struct tl_error *err)
+static bool set_ms(const struct assignment *set)
 {
     uint64_t plain;
     int64_t ms = 0;
-    if (form == TL_FORM_STORE && tl_number_parse(value, &plain, NULL)) {
+    if (set->form == TL_FORM_STORE && tl_number_parse(set->value, &plain, NULL)) {
         if (plain > INT64_MAX)
-            return out_of_bounds(row, value, err);
+            return out_of_bounds(set);
         ms = (int64_t)plain;
-    } else if (row->type == TL_SETTING_DURATION) {
-        if (!tl_duration_parse(value, &ms, err))
-            return with_bounds(row, err);
-    } else if (*value != '\0' && !tl_time_parse(value, &ms, err)) {
-        return with_bounds(row, err);
+    } else if (set->row->type == TL_SETTING_DURATION) {
+        if (!tl_duration_parse(set->value, &ms, set->err))
+            return with_bounds(set);
+    } else if (*set->value != '\0' && !tl_time_parse(set->value, &ms, set->err)) {
+        return with_bounds(set);
     }
-    if (ms < row->min || ms > row->max)
-        return out_of_bounds(row, value, err);
-    memcpy(field(row, base), &ms, sizeof(ms));
+    if (ms < set->row->min || ms > set->row->max)
+        return out_of_bounds(set);
+    memcpy(set->field, &ms, sizeof(ms));
     return true;
 }
 
-static bool set_string(const struct tl_setting *row, void *base, const char *value,
-                       struct tl_error *err)
+static bool set_string(const struct assignment *set)
 {
+    const struct tl_setting *row = set->row;
+    const char *value = set->value;
     size_t length = strlen(value);
-    size_t max = string_max(row);
+    size_t max = row->max > 0 ? (size_t)row->max : row->size - 1;
     if (length < (size_t)row->min)
-        return tl_error_set(err, TL_ERR_INVALID, "must not be empty (1 to %zu bytes)", max);
+        return tl_error_set(set->err, TL_ERR_INVALID, "must not be empty (1 to %zu bytes)", max);
     if (length > max)
-        return tl_error_set(err, TL_ERR_INVALID, "is %zu bytes long; at most %zu fit", length, max);
+        return tl_error_set(set->err, TL_ERR_INVALID, "is %zu bytes long; at most %zu fit", length,
+                            max);
     for (size_t i = 0; i < length; i++)
         if (iscntrl((unsigned char)value[i]))
-            return tl_error_set(err, TL_ERR_INVALID,
+            return tl_error_set(set->err, TL_ERR_INVALID,
                                 "holds a control character, which is not allowed");
-    if (row->check != NULL && !row->check(value, err))
+    if (row->check != NULL && !row->check(value, set->err))
         return false;
-    memcpy(field(row, base), value, length + 1);
+    memcpy(set->field, value, length + 1);
     return true;
-}
-
-static bool host_valid(const char *host, bool bracketed)
-{
-    struct in6_addr address;
-    if (bracketed)
-        return inet_pton(AF_INET6, host, &address) == 1;
-    size_t length = strlen(host);
-    return length > 0 && strspn(host, "abcdefghijklmnopqrstuvwxyz"
-                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == length;
 }
 
 /* "host:port" or "[IPv6 address]:port" into *listen. */
@@ -151,38 +135,40 @@ static bool parse_listen(const char *value, struct tl_listen *listen)
     memcpy(listen->host, value, length);
     listen->host[length] = '\0';
     listen->port = (int)port;
-    return host_valid(listen->host, bracketed);
+    struct in6_addr address;
+    if (bracketed)
+        return inet_pton(AF_INET6, listen->host, &address) == 1;
+    return length > 0 && strspn(listen->host, "abcdefghijklmnopqrstuvwxyz"
+                                              "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") == length;
 }
 
-static bool set_listen(const struct tl_setting *row, void *base, const char *value,
-                       struct tl_error *err)
+static bool set_listen(const struct assignment *set)
 {
     struct tl_listen listen = {.host = "", .port = -1};
-    bool none = *value == '\0' && row->min == 0;
-    if (!none && !parse_listen(value, &listen)) {
+    bool none = *set->value == '\0' && set->row->min == 0;
+    if (!none && !parse_listen(set->value, &listen)) {
         char quoted[64];
-        tl_quote(value, quoted, sizeof(quoted));
-        tl_error_set(err, TL_ERR_INVALID, "%s is not a listening address", quoted);
-        return with_bounds(row, err);
+        tl_quote(set->value, quoted, sizeof(quoted));
+        tl_error_set(set->err, TL_ERR_INVALID, "%s is not a listening address", quoted);
+        return with_bounds(set);
     }
-    memcpy(field(row, base), &listen, sizeof(listen));
+    memcpy(set->field, &listen, sizeof(listen));
     return true;
 }
 
-static bool set_choice(const struct tl_setting *row, void *base, const char *value,
-                       struct tl_error *err)
+static bool set_choice(const struct assignment *set)
 {
-    for (unsigned i = 0; row->names[i] != NULL; i++) {
-        if (strcmp(value, row->names[i]) == 0) {
-            memcpy(field(row, base), &i, sizeof(i));
+    for (unsigned i = 0; set->row->names[i] != NULL; i++) {
+        if (strcmp(set->value, set->row->names[i]) == 0) {
+            memcpy(set->field, &i, sizeof(i));
             return true;
         }
     }
     char quoted[64];
     char bounds[TL_SETTING_BOUNDS_MAX];
-    tl_quote(value, quoted, sizeof(quoted));
-    tl_setting_bounds(row, bounds);
-    return tl_error_set(err, TL_ERR_INVALID, "%s is not one of %s", quoted, bounds);
+    tl_quote(set->value, quoted, sizeof(quoted));
+    tl_setting_bounds(set->row, bounds);
+    return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of %s", quoted, bounds);
 }
 
 static bool lane_name_valid(const char *name, size_t length)
@@ -209,38 +195,37 @@ static bool find_lane(const struct tl_queue_settings *settings, const char *name
     return false;
 }
 
-static bool add_lane(const struct tl_setting *row, struct tl_queue_settings *settings,
-                     const char *name, size_t length, struct tl_error *err)
+static bool add_lane(const struct assignment *set, struct tl_queue_settings *settings,
+                     const char *name, size_t length)
 {
     char quoted[64];
     char copy[64];
     unsigned twin;
     if (settings->n_lanes == TL_LANES_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "more than %d lanes", TL_LANES_MAX);
+        return tl_error_set(set->err, TL_ERR_INVALID, "more than %d lanes", TL_LANES_MAX);
     snprintf(copy, sizeof(copy), "%.*s", (int)(length < sizeof(copy) ? length : sizeof(copy)),
              name);
     tl_quote(copy, quoted, sizeof(quoted));
     if (!lane_name_valid(name, length)) {
-        tl_error_set(err, TL_ERR_INVALID, "%s is not a lane's name", quoted);
-        return with_bounds(row, err);
+        tl_error_set(set->err, TL_ERR_INVALID, "%s is not a lane's name", quoted);
+        return with_bounds(set);
     }
     if (find_lane(settings, copy, &twin))
-        return tl_error_set(err, TL_ERR_INVALID, "lane %s is named twice", quoted);
+        return tl_error_set(set->err, TL_ERR_INVALID, "lane %s is named twice", quoted);
     memcpy(settings->lanes[settings->n_lanes++], copy, length + 1);
     return true;
 }
 
 /* The default lane keeps its name. If that name is gone, the last lane becomes the default, so that
  * visitors do not move to a better lane by accident. */
-static bool set_lanes(const struct tl_setting *row, struct tl_queue_settings *settings,
-                      const char *value, struct tl_error *err)
+static bool set_lanes(const struct assignment *set, struct tl_queue_settings *settings)
 {
     struct tl_queue_settings next = *settings;
     memset(next.lanes, 0, sizeof(next.lanes));
     next.n_lanes = 0;
-    for (const char *at = value;;) {
+    for (const char *at = set->value;;) {
         size_t length = strcspn(at, ",");
-        if (!add_lane(row, &next, at, length, err))
+        if (!add_lane(set, &next, at, length))
             return false;
         if (at[length] == '\0')
             break;
@@ -254,41 +239,42 @@ static bool set_lanes(const struct tl_setting *row, struct tl_queue_settings *se
     return true;
 }
 
-static bool set_lane(struct tl_queue_settings *settings, const char *value, struct tl_error *err)
+static bool set_lane(const struct assignment *set, struct tl_queue_settings *settings)
 {
-    if (find_lane(settings, value, &settings->default_lane))
+    if (find_lane(settings, set->value, &settings->default_lane))
         return true;
     char quoted[64];
     char names[160] = "";
-    tl_quote(value, quoted, sizeof(quoted));
+    tl_quote(set->value, quoted, sizeof(quoted));
     for (size_t i = 0, used = 0; i < settings->n_lanes && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
                                  settings->lanes[i]);
-    return tl_error_set(err, TL_ERR_INVALID, "%s is not one of the lanes: %s", quoted, names);
+    return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of the lanes: %s", quoted, names);
 }
 
 bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
                     enum tl_setting_form form, struct tl_error *err)
 {
+    const struct assignment set = {row, (char *)base + row->offset, value, form, err};
     switch (row->type) {
     case TL_SETTING_BOOL:
-        return set_bool(row, base, value, err);
+        return set_bool(&set);
     case TL_SETTING_NUMBER:
     case TL_SETTING_SIZE:
-        return set_unsigned(row, base, value, err);
+        return set_unsigned(&set);
     case TL_SETTING_DURATION:
     case TL_SETTING_TIME:
-        return set_ms(row, base, value, form, err);
+        return set_ms(&set);
     case TL_SETTING_STRING:
-        return set_string(row, base, value, err);
+        return set_string(&set);
     case TL_SETTING_LISTEN:
-        return set_listen(row, base, value, err);
+        return set_listen(&set);
     case TL_SETTING_CHOICE:
-        return set_choice(row, base, value, err);
+        return set_choice(&set);
     case TL_SETTING_LANES:
-        return set_lanes(row, base, value, err);
+        return set_lanes(&set, base);
     case TL_SETTING_LANE:
-        return set_lane(base, value, err);
+        return set_lane(&set, base);
     }
     return tl_error_set(err, TL_ERR_INVALID, "a setting of an unknown type");
 }
@@ -313,7 +299,7 @@ static void get_lanes(const struct tl_queue_settings *settings, char *value, siz
 
 void tl_setting_get(const struct tl_setting *row, const void *base, char *value, size_t size)
 {
-    const void *from = const_field(row, base);
+    const void *from = (const char *)base + row->offset;
     const struct tl_queue_settings *queue = base;
     switch (row->type) {
     case TL_SETTING_BOOL:

@@ -43,7 +43,7 @@ static struct tl_yaml_place place_of(yaml_mark_t mark)
     return (struct tl_yaml_place){mark.line + 1, mark.column + 1};
 }
 
-/* libyaml gives only the offset of bytes that are no text. */
+/* libyaml gives only the offset of bytes that are not text. */
 static struct tl_yaml_place place_of_offset(const struct reader *reader, size_t offset)
 {
     struct tl_yaml_place place = {1, 1};
@@ -58,9 +58,11 @@ static struct tl_yaml_place place_of_offset(const struct reader *reader, size_t 
     return place;
 }
 
-static bool fail_syntax(struct reader *reader)
+static bool next_event(struct reader *reader, yaml_event_t *event)
 {
     const yaml_parser_t *parser = &reader->parser;
+    if (yaml_parser_parse(&reader->parser, event))
+        return true;
     const char *problem = parser->problem != NULL ? parser->problem : "unknown problem";
     if (parser->error == YAML_MEMORY_ERROR)
         return tl_error_set(reader->err, TL_ERR_NOMEM, "out of memory while reading %s",
@@ -72,13 +74,6 @@ static bool fail_syntax(struct reader *reader)
     return tl_yaml_fail(reader->err, reader->name, place_of(parser->problem_mark),
                         "not valid YAML: %s%s%s", problem, parser->context != NULL ? ", " : "",
                         parser->context != NULL ? parser->context : "");
-}
-
-static bool next_event(struct reader *reader, yaml_event_t *event)
-{
-    if (!yaml_parser_parse(&reader->parser, event))
-        return fail_syntax(reader);
-    return true;
 }
 
 /* Refuses what makes a file mean something else than it says. */
@@ -140,45 +135,32 @@ static char *copy_text(struct reader *reader, const yaml_event_t *event)
     return text;
 }
 
-static bool read_scalar(struct reader *reader, struct tl_yaml *node, const yaml_event_t *event)
-{
-    node->text = copy_text(reader, event);
-    if (node->text == NULL)
-        return false;
-    node->null =
-        event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-        (*node->text == '\0' || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
-    if (node->null)
-        *node->text = '\0';
-    return true;
-}
-
-static bool check_key(struct reader *reader, const struct tl_yaml *mapping, const char *key,
-                      struct tl_yaml_place place)
-{
-    const struct tl_yaml *twin = tl_yaml_get(mapping, key);
-    if (twin == NULL)
-        return true;
-    char quoted[64];
-    tl_quote(key, quoted, sizeof(quoted));
-    return tl_yaml_fail(reader->err, reader->name, place,
-                        "%s is given twice; it is already in line %zu", quoted,
-                        twin->key_place.line);
-}
+struct key {
+    char *text; /* owned */
+    struct tl_yaml_place place;
+};
 
 /* Takes a mapping's key off the event and puts the event of its value in its place. */
 static bool read_key(struct reader *reader, const struct tl_yaml *mapping, yaml_event_t *event,
-                     char **key, struct tl_yaml_place *place)
+                     struct key *key)
 {
-    *place = place_of(event->start_mark);
+    key->place = place_of(event->start_mark);
     if (!check_plain(reader, event))
         return false;
     if (event->type != YAML_SCALAR_EVENT)
-        return tl_yaml_fail(reader->err, reader->name, *place,
+        return tl_yaml_fail(reader->err, reader->name, key->place,
                             "a key must be plain text, not a mapping or a list");
-    *key = copy_text(reader, event);
-    if (*key == NULL || !check_key(reader, mapping, *key, *place))
+    key->text = copy_text(reader, event);
+    if (key->text == NULL)
         return false;
+    const struct tl_yaml *twin = tl_yaml_get(mapping, key->text);
+    if (twin != NULL) {
+        char quoted[64];
+        tl_quote(key->text, quoted, sizeof(quoted));
+        return tl_yaml_fail(reader->err, reader->name, key->place,
+                            "%s is given twice; it is already in line %zu", quoted,
+                            twin->key_place.line);
+    }
     yaml_event_delete(event);
     return next_event(reader, event);
 }
@@ -190,17 +172,16 @@ static struct tl_yaml *read_node(struct reader *reader, const yaml_event_t *even
 static struct tl_yaml *read_entry(struct reader *reader, const struct tl_yaml *parent,
                                   yaml_event_t *event, int depth)
 {
-    char *key = NULL;
-    struct tl_yaml_place place = {0, 0};
+    struct key key = {0};
     struct tl_yaml *entry = NULL;
-    if (parent->kind == TL_YAML_LIST || read_key(reader, parent, event, &key, &place))
+    if (parent->kind == TL_YAML_LIST || read_key(reader, parent, event, &key))
         entry = read_node(reader, event, depth);
     if (entry == NULL) {
-        free(key);
+        free(key.text);
         return NULL;
     }
-    entry->key = key;
-    entry->key_place = place;
+    entry->key = key.text;
+    entry->key_place = key.place;
     return entry;
 }
 
@@ -239,7 +220,19 @@ static struct tl_yaml *read_node(struct reader *reader, const yaml_event_t *even
     struct tl_yaml *node = make_node(reader, event);
     if (node == NULL)
         return NULL;
-    if (!(scalar ? read_scalar(reader, node, event) : read_entries(reader, node, depth)))
+    bool good;
+    if (scalar) {
+        node->text = copy_text(reader, event);
+        good = node->text != NULL;
+        node->null = good && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+                     (*node->text == '\0' || strcmp(node->text, "~") == 0 ||
+                      strcmp(node->text, "null") == 0);
+        if (node->null)
+            *node->text = '\0';
+    } else {
+        good = read_entries(reader, node, depth);
+    }
+    if (!good)
         tl_yaml_free(&node);
     return node;
 }

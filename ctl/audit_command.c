@@ -12,26 +12,6 @@
 #include "ctl/json.h"
 #include "ctl/session.h"
 
-/* The queues to audit: the one asked for, or all. */
-static bool list_names(struct tl_ctl_session *session, const char *queue,
-                       char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
-{
-    if (queue == NULL) {
-        struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
-        return redis != NULL &&
-               tl_queue_list(redis, session->config->redis.key_prefix, names, n, err);
-    }
-    struct tl_keys keys;
-    if (!tl_ctl_session_keys(session, queue, &keys, err))
-        return false;
-    *names = calloc(1, sizeof(**names));
-    if (*names == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue's name");
-    memcpy((*names)[0], keys.queue, sizeof((*names)[0]));
-    *n = 1;
-    return true;
-}
-
 static void write_report(const char *queue, const struct tl_audit_report *report)
 {
     if (report->n_violations == 0)
@@ -67,43 +47,40 @@ static json_t *report_json(const char *queue, const struct tl_audit_report *repo
                      "violations", list, "note", report->note);
 }
 
-/* Audits one queue. Prints the report, or appends it to `list` (NULL: print). */
-static bool audit_one(struct tl_ctl_session *session, const char *queue, json_t *list,
-                      uint64_t *violations, struct tl_error *err)
+/* One run of the command. */
+struct audit {
+    struct tl_ctl_session session;
+    json_t *list; /* of reports; NULL: they are printed as text */
+    uint64_t violations;
+};
+
+static bool audit_one(struct audit *audit, const char *queue, struct tl_error *err)
 {
     struct tl_keys keys;
     struct tl_audit_report report;
-    struct tl_redis *redis = tl_ctl_session_redis(session, queue, err);
-    if (redis == NULL || !tl_ctl_session_keys(session, queue, &keys, err) ||
+    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, queue, err);
+    if (redis == NULL || !tl_ctl_session_keys(&audit->session, queue, &keys, err) ||
         !tl_audit_queue(redis, &keys, &report, err))
         return tl_error_prefix(err, "queue %s", queue);
-    *violations += report.n_violations;
-    if (list == NULL)
+    audit->violations += report.n_violations;
+    if (audit->list == NULL)
         write_report(queue, &report);
-    else if (json_array_append_new(list, report_json(queue, &report)) != 0)
+    else if (json_array_append_new(audit->list, report_json(queue, &report)) != 0)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
     return true;
 }
 
-static bool audit_all(struct tl_ctl_session *session, const struct tl_ctl_options *options,
-                      uint64_t *violations, struct tl_error *err)
+static bool audit_all(struct audit *audit, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    if (!list_names(session, options->queue, &names, &n, err))
-        return false;
-    json_t *list = options->json ? json_array() : NULL;
-    bool ok = !options->json || list != NULL ||
-              tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
+    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, NULL, err);
+    bool ok = redis != NULL &&
+              tl_queue_list(redis, audit->session.config->redis.key_prefix, &names, &n, err);
     for (size_t i = 0; ok && i < n; i++)
-        ok = audit_one(session, names[i], list, violations, err);
-    if (ok && options->json)
-        ok = tl_json_write(json_pack("{s:I, s:O}", "n_violations", (json_int_t)*violations,
-                                     "queues", list)) ||
-             tl_error_set(err, TL_ERR_SYSTEM, "the report could not be written");
-    else if (ok && n == 0)
+        ok = audit_one(audit, names[i], err);
+    if (ok && n == 0 && audit->list == NULL)
         printf("no queues yet: nothing to audit\n");
-    json_decref(list);
     free(names);
     return ok;
 }
@@ -111,13 +88,25 @@ static bool audit_all(struct tl_ctl_session *session, const struct tl_ctl_option
 int tl_command_audit(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct tl_ctl_session session;
-    uint64_t violations = 0;
-    if (!tl_ctl_session_open(&session, options, &err))
+    struct tl_keys keys;
+    struct audit audit = {0};
+    if (!tl_ctl_session_open(&audit.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    bool ok = audit_all(&session, options, &violations, &err);
-    tl_ctl_session_close(&session);
+    audit.list = options->json ? json_array() : NULL;
+    bool ok = !options->json || audit.list != NULL ||
+              tl_error_set(&err, TL_ERR_NOMEM, "no memory for the report");
+    if (ok && options->queue == NULL)
+        ok = audit_all(&audit, &err);
+    else if (ok)
+        ok = tl_ctl_session_keys(&audit.session, options->queue, &keys, &err) &&
+             audit_one(&audit, options->queue, &err);
+    if (ok && options->json)
+        ok = tl_json_write(json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
+                                     "queues", audit.list)) ||
+             tl_error_set(&err, TL_ERR_SYSTEM, "the report could not be written");
+    json_decref(audit.list);
+    tl_ctl_session_close(&audit.session);
     if (!ok)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    return violations > 0 ? TL_EXIT_PROBLEM : TL_EXIT_OK;
+    return audit.violations > 0 ? TL_EXIT_PROBLEM : TL_EXIT_OK;
 }

@@ -14,24 +14,6 @@ static const struct tl_column columns[] = {
     {"EXPIRED", true},  {"LEFT", true},
 };
 
-static void add_row(struct tl_table *table, const struct tl_queue_row *row, int64_t now_ms)
-{
-    char text[64];
-    const struct tl_queue_numbers *numbers = &row->numbers;
-    tl_table_text(table, row->name);
-    tl_queue_row_state(row, now_ms, text, sizeof(text));
-    tl_table_text(table, text);
-    tl_table_number(table, numbers->waiting);
-    tl_table_number(table, numbers->active);
-    tl_queue_row_capacity(row, text, sizeof(text));
-    tl_table_text(table, text);
-    tl_table_number(table, numbers->joined);
-    tl_table_number(table, numbers->admitted);
-    tl_table_number(table, numbers->completed);
-    tl_table_number(table, numbers->expired);
-    tl_table_number(table, numbers->left);
-}
-
 static bool write_table(const struct tl_queue_rows *rows)
 {
     if (rows->n == 0) {
@@ -42,8 +24,23 @@ static bool write_table(const struct tl_queue_rows *rows)
     struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
     if (table == NULL)
         return false;
-    for (size_t i = 0; i < rows->n; i++)
-        add_row(table, &rows->rows[i], rows->now_ms);
+    for (size_t i = 0; i < rows->n; i++) {
+        char text[64];
+        const struct tl_queue_row *row = &rows->rows[i];
+        const struct tl_queue_numbers *numbers = &row->numbers;
+        tl_table_text(table, row->name);
+        tl_queue_row_state(row, rows->now_ms, text, sizeof(text));
+        tl_table_text(table, text);
+        tl_table_number(table, numbers->waiting);
+        tl_table_number(table, numbers->active);
+        tl_queue_row_capacity(row, text, sizeof(text));
+        tl_table_text(table, text);
+        tl_table_number(table, numbers->joined);
+        tl_table_number(table, numbers->admitted);
+        tl_table_number(table, numbers->completed);
+        tl_table_number(table, numbers->expired);
+        tl_table_number(table, numbers->left);
+    }
     tl_table_write(table, &out);
     bool ok = !out.failed;
     if (ok)

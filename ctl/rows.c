@@ -31,25 +31,6 @@ static bool read_row(struct tl_ctl_session *session, struct tl_queue_row *row, s
            tl_queue_numbers(redis, &keys, &row->numbers, err);
 }
 
-static bool read_all(struct tl_ctl_session *session, char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n,
-                     struct tl_queue_rows *rows, struct tl_error *err)
-{
-    rows->rows = calloc(n + 1, sizeof(*rows->rows));
-    if (rows->rows == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", n);
-    for (size_t i = 0; i < n; i++) {
-        struct tl_queue_row *row = &rows->rows[rows->n];
-        struct tl_error row_err = {0};
-        memcpy(row->name, names[i], sizeof(row->name));
-        if (read_row(session, row, &row_err)) {
-            rows->n++;
-        } else if (row_err.kind != TL_ERR_NOQUEUE) {
-            return tl_error_set(err, row_err.kind, "queue %s: %s", names[i], row_err.text);
-        }
-    }
-    return true;
-}
-
 bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *rows,
                         struct tl_error *err)
 {
@@ -60,7 +41,17 @@ bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *ro
     if (redis == NULL || !read_time(redis, &rows->now_ms, err) ||
         !tl_queue_list(redis, session->config->redis.key_prefix, &names, &n, err))
         return false;
-    bool ok = read_all(session, names, n, rows, err);
+    rows->rows = calloc(n + 1, sizeof(*rows->rows));
+    bool ok = rows->rows != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", n);
+    for (size_t i = 0; ok && i < n; i++) {
+        struct tl_queue_row *row = &rows->rows[rows->n];
+        struct tl_error row_err = {0};
+        memcpy(row->name, names[i], sizeof(row->name));
+        if (read_row(session, row, &row_err))
+            rows->n++;
+        else if (row_err.kind != TL_ERR_NOQUEUE) /* NOQUEUE: deleted meanwhile */
+            ok = tl_error_set(err, row_err.kind, "queue %s: %s", names[i], row_err.text);
+    }
     free(names);
     if (!ok)
         tl_queue_rows_free(rows);

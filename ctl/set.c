@@ -7,24 +7,6 @@
 #include "ctl/command.h"
 #include "ctl/session.h"
 
-/* Applies one NAME=VALUE. */
-static bool set_one(struct tl_redis *redis, const struct tl_keys *keys, const char *assignment,
-                    struct tl_error *err)
-{
-    char name[64];
-    const char *equals = strchr(assignment, '=');
-    size_t length = equals != NULL ? (size_t)(equals - assignment) : 0;
-    if (length == 0 || length >= sizeof(name)) {
-        char quoted[96];
-        tl_quote(assignment, quoted, sizeof(quoted));
-        return tl_error_set(err, TL_ERR_INVALID, "%s: expected NAME=VALUE, as in capacity=20",
-                            quoted);
-    }
-    memcpy(name, assignment, length);
-    name[length] = '\0';
-    return tl_queue_configure(redis, keys, name, equals + 1, err);
-}
-
 /* Was the request invalid, or did the command fail? */
 static int status_of(const struct tl_error *err)
 {
@@ -42,9 +24,21 @@ int tl_command_set(const struct tl_ctl_options *options)
     struct tl_redis *redis = tl_ctl_session_redis(&session, options->words[0], &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, options->words[0], &keys, &err);
     for (int i = 1; ok && i < options->n_words; i++) {
-        ok = set_one(redis, &keys, options->words[i], &err);
+        const char *assignment = options->words[i];
+        const char *equals = strchr(assignment, '=');
+        size_t length = equals != NULL ? (size_t)(equals - assignment) : 0;
+        char name[64] = "";
+        if (length > 0 && length < sizeof(name)) {
+            memcpy(name, assignment, length);
+            ok = tl_queue_configure(redis, &keys, name, equals + 1, &err);
+        } else {
+            char quoted[96];
+            tl_quote(assignment, quoted, sizeof(quoted));
+            ok = tl_error_set(&err, TL_ERR_INVALID, "%s: expected NAME=VALUE, as in capacity=20",
+                              quoted);
+        }
         if (ok)
-            printf("%s: %s\n", options->words[0], options->words[i]);
+            printf("%s: %s\n", options->words[0], assignment);
         else if (i > 1)
             tl_error_prefix(&err, "the settings before this one are in force");
     }

@@ -147,24 +147,6 @@ static void add_row(struct tl_table *table, const struct tl_queue_row *row,
     tl_table_number(table, numbers->left);
 }
 
-static bool draw_rows(const struct screen *screen, const struct tl_queue_rows *rows,
-                      const struct tl_queue_rows *before)
-{
-    struct tl_text out = {0};
-    struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    if (table == NULL)
-        return false;
-    for (size_t i = 0; i < rows->n; i++)
-        add_row(table, &rows->rows[i], rows, before);
-    tl_table_write(table, &out);
-    bool ok = !out.failed;
-    if (ok)
-        screen_draw(screen, out.data);
-    tl_text_free(&out);
-    tl_table_free(&table);
-    return ok;
-}
-
 /* Shows the queues once. A store error is shown and the next refresh tries again; only a failed
  * allocation ends the command. */
 static bool refresh(struct tl_ctl_session *session, const struct screen *screen,
@@ -178,7 +160,17 @@ static bool refresh(struct tl_ctl_session *session, const struct screen *screen,
         screen_draw(screen, text);
         return true;
     }
-    bool ok = draw_rows(screen, &rows, before);
+    struct tl_text out = {0};
+    struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    for (size_t i = 0; table != NULL && i < rows.n; i++)
+        add_row(table, &rows.rows[i], &rows, before);
+    if (table != NULL)
+        tl_table_write(table, &out);
+    bool ok = table != NULL && !out.failed;
+    if (ok)
+        screen_draw(screen, out.data);
+    tl_text_free(&out);
+    tl_table_free(&table);
     tl_queue_rows_free(before);
     *before = rows;
     return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory to show %zu queues", rows.n);

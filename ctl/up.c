@@ -172,18 +172,6 @@ static bool start_program(struct up *up, const char *role, struct tl_error *err)
     return tl_programs_add(up->programs, &start, err);
 }
 
-static void say_ready(struct up *up)
-{
-    const char *host = local_host(up);
-    bool is_ipv6 = strchr(host, ':') != NULL;
-    tl_programs_say(up->programs, "ready: http://%s%s%s:%d/ (Ctrl-C stops)", is_ipv6 ? "[" : "",
-                    host, is_ipv6 ? "]" : "", up->listen.port);
-    if (up->config->n_queues == 0)
-        tl_programs_say(up->programs,
-                        "no queues are configured: list some under `queues` in a file and "
-                        "pass it with --config");
-}
-
 static bool start_all(struct up *up, struct tl_error *err)
 {
     if (is_private(up) && !start_redis(up, err))
@@ -195,29 +183,18 @@ static bool start_all(struct up *up, struct tl_error *err)
     if (!wait_until(up, worker_is_ready, err))
         return false;
     tl_programs_settled(up->programs);
-    say_ready(up);
+    const char *host = local_host(up);
+    bool is_ipv6 = strchr(host, ':') != NULL;
+    tl_programs_say(up->programs, "ready: http://%s%s%s:%d/ (Ctrl-C stops)", is_ipv6 ? "[" : "",
+                    host, is_ipv6 ? "]" : "", up->listen.port);
+    if (up->config->n_queues == 0)
+        tl_programs_say(up->programs,
+                        "no queues are configured: list some under `queues` in a file and "
+                        "pass it with --config");
     return true;
 }
 
 /* ---- run and end ---- */
-
-static bool run(struct up *up, struct tl_error *err)
-{
-    while (tl_programs_stop_asked(up->programs) == 0) {
-        if (!tl_programs_turn(up->programs, 60000, err))
-            return false;
-    }
-    return true;
-}
-
-/* False when a program had to be killed. */
-static bool stop_all(struct up *up)
-{
-    tl_programs_say(up->programs, "stopping; Ctrl-C again kills");
-    bool clean = tl_programs_stop(up->programs);
-    tl_programs_say(up->programs, clean ? "stopped" : "stopped, not cleanly");
-    return clean;
-}
 
 static int run_up(struct up *up)
 {
@@ -230,9 +207,13 @@ static int run_up(struct up *up)
     bool clean = true;
     up->programs = tl_programs_new(stdout, &err);
     if (up->programs != NULL) {
-        ok = start_all(up, &err) && run(up, &err);
+        ok = start_all(up, &err);
+        while (ok && tl_programs_stop_asked(up->programs) == 0)
+            ok = tl_programs_turn(up->programs, 60000, &err);
         asked = tl_programs_stop_asked(up->programs) > 0;
-        clean = stop_all(up);
+        tl_programs_say(up->programs, "stopping; Ctrl-C again kills");
+        clean = tl_programs_stop(up->programs); /* no program had to be killed */
+        tl_programs_say(up->programs, clean ? "stopped" : "stopped, not cleanly");
     }
     tl_programs_free(&up->programs);
     tl_private_redis_release(&up->redis);

@@ -110,9 +110,12 @@ static bool read_body(const struct tl_request *request, struct tl_join_body *bod
     size_t length;
     const char *text = tl_request_body(request, &length);
     if (length > 0 && !is_json(request))
-        return tl_refuse(refusal, TL_REFUSAL_NOT_JSON, "%s", "");
-    return tl_join_body_parse(text, length, body, &err) ||
-           tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+        tl_refuse(refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+    else if (!tl_join_body_parse(text, length, body, &err))
+        tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+    else
+        return true;
+    return false;
 }
 
 /* Does this ticket's visitor wait, or hold a session, now? */

@@ -11,13 +11,13 @@
 #include "common/wire/place.h"
 
 struct tl_pending_command {
-    enum tl_command_kind kind;
-    unsigned lane;                    /* JOIN */
-    tl_place place;                   /* the others */
-    bool sent;                        /* the store has it */
-    bool invited;                     /* JOIN: spends an invite, so it serves one request only */
-    void *waiters;                    /* the caller's list of requests held for it */
     struct tl_pending_command *chain; /* in the table of joins */
+    void *waiters;                    /* the caller's list of requests held for it */
+    tl_place place;                   /* LEAVE, COMPLETE, RENEW */
+    unsigned lane;                    /* JOIN */
+    enum tl_command_kind kind;
+    bool sent;    /* the store has it */
+    bool invited; /* JOIN: spends an invite, so it serves one request only */
     char visitor[TL_VISITOR_MAX + 1];
 };
 

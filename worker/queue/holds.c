@@ -181,9 +181,12 @@ void tl_holds_drop_lookups(struct tl_holds *holds, const struct tl_local_queue *
 
 void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
 {
-    while (holds->commands.first != NULL && holds->commands.first->deadline_ms <= now_ms)
-        time_out(holds, holds->commands.first);
     struct hold *next;
+    for (struct hold *hold = holds->commands.first; hold != NULL && hold->deadline_ms <= now_ms;
+         hold = next) {
+        next = hold->next;
+        time_out(holds, hold);
+    }
     for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
         bool known = false;
         next = hold->next;

@@ -44,16 +44,6 @@ static int connect_to(const char *host, int port, int64_t deadline_ms)
     return fd;
 }
 
-static int connect_locally(const char *host, int port, int64_t deadline_ms)
-{
-    bool is_any6 = strcmp(host, "::") == 0;
-    if (strcmp(host, "0.0.0.0") == 0)
-        host = "127.0.0.1";
-    int fd = connect_to(is_any6 ? "::1" : host, port, deadline_ms);
-    /* :: accepts IPv4 too, and a container without IPv6 has no ::1. */
-    return fd < 0 && is_any6 ? connect_to("127.0.0.1", port, deadline_ms) : fd;
-}
-
 /* Sends the request and returns the status of the answer, -1 without one. */
 static int ask(int fd, const char *path, int64_t deadline_ms)
 {
@@ -83,7 +73,12 @@ static int ask(int fd, const char *path, int64_t deadline_ms)
 int tl_http_probe(const char *host, int port, const char *path, int64_t timeout_ms)
 {
     int64_t deadline_ms = tl_clock_ms() + timeout_ms;
-    int fd = connect_locally(host, port, deadline_ms);
+    bool is_any6 = strcmp(host, "::") == 0;
+    if (strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    int fd = connect_to(is_any6 ? "::1" : host, port, deadline_ms);
+    if (fd < 0 && is_any6) /* :: accepts IPv4 too, and a container without IPv6 has no ::1. */
+        fd = connect_to("127.0.0.1", port, deadline_ms);
     if (fd < 0)
         return -1;
     int status = ask(fd, path, deadline_ms);

@@ -161,24 +161,6 @@ static bool read_page(struct tl_snapshot *snapshot, struct tl_redis *redis, stru
     return true;
 }
 
-static bool count_blocks(struct tl_snapshot *snapshot, struct tl_redis *redis,
-                         uint64_t counts[BLOCKS], struct tl_error *err)
-{
-    for (unsigned i = 0; i < BLOCKS; i++) {
-        tl_place first = snapshot->next + i * BLOCK;
-        if (!tl_redis_append(redis, begin(snapshot, "ZCOUNT", first, first + BLOCK - 1), err))
-            return false;
-    }
-    for (unsigned i = 0; i < BLOCKS; i++) {
-        struct tl_reply *reply = tl_redis_next(redis, err);
-        if (reply == NULL)
-            return false;
-        counts[i] = (uint64_t)tl_reply_integer(reply);
-        tl_reply_free(reply);
-    }
-    return true;
-}
-
 static bool must_be_read(uint64_t count)
 {
     return count != 0 && count != BLOCK;
@@ -219,13 +201,23 @@ static bool add_counted(struct tl_snapshot *snapshot, struct tl_redis *redis,
 /* Counts the next blocks and reads out those with gaps. */
 static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
 {
-    uint64_t counts[BLOCKS], total = 0;
-    if (!count_blocks(snapshot, redis, counts, err) || !add_counted(snapshot, redis, counts, err)) {
+    uint64_t counts[BLOCKS] = {0}, total = 0;
+    bool ok = true;
+    for (unsigned i = 0; ok && i < BLOCKS; i++) {
+        tl_place first = snapshot->next + i * BLOCK;
+        ok = tl_redis_append(redis, begin(snapshot, "ZCOUNT", first, first + BLOCK - 1), err);
+    }
+    for (unsigned i = 0; ok && i < BLOCKS; i++) {
+        struct tl_reply *reply = tl_redis_next(redis, err);
+        ok = reply != NULL;
+        counts[i] = (uint64_t)tl_reply_integer(reply);
+        total += counts[i];
+        tl_reply_free(reply);
+    }
+    if (!ok || !add_counted(snapshot, redis, counts, err)) {
         tl_redis_close(redis); /* later commands would read the replies still to come */
         return false;
     }
-    for (unsigned i = 0; i < BLOCKS; i++)
-        total += counts[i];
     snapshot->dense = is_dense(BLOCKS * BLOCK, total);
     snapshot->next += BLOCKS * BLOCK;
     return true;

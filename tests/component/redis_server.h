@@ -1,4 +1,4 @@
-/* A real redis-server of the test's own, on a private socket in a folder of its own; gone when the
+/* A real redis-server for one test, on a private socket in a private folder. It is removed when the
  * test ends. */
 #ifndef TL_TEST_REDIS_SERVER_H
 #define TL_TEST_REDIS_SERVER_H
@@ -8,7 +8,7 @@
 
 struct test_redis;
 
-/* Starts one (empty) and waits until it answers. Fails the test if there is none to start. */
+/* Starts one (empty) and waits until it answers. Fails the test if none is installed. */
 struct test_redis *test_redis_start(void);
 void test_redis_stop(struct test_redis **server);
 /* Stops the process hard (SIGKILL) / starts it again on the same folder. */
@@ -17,7 +17,7 @@ void test_redis_restart(struct test_redis *server);
 /* Starts it again with one setting more ("key-load-delay", "100"), without waiting until it
  * answers. */
 void test_redis_restart_with(struct test_redis *server, const char *setting, const char *value);
-/* Stops it in its tracks (SIGSTOP): connections stay open and nobody answers / lets it go on. */
+/* Pauses the process (SIGSTOP): connections stay open without an answer / resumes it. */
 void test_redis_freeze(struct test_redis *server);
 void test_redis_thaw(struct test_redis *server);
 const char *test_redis_url(const struct test_redis *server);
@@ -37,17 +37,17 @@ struct tl_reply *test_redis_call(struct tl_redis *redis, const char *words);
 /* The same for an answer that is a number (integer or digits), or -1 for nil. */
 long long test_redis_number(struct tl_redis *redis, const char *words);
 
-/* The same for words made as printf makes them. */
+/* The same for words formatted as by printf. */
 long long test_redis_ask(struct tl_redis *redis, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Runs a command that must be refused; returns the kind of the error. */
 enum tl_error_kind test_redis_refusal(struct tl_redis *redis, const char *words);
-/* A number over all keys and what they hold, streams with their groups included: it stays the same
- * as long as nothing is written. */
+/* A checksum of all keys and their content, including streams and their groups. It stays the same
+ * while nothing is written. */
 uint64_t test_redis_fingerprint(struct tl_redis *redis);
 
-/* Checks on queue `keys` what must hold after every step (sizes, nobody twice, the sum of all
- * fates). */
+/* Checks the invariants of queue `keys` that hold after every step (sizes, no visitor twice, the
+ * sum of all outcomes). */
 void test_invariants(struct tl_redis *redis, const struct tl_keys *keys);
 
 /* Makes queue "q" with the given settings ("capacity=3 session_ttl=5s") and fills keys. */
@@ -60,7 +60,7 @@ struct tl_reply *test_script(struct tl_redis *redis, const char *source, const s
 
 /* The server's clock, Unix ms. */
 long long test_redis_ms(struct tl_redis *redis);
-/* Lets the server's clock pass ms milliseconds: polls TIME, the only clock the scripts know. */
+/* Waits until the server's clock has advanced by ms: polls TIME, the only clock of the scripts. */
 void test_redis_pass_time(struct tl_redis *redis, long long ms);
 
 #endif

@@ -19,7 +19,7 @@
 #include "generated/expirer_scripts.h"
 #include "ingest.h"
 
-/* waiting_ttl 1 s: buckets of 250 ms. Nothing here takes longer unless something is broken. */
+/* waiting_ttl 1 s gives buckets of 250 ms. */
 #define SETTINGS   "lanes=vip,normal capacity=9999 waiting_ttl=1s"
 #define BUCKET_MS  250
 #define GIVE_UP_MS 20000
@@ -75,7 +75,7 @@ static void pretend_observed(struct test_store *store)
     assert_int_equal(judge(store).observed, 1);
 }
 
-/* Calls the absent script until it was not too late for the bucket it judges in. */
+/* Calls the absent script until a call falls into the bucket that it was given. */
 static long long drop(struct test_store *store, const char *places)
 {
     char arguments[256];

@@ -165,7 +165,7 @@ static void assert_sessions(struct test_store *store, uint64_t lane, unsigned n,
     }
 }
 
-/* The script takes a portion without gaps in another way than one with gaps. */
+/* The script handles a portion without gaps differently from one with gaps. */
 static void visitors_keep_their_places_whatever_gaps_the_line_has(void **state)
 {
     struct test_store *store = *state;

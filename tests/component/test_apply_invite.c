@@ -62,7 +62,7 @@ static void but_not_after_the_place_has_ended(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-/* Each JOIN uses up one seq, whatever becomes of it, so that the k-th has first_seq + k. */
+/* Each JOIN uses one seq, whatever its outcome, so that the k-th has first_seq + k. */
 static void among_other_joins_each_visitor_gets_the_right_place(void **state)
 {
     struct test_store *store = *state;

@@ -108,7 +108,7 @@ static void model_place(struct model *model, struct expected_batch *batch, size_
     except(batch, index, here ? TL_OUTCOME_WAITING : TL_OUTCOME_GONE, place);
 }
 
-/* Adds one random command to the writer and does it in the model. */
+/* Adds one random command to the writer and applies it to the model. */
 static void add_command(struct test_store *store, struct model *model, struct expected_batch *batch,
                         size_t index)
 {

@@ -87,7 +87,7 @@ static void a_deadline_in_the_future_is_not_due(void **state)
     assert_int_equal(result.next_ms, 0);
 }
 
-/* Tries until the script happens to run in the very millisecond of a deadline. */
+/* Retries until the script runs in exactly the millisecond of a deadline. */
 static void at_its_deadline_a_session_is_due(void **state)
 {
     struct test_store *store = *state;
@@ -208,7 +208,7 @@ static void assert_freed(struct test_store *store, const unsigned *seqs, size_t 
     test_entry_free(&last);
 }
 
-/* Places that lie close are put in order in another way than those that lie far apart. */
+/* The script sorts close places differently from places far apart. */
 static void events_have_places_in_order_however_far_apart(void **state)
 {
     struct test_store *store = *state;
@@ -241,7 +241,7 @@ static void ends_are_forgotten_after_an_hour(void **state)
     assert_int_equal(test_state(store, "event"), 2); /* no event */
 }
 
-/* A session whose record is lost or damaged must not stop the others, nor come up for ever. */
+/* A session whose record is lost or damaged must not block the others, nor be retried for ever. */
 static void damaged_sessions_end_all_the_same(void **state)
 {
     struct test_store *store = *state;

@@ -1,5 +1,4 @@
-/* What a role does with the queues whose leases it holds: a role of the test's own, the time passed
- * in, and a real store. */
+/* Held queues of a role: a role defined by the test, the time passed in, and a real store. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

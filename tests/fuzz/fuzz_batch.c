@@ -1,5 +1,5 @@
-/* Ingest entries: any bytes are either refused, or a batch within all limits that comes back the
- * same when it is written anew. */
+/* Ingest entries: any bytes are either refused, or a batch within all limits that stays the same
+ * when it is encoded again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Events entries: any bytes are either refused, or can be applied to a line, where a second time
- * changes nothing. */
+/* Events entries: any bytes are either refused, or can be applied to a line. Applying them a second
+ * time changes nothing. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Places in one entry beyond this are left out: a line would take its time, and memory, for them.
- */
+/* Entries with more places are skipped: a line would need much time and memory for them. */
 #define PLACES_MAX 10000
 
 static void require(bool condition)

@@ -1,4 +1,5 @@
-/* The JSON body of a join. What is taken must be within bounds, and an invite stands alone. */
+/* The JSON body of a join. Accepted values must be within bounds, and an invite must stand alone.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

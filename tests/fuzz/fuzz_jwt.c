@@ -2,8 +2,8 @@
  * Tokens and key files from outside. The first byte chooses:
  *   0  the rest is a token, read as a pass and as an invite
  *   1  the rest is a header, a line feed and claims, in JSON: signed with a known secret, so that
- *      they are read; whatever is accepted must keep what invites promise
- *   2  the rest is a file of signing keys, 3 of verifying keys: whatever is read can be published
+ *      they are read; an accepted invite must keep all guarantees of invites
+ *   2  the rest is a file of signing keys, 3 of verifying keys: every key read can be published
  *   4  the rest is two bytes and a visitor: a pass for them must verify, and not once changed
  */
 #include <stdint.h>
@@ -97,7 +97,7 @@ static void sign_and_read(const struct tl_jwt_keys *keys, const char *json, size
     read_token(keys, text, strlen(text));
 }
 
-/* Whatever a key file gave works. */
+/* Every key of an accepted file works. */
 static void use_keys(struct tl_jwt_keys *keys)
 {
     if (keys == NULL)

@@ -1,6 +1,5 @@
-/* The input is a page template: it is read, and if it is taken, rendered with values that would
- * break out of the HTML if anything let them. No template whatever may bring them into the page
- * unescaped. */
+/* The input is a page template. If it is accepted, it is rendered with values that break out of the
+ * HTML unless they are escaped. No template may bring them into the page unescaped. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

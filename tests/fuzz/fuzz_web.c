@@ -1,5 +1,5 @@
-/* What visitors' headers and addresses hold: languages, return addresses, IP addresses, durations.
- * The first byte says which; nothing may crash, and what is accepted must be what it claims to be.
+/* Values from visitors' headers and addresses: languages, return addresses, IP addresses,
+ * durations. The first byte selects the kind. Nothing may crash, and accepted values must be valid.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void try_return_address(const char *text)
     static const char *const allowed[] = {"https://other.example", "http://127.0.0.1:8090/"};
     if (!tl_return_address_allowed(text, "https://shop.example/checkout", allowed, 2))
         return;
-    /* The open redirect this function is there to prevent. */
+    /* The open redirect that this function must prevent. */
     if (strncmp(text, "https://shop.example", 20) != 0 &&
         strncmp(text, "https://other.example", 21) != 0 &&
         strncmp(text, "http://127.0.0.1:8090", 21) != 0 && strncasecmp(text, "http", 4) != 0)

@@ -33,7 +33,7 @@ static int run_file(const char *path)
         fprintf(stderr, "%s: cannot be read whole\n", path);
     } else {
         printf("%s\n", path);
-        (void)fflush(stdout); /* the last line names the culprit of a crash */
+        (void)fflush(stdout); /* the last line names the input that crashed */
         LLVMFuzzerTestOneInput(data, size);
     }
     free(data);

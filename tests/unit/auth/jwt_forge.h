@@ -46,7 +46,7 @@ static inline void forge_unsigned(const char *header, const char *claims, char t
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
-/* HMAC-SHA256 with any bytes as the key: genuine when they are the key's. */
+/* HMAC-SHA256 with any bytes as the key. Valid if they are the real key. */
 static inline void forge_signed(const char *header, const char *claims, const void *secret,
                                 size_t secret_length, char text[FORGE_TEXT])
 {

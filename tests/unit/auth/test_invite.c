@@ -124,7 +124,7 @@ static void test_wrong_keys(void **state)
                         "the invite is not genuine: its signature is not that of its key");
     tl_jwt_keys_free(&keys);
 
-    /* Nobody may invite. */
+    /* No key may sign invites. */
     keys = tl_invite_keys_load("", &err);
     assert_non_null(keys);
     assert_false(verify(keys, HEADER, CLAIMS(JTI EXP), &invite, &err));
@@ -132,7 +132,7 @@ static void test_wrong_keys(void **state)
     tl_jwt_keys_free(&keys);
 }
 
-/* With a public key alone we verify what its private half signed. */
+/* A public key alone verifies what its private half signed. */
 static void test_public_key(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Key files: what is read, what is refused and how it is said. */
+/* Key files: what is accepted, what is refused, and the error messages. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

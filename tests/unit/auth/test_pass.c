@@ -76,7 +76,7 @@ static void check_made_file(const char *name, enum tl_jwt_algorithm algorithm)
     assert_true(tl_pass_sign(keys, ISSUER, "concert", &sample, pass, &err));
     tl_jwt_keys_free(&keys);
 
-    /* The second to come finds the same key. */
+    /* The second process finds the same key. */
     keys = tl_pass_keys_load(path_of(name), algorithm, true, &err);
     assert_non_null(keys);
     assert_true(tl_pass_verify(keys, ISSUER, "concert", pass, strlen(pass), NOW, &read, &err));
@@ -217,8 +217,8 @@ static void test_unsignable(void **state)
     tl_jwt_keys_free(&keys);
 }
 
-/* From one signer to the next without a gap: processes that reload sooner and later understand each
- * other at every stage. */
+/* A key change without a gap: at every stage, processes that have reloaded and processes that have
+ * not accept each other's passes. */
 static void test_rotation(void **state)
 {
     (void)state;
@@ -370,8 +370,7 @@ static void test_forgeries(void **state)
     tl_jwt_keys_free(&keys);
 }
 
-/* The public key of ES256, which everybody has, used as an HS256 secret (RFC 8725, 2.1), and other
- * signatures that are none. */
+/* The public key of ES256 used as an HS256 secret (RFC 8725, 2.1), and other invalid signatures. */
 static void test_confused_signatures(void **state)
 {
     (void)state;

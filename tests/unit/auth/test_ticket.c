@@ -95,7 +95,7 @@ static void test_round_trip(void **state)
     assert_null(keyring);
 }
 
-/* The format is a promise to tickets already handed out. */
+/* The format must not change: issued tickets depend on it. */
 static void test_known_bytes(void **state)
 {
     (void)state;

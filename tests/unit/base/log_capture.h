@@ -1,6 +1,6 @@
 /*
- * Takes what the log writes. Standard error is a datagram socket while a line is taken: what one
- * write(2) sent, one recv(2) gets, so every line is seen to be written in one piece.
+ * Captures the log. Standard error is a datagram socket during a capture: one recv(2) gets what one
+ * write(2) sent, which shows that every line is written in one piece.
  */
 #ifndef TL_TEST_LOG_CAPTURE_H
 #define TL_TEST_LOG_CAPTURE_H

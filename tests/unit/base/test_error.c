@@ -31,7 +31,7 @@ static void test_prefix(void **state)
     assert_string_equal(err.text, "dispatcher: queue concert: no answer in 500 ms");
 }
 
-/* Callers that do not care for the sentence pass NULL. */
+/* Callers that do not need the message pass NULL. */
 static void test_null(void **state)
 {
     (void)state;

@@ -22,7 +22,7 @@ static void assert_time(const char *text)
     }
 }
 
-/* ---- what a line looks like ---- */
+/* ---- the format of a line ---- */
 
 static void test_logfmt_line(void **state)
 {
@@ -92,7 +92,7 @@ static void test_levels(void **state)
     }
 }
 
-/* ---- nobody forges a line ---- */
+/* ---- input cannot forge a line ---- */
 
 static void test_logfmt_escaping(void **state)
 {

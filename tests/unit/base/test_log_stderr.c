@@ -1,4 +1,4 @@
-/* Standard error gone, full or shared: the program goes on, and lines stay whole. */
+/* Standard error closed, full or shared: the program continues, and lines stay whole. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -43,8 +43,7 @@ static void test_broken_pipe(void **state)
     assert_int_equal(sigaction(SIGPIPE, &before, NULL), 0);
     close(ends[1]);
 
-    /* The next line that gets through says how many did not; the one after it has nothing to say.
-     */
+    /* The next written line reports how many were lost. The one after it reports nothing. */
     assert_logfmt("back", " lost_lines=2 msg=\"back\"\n");
     assert_logfmt("again", " msg=\"again\"\n");
 }

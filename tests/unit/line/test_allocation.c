@@ -74,16 +74,16 @@ static void test_order_insert(void **state)
     tl_order_free(&order);
 }
 
-/* How often the window was laid out anew, at three arrays each, while n_blocks blocks came into
+/* How often the window was reallocated (three arrays each time) while n_blocks blocks came into
  * use. */
 static long window_moves(long allocations_before, long n_blocks)
 {
     return (allocations - allocations_before - n_blocks) / 3;
 }
 
-/* Laying the window out costs its whole length, so it must be rare: about once per doubling while
- * the line grows, forward or backward, and once per some blocks while a line of constant length
- * passes through. */
+/* Reallocating the window costs its whole length, so it must be rare: about once per doubling while
+ * the line grows, forward or backward, and once per several blocks while a line of constant length
+ * moves forward. */
 static void test_order_window_moves_rarely(void **state)
 {
     (void)state;

@@ -150,7 +150,7 @@ static void a_fuzzy_snapshot_comes_right(void **state)
     (void)state;
     enum { BEFORE = 250, AFTER = 200 };
     uint64_t random = random_seed("a_fuzzy_snapshot_comes_right");
-    struct model *past = calloc(AFTER + 1, sizeof(*past)); /* how it stood after each event */
+    struct model *past = calloc(AFTER + 1, sizeof(*past)); /* the model after each event */
     struct one *events = calloc(AFTER, sizeof(*events));
     struct tl_line *line = tl_line_new();
     struct one one;
@@ -199,7 +199,7 @@ static void a_jump_or_another_generation_is_a_gap(void **state)
     make(&one, 2, TL_EVENT_JOINED, 6, 1);
     one.entry.generation = GENERATION + 1;
     assert_int_equal(tl_line_apply(line, &one.entry, 0), TL_LINE_GAP);
-    one.entry.number = 1; /* an old number of another generation is no old news */
+    one.entry.number = 1; /* an old number of another generation is not an old event */
     assert_int_equal(tl_line_apply(line, &one.entry, 0), TL_LINE_GAP);
     assert_int_equal(tl_line_waiting(line), 5);
     assert_int_equal(apply(line, 1, TL_EVENT_REMOVED, 1, 5), TL_LINE_OLD);

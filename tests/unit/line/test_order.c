@@ -241,7 +241,7 @@ static void test_empty(void **state)
 static void test_span_limit(void **state)
 {
     (void)state;
-    const uint64_t first = (UINT64_C(1) << 40) + 4095; /* as badly aligned as can be */
+    const uint64_t first = (UINT64_C(1) << 40) + 4095; /* the worst alignment */
     struct tl_order *order = new_order();
     uint64_t found = 0;
     assert_int_equal(tl_order_insert(order, first, 1), 1);

@@ -1,4 +1,4 @@
-/* A real datagram socket stands where the service manager's would. */
+/* A real datagram socket replaces that of the service manager. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -124,7 +124,8 @@ static void test_ready(void **state)
     assert_null(notify);
 }
 
-/* Whoever waits for the start is let go after a while, with the reason as the status. */
+/* A service manager that waits for the start gets ready after a while, with the reason as the
+ * status. */
 static void test_patience(void **state)
 {
     (void)state;
@@ -138,7 +139,7 @@ static void test_patience(void **state)
     tl_notify_free(&notify);
 }
 
-/* What did not get through is said again. */
+/* A message that could not be sent is sent again. */
 static void test_said_again(void **state)
 {
     (void)state;
@@ -152,7 +153,7 @@ static void test_said_again(void **state)
     tl_notify_free(&notify);
 }
 
-/* A reason cannot bring in another variable, nor one that is too long. */
+/* A reason cannot inject another variable, even if it is too long. */
 static void test_one_line(void **state)
 {
     (void)state;
@@ -167,7 +168,7 @@ static void test_one_line(void **state)
     tl_notify_free(&notify);
 }
 
-/* Four pings in the interval, none more, none from a process that is not meant. */
+/* Exactly four pings in the interval, and none from another process. */
 static void test_watchdog(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@
 #include "common/role/listen.h"
 #include "common/role/probe.h"
 
-/* A server that takes one connection and says what it is told, in pieces. */
+/* A server that accepts one connection and sends a given answer in pieces. */
 struct server {
     int fd, port;
     const char *pieces[4];
@@ -46,7 +46,7 @@ static void open_server(struct server *server)
     assert_true(server->fd >= 0);
 }
 
-/* What the probe makes of an answer. */
+/* The probe's result for an answer. */
 static int probe_answer(const char *first, const char *second)
 {
     struct server server = {.pieces = {first, second}};
@@ -86,7 +86,7 @@ static void the_timeout_bounds_a_silent_listener(void **state)
 {
     (void)state;
     struct server server = {0};
-    open_server(&server); /* the kernel accepts; nobody ever answers */
+    open_server(&server); /* the kernel accepts, and no answer ever comes */
     int64_t began_ms = tl_clock_ms();
     assert_int_equal(tl_http_probe("127.0.0.1", server.port, "/livez", 200), -1);
     int64_t took_ms = tl_clock_ms() - began_ms;

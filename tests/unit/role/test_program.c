@@ -13,7 +13,7 @@
 #include "common/role/admin.h"
 #include "common/role/program.h"
 
-/* What one command line led to. */
+/* The result of one command line. */
 struct outcome {
     bool goes_on;
     const char *config_path;

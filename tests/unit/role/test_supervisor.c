@@ -23,7 +23,7 @@ struct record {
     struct tl_supervisor *supervisor;
     int (*run)(void *context);
     unsigned starts, ends, kills;
-    unsigned failing_starts; /* so many fail before one works */
+    unsigned failing_starts; /* this many fail before one works */
     pid_t pid;
     int status;
     int64_t delay_ms;

@@ -57,7 +57,7 @@ static void an_ipv6_customer_is_a_64(void **state)
     tl_limiter_free(&limiter);
 }
 
-/* More addresses than are counted: nobody new is turned away, nobody known gets more. */
+/* More addresses than are counted: new ones are not turned away, known ones get no more. */
 static void a_flood_of_addresses_is_bounded(void **state)
 {
     (void)state;

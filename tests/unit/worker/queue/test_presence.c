@@ -51,7 +51,7 @@ static void test_nobody(void **state)
     (void)state;
     struct tl_presence *presence = tl_presence_new();
     assert_false(tl_presence_due(presence, 1000, 100, false));
-    /* Somebody waits whom nobody has seen: that is worth saying, once. */
+    /* A waiting visitor is not reported yet: a report is due, once. */
     assert_true(tl_presence_due(presence, 1000, 100, true));
     expect_run(presence, 0, 0);
     expect_end(presence);

@@ -15,7 +15,7 @@
 #include "worker/queue/local_queue.h"
 #include "worker/report/worker_metrics.h"
 
-/* The store's clock is ahead of ours by this. */
+/* The store's clock is ahead of the local one by this. */
 #define WORLD_STORE_MS 1700000000000
 
 struct world {

@@ -110,7 +110,7 @@ static void require(bool condition, const char *what)
     exit(1);
 }
 
-/* Redis gets the last processor for itself; whoever feeds it has the others. */
+/* Redis gets the last processor for itself; its clients use the others. */
 static void pin(bool redis)
 {
     long n = sysconf(_SC_NPROCESSORS_ONLN);
@@ -406,7 +406,8 @@ static void admit(unsigned long active)
         tl_keys_append(&bench.keys, &args);
         tl_args_strs(&args, "1000", "10000", NULL);
         struct tl_reply *reply = tl_script_call(bench.redis, &script, &args, &err);
-        require(reply != NULL && tl_reply_integer(tl_reply_at(reply, 0)) > 0, "nobody is admitted");
+        require(reply != NULL && tl_reply_integer(tl_reply_at(reply, 0)) > 0,
+                "no visitor is admitted");
         done += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
         tl_reply_free(reply);
     }

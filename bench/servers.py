@@ -1,4 +1,4 @@
-"""Private servers for measurements: started in a folder of their own, gone when the run ends, however it ends."""
+"""Private servers for measurements: started in their own folder, removed when the run ends for any reason."""
 from __future__ import annotations
 
 import glob
@@ -25,7 +25,7 @@ REDIS_SETTINGS = {"save": "", "appendonly": "no"}
 
 
 class Unavailable(Exception):
-    """A server cannot be started here; the text says why."""
+    """A server cannot be started here. The text gives the reason."""
 
 
 def wait_until(condition, what: str) -> None:
@@ -132,7 +132,7 @@ class Postgres:
 
     @staticmethod
     def _unprivileged(folder: Path) -> tuple[str, list[str]]:
-        """PostgreSQL refuses to run as root. Whoever starts it, it ends with us (SIGQUIT: at once)."""
+        """PostgreSQL refuses to run as root. Whatever user it runs as, it ends with this process (SIGQUIT: at once)."""
         words = ["setpriv", "--pdeathsig", "QUIT"]
         if os.geteuid() != 0:
             return pwd.getpwuid(os.geteuid()).pw_name, words

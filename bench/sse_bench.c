@@ -1,15 +1,15 @@
 /*
  * The crowd of the event stream benchmark: joins visitors, holds one event stream for each, and
- * measures when they hear. It does what it reads from standard input, one command a line, and
- * answers each with one line of figures; bench/sse starts the system and gives the commands.
+ * measures when they get events. It reads commands from standard input, one per line, and answers
+ * each with one line of figures. bench/sse starts the system and sends the commands.
  *
  *     join N     N visitors join; their tickets are kept in the order of their places
  *     open N     event streams for the N visitors behind the first, until all had their first event
- *     leave      the visitor at the front leaves; until everybody behind heard of the new place
- *     watch      does nothing, until everybody heard that one further in front is gone
+ *     leave      the visitor at the front leaves; until all behind got the new position
+ *     watch      does nothing, until all got the new position after another visitor left
  *     turns N    N times: the admitted visitor completes; until the next is told "admitted"
  *     quiet S    only reads for S seconds; answers with the number of events that came
- *     slow N     N streams that nobody ever reads from, once all were answered
+ *     slow N     N streams that are never read, once all were answered
  *     close      closes all streams
  *
  * All times are in milliseconds, and end when this program has read the event.
@@ -36,7 +36,7 @@ enum {
     ADDRESSES = 200,     /* 127.0.0.2 and up: ports are counted per address */
     BUFFER = 4096,       /* holds any answer, and any event */
     PATIENCE_MS = 20000, /* until what must happen counts as lost */
-    SLOW_WINDOW = 2048,  /* receive buffer of a stream nobody reads */
+    SLOW_WINDOW = 2048,  /* receive buffer of a stream that is not read */
 };
 
 struct visitor {
@@ -345,7 +345,7 @@ static void leave(struct crowd *crowd)
     free(took);
 }
 
-/* Somebody of another crowd leaves meanwhile. */
+/* A visitor of another crowd leaves meanwhile. */
 static void watch(struct crowd *crowd)
 {
     size_t n = crowd->streams;

@@ -311,7 +311,7 @@ static void race(struct cell *cell)
     uint64_t worst = 0;
     pthread_barrier_init(&start, NULL, 2);
     void *second = cell->way->open();
-    /* Leaves enough people in line for one more round of somebody else's. */
+    /* Leaves enough visitors in line for one more round of another actor. */
     for (int i = 0; i < 3 && cell->left >= 3 * WAY_CAPACITY; i++) {
         struct admitter both[2] = {
             {.way = cell->way, .actor = cell->actor, .start = &start},

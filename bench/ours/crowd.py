@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Event streams on several worker processes: what each costs, and how soon all of them get a new place."""
+"""Event streams on several worker processes: the cost of each, and how soon all of them get a new position."""
 from __future__ import annotations
 
 import resource
@@ -35,7 +35,7 @@ def measure() -> None:
             progress(f"{n} join")
             for crowd in crowds:  # the first of the first crowd is admitted; all others wait
                 crowd.do("join", EACH + 1)
-            # Everybody hears only when the front of the line moves: the others follow the first crowd.
+            # All visitors get an event only when the front of the line moves: the others follow the first crowd.
             user, objects, sockets = sum(map(rss, pids)), slab(), buffers()
             progress(f"{n} streams are opened")
             opened = sum(answer[0] for answer in all_at_once(crowds, "open", EACH))

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a thousand queues cost in which nothing happens."""
+"""The cost of a thousand idle queues."""
 from __future__ import annotations
 
 import time

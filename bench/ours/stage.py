@@ -1,4 +1,4 @@
-"""A whole Tellerline for a measurement: the release build of the real programs on a Redis of their own."""
+"""A complete Tellerline for a measurement: the release build of the real programs on a private Redis."""
 from __future__ import annotations
 
 import json
@@ -141,7 +141,7 @@ def percentile(values: list[float], share: float) -> float:
 # ---- the crowd ----
 
 class Crowd:
-    """sse_bench, which does what it is told: bench/sse_bench.c lists the words."""
+    """sse_bench and its commands, which bench/sse_bench.c lists."""
 
     def __init__(self, port: int) -> None:
         self._process = subprocess.Popen(
@@ -174,7 +174,7 @@ class Crowd:
 
 
 def all_at_once(crowds: list[Crowd], *words: object) -> list[list[float]]:
-    """The same word to every crowd at the same time; the answers of all."""
+    """Sends the same command to every crowd at the same time. Returns all answers."""
     answers: list[list[float]] = [[] for _ in crowds]
 
     def ask(i: int) -> None:

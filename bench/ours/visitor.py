@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What one visitor costs from join to end: Redis commands, bytes, processor time of every program."""
+"""The cost of one visitor from join to end: Redis commands, bytes, processor time of every program."""
 from __future__ import annotations
 
 import asyncio

@@ -3,7 +3,7 @@
  * notifications: each active token is a key with a TTL, and its `expired` message is one less.
  *
  * Kept from the design: nothing but the messages lowers the counter. They are fire and forget: what
- * is sent while nobody listens is lost, and the counter stays too high for ever.
+ * is sent without a listener is lost, and the counter stays too high for ever.
  */
 #include <stdio.h>
 #include <stdlib.h>

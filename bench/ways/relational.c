@@ -15,7 +15,7 @@
 #include "way.h"
 
 #define INSERTS_UNDER_WAY                                                                          \
-    4 /* what both sockets' buffers hold, so that nobody waits for the other */
+    4 /* what both sockets' buffers hold, so that neither side waits for the other */
 
 struct relational {
     PGconn *connection;

@@ -27,24 +27,6 @@ static void percent_encode(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
-/* The address that the visitor wanted, as the gateway says it; "" when it does not, or when it is
- * too long. It is only a proposal: the waiting page checks where it may send people. */
-static void wanted_address(const struct tl_request *request, char address[ADDRESS_MAX])
-{
-    const char *whole = tl_request_header(request, "X-Original-URL");
-    const char *scheme = tl_request_header(request, "X-Forwarded-Proto");
-    const char *host = tl_request_header(request, "X-Forwarded-Host");
-    const char *path = tl_request_header(request, "X-Forwarded-Uri");
-    int n = 0;
-    address[0] = '\0';
-    if (whole != NULL)
-        n = snprintf(address, ADDRESS_MAX, "%s", whole);
-    else if (scheme != NULL && host != NULL && path != NULL)
-        n = snprintf(address, ADDRESS_MAX, "%s://%s%s", scheme, host, path);
-    if (n < 0 || n >= ADDRESS_MAX)
-        address[0] = '\0';
-}
-
 static void answer_in(struct tl_request *request, const char *visitor)
 {
     struct tl_answer answer = {.status = 204};
@@ -52,18 +34,30 @@ static void answer_in(struct tl_request *request, const char *visitor)
     tl_request_answer(request, &answer);
 }
 
-/* 401, and where to wait. */
+/* 401, and where to wait: the waiting page, with the address that the visitor wanted, as the
+ * gateway says it. That is only a proposal: the page checks where it may send people. One that is
+ * too long is left out. */
 static void answer_out(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
     static const char body[] =
         "{\"type\":\"/problems/not-admitted\",\"title\":\"Not admitted\",\"status\":401}\n";
-    char address[ADDRESS_MAX];
+    const char *whole = tl_request_header(request, "X-Original-URL");
+    const char *scheme = tl_request_header(request, "X-Forwarded-Proto");
+    const char *host = tl_request_header(request, "X-Forwarded-Host");
+    const char *path = tl_request_header(request, "X-Forwarded-Uri");
+    char address[ADDRESS_MAX] = "";
     char encoded[3 * ADDRESS_MAX];
     char location[LOCATION_MAX];
-    wanted_address(request, address);
+    int n = 0;
+    if (whole != NULL)
+        n = snprintf(address, sizeof(address), "%s", whole);
+    else if (scheme != NULL && host != NULL && path != NULL)
+        n = snprintf(address, sizeof(address), "%s://%s%s", scheme, host, path);
+    if (n < 0 || (size_t)n >= sizeof(address))
+        address[0] = '\0';
     percent_encode(address, encoded, sizeof(encoded));
-    int n = snprintf(location, sizeof(location), "%s/q/%s%s%s", api->config->http.public_url, queue,
-                     encoded[0] != '\0' ? "?return=" : "", encoded);
+    n = snprintf(location, sizeof(location), "%s/q/%s%s%s", api->config->http.public_url, queue,
+                 encoded[0] != '\0' ? "?return=" : "", encoded);
     struct tl_answer answer = {.status = 401,
                                .type = "application/problem+json",
                                .body = body,

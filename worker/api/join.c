@@ -118,25 +118,20 @@ static bool read_body(const struct tl_request *request, struct tl_join_body *bod
     return false;
 }
 
-/* Does this ticket's visitor wait, or hold a session, now? */
-static bool holds_place(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
-{
-    bool known;
-    if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket))
-        return false;
-    enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
-    return status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
-}
-
 /* A visitor who comes with a ticket: the place still held, or a new one in the same lane. */
 static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
-    if (holds_place(queue, ticket)) {
-        tl_answer_view(api, queue, request, ticket, true);
-        return true;
+    bool pending = tl_place_seq(ticket->place) == 0;
+    if (!pending && !tl_visitor_outdated(queue, ticket)) {
+        bool known;
+        enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
+        if (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE) {
+            tl_answer_view(api, queue, request, ticket, true);
+            return true;
+        }
     }
-    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED && tl_place_seq(ticket->place) != 0)
+    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED && !pending)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return tl_join_by_ticket(api, queue, request, ticket, refusal);
 }

@@ -8,7 +8,7 @@
 
 struct tl_batch_writer {
     msgpack_sbuffer commands; /* the commands, packed one after the other */
-    msgpack_sbuffer payload;  /* the whole, made by finish */
+    msgpack_sbuffer payload;  /* made by tl_batch_finish */
     size_t n;
 };
 
@@ -47,7 +47,7 @@ static bool has_room(const struct tl_batch_writer *writer, size_t bytes)
            writer->commands.size + bytes + ENVELOPE_MAX <= TL_WIRE_BYTES_MAX;
 }
 
-/* Counts the command just packed, or takes it back when memory ran out on the way. */
+/* Counts the command just packed, or removes what was packed of it when memory ran out. */
 static int added(struct tl_batch_writer *writer, size_t size_before, int failed)
 {
     if (failed != 0) {
@@ -57,10 +57,10 @@ static int added(struct tl_batch_writer *writer, size_t size_before, int failed)
     return (int)writer->n++;
 }
 
-static int add_visitor_command(struct tl_batch_writer *writer, enum tl_command_kind kind,
-                               const char *visitor, size_t length, uint64_t number,
-                               const char *invite, uint64_t invite_until_ms)
+static int add_visitor_command(struct tl_batch_writer *writer, const struct tl_command *command)
 {
+    size_t length = command->visitor_length;
+    const char *invite = command->invite;
     size_t invite_length = invite != NULL ? strlen(invite) : 0;
     if (length == 0 || length > TL_VISITOR_MAX || invite_length > TL_BATCH_INVITE_MAX ||
         !has_room(writer, length + invite_length + 32))
@@ -69,34 +69,41 @@ static int add_visitor_command(struct tl_batch_writer *writer, enum tl_command_k
     msgpack_packer pack;
     msgpack_packer_init(&pack, &writer->commands, msgpack_sbuffer_write);
     int failed = msgpack_pack_array(&pack, invite != NULL ? 5 : 3);
-    failed |= msgpack_pack_uint8(&pack, (uint8_t)kind);
+    failed |= msgpack_pack_uint8(&pack, (uint8_t)command->kind);
     failed |= msgpack_pack_str(&pack, length);
-    failed |= msgpack_pack_str_body(&pack, visitor, length);
-    failed |= msgpack_pack_uint64(&pack, number);
+    failed |= msgpack_pack_str_body(&pack, command->visitor, length);
+    failed |= msgpack_pack_uint64(&pack, command->number);
     if (invite != NULL) {
         failed |= msgpack_pack_str(&pack, invite_length);
         failed |= msgpack_pack_str_body(&pack, invite, invite_length);
-        failed |= msgpack_pack_uint64(&pack, invite_until_ms);
+        failed |= msgpack_pack_uint64(&pack, command->invite_until_ms);
     }
     return added(writer, before, failed);
 }
 
 int tl_batch_join(struct tl_batch_writer *writer, const char *visitor, size_t length, unsigned lane)
 {
-    return add_visitor_command(writer, TL_COMMAND_JOIN, visitor, length, lane, NULL, 0);
+    return tl_batch_join_invited(writer, visitor, length, lane, NULL, 0);
 }
 
 int tl_batch_join_invited(struct tl_batch_writer *writer, const char *visitor, size_t length,
                           unsigned lane, const char *invite, uint64_t invite_until_ms)
 {
-    return add_visitor_command(writer, TL_COMMAND_JOIN, visitor, length, lane, invite,
-                               invite_until_ms);
+    const struct tl_command command = {.kind = TL_COMMAND_JOIN,
+                                       .visitor = visitor,
+                                       .visitor_length = length,
+                                       .number = lane,
+                                       .invite = invite,
+                                       .invite_until_ms = invite_until_ms};
+    return add_visitor_command(writer, &command);
 }
 
 int tl_batch_place(struct tl_batch_writer *writer, enum tl_command_kind kind, const char *visitor,
                    size_t length, tl_place place)
 {
-    return add_visitor_command(writer, kind, visitor, length, place, NULL, 0);
+    const struct tl_command command = {
+        .kind = kind, .visitor = visitor, .visitor_length = length, .number = place};
+    return add_visitor_command(writer, &command);
 }
 
 int tl_batch_seen(struct tl_batch_writer *writer, uint64_t first_seq, uint64_t count)

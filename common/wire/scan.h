@@ -8,7 +8,7 @@
 #include "common/base/error.h"
 
 /* True if bytes hold exactly one msgpack value of at most `depth` nested arrays, made only of
- * arrays, non-negative integers and strings, complete, with nothing behind it. */
+ * arrays, non-negative integers and strings, complete, with nothing after it. */
 bool tl_wire_scan(const void *bytes, size_t length, unsigned depth, struct tl_error *err);
 
 #endif

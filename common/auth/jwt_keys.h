@@ -51,7 +51,7 @@ bool tl_jwt_keys_choose_signer(struct tl_jwt_keys *keys, enum tl_jwt_algorithm a
 /* The key that signs; NULL until one is chosen. */
 const struct tl_jwt_key *tl_jwt_keys_signer(const struct tl_jwt_keys *keys);
 
-/* False, with the two ids, when a key stands in both sets: then a token made for one purpose would
+/* False, with the two ids, when a key is in both sets: then a token made for one purpose would
  * pass for the other (RFC 8725, 3.12). To be checked whenever both were loaded. */
 bool tl_jwt_keys_disjoint(const struct tl_jwt_keys *a, const struct tl_jwt_keys *b,
                           struct tl_error *err);

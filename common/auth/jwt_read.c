@@ -31,7 +31,7 @@ static bool split(const char *text, size_t length, struct part parts[3])
     return memchr(parts[2].text, '.', parts[2].length) == NULL;
 }
 
-/* Strict: no padding, no foreign characters, no bits left over. */
+/* Strict: no padding, no other characters, no bits left over. */
 static bool decode(struct part part, unsigned char *bytes, size_t room, size_t *length)
 {
     return sodium_base642bin(bytes, room, part.text, part.length, NULL, length, NULL,
@@ -87,7 +87,7 @@ static const struct tl_jwt_key *choose_key(const struct check *check,
     return key;
 }
 
-/* The text is whole and its header names this key and its algorithm, so libjwt, which goes by the
+/* The text is whole and its header names this key and its algorithm, so libjwt, which trusts the
  * header, computes what the key is for. */
 static bool check_signature(const struct check *check, const struct tl_jwt_key *key,
                             const char *text, struct part signature)

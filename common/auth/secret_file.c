@@ -79,18 +79,6 @@ void tl_secret_free(char **bytes, size_t length)
 
 /* ---- creation ---- */
 
-static bool make_folder(const char *path, struct tl_error *err)
-{
-    char copy[PATH_BYTES_MAX];
-    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
-        return tl_error_set(err, TL_ERR_INVALID, "%s: path too long", path);
-    const char *folder = dirname(copy);
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot make the folder %s: %s", path, folder,
-                            strerror(errno));
-    return true;
-}
-
 static bool write_all(int fd, const char *bytes, size_t length)
 {
     while (length > 0) {
@@ -109,11 +97,15 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, struct
 {
     if (access(path, F_OK) == 0)
         return true;
-    if (!make_folder(path, err))
-        return false;
+    char copy[PATH_BYTES_MAX];
     char temporary[PATH_BYTES_MAX];
-    if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
+    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy) ||
+        snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
         return tl_error_set(err, TL_ERR_INVALID, "%s: path too long", path);
+    const char *folder = dirname(copy);
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot make the folder %s: %s", path, folder,
+                            strerror(errno));
     int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
     if (fd < 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot create: %s", path, strerror(errno));

@@ -12,7 +12,7 @@
 /*
  * A line is at most LINE_MAX_BYTES long, the largest write that a pipe takes as a whole (PIPE_BUF),
  * so lines of several processes on one pipe never mix. Each value has its own share of that and is
- * cut, with three dots, when it is longer: a long message cannot push out the error behind it.
+ * cut, with three dots, when it is longer: a long message cannot push out the error after it.
  */
 enum {
     LINE_MAX_BYTES = 4096,

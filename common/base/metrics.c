@@ -22,7 +22,7 @@ enum {
     HISTOGRAM_CELLS,
 };
 
-/* All of it lies in the caller's memory. The pointers hold in forked children too, where shared
+/* All of it is in the caller's memory. The pointers hold in forked children too, where shared
  * memory and the static table keep their addresses. */
 struct tl_metrics {
     const struct tl_metric_desc *table;
@@ -134,7 +134,7 @@ static int64_t cell_total(const struct exposition *exposition, size_t handle, si
 }
 
 /* Buckets are written cumulatively, and _count is the last of them, so that both agree even while
- * other threads go on counting. */
+ * other threads continue to count. */
 static void write_histogram(const struct exposition *exposition, size_t handle)
 {
     const char *name = exposition->blocks[0]->table[handle].name;

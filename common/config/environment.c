@@ -185,33 +185,26 @@ static bool read_file_variable(struct tl_config *config, char *const *environmen
     return good;
 }
 
-static bool read_variable(struct tl_config *config, char *const *environment, const char *name,
-                          const char *value, struct tl_error *err)
-{
-    /* Not settings: the path of the configuration, which the options read, and the variables of the
-     * tests, which the programs inherit. */
-    if (strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||
-        strncmp(name, "TELLERLINE_TEST_", 16) == 0)
-        return true;
-    const struct tl_setting *row = find_row(name);
-    if (row != NULL || strcmp(name, ENV_QUEUES) == 0)
-        return apply(config, row, name, value, err);
-    return read_file_variable(config, environment, name, value, err);
-}
-
 bool tl_config_read_env(struct tl_config *config, char *const *environment, struct tl_error *err)
 {
-    for (char *const *at = environment; *at != NULL; at++) {
+    bool good = true;
+    for (char *const *at = environment; good && *at != NULL; at++) {
         const char *equals = strchr(*at, '=');
         if (equals == NULL || strncmp(*at, ENV_PREFIX, strlen(ENV_PREFIX)) != 0)
             continue;
         char *name = strndup(*at, (size_t)(equals - *at));
         if (name == NULL)
             return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
-        bool good = read_variable(config, environment, name, equals + 1, err);
+        const struct tl_setting *row = find_row(name);
+        /* Not settings: the path of the configuration, which the options read, and the variables of
+         * the tests, which the programs inherit. */
+        bool ignored = strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||
+                       strncmp(name, "TELLERLINE_TEST_", 16) == 0;
+        if (!ignored && (row != NULL || strcmp(name, ENV_QUEUES) == 0))
+            good = apply(config, row, name, equals + 1, err);
+        else if (!ignored)
+            good = read_file_variable(config, environment, name, equals + 1, err);
         free(name);
-        if (!good)
-            return false;
     }
-    return true;
+    return good;
 }

@@ -69,6 +69,6 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
         return tl_error_set(err, TL_ERR_INVALID, "a queue has 1 to %d lanes, not %zu", TL_LANES_MAX,
                             settings->n_lanes);
     if (settings->default_lane >= settings->n_lanes)
-        return tl_error_set(err, TL_ERR_INVALID, "default_lane is none of the lanes");
+        return tl_error_set(err, TL_ERR_INVALID, "default_lane is not one of the lanes");
     return true;
 }

@@ -11,7 +11,7 @@
 /* Bytes of any setting's canonical text, with the terminating zero. */
 #define TL_QUEUE_VALUE_MAX 1024
 
-/* One queue setting by name, as it stands in the file and in the hash tl:{q}:config. Both
+/* One queue setting by name, as in the file and in the hash tl:{q}:config. Both
  * directions use the same table as the file, so types and bounds are the same everywhere. Values in
  * their canonical text: durations in plain milliseconds ("600000"), booleans "true"/"false", lanes
  * joined by ",", default_lane by name, opens_at in Unix ms, rate as rate_admit and rate_every.

@@ -33,17 +33,6 @@ static const char *kind_name(const struct tl_yaml *node)
     return node->null ? "nothing" : names[node->kind];
 }
 
-/* What to use instead of the removed setting `path`; NULL when there never was one. */
-static const char *advice_for(const char *path)
-{
-    size_t n;
-    const struct tl_setting *rows = tl_config_removed_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].path, path) == 0)
-            return rows[i].help;
-    return NULL;
-}
-
 static bool fail_unknown(const struct section *section, const struct tl_yaml *entry,
                          struct tl_error *err)
 {
@@ -160,9 +149,12 @@ static bool read_entry(const struct section *section, const struct tl_yaml *entr
         if (starts_with(row->path, path) && row->path[length] == '.')
             return read_below(section, path, entry, err);
     }
-    const char *advice = possible && *section->owner == '\0' ? advice_for(path) : NULL;
-    if (advice != NULL)
-        return tl_yaml_fail(err, section->name, entry->key_place, "%s: %s", path, advice);
+    size_t n_removed;
+    const struct tl_setting *removed = tl_config_removed_table(&n_removed);
+    for (size_t i = 0; possible && *section->owner == '\0' && i < n_removed; i++)
+        if (strcmp(removed[i].path, path) == 0)
+            return tl_yaml_fail(err, section->name, entry->key_place, "%s: %s", path,
+                                removed[i].help);
     return fail_unknown(section, entry, err);
 }
 

@@ -11,7 +11,7 @@
 
 #define TIME_LAST_MS INT64_C(253402300799999) /* the end of the year 9999 */
 
-/* Where a row's field lies. */
+/* Where a row's field is. */
 #define PROCESS(member)                                                                            \
     .offset = offsetof(struct tl_config, member), .size = sizeof(((struct tl_config *)NULL)->member)
 #define QUEUE(member)                                                                              \

@@ -28,7 +28,7 @@ struct assignment {
     struct tl_error *err;
 };
 
-/* Puts the limits behind a sentence about the value's form. */
+/* Appends the limits to a sentence about the value's form. */
 static bool with_bounds(const struct assignment *set)
 {
     struct tl_error *err = set->err;

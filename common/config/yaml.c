@@ -206,7 +206,7 @@ static bool read_entries(struct reader *reader, struct tl_yaml *parent, int dept
     }
 }
 
-/* The value that begins with this event, whole. */
+/* The complete value that begins with this event. */
 static struct tl_yaml *read_node(struct reader *reader, const yaml_event_t *event, int depth)
 {
     if (!check_plain(reader, event))

@@ -56,7 +56,7 @@ static void erase(struct tl_placemap *map, size_t i)
     for (size_t next = (i + 1) & mask; map->entries[next].place != 0; next = (next + 1) & mask) {
         size_t distance = (next - home_of(map, map->entries[next].place)) & mask;
         if (distance < ((next - i) & mask))
-            continue; /* the gap lies before its home */
+            continue; /* the gap is before its home */
         map->entries[i] = map->entries[next];
         i = next;
     }

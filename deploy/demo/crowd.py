@@ -23,7 +23,7 @@ WAITS_REMEMBERED = 50  # waits that the median in the summary is over
 
 
 class Unavailable(Exception):
-    """The service cannot answer now; try again after a while."""
+    """The service cannot answer now. Retry later."""
 
     def __init__(self, retry_after: float) -> None:
         super().__init__(f"try again in {retry_after:.1f} s")
@@ -31,7 +31,7 @@ class Unavailable(Exception):
 
 
 class Refused(Exception):
-    """The service has answered, and the answer is that the crowd asks for something that is not there."""
+    """The service has answered that the requested resource does not exist."""
 
 
 @dataclass
@@ -109,7 +109,7 @@ class Connections:
 
 @dataclass
 class Tally:
-    """What the crowd has lived through."""
+    """Counters of the crowd's events."""
 
     arrived: int = 0
     waiting: int = 0
@@ -152,7 +152,7 @@ class Person:
             setattr(self.tally, counted_in, getattr(self.tally, counted_in) - 1)
 
     async def call(self, method: str, what: str) -> Answer:
-        """Asks until there is an answer; backs off, more each time, when the service is in trouble."""
+        """Repeats a request until it is answered, with a growing pause while the service is unavailable."""
         pause = 0.5
         while True:
             try:
@@ -169,7 +169,7 @@ class Person:
         method, what = "POST", "join"
         while True:
             answer = await self.call(method, what)
-            if answer.status == 409:  # the queue was made anew, and this place with it is gone
+            if answer.status == 409:  # the queue was created again, and this place is gone
                 self.tally.dropped += 1
                 return False
             if answer.status not in (200, 202):
@@ -190,7 +190,7 @@ class Person:
             await asyncio.sleep(answer.body.get("poll_after_ms", 1000) / 1000)
 
     async def be_inside(self) -> None:
-        """Shows up, does what they came for, and says so, or does not."""
+        """Claims the session, stays for a while, and completes or vanishes."""
         await self.call("GET", "status")
         mean, spread = self.options.session, 0.6
         await asyncio.sleep(self.random.lognormvariate(0, spread) * mean / 2.718281828 ** (spread ** 2 / 2))
@@ -211,7 +211,7 @@ def rate_at(elapsed: float, options: argparse.Namespace) -> float:
 
 
 async def arrive(options: argparse.Namespace, net: Connections, tally: Tally, started: float) -> None:
-    """Lets people come, by thinning of a Poisson process at the highest rate (Lewis and Shedler, 1979)."""
+    """Starts visitors, by thinning of a Poisson process at the highest rate (Lewis and Shedler, 1979)."""
     draw = random.Random(options.seed)
     highest = options.rate * max(options.surge, 1.0)
     due = 0.0
@@ -220,7 +220,7 @@ async def arrive(options: argparse.Namespace, net: Connections, tally: Tally, st
             due += draw.expovariate(highest)
             if draw.random() * highest > rate_at(due, options):
                 continue
-            # A Poisson process that has fallen behind catches up, it does not shift.
+            # A Poisson process that falls behind catches up. It does not shift.
             await asyncio.sleep(max(0.0, started + due - time.monotonic()))
             people.create_task(Person(tally.arrived, options, net, tally).live())
 
@@ -272,7 +272,7 @@ def main() -> None:
     parser.add_argument("--surge-every", type=positive, default=60.0, metavar="SECONDS",
                         help="a surge comes this often and lasts a third of it (default: %(default)s)")
     parser.add_argument("--patience", type=positive, default=120.0, metavar="SECONDS",
-                        help="mean time before somebody leaves the line (default: %(default)s)")
+                        help="mean time before a visitor leaves the line (default: %(default)s)")
     parser.add_argument("--session", type=positive, default=10.0, metavar="SECONDS",
                         help="mean time inside (default: %(default)s)")
     parser.add_argument("--vanish", type=share, default=0.1, metavar="SHARE",

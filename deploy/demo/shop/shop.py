@@ -60,7 +60,7 @@ WORDS = {
 
 @dataclass
 class Waiting:
-    """Where Tellerline is, for the one call that the shop makes."""
+    """Tellerline's address, for the only call that the shop makes."""
 
     host: str
     port: int
@@ -94,7 +94,7 @@ def language_of(query: dict[str, list[str]], accepted: str) -> str:
     return "en"
 
 
-# ---- pages: from a language and what was asked for to HTML ----
+# ---- pages: from a language and a request to HTML ----
 
 def concert_list(lang: str) -> str:
     words = WORDS[lang]
@@ -137,7 +137,7 @@ class Shop(BaseHTTPRequestHandler):
             self.answer(200, "text/css", STYLE, "max-age=300")
         elif address.path == "/public/thanks":
             self.page(200, lang, thanks_page(lang, query.get("order", ["-"])[0][:16]))
-        elif address.path in ("/", "/checkout"):  # back from a detour that a purchase was sent on: begin anew
+        elif address.path in ("/", "/checkout"):  # back from the waiting page, sent there during a purchase: start again
             self.page(200, lang, concert_list(lang))
         elif kind == "concert" and key in CONCERTS:
             self.page(200, lang, concert_page(lang, key, query.get("seat", [""])[0]))
@@ -162,7 +162,7 @@ class Shop(BaseHTTPRequestHandler):
             self.page(404, self.language(), f'<h1>{WORDS[self.language()]["missing"]}</h1>')
 
     def buy(self) -> None:
-        """The end of a visit: the place is given back, and the receipt is a page that needs none."""
+        """The end of a visit: completes the session. The receipt is a page that needs no place."""
         lang = self.language()
         if not self.waiting.complete(self.headers.get("Cookie", "")):
             self.page(503, lang, f'<h1>{WORDS[lang]["sorry"]}</h1>')
@@ -194,7 +194,7 @@ class Shop(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args) -> None:  # noqa: A002
-        """Says nothing: the terminal is for the crowd."""
+        """Logs nothing: the terminal shows the crowd."""
 
 
 def main() -> None:

@@ -60,17 +60,6 @@ void tl_table_number(struct tl_table *table, uint64_t number)
     tl_table_text(table, text);
 }
 
-static int column_width(const struct tl_table *table, size_t column)
-{
-    size_t width = strlen(table->columns[column].title);
-    for (size_t i = column; i < table->n_cells; i += table->n_columns) {
-        size_t length = strlen(table->cells[i]);
-        if (length > width)
-            width = length;
-    }
-    return (int)width;
-}
-
 static void write_cell(const struct tl_table *table, size_t column, int width, const char *text,
                        struct tl_text *out)
 {
@@ -93,7 +82,12 @@ void tl_table_write(const struct tl_table *table, struct tl_text *out)
         return;
     }
     for (size_t c = 0; c < table->n_columns; c++)
-        widths[c] = column_width(table, c);
+        widths[c] = (int)strlen(table->columns[c].title);
+    for (size_t i = 0; i < table->n_cells; i++) {
+        int length = (int)strlen(table->cells[i]);
+        if (length > widths[i % table->n_columns])
+            widths[i % table->n_columns] = length;
+    }
     for (size_t c = 0; c < table->n_columns; c++)
         write_cell(table, c, widths[c], table->columns[c].title, out);
     for (size_t i = 0; i < table->n_cells; i++)

@@ -105,15 +105,6 @@ static void screen_draw(const struct screen *screen, const char *text)
     fflush(stdout);
 }
 
-static const struct tl_queue_row *find_row(const struct tl_queue_rows *rows, const char *name)
-{
-    for (size_t i = 0; i < rows->n; i++) {
-        if (strcmp(rows->rows[i].name, name) == 0)
-            return &rows->rows[i];
-    }
-    return NULL;
-}
-
 static void add_total(struct tl_table *table, uint64_t now, uint64_t before, int64_t elapsed_ms)
 {
     char rate[32] = "-";
@@ -128,7 +119,11 @@ static void add_row(struct tl_table *table, const struct tl_queue_row *row,
 {
     char text[64];
     const struct tl_queue_numbers *numbers = &row->numbers;
-    const struct tl_queue_row *earlier = find_row(before, row->name);
+    const struct tl_queue_row *earlier = NULL;
+    for (size_t i = 0; earlier == NULL && i < before->n; i++) {
+        if (strcmp(before->rows[i].name, row->name) == 0)
+            earlier = &before->rows[i];
+    }
     /* Another generation of the queue counts from zero again, so there is no rate yet. */
     bool same = earlier != NULL && earlier->numbers.generation == numbers->generation;
     const struct tl_queue_numbers *base = same ? &earlier->numbers : numbers;

@@ -40,15 +40,6 @@ struct tl_followed_queues {
 
 /* ---- the list ---- */
 
-static struct followed *find(const struct tl_followed_queues *self, const char *queue)
-{
-    for (size_t i = 0; i < self->n; i++) {
-        if (strcmp(self->queues[i]->keys.queue, queue) == 0)
-            return self->queues[i];
-    }
-    return NULL;
-}
-
 /* The tail's handler. A dropped entry is a gap, so without memory the queue is rebuilt. */
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
 {
@@ -167,23 +158,18 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     return ok;
 }
 
-static bool same_settings(const struct tl_queue_settings *a, const struct tl_queue_settings *b)
-{
-    char value_a[SETTING_MAX];
-    char value_b[SETTING_MAX];
-    const char *name;
-    for (size_t i = 0; tl_queue_settings_get(a, i, &name, value_a, sizeof(value_a)); i++) {
-        if (!tl_queue_settings_get(b, i, &name, value_b, sizeof(value_b)) ||
-            strcmp(value_a, value_b) != 0)
-            return false;
-    }
-    return true;
-}
-
+/* Posts the settings when they have changed. */
 static bool update_settings(struct tl_followed_queues *self, struct followed *followed,
                             const struct tl_queue_settings *settings, struct tl_error *err)
 {
-    if (same_settings(settings, &followed->settings))
+    char value[SETTING_MAX];
+    char known[SETTING_MAX];
+    const char *name;
+    bool same = true;
+    for (size_t i = 0; same && tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++)
+        same = tl_queue_settings_get(&followed->settings, i, &name, known, sizeof(known)) &&
+               strcmp(value, known) == 0;
+    if (same)
         return true;
     followed->settings = *settings;
     return tl_change_post_settings(self->changes, followed->keys.queue, settings, err);
@@ -310,24 +296,10 @@ void tl_followed_queues_rebuild(struct tl_followed_queues *queues, const char *q
 
 void tl_followed_queues_reload(struct tl_followed_queues *queues, const char *queue)
 {
-    struct followed *followed = find(queues, queue);
-    if (followed != NULL)
-        followed->reload = true;
-}
-
-/* A failed read is not repeated: updates check the settings too. */
-static bool reload(struct tl_followed_queues *self, struct tl_redis *redis,
-                   struct followed *followed, struct tl_error *err)
-{
-    struct tl_queue_settings settings;
-    struct tl_error problem = {0};
-    followed->reload = false;
-    if (tl_queue_load(redis, &followed->keys, &settings, &problem))
-        return update_settings(self, followed, &settings, err);
-    if (problem.kind == TL_ERR_NOQUEUE)
-        return true; /* the next update drops it */
-    *err = problem;
-    return false;
+    for (size_t i = 0; i < queues->n; i++) {
+        if (strcmp(queues->queues[i]->keys.queue, queue) == 0)
+            queues->queues[i]->reload = true;
+    }
 }
 
 bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis *redis,
@@ -335,9 +307,20 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
 {
     for (size_t i = 0; i < queues->n; i++) {
         struct followed *followed = queues->queues[i];
-        if ((followed->rebuild && !rebuild(queues, redis, followed, err)) ||
-            (followed->reload && !reload(queues, redis, followed, err)))
+        if (followed->rebuild && !rebuild(queues, redis, followed, err))
             return false;
+        if (!followed->reload)
+            continue;
+        struct tl_queue_settings settings;
+        struct tl_error problem = {0};
+        followed->reload = false; /* also after a failure: updates check the settings too */
+        if (tl_queue_load(redis, &followed->keys, &settings, &problem)) {
+            if (!update_settings(queues, followed, &settings, err))
+                return false;
+        } else if (problem.kind != TL_ERR_NOQUEUE) { /* NOQUEUE: the next update drops it */
+            *err = problem;
+            return false;
+        }
     }
     return true;
 }

@@ -17,8 +17,8 @@
 
 struct tl_followed_queues;
 
-/* key_prefix and changes are borrowed for good. config names the queues to create; they are copied.
- * NULL when out of memory. */
+/* Borrows key_prefix and changes for its life. Copies the queues of config, to create those that
+ * are missing. NULL when out of memory. */
 struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
                                                   const struct tl_config *config,
                                                   struct tl_mailbox *changes);
@@ -27,7 +27,7 @@ void tl_followed_queues_free(struct tl_followed_queues **queues);
 /* The next update creates the configured queues that are missing: for a new connection. */
 void tl_followed_queues_create_missing(struct tl_followed_queues *queues);
 /* Once a second: finds queues that were created, deleted or replaced, and settings that were
- * changed by hand. Of many queues it checks some at a time, in turn. */
+ * changed by hand. With many queues, each call checks the next few. */
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
                                struct tl_error *err);
 
@@ -38,7 +38,7 @@ void tl_followed_queues_reload(struct tl_followed_queues *queues, const char *qu
 bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis *redis,
                               struct tl_error *err);
 
-/* Waits up to block_ms for events and posts them; returns at once when it follows no queue.
+/* Waits up to block_ms for events and posts them; returns immediately when it follows no queue.
  * *entries gets how many came. */
 bool tl_followed_queues_read(struct tl_followed_queues *queues, struct tl_redis *redis,
                              int64_t block_ms, size_t *entries, struct tl_error *err);

@@ -46,7 +46,7 @@ struct tl_follower {
     int64_t update_ms; /* when the next update is due */
     bool idle;         /* the last read brought nothing */
     bool up;
-    bool reported; /* the loop has been told whether the store is up */
+    bool reported; /* the loop knows whether the store is up */
     struct tl_backoff backoff;
     struct tl_log_limit limit;
 };

@@ -22,7 +22,7 @@ struct tl_follower;
 
 struct tl_follower_settings {
     struct tl_redis_settings redis;
-    const char *key_prefix; /* borrowed for good */
+    const char *key_prefix; /* must outlive the follower */
     void *context;
     /* Called on the loop's thread, in the order in which things happened. */
     /* A new queue, or a new line of a known one. The line is the callee's. */
@@ -45,7 +45,7 @@ struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_se
 void tl_follower_rebuild(struct tl_follower *follower, const char *queue);
 /* Reads the queue's settings, which may have changed. */
 void tl_follower_reload(struct tl_follower *follower, const char *queue);
-/* Stops the thread and frees. The loop must turn once more to close the handle. */
+/* Stops the thread and frees. The loop must run one more turn to close the handle. */
 void tl_follower_free(struct tl_follower **follower);
 
 #endif

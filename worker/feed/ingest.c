@@ -54,7 +54,7 @@ struct tl_ingest {
     struct tl_backoff backoff;
     int64_t retry_ms; /* when to connect again */
     bool up;
-    bool reported; /* the loop has been told whether the store is up */
+    bool reported; /* the loop knows whether the store is up */
     struct tl_args args;
     struct tl_log_limit limit;
 };
@@ -160,7 +160,9 @@ static bool append_batch(struct tl_ingest *ingest, struct job *job, struct tl_er
     return tl_redis_append(connection_of(ingest, job), args, err);
 }
 
-/* In the order in which a visitor moves on, so one who moves between two answers is found. */
+/* In the order in which a visitor changes state, so that one who moves between two answers is
+ * found.
+ */
 static const struct {
     const char *command;
     enum tl_key key;

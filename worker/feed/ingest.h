@@ -4,7 +4,7 @@
  *
  * A batch whose outcome is unknown (the connection broke or the store fell silent) is sent again,
  * the same bytes under the same number, until the store answers; the apply script ignores repeats.
- * A batch that was never sent, or that the store refused, is reported as refused at once.
+ * A batch that was never sent, or that the store refused, is reported as refused immediately.
  */
 #ifndef TL_INGEST_H
 #define TL_INGEST_H
@@ -22,17 +22,17 @@
 
 struct tl_ingest;
 
-/* What the store knows of a visitor whose place the line does not know. */
+/* What the store knows about a visitor whose place is not in our line. */
 enum tl_lookup_found {
     TL_LOOKUP_NOWHERE,
-    TL_LOOKUP_ALIVE, /* waiting or active at that place: our line is behind */
+    TL_LOOKUP_ALIVE, /* waiting or active at that place: our line is not up to date */
     TL_LOOKUP_ENDED,
     TL_LOOKUP_FAILED, /* the store did not answer */
 };
 
 struct tl_ingest_settings {
     struct tl_redis_settings redis;
-    const char *key_prefix; /* borrowed for good */
+    const char *key_prefix; /* must outlive the thread */
     struct tl_metrics *metrics;
     void *context;
     /* Called on the loop's thread. */
@@ -53,7 +53,7 @@ bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number
 bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const char *visitor,
                     tl_place place, uint64_t token);
 /* Stops the thread after its current round trip, and frees. What was not sent is dropped, without a
- * callback. The loop must turn once more to close the handle. */
+ * callback. The loop must run one more turn to close the handle. */
 void tl_ingest_free(struct tl_ingest **ingest);
 
 #endif

@@ -50,16 +50,16 @@ struct tl_mailbox;
 struct tl_mailbox *tl_mailbox_new(const struct tl_mailbox_settings *settings, struct tl_error *err);
 /* From any thread: writers no longer wait, and a reader's wait ends. */
 void tl_mailbox_close(struct tl_mailbox *box);
-/* Drops what was not delivered. Other threads must be done with the mailbox. A loop must turn once
- * more to close the handle. */
+/* Drops undelivered messages. No other thread may use the mailbox any more. A loop must run one
+ * more turn to close the handle. */
 void tl_mailbox_free(struct tl_mailbox **box);
 
-/* From any thread. Waits while the reader is behind by more than bytes_max, until it has caught up
- * or the mailbox is closed. `bytes` is what this message counts for. */
+/* From any thread. Waits while more than bytes_max are undelivered, until the reader has taken them
+ * or the mailbox is closed. `bytes` is the size of this message. */
 void tl_mailbox_put(struct tl_mailbox *box, struct tl_message *message, size_t bytes);
 
-/* For a reader that is a thread: waits for messages until this time (tl_clock_ms) and moves those
- * there are to the end of the list. False once the mailbox is closed. */
+/* For a reader that is a thread: waits for messages until this time (tl_clock_ms) and moves them
+ * to the end of the list. False once the mailbox is closed. */
 bool tl_mailbox_wait(struct tl_mailbox *box, int64_t until_ms, struct tl_messages *messages);
 
 #endif

@@ -32,7 +32,7 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle,
 /* Settles the remaining commands as lost or refused. */
 void tl_outbox_free(struct tl_outbox **outbox);
 
-/* A join of this visitor; the pending one, if there is one. NULL when out of memory. */
+/* Adds a JOIN of this visitor, or returns the one that is pending. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
                                           unsigned lane);
 /* A join that spends an invite: always a command of its own, since the invite decides. */
@@ -56,7 +56,7 @@ struct tl_outbox_payload {
 bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload);
 /* The batch being sent is in the store, or has been refused. */
 void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken);
-/* An APPLIED event of this worker: also the end of everything before it. */
+/* Settles the batch of an APPLIED event of this worker, and all batches sent before it. */
 void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event);
 /* Events were missed: batches in the store may have been applied, so they no longer count as
  * pending. */
@@ -64,7 +64,7 @@ void tl_outbox_missed(struct tl_outbox *outbox);
 
 /* Pending commands. */
 size_t tl_outbox_count(const struct tl_outbox *outbox);
-/* Is every command in the store, or refused? */
+/* Is each command in the store or refused? */
 bool tl_outbox_flushed(const struct tl_outbox *outbox);
 /* The number of the batch that gathers now: every command added so far is in a batch up to it. */
 uint64_t tl_outbox_gathering(const struct tl_outbox *outbox);

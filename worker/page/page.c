@@ -145,7 +145,8 @@ static void set_look(struct page *page)
     page->values[FIELD_SCRIPT_URL] = path_of(tl_page_script());
 }
 
-/* The page's own addresses, and how it reloads itself without the script. */
+/* The page's own addresses, how it reloads itself without the script, and where it takes an
+ * admitted visitor. */
 static void set_addresses(struct page *page)
 {
     const struct tl_page_view *view = page->view;
@@ -169,12 +170,6 @@ static void set_addresses(struct page *page)
         append_address(view, "", carried, &page->texts[FIELD_REFRESH]);
         set_duration(page, FIELD_REFRESH_EVERY, "refreshes_every", seconds);
     }
-}
-
-/* Where the page takes an admitted visitor. */
-static void set_target(struct page *page)
-{
-    const struct tl_page_view *view = page->view;
     const char *return_url = valid_or_null(view->return_url);
     const char *target = NULL;
     if (view->state == TL_PAGE_ACTIVE)
@@ -295,7 +290,6 @@ void tl_page_render(const struct tl_page_view *view, const struct tl_brand *bran
     struct page page = {.view = view, .brand = brand, .language = language};
     set_look(&page);
     set_addresses(&page);
-    set_target(&page);
     set_state(&page);
     set_place(&page);
     set_opening(&page);

@@ -17,21 +17,12 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-static bool is_host_character(char c)
-{
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '.';
-}
-
 /* The length of the host at the start of text; 0 when there is none. */
 static size_t host_length(const char *text)
 {
-    size_t n = 0;
-    if (text[0] != '[') {
-        while (is_host_character(text[n]))
-            n++;
-        return n;
-    }
-    n = strspn(text + 1, "0123456789abcdefABCDEF:.") + 1;
+    if (text[0] != '[')
+        return strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.");
+    size_t n = strspn(text + 1, "0123456789abcdefABCDEF:.") + 1;
     return n > 1 && text[n] == ']' ? n + 1 : 0;
 }
 

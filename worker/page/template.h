@@ -28,7 +28,7 @@ typedef int tl_template_find(const char *name, size_t length);
 /* The value of a number, UTF-8, at most INT_MAX bytes; NULL counts as empty. */
 typedef const char *tl_template_value(const void *context, int number);
 
-/* Parses a template; the bytes are copied. `label` stands for the file in errors:
+/* Parses a template; the bytes are copied. Errors begin with `label`, as in
  * `label:line:column: what`, columns in bytes. NULL on failure; freed with tl_template_free. */
 struct tl_template *tl_template_parse(const char *label, const void *bytes, size_t length,
                                       tl_template_find *find, struct tl_error *err);

@@ -114,10 +114,10 @@ static pid_t start_admin(void *context)
     return start_process(context, run_admin);
 }
 
-static void log_end(const struct process *process, int status, bool told)
+static void log_end(const struct process *process, int status, bool stopping)
 {
     bool ended_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-    enum tl_log_level level = told || ended_well ? TL_LOG_INFO : TL_LOG_ERROR;
+    enum tl_log_level level = stopping || ended_well ? TL_LOG_INFO : TL_LOG_ERROR;
     if (WIFSIGNALED(status))
         tl_log(level, NULL, "%s (process %d) was ended by signal %d (%s)", process->name,
                (int)process->pid, WTERMSIG(status), strsignal(WTERMSIG(status)));

@@ -12,7 +12,7 @@
 
 #include "common/config/config.h"
 
-/* Runs until it is told to stop; returns the exit status. */
+/* Runs until a signal stops it; returns the exit status. */
 int tl_parent_run(const struct tl_config *config, const char *config_path, unsigned processes);
 
 #endif

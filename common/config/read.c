@@ -19,6 +19,7 @@ struct section {
     const struct tl_setting *rows;
     size_t n;
     void *base; /* the struct the rows are fields of */
+    struct tl_error *err;
 };
 
 static bool starts_with(const char *text, const char *prefix)
@@ -33,8 +34,7 @@ static const char *kind_name(const struct tl_yaml *node)
     return node->null ? "nothing" : names[node->kind];
 }
 
-static bool fail_unknown(const struct section *section, const struct tl_yaml *entry,
-                         struct tl_error *err)
+static bool fail_unknown(const struct section *section, const struct tl_yaml *entry)
 {
     char best[TL_SETTING_PATH_MAX] = "";
     char name[TL_SETTING_PATH_MAX];
@@ -58,20 +58,20 @@ static bool fail_unknown(const struct section *section, const struct tl_yaml *en
     snprintf(place, sizeof(place), "%s%s", section->owner, section->prefix);
     if (*place != '\0')
         place[strlen(place) - 1] = '\0'; /* the dot at its end */
-    return tl_yaml_fail(err, section->name, entry->key_place, "unknown setting %s%s%s%s%s%s",
-                        quoted, top ? "" : " in ", place, *best != '\0' ? "; did you mean \"" : "",
-                        best, *best != '\0' ? "\"?" : "");
+    return tl_yaml_fail(section->err, section->name, entry->key_place,
+                        "unknown setting %s%s%s%s%s%s", quoted, top ? "" : " in ", place,
+                        *best != '\0' ? "; did you mean \"" : "", best, *best != '\0' ? "\"?" : "");
 }
 
 /* A list's items, joined by commas as the store keeps them. NULL on failure. The caller frees. */
 static char *join_items(const struct section *section, const struct tl_setting *row,
-                        const struct tl_yaml *list, struct tl_error *err)
+                        const struct tl_yaml *list)
 {
     size_t size = 1;
     for (const struct tl_yaml *item = list->first; item != NULL; item = item->next) {
         if (item->kind != TL_YAML_SCALAR || strchr(item->text, ',') != NULL) {
-            tl_yaml_fail(err, section->name, item->place, "%s%s: expected a name, found %s",
-                         section->owner, row->path,
+            tl_yaml_fail(section->err, section->name, item->place,
+                         "%s%s: expected a name, found %s", section->owner, row->path,
                          item->kind == TL_YAML_SCALAR ? "a comma in it" : kind_name(item));
             return NULL;
         }
@@ -79,7 +79,7 @@ static char *join_items(const struct section *section, const struct tl_setting *
     }
     char *text = malloc(size);
     if (text == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", section->name);
+        tl_error_set(section->err, TL_ERR_NOMEM, "out of memory while reading %s", section->name);
         return NULL;
     }
     char *end = text;
@@ -92,34 +92,33 @@ static char *join_items(const struct section *section, const struct tl_setting *
 }
 
 static bool read_value(const struct section *section, const struct tl_setting *row,
-                       const struct tl_yaml *entry, struct tl_error *err)
+                       const struct tl_yaml *entry)
 {
     bool list = row->type == TL_SETTING_LANES;
     if (entry->kind != (list ? TL_YAML_LIST : TL_YAML_SCALAR)) {
         char bounds[TL_SETTING_BOUNDS_MAX];
         const char *type = tl_setting_type_name(row);
         tl_setting_bounds(row, bounds);
-        return tl_yaml_fail(err, section->name, entry->place, "%s%s: expected %s %s (%s), found %s",
-                            section->owner, row->path, *type == 'a' ? "an" : "a", type, bounds,
-                            kind_name(entry));
+        return tl_yaml_fail(section->err, section->name, entry->place,
+                            "%s%s: expected %s %s (%s), found %s", section->owner, row->path,
+                            *type == 'a' ? "an" : "a", type, bounds, kind_name(entry));
     }
-    char *items = list ? join_items(section, row, entry, err) : NULL;
+    char *items = list ? join_items(section, row, entry) : NULL;
     if (list && items == NULL)
         return false;
-    bool good = tl_setting_set(row, section->base, list ? items : entry->text, TL_FORM_FILE, err);
+    bool good =
+        tl_setting_set(row, section->base, list ? items : entry->text, TL_FORM_FILE, section->err);
     free(items);
     if (good)
         return true;
-    tl_error_prefix(err, "%s%s", section->owner, row->path);
-    return tl_yaml_locate(err, section->name, entry->place);
+    tl_error_prefix(section->err, "%s%s", section->owner, row->path);
+    return tl_yaml_locate(section->err, section->name, entry->place);
 }
 
-static bool read_section(const struct section *section, const struct tl_yaml *mapping,
-                         struct tl_error *err);
+static bool read_section(const struct section *section, const struct tl_yaml *mapping);
 
 /* The settings below `path`. */
-static bool read_below(const struct section *section, const char *path, const struct tl_yaml *entry,
-                       struct tl_error *err)
+static bool read_below(const struct section *section, const char *path, const struct tl_yaml *entry)
 {
     struct section below = *section;
     char prefix[TL_SETTING_PATH_MAX + 1];
@@ -128,14 +127,13 @@ static bool read_below(const struct section *section, const char *path, const st
     if (entry->null)
         return true;
     if (entry->kind != TL_YAML_MAPPING)
-        return tl_yaml_fail(err, section->name, entry->place,
+        return tl_yaml_fail(section->err, section->name, entry->place,
                             "%s%s: expected a mapping of settings, found %s", section->owner, path,
                             kind_name(entry));
-    return read_section(&below, entry, err);
+    return read_section(&below, entry);
 }
 
-static bool read_entry(const struct section *section, const struct tl_yaml *entry,
-                       struct tl_error *err)
+static bool read_entry(const struct section *section, const struct tl_yaml *entry)
 {
     char path[TL_SETTING_PATH_MAX];
     int length = snprintf(path, sizeof(path), "%s%s", section->prefix, entry->key);
@@ -145,24 +143,23 @@ static bool read_entry(const struct section *section, const struct tl_yaml *entr
     for (size_t i = 0; possible && i < section->n; i++) {
         const struct tl_setting *row = &section->rows[i];
         if (strcmp(row->path, path) == 0)
-            return read_value(section, row, entry, err);
+            return read_value(section, row, entry);
         if (starts_with(row->path, path) && row->path[length] == '.')
-            return read_below(section, path, entry, err);
+            return read_below(section, path, entry);
     }
     size_t n_removed;
     const struct tl_setting *removed = tl_config_removed_table(&n_removed);
     for (size_t i = 0; possible && *section->owner == '\0' && i < n_removed; i++)
         if (strcmp(removed[i].path, path) == 0)
-            return tl_yaml_fail(err, section->name, entry->key_place, "%s: %s", path,
+            return tl_yaml_fail(section->err, section->name, entry->key_place, "%s: %s", path,
                                 removed[i].help);
-    return fail_unknown(section, entry, err);
+    return fail_unknown(section, entry);
 }
 
-static bool read_section(const struct section *section, const struct tl_yaml *mapping,
-                         struct tl_error *err)
+static bool read_section(const struct section *section, const struct tl_yaml *mapping)
 {
     for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next)
-        if (!read_entry(section, entry, err))
+        if (!read_entry(section, entry))
             return false;
     return true;
 }
@@ -172,7 +169,8 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
                        struct tl_error *err)
 {
     char owner[TL_QUEUE_NAME_MAX + 16];
-    struct section section = {.name = name, .owner = owner, .prefix = "", .base = &queue->settings};
+    struct section section = {
+        .name = name, .owner = owner, .prefix = "", .base = &queue->settings, .err = err};
     section.rows = tl_queue_table(&section.n);
     tl_queue_settings_defaults(&queue->settings);
     if (!tl_queue_name_valid(entry->key, strlen(entry->key))) {
@@ -191,9 +189,9 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
                             kind_name(entry));
     /* The lanes come first, wherever they are written, since default_lane is one of them. */
     const struct tl_yaml *lanes = entry->null ? NULL : tl_yaml_get(entry, "lanes");
-    if (lanes != NULL && !read_entry(&section, lanes, err))
+    if (lanes != NULL && !read_entry(&section, lanes))
         return false;
-    if (!read_section(&section, entry, err))
+    if (!read_section(&section, entry))
         return false;
     if (tl_queue_settings_validate(&queue->settings, err))
         return true;
@@ -228,15 +226,14 @@ bool tl_config_read_queues(struct tl_config *config, const char *name, const str
 bool tl_config_read(struct tl_config *config, const char *name, const struct tl_yaml *root,
                     struct tl_error *err)
 {
-    struct section top = {.name = name, .owner = "", .prefix = "", .base = config};
+    struct section top = {.name = name, .owner = "", .prefix = "", .base = config, .err = err};
     top.rows = tl_config_table(&top.n);
     if (root->kind != TL_YAML_MAPPING && !root->null)
         return tl_yaml_fail(err, name, root->place, "expected a mapping of settings, found %s",
                             kind_name(root));
     for (const struct tl_yaml *entry = root->first; entry != NULL; entry = entry->next) {
         bool queues = strcmp(entry->key, "queues") == 0;
-        if (!(queues ? tl_config_read_queues(config, name, entry, err)
-                     : read_entry(&top, entry, err)))
+        if (!(queues ? tl_config_read_queues(config, name, entry, err) : read_entry(&top, entry)))
             return false;
     }
     return true;

@@ -1,4 +1,4 @@
-"""What the gates `circles` and `shape` know of the sources: modules, their includes, and the symbols of their objects.
+"""The sources as the gates `circles` and `shape` see them: modules, their includes, and the symbols of their objects.
 
 A module is a pair of .c and .h with the same path (`common/base/log`); a file without its counterpart is one, too.
 """
@@ -12,7 +12,7 @@ from collections import defaultdict
 from pathlib import Path
 
 Graph = dict[str, dict[str, str]]
-"""module -> the modules it needs, each with an example of why: a header's name or a symbol's."""
+"""module -> the modules it needs, each with an example: the name of a header or of a symbol."""
 
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
@@ -28,7 +28,7 @@ def sources(top: Path, folders: list[str]) -> list[Path]:
 
 
 def includes(top: Path, files: list[Path]) -> Graph:
-    """Which module includes a header of which other."""
+    """The includes between modules."""
     known = {str(path) for path in files}
     graph: Graph = defaultdict(dict)
     for path in files:
@@ -52,7 +52,7 @@ def objects(build: Path, top: Path) -> dict[Path, list[Path]]:
 
 
 def symbols(made: list[Path]) -> dict[Path, tuple[set[str], set[str], set[str]]]:
-    """object file -> the functions it defines for others, all that it defines for others, and what it needs."""
+    """object file -> the global functions it defines, all global symbols it defines, and the symbols it needs."""
     said = subprocess.run(["nm", "--print-file-name", "--extern-only", *made], capture_output=True, text=True,
                           check=True).stdout
     found: dict[Path, tuple[set[str], set[str], set[str]]] = {path: (set(), set(), set()) for path in made}
@@ -70,7 +70,7 @@ def symbols(made: list[Path]) -> dict[Path, tuple[set[str], set[str], set[str]]]
 
 
 def calls(build: Path, top: Path, files: list[Path]) -> Graph:
-    """Which module uses a symbol (calls a function, or takes its address) that which other defines."""
+    """The uses of symbols between modules (a call of a function, or its address)."""
     made = objects(build, top)
     module: dict[Path, str] = {path: module_of(source) for source in files for path in made.get(source, [])}
     table = symbols(list(module))
@@ -117,7 +117,7 @@ def _reachable(graph: Graph, start: str) -> set[str]:
 
 
 def _shortest(graph: Graph, start: str) -> list[str]:
-    """The way from a node back to itself; the node stands at both ends."""
+    """The path from a node back to itself, with the node at both ends."""
     before: dict[str, str] = {}
     todo = [start]
     for node in todo:

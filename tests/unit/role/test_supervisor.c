@@ -173,7 +173,7 @@ static void test_restarts_back_off(void **state)
         now_ms += record.delay_ms;
     }
     assert_true(longest_ms > BASE_MS);
-    /* One that has proven itself starts from the base again. */
+    /* A child that ran long enough starts from the base again. */
     tl_supervisor_turn(supervisor, now_ms);
     turn_until_ended(supervisor, &record, 9, now_ms + 10000);
     assert_in_range(record.delay_ms, BASE_MS / 2, BASE_MS);

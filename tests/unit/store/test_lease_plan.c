@@ -1,4 +1,4 @@
-/* What a round of leases asks, without a store. */
+/* The requests of one round of leases, without a store. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Ingest batches: what is written is read, and what makes no sense is refused. */
+/* Ingest batches: valid ones survive encoding and decoding, and invalid ones are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,7 +211,7 @@ static void too_many_commands_are_refused(void **state)
     msgpack_sbuffer_destroy(&buffer);
 }
 
-/* Bytes that ask for far more than they hold. */
+/* Lengths far beyond the bytes present. */
 static void bombs_are_refused(void **state)
 {
     static const struct {

@@ -1,4 +1,4 @@
-/* Events and runs: every kind is read, and what makes no sense is refused. */
+/* Events and runs: every kind is decoded, and invalid ones are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

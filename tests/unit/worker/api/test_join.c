@@ -1,4 +1,4 @@
-/* POST /v1/queues/{q}/join, and what becomes of joins. */
+/* POST /v1/queues/{q}/join, and the outcomes of joins. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

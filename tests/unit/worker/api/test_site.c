@@ -1,4 +1,4 @@
-/* What gateways, anyone, and browsers ask: check, public numbers, health, the waiting page. */
+/* Requests of gateways, anonymous clients and browsers: check, public numbers, health, the page. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What visitors ask with their ticket: status, leave, complete, renew, and the event stream. */
+/* Requests of visitors with a ticket: status, leave, complete, renew, and the event stream. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 
 #include "worker/feed/outbox.h"
 
-/* What the outbox said became of each visitor's command. */
+/* The outcomes of each visitor's command, as the outbox reports them. */
 struct end {
     char visitor[TL_VISITOR_MAX + 1];
     enum tl_command_kind kind;

@@ -1,4 +1,4 @@
-/* Refusals, and the problem documents that tell them. */
+/* Refusals and their problem documents. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

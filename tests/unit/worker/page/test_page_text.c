@@ -128,7 +128,7 @@ static void test_ranges(void **state)
     }
 }
 
-/* A range never promises less than it should: what is written holds what was meant. */
+/* A rounded range always contains the exact one. */
 static void test_ranges_are_rounded_outwards(void **state)
 {
     (void)state;

@@ -94,7 +94,7 @@ static void test_filling_free_places_does_not_count(void **state)
     near(range.mean_s, 20, 0.03);
 }
 
-/* Until every counter was taken anew about once, the range is wider than the number of admissions
+/* Until every counter was taken again about once, the range is wider than the number of admissions
  * alone would make it. */
 static void test_first_sessions_tell_less(void **state)
 {
@@ -167,9 +167,9 @@ static void test_stall_widens(void **state)
     assert_true(tl_eta_estimate(&eta, now + 100000, 10, &after));
     assert_true(after.mean_s > 1.5 * before.mean_s);
     assert_true(after.high_s > 1.5 * before.high_s);
-    /* An hour of nothing: what was known is no longer worth telling. */
+    /* After an idle hour the old estimate is no longer valid. */
     assert_false(tl_eta_estimate(&eta, now + 3600 * 1000, 10, &after));
-    /* A pause is no stall. */
+    /* A pause is not a stall. */
     tl_eta_stop(&eta, now);
     assert_true(tl_eta_estimate(&eta, now + 100000, 10, &after));
     near(after.mean_s, before.mean_s, 1e-9);
@@ -198,7 +198,7 @@ static bool covered(uint64_t *random, double rate, uint64_t position, bool *know
     return *known && now - 60 >= range.low_s && now - 60 <= range.high_s;
 }
 
-/* The range keeps its promise: about eight in ten waits end within it, near the front and far back.
+/* The range is calibrated: about eight in ten waits end within it, near the front and far back.
  */
 static void test_range_is_honest(void **state)
 {

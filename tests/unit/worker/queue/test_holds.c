@@ -12,7 +12,7 @@
 
 enum { WAIT_MS = 3000, ENDS_MAX = 16, T_US = 1000000 }; /* the test begins at T_US */
 
-/* What became of a held request, in the order of the ends. */
+/* The outcomes of held requests, in the order of their ends. */
 struct end {
     struct tl_request *request;
     bool applied, in_time; /* of a command */

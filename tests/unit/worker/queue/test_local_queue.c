@@ -1,4 +1,4 @@
-/* What a worker knows of one queue: its line, its claims, presence, the estimate and the notice. */
+/* A worker's state of one queue: its line, its claims, presence, the estimate and the notice. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

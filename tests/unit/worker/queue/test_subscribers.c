@@ -1,4 +1,4 @@
-/* When event streams and long polls are told what. */
+/* When event streams and long polls are told which changes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* One local queue with an environment that notes what the queue asks for. */
+/* One local queue with an environment that records its requests. */
 #ifndef TL_TEST_WORLD_H
 #define TL_TEST_WORLD_H
 

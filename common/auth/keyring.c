@@ -119,11 +119,6 @@ void tl_keyring_free(struct tl_keyring **keyring)
     *keyring = NULL;
 }
 
-size_t tl_keyring_count(const struct tl_keyring *keyring)
-{
-    return keyring->n;
-}
-
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)
 {
     return &keyring->keys[0];

@@ -22,7 +22,6 @@ struct tl_keyring;
  * doing the same at once. Refuses a file that others can read. */
 struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err);
 void tl_keyring_free(struct tl_keyring **keyring); /* wipes the keys */
-size_t tl_keyring_count(const struct tl_keyring *keyring);
 
 /* The key that signs. */
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring);

@@ -49,7 +49,7 @@ static void lost(void *context, struct tl_held_queue *held)
         queues->settings.lost(queues->settings.context, held);
     free(held->state);
     tl_metrics_add(queues->metrics, queues->settings.gauge, -1);
-    tl_log(TL_LOG_INFO, &fields, "lease given up");
+    tl_log(TL_LOG_INFO, &fields, "lease released");
 }
 
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)

@@ -364,7 +364,7 @@ def test_long_poll_runs_out(start):
             answer = poll(visitor, wait, client)
             took = time.monotonic() - began
             assert answer.status == 200 and answer.json["status"] == visitor.status()["status"]
-            assert took >= seconds, took
+            assert took >= seconds - 0.001, took  # the worker counts whole milliseconds
             return took - seconds
 
         one_of(5, beyond, 0.5, f"seconds more than {wait}")

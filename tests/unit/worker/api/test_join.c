@@ -167,7 +167,7 @@ static void a_queue_by_invitation_is_closed_to_others(void **state)
     world_handle(world, &trusted);
     assert_waits(&trusted);
     world_applied(world, world_batch(world, true), 5);
-    assert_answer(&trusted, 200, NULL);
+    assert_answer(&trusted, 200, "");
 }
 
 static struct tl_request invited(char *body, size_t size, const char *claims)

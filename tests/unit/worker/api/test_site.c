@@ -26,14 +26,14 @@ static void an_active_visitor_is_let_in(void **state)
     struct world *world = *state;
     const struct world_ticket ticket = numbered(world, 1);
     struct tl_request request = world_send(world, "GET", CHECK, ticket.text);
-    assert_answer(&request, 204, NULL);
+    assert_answer(&request, 204, "");
     assert_string_equal(fake_answer_header(&request, "X-Tellerline-Visitor"), "alice");
     world->env.ingest_up = world->env.follower_up = false; /* until the deadline */
     request = world_send(world, "GET", CHECK, ticket.text);
-    assert_answer(&request, 204, NULL);
+    assert_answer(&request, 204, "");
     world->env.store_offset_ms += 600001;
     request = world_send(world, "GET", CHECK, ticket.text);
-    assert_answer(&request, 401, NULL);
+    assert_answer(&request, 401, "");
 }
 
 static void others_are_told_where_to_wait(void **state)
@@ -91,13 +91,13 @@ static void a_pass_is_let_in_until_it_expires(void **state)
     assert_true(tl_pass_sign(world->api->secrets.pass_keys, "https://wait.example", "concert",
                              &pass, bearer + 7, &err));
     struct tl_request request = world_send(world, "GET", CHECK, bearer);
-    assert_answer(&request, 204, NULL);
+    assert_answer(&request, 204, "");
     assert_string_equal(fake_answer_header(&request, "X-Tellerline-Visitor"), "bob");
     request = world_send(world, "GET", "/v1/queues/opened/check", bearer); /* another queue's */
-    assert_answer(&request, 404, NULL);
+    assert_answer(&request, 404, "");
     world->env.store_offset_ms += 640000;
     request = world_send(world, "GET", CHECK, bearer);
-    assert_answer(&request, 401, NULL);
+    assert_answer(&request, 401, "");
 }
 
 static void without_the_store_the_queues_setting_decides(void **state)
@@ -107,19 +107,19 @@ static void without_the_store_the_queues_setting_decides(void **state)
     assert_problem(&request, 404, "no-such-queue");
     world->env.ingest_up = false;
     request = world_send(world, "GET", CHECK, NULL);
-    assert_answer(&request, 401, NULL);
+    assert_answer(&request, 401, "");
     world->settings.on_store_error = TL_STORE_ERROR_OPEN;
     world_load(world);
     request = world_send(world, "GET", CHECK, NULL);
-    assert_answer(&request, 204, NULL);
+    assert_answer(&request, 204, "");
     assert_null(fake_answer_header(&request, "X-Tellerline-Visitor"));
     request = world_send(world, "GET", "/v1/queues/opened/check", NULL); /* by the configuration */
-    assert_answer(&request, 204, NULL);
+    assert_answer(&request, 204, "");
     request = world_send(world, "GET", "/v1/queues/unknown/check", NULL);
-    assert_answer(&request, 401, NULL);
+    assert_answer(&request, 401, "");
     world->env.ingest_up = true;
     request = world_send(world, "GET", CHECK, NULL);
-    assert_answer(&request, 401, NULL);
+    assert_answer(&request, 401, "");
     world->env.draining = true;
     request = world_send(world, "GET", "/v1/queues/unknown/check", NULL);
     assert_problem(&request, 503, "stopping");
@@ -212,10 +212,10 @@ static void a_prefetch_takes_no_place(void **state)
         struct tl_request request = {
             .method = "GET", .path = "/q/concert", .headers = {headers[i]}};
         world_handle(world, &request);
-        assert_answer(&request, 204, NULL);
+        assert_answer(&request, 204, "");
     }
     struct tl_request request = world_send(world, "HEAD", "/q/concert", NULL);
-    assert_answer(&request, 204, NULL);
+    assert_answer(&request, 204, "");
     assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
 }
 
@@ -250,7 +250,7 @@ static void a_form_leads_back_to_the_page(void **state)
                                  .cookies = {{"tellerline_concert", ticket.text + 7}}};
     world_handle(world, &request);
     world_applied(world, world_batch(world, true), 5);
-    assert_answer(&request, 303, NULL);
+    assert_answer(&request, 303, "");
     assert_int_equal(strncmp(fake_answer_header(&request, "Location"), "/q/concert", 10), 0);
     assert_non_null(fake_answer_header(&request, "Set-Cookie"));
 }

@@ -207,22 +207,34 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
         settings->ask_place(settings->context, self->queue, &ticket);
 }
 
-/* Tells the subscriber what it does not know yet. Frees it if it is done. */
-static void look(struct tl_subscriber *subscriber, int64_t now_ms)
+/* The state of a subscriber's place; *known is false when only the store can tell. */
+static struct tl_line_view state_of(const struct tl_subscriber *subscriber, bool *known)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    struct tl_line_view state = {.status = TL_LINE_UNKNOWN};
-    bool numbered = tl_place_seq(subscriber->place) != 0;
-    bool known = false;
-    if (numbered)
-        state = tl_local_queue_look(self->queue, subscriber->place, &known);
+    *known = false;
+    if (tl_place_seq(subscriber->place) == 0)
+        return (struct tl_line_view){.status = TL_LINE_UNKNOWN};
+    return tl_local_queue_look(self->queue, subscriber->place, known);
+}
+
+/* Tells the subscriber what it does not know yet of this state. Frees it if it is done. */
+static void update(struct tl_subscriber *subscriber, const struct tl_line_view *state, bool known,
+                   int64_t now_ms)
+{
     if (!known && subscriber->stream != NULL) {
         ask(subscriber, now_ms);
-        if (numbered || subscriber->told)
+        if (tl_place_seq(subscriber->place) != 0 || subscriber->told)
             return; /* nothing to say yet */
     }
-    if (is_due(subscriber, &state, now_ms))
-        tell(subscriber, &state, now_ms);
+    if (is_due(subscriber, state, now_ms))
+        tell(subscriber, state, now_ms);
+}
+
+static void look(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    bool known;
+    const struct tl_line_view state = state_of(subscriber, &known);
+    update(subscriber, &state, known, now_ms);
 }
 
 /* ---- from events and answers ---- */
@@ -327,20 +339,17 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         (void)drop(subscriber);
         return;
     }
-    if (tl_place_seq(subscriber->place) == 0) {
-        look(subscriber, now_ms);
-        return;
-    }
     bool known;
-    struct tl_line_view state = tl_local_queue_look(self->queue, subscriber->place, &known);
+    const struct tl_line_view state = state_of(subscriber, &known);
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
-    if (state.status == TL_LINE_WAITING || !tl_local_queue_claimed(self->queue, subscriber->place))
+    if (known && (state.status == TL_LINE_WAITING ||
+                  !tl_local_queue_claimed(self->queue, subscriber->place)))
         tl_local_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     if (subscriber->request != NULL && now_ms >= subscriber->deadline_ms)
         tell(subscriber, &state, now_ms);
     else
-        look(subscriber, now_ms);
+        update(subscriber, &state, known, now_ms);
 }
 
 void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms)

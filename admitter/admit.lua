@@ -1,16 +1,20 @@
 -- admit: calls the next visitors while there is capacity left.
--- Parts: prelude.records prelude.runs prelude.row
+-- Flags: allow-oom
+-- Parts: prelude.records prelude.runs prelude.row prelude.recovery admit.recovery
 --
 -- ARGV     1 most to admit in this step   2 about how many events to keep
--- Returns  { admitted, capacity left, still waiting, Redis time ms, ms until the queue opens (0: it is open) }
+--          3 generation of the queue when the caller last called, 0 or missing: not known
+-- Returns  { admitted, capacity left, still waiting, Redis time ms, ms after which to call again (0: no need),
+--            generation, base_seq }
 -- Errors   NOQUEUE  the queue does not exist
 --          POLICY   a policy this version does not know
 --
 -- Invariants: no admission takes active above capacity; visitors are taken from the front, so no visitor passes another
--- in the same lane; state.waiting and state.active are the sizes of the sets. Work is bounded by ARGV[1].
+-- in the same lane; state.waiting and state.active are the sizes of the sets. When they were not, because a set was
+-- lost or changed by hand, the step only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total = read_state('admitted')
+local state, admitted_total, recover_until = open_state('admitted', 'recover_until')
 if not state then
     return no_queue()
 end
@@ -23,6 +27,31 @@ end
 
 local now = now_ms()
 local waiting, active = redis.call('ZCARD', K_WAITING), redis.call('ZCARD', K_ACTIVE)
+
+-- What the script returns. again_ms: after how many ms to call again; 0: no need.
+local function result(admitted, left, again_ms)
+    return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq }
+end
+
+-- The sets are right and the state is wrong: visitors who are missing have ended, those too many have joined. Readers
+-- find that their line has other sizes.
+local function count_again()
+    check_types()
+    local joined, expired = unpack(redis.call('HMGET', K_STATE, 'joined', 'expired'))
+    local missing = state.waiting + state.active - waiting - active
+    state.waiting, state.active = waiting, active
+    commit(state, { 'joined', tonumber(joined) + math.max(0, -missing), 'expired',
+        tonumber(expired) + math.max(0, missing) }, {}, keep)
+end
+
+if waiting ~= state.waiting or active ~= state.active then
+    count_again()
+    return result(0, 0, 1)
+elseif recover_until and recover_until ~= '0' then
+    return result(0, 0, recover(state, now, tonumber(recover_until), most, keep))
+elseif tonumber(ARGV[3] or 0) > 0 and begins_recovery(state, now, tonumber(ARGV[3]), keep) then
+    return result(0, 0, 1000)
+end
 
 -- How many more each policy admits. Where several apply to a queue, the smallest number counts.
 local LEFT_BY_POLICY = {
@@ -38,12 +67,13 @@ local left = left_by_policy()
 
 local opens_in = math.max(0, opens_at - now)
 if paused or opens_in > 0 then
-    return { 0, 0, waiting, now, opens_in }
+    return result(0, 0, opens_in)
 end
 local n = math.min(left, most, waiting)
 if n == 0 then
-    return { 0, left, waiting, now, 0 }
+    return result(0, left, 0)
 end
+check_types()
 
 ---- take them from the line, in portions
 
@@ -101,4 +131,5 @@ end
 state.waiting, state.active = waiting - n, active + n
 commit(state, { 'admitted', admitted_total + n, 'admit_capacity', capacity },
     { { EVENT.admitted, runs_of(places), deadline } }, keep)
-return { n, left - n, state.waiting, now, 0 }
+waiting = state.waiting
+return result(n, left - n, 0)

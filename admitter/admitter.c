@@ -33,15 +33,20 @@ const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
                                 "Calls of the admit script that admitted no visitor.", TL_COUNTER},
     [TL_ADMITTER_QUEUES] = {"tellerline_admitter_queues", "Queues this process holds the lease of.",
                             TL_GAUGE},
+    [TL_ADMITTER_TROUBLED] = {"tellerline_admitter_queues_troubled",
+                              "Queues set aside because their data is damaged.", TL_GAUGE},
     [TL_ADMITTER_STEP_TIME] = {"tellerline_admitter_step_seconds", "One call of the admit script.",
                                TL_HISTOGRAM},
 };
 
 /* The state of one held queue. */
 struct queue {
-    bool wake;              /* there is a reason to try */
-    uint64_t capacity_left; /* after the last step */
-    int64_t due_ms;         /* try then in any case; local monotonic */
+    bool wake;             /* there is a reason to try */
+    struct tl_wake reason; /* since the last step */
+    int64_t due_ms;        /* try then in any case; local monotonic */
+    uint64_t generation;   /* at the last step, 0: none yet */
+    uint64_t base_seq;     /* of the incarnation whose events are followed */
+    bool moved;            /* the last step met another incarnation */
 };
 
 struct admitter {
@@ -60,14 +65,21 @@ static void wake(void *context, struct tl_held_queue *held)
     queue->wake = true;
 }
 
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+/* Follows the events of a queue that was just acquired, whose stream could not be read, or that is
+ * of another incarnation: the ids of its stream may have gone back with the store's clock. */
+static bool follow(struct admitter *self, struct tl_held_queue *held, struct tl_error *err)
 {
-    struct admitter *self = context;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    struct queue *queue = held->state;
     struct tl_tail_head head;
+    if (tl_held_queues_follows(self->queues, held) && !queue->moved)
+        return true;
     wake(self, held);
-    return tl_tail_head(redis, &held->keys, &head, err) &&
-           tl_held_queues_follow(self->queues, held, &head, err);
+    if (!tl_tail_head(redis, &held->keys, &head, err))
+        return false;
+    queue->base_seq = head.base_seq;
+    queue->moved = false;
+    return tl_held_queues_follow(self->queues, held, &head, err);
 }
 
 static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
@@ -79,9 +91,10 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
         queue->wake = true; /* the script knows what happened */
         return true;
     }
-    if (tl_wake_reason(&entry, &queue->capacity_left)) {
+    if (tl_wake_reason(&queue->reason, &entry)) {
         queue->wake = true;
-        queue->capacity_left = 1; /* at least, until the next step returns the exact number */
+        queue->reason.capacity_left =
+            1; /* at least, until the next step returns the exact number */
     }
     tl_events_free(&entry);
     return true;
@@ -93,9 +106,11 @@ struct step {
     int64_t opens_in_ms; /* 0: open */
 };
 
-static bool take_step(struct admitter *self, const struct tl_keys *keys, struct step *step,
+static bool take_step(struct admitter *self, const struct tl_held_queue *held, struct step *step,
                       struct tl_error *err)
 {
+    const struct tl_keys *keys = &held->keys;
+    struct queue *queue = held->state;
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     struct tl_redis *redis = tl_held_queues_redis(self->queues, keys->queue);
     int64_t started_us = tl_clock_us();
@@ -104,6 +119,7 @@ static bool take_step(struct admitter *self, const struct tl_keys *keys, struct 
     tl_keys_append(keys, &self->args);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
+    tl_args_uint(&self->args, queue->generation);
     struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
     if (reply == NULL)
         return false;
@@ -111,6 +127,8 @@ static bool take_step(struct admitter *self, const struct tl_keys *keys, struct 
     step->capacity_left = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
     step->waiting = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
     step->opens_in_ms = tl_reply_integer(tl_reply_at(reply, 4));
+    queue->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 5));
+    queue->moved = (uint64_t)tl_reply_integer(tl_reply_at(reply, 6)) != queue->base_seq;
     tl_reply_free(reply);
     tl_metrics_add(metrics, TL_ADMITTER_STEPS, 1);
     tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, step->admitted == 0 ? 1 : 0);
@@ -127,13 +145,13 @@ static bool admit(struct admitter *self, struct tl_held_queue *held, int64_t now
     struct step step;
     queue->wake = false;
     for (int i = 0; i < STEPS_MAX; i++) {
-        if (!take_step(self, &held->keys, &step, err))
+        if (!take_step(self, held, &step, err))
             return false;
         if (step.admitted < self->batch)
             break;
         queue->wake = i == STEPS_MAX - 1; /* go on after the other queues */
     }
-    queue->capacity_left = step.capacity_left;
+    queue->reason.capacity_left = step.capacity_left;
     queue->due_ms = now_ms + (step.waiting == 0 ? RECHECK_IDLE_MS : RECHECK_MS);
     if (step.opens_in_ms > 0 && now_ms + step.opens_in_ms < queue->due_ms)
         queue->due_ms = now_ms + step.opens_in_ms;
@@ -144,9 +162,11 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
                   struct tl_error *err)
 {
     const struct queue *queue = held->state;
+    if (!follow(context, held, err))
+        return false;
     if ((queue->wake || now_ms >= queue->due_ms) && !admit(context, held, now_ms, err))
         return false;
-    int64_t next_ms = queue->wake ? now_ms : queue->due_ms;
+    int64_t next_ms = queue->wake || queue->moved ? now_ms : queue->due_ms;
     *due_ms = next_ms < *due_ms ? next_ms : *due_ms;
     return true;
 }
@@ -166,9 +186,8 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
     const struct tl_held_queues_settings settings = {.role = "admitter",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_ADMITTER_QUEUES,
-                                                     .error = "cannot admit visitors",
+                                                     .troubled = TL_ADMITTER_TROUBLED,
                                                      .context = self,
-                                                     .acquired = acquired,
                                                      .outdated = wake,
                                                      .serve = serve,
                                                      .on_entry = on_entry};
@@ -195,6 +214,7 @@ bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
     int64_t due_ms = INT64_MAX;
     bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
               tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
+    tl_held_queues_report(self->queues, self->daemon);
     if (ok) {
         int64_t wait_ms = tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms());
         ok = tl_held_queues_followed(self->queues) == 0

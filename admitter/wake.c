@@ -1,13 +1,17 @@
 #include "admitter/wake.h"
 
-bool tl_wake_reason(const struct tl_event_entry *entry, uint64_t *capacity_left)
+bool tl_wake_reason(struct tl_wake *wake, const struct tl_event_entry *entry)
 {
+    bool is_new = wake->generation != 0 && wake->generation != entry->generation;
+    wake->generation = entry->generation;
+    if (is_new)
+        return true;
     for (size_t i = 0; i < entry->n_events; i++) {
         enum tl_event_kind kind = entry->events[i].kind;
         if (kind == TL_EVENT_FREED)
-            (*capacity_left)++; /* at least; the next step returns the exact number */
+            wake->capacity_left++; /* at least; the next step returns the exact number */
         if (kind == TL_EVENT_CONFIG || (kind == TL_EVENT_FREED && entry->waiting > 0) ||
-            (kind == TL_EVENT_JOINED && *capacity_left > 0))
+            (kind == TL_EVENT_JOINED && wake->capacity_left > 0))
             return true;
     }
     return false;

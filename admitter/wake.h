@@ -7,10 +7,15 @@
 
 #include "common/wire/events.h"
 
+/* What is known of a queue between two admit steps. */
+struct tl_wake {
+    uint64_t generation;    /* of the last entry; 0: none yet */
+    uint64_t capacity_left; /* as the last step returned it; grows with each session that ended */
+};
+
 /* True when visitors may be admitted after this entry: a session ended while visitors wait, a
- * visitor joined while capacity is left, or the settings changed. *capacity_left (as the last admit
- * step returned it) grows with each session that ended, so that the next visitor to join is a
- * reason too. */
-bool tl_wake_reason(const struct tl_event_entry *entry, uint64_t *capacity_left);
+ * visitor joined while capacity is left, the settings changed, or the queue has a new generation,
+ * of which nothing is known. */
+bool tl_wake_reason(struct tl_wake *wake, const struct tl_event_entry *entry);
 
 #endif

@@ -8,7 +8,7 @@
  *   plain  ZADD of the same visitors and places, as many a command as a batch has joins, pipelined
  *          from bytes made beforehand: all that Redis does besides is to parse the command;
  *   path   the ingest stream is filled with batches, then the real tellerline-dispatcher drains it;
- *          timed from the first change of state.seq to the last;
+ *          timed from the first change of state.joined to the last;
  *   script what Redis spent inside the apply script on the way (INFO commandstats), beside what it
  *          spent inside ZADD;
  *   and the processor time of both programs, which tells most on a machine that does other things
@@ -219,14 +219,14 @@ static double processor_seconds(void)
            info("cpu", "used_cpu_sys_main_thread", "used_cpu_sys_main_thread:");
 }
 
-static uint64_t seq_now(void)
+static uint64_t joined_now(void)
 {
     char line[TL_KEY_MAX + 16];
-    snprintf(line, sizeof(line), "HGET %s seq", bench.keys.names[TL_KEY_STATE]);
+    snprintf(line, sizeof(line), "HGET %s joined", bench.keys.names[TL_KEY_STATE]);
     struct tl_reply *reply = ask(line);
-    int64_t seq = tl_reply_integer(reply);
+    int64_t joined = tl_reply_integer(reply);
     tl_reply_free(reply);
-    return (uint64_t)seq;
+    return (uint64_t)joined;
 }
 
 /* ---- bytes for Redis, made beforehand ---- */
@@ -372,9 +372,9 @@ static void fill(uint64_t from, uint64_t n, unsigned long batch)
     pipe_through(&bytes, 2 * entries);
 }
 
-static void wait_for_seq(uint64_t seq)
+static void wait_for_joined(uint64_t joined)
 {
-    while (seq_now() < seq) {
+    while (joined_now() < joined) {
         require(waitpid(bench.dispatcher, NULL, WNOHANG) == 0, "the dispatcher has ended");
         pause_ms(1);
     }
@@ -396,7 +396,7 @@ static void admit(unsigned long active)
         return;
     fill(UINT64_C(1) << 40, active, 1000);
     start_dispatcher();
-    wait_for_seq(active);
+    wait_for_joined(active);
     stop(&bench.dispatcher, SIGTERM);
     struct tl_script script = {.source = tl_script_admit};
     struct tl_args args = {0};
@@ -424,11 +424,11 @@ static struct cost path(unsigned long batch, unsigned long active)
         fill(million * MILLION, MILLION, batch);
     tell("CONFIG RESETSTAT");
     start_dispatcher();
-    wait_for_seq(active + 1);
+    wait_for_joined(active + 1);
     int64_t started_us = tl_clock_us();
     double before = processor_seconds();
-    uint64_t first = seq_now(), last = active + bench.millions * MILLION;
-    wait_for_seq(last);
+    uint64_t first = joined_now(), last = active + bench.millions * MILLION;
+    wait_for_joined(last);
     cost.wall = (double)(tl_clock_us() - started_us) / 1e6;
     cost.processor = processor_seconds() - before;
     cost.inside = info("commandstats", "cmdstat_evalsha:", "usec=") / 1e6;

@@ -1,6 +1,7 @@
 # Run with -P: writes OUT, a header with one C string per script in SCRIPTS. A script is preceded by the PRELUDE and by
 # the parts that its header names: "-- Parts: NAME..." stands for the files NAME.lua, in this order, of the script's own
-# folder or of the prelude's. A part has a dot in its name (apply.joins, prelude.runs) and is no script itself.
+# folder or of the prelude's. A part has a dot in its name (apply.joins, prelude.runs) and is no script itself. The line
+# "-- Flags: NAME" makes Redis run the script with these flags: "#!lua flags=NAME" becomes the first line of all.
 function(to_c_string text result)
     string(REPLACE "\\" "\\\\" text "${text}")
     string(REPLACE "\"" "\\\"" text "${text}")
@@ -25,6 +26,15 @@ function(read_parts script prelude_folder result)
     set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
+function(read_flags script result)
+    file(STRINGS ${script} line REGEX "^-- Flags: " LIMIT_COUNT 1)
+    string(REGEX REPLACE "^-- Flags: *" "" flags "${line}")
+    set(${result} "" PARENT_SCOPE)
+    if(flags)
+        set(${result} "#!lua flags=${flags}\n" PARENT_SCOPE)
+    endif()
+endfunction()
+
 file(READ ${PRELUDE} prelude)
 get_filename_component(prelude_folder ${PRELUDE} DIRECTORY)
 set(content "/* Made from the .lua files by cmake/embed_scripts.cmake; do not edit. */\n#pragma once\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
@@ -34,8 +44,9 @@ foreach(script IN LISTS SCRIPTS)
         continue()
     endif()
     read_parts(${script} ${prelude_folder} parts)
+    read_flags(${script} flags)
     file(READ ${script} body)
-    to_c_string("${prelude}${parts}${body}" literal)
+    to_c_string("${flags}${prelude}${parts}${body}" literal)
     string(APPEND content "static const char tl_script_${name}[] =\n${literal};\n")
 endforeach()
 file(WRITE ${OUT} "${content}")

@@ -39,7 +39,7 @@ package_replace(PACKAGE_CONFIG "\n  # Empty: `tellerline up`[^\n]*\n[^\n]*\n  ur
 # A reverse proxy in front speaks TLS; nothing is open to the network before somebody wants it.
 package_replace(PACKAGE_CONFIG "listen: 0.0.0.0:8080      " "listen: 127.0.0.1:8080    ")
 package_replace(PACKAGE_CONFIG "(_keys|_token): secrets/" "\\1: /var/lib/tellerline/")
-package_replace(PACKAGE_CONFIG "relative paths start at the current directory" "created at the first start if absent")
+package_replace(PACKAGE_CONFIG "relative paths start at the folder of this file" "made at a start without visitors if absent")
 package_replace(PACKAGE_CONFIG "docs/operators/configuration.md" "/usr/share/doc/tellerline/docs/operators/configuration.md")
 # No queue of ours: the example stays, commented out.
 string(REGEX MATCH "\nqueues:\n.*$" PACKAGE_QUEUES "${PACKAGE_CONFIG}")

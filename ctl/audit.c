@@ -1,9 +1,11 @@
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "common/base/quote.h"
+#include "common/config/queue_settings.h"
+#include "common/config/table.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
@@ -11,165 +13,283 @@
 #include "ctl/audit.h"
 #include "generated/ctl_scripts.h"
 
-/* The reply of audit_totals.lua, by index. */
 enum {
-    WAITING,
-    ACTIVE,
-    JOINED,
-    COMPLETED,
-    EXPIRED,
-    LEFT,
-    ADMIT_CAPACITY,
-    N_COUNTERS,
-    SIZE_WAITING = N_COUNTERS,
-    SIZE_ACTIVE,
-    SIZE_SESSIONS,
-    POLICY,
-    CAPACITY,
-    N_TOTALS,
+    PAGE = 500,
+    PATIENCE_MS = 60000,   /* an entry of the ingest stream is applied within this time */
+    LOOK_AGAIN_MS = 300,   /* what heals or has only just begun is gone then */
+    HOLDERS_MOST = 500000, /* sessions whose places are compared with each other */
 };
 
-enum { PAGE = 500, QUOTED = 3 + TL_VISITOR_MAX };
+/* The reply of audit_state.lua, by index. */
+enum { STATE_WAITING, STATE_ACTIVE, STATE_FOUND, STATE_N_FOUND, STATE_NOTE };
+
+/* A session's place and visitor. */
+struct holder {
+    tl_place place;
+    char visitor[TL_VISITOR_MAX + 1];
+};
 
 struct audit {
     struct tl_redis *redis;
     const struct tl_keys *keys;
-    struct tl_script active_script;
+    struct tl_script active_script, waiting_script;
     struct tl_args args;
+    struct holder *holders;
+    size_t n_holders, holders_capacity;
+    int64_t longest_ms; /* that any setting gives a session */
     struct tl_audit_report *report;
 };
 
-__attribute__((format(printf, 3, 4))) static void add_violation(struct tl_audit_report *report,
-                                                                int rule, const char *format, ...)
+/* ---- what is found ---- */
+
+/* A text of the store on one line, for a terminal. */
+static void copy_text(const char *text, char *copy, size_t size)
+{
+    snprintf(copy, size, "%s", text);
+    for (char *at = copy; *at != '\0'; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    }
+}
+
+void tl_audit_add(struct tl_audit_report *report, int rule, const char *text, const char *advice)
 {
     report->n_violations++;
     if (report->n_listed == TL_AUDIT_LISTED_MAX)
         return;
     struct tl_audit_violation *violation = &report->listed[report->n_listed++];
     violation->rule = rule;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(violation->text, sizeof(violation->text), format, args);
-    va_end(args);
+    copy_text(text, violation->text, sizeof(violation->text));
+    copy_text(advice, violation->advice, sizeof(violation->advice));
 }
 
-/* ---- the totals ---- */
-
-static void check_counters(const int64_t v[N_TOTALS], struct tl_audit_report *report)
+/* found: a finding as the scripts return it. */
+static void add_found(struct tl_audit_report *report, const struct tl_reply *found)
 {
-    static const char *const names[N_COUNTERS] = {"waiting", "active", "joined",        "completed",
-                                                  "expired", "left",   "admit_capacity"};
-    for (int i = 0; i < N_COUNTERS; i++) {
-        if (v[i] < 0)
-            add_violation(report, 1, "the counter %s is negative: %" PRId64, names[i], v[i]);
+    tl_audit_add(report, (int)tl_reply_integer(tl_reply_at(found, 0)),
+                 tl_reply_string(tl_reply_at(found, 2), NULL),
+                 tl_reply_string(tl_reply_at(found, 3), NULL));
+}
+
+static void add_all(struct tl_audit_report *report, const struct tl_reply *list, int64_t n)
+{
+    size_t listed = tl_reply_count(list);
+    for (size_t i = 0; i < listed; i++)
+        add_found(report, tl_reply_at(list, i));
+    if (n > (int64_t)listed)
+        report->n_violations += (uint64_t)n - listed;
+}
+
+static bool is_kind(const struct tl_reply *list, const char *kind)
+{
+    for (size_t i = 0; i < tl_reply_count(list); i++) {
+        if (strcmp(tl_reply_string(tl_reply_at(tl_reply_at(list, i), 1), NULL), kind) == 0)
+            return true;
     }
-    if (v[WAITING] != v[SIZE_WAITING])
-        add_violation(report, 1, "the counter waiting is %" PRId64 ", but %" PRId64 " are waiting",
-                      v[WAITING], v[SIZE_WAITING]);
-    if (v[ACTIVE] != v[SIZE_ACTIVE])
-        add_violation(report, 1, "the counter active is %" PRId64 ", but %" PRId64 " are active",
-                      v[ACTIVE], v[SIZE_ACTIVE]);
-    if (v[SIZE_SESSIONS] != v[SIZE_ACTIVE])
-        add_violation(report, 1, "%" PRId64 " are active, but there are %" PRId64 " sessions",
-                      v[SIZE_ACTIVE], v[SIZE_SESSIONS]);
-    int64_t known = v[WAITING] + v[ACTIVE] + v[COMPLETED] + v[EXPIRED] + v[LEFT];
-    if (v[JOINED] != known)
-        add_violation(report, 5,
-                      "%" PRId64 " joined, but waiting %" PRId64 " + active %" PRId64
-                      " + completed %" PRId64 " + expired %" PRId64 " + left %" PRId64
-                      " is %" PRId64,
-                      v[JOINED], v[WAITING], v[ACTIVE], v[COMPLETED], v[EXPIRED], v[LEFT], known);
+    return false;
 }
 
-/* An admission stores the capacity it obeyed as admit_capacity, and nothing else raises active. So
- * active must not exceed that; the capacity of today may have been lowered since. */
-static void check_capacity(const int64_t v[N_TOTALS], const char *policy,
-                           struct tl_audit_report *report)
+/* ---- the queue as a whole ---- */
+
+static struct tl_reply *look_at_state(struct audit *audit, struct tl_error *err)
 {
-    if (strcmp(policy, "rate") == 0 || v[SIZE_ACTIVE] <= v[CAPACITY])
-        return;
-    if (v[SIZE_ACTIVE] > v[ADMIT_CAPACITY])
-        add_violation(report, 2,
-                      "%" PRId64 " are active, but the capacity is %" PRId64 " and was %" PRId64
-                      " at the last admission",
-                      v[SIZE_ACTIVE], v[CAPACITY], v[ADMIT_CAPACITY]);
-    else
-        snprintf(report->note, sizeof(report->note),
-                 "%" PRId64 " are active, above the capacity of %" PRId64
-                 ": it was lowered, which ends no session",
-                 v[SIZE_ACTIVE], v[CAPACITY]);
+    tl_args_reset(&audit->args);
+    tl_args_uint(&audit->args, PATIENCE_MS);
+    struct tl_reply *reply =
+        tl_script_run(audit->redis, tl_script_audit_state, audit->keys, &audit->args, err);
+    if (reply != NULL && tl_reply_type(reply) == TL_REPLY_NIL) {
+        tl_error_set(err, TL_ERR_NOQUEUE, "there is no queue %s", audit->keys->queue);
+        tl_reply_free(reply);
+        return NULL;
+    }
+    return reply;
 }
 
-static bool check_totals(struct audit *audit, struct tl_error *err)
+static void pause_ms(int64_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+/* Only what is found twice is reported: programs mend some things by themselves. */
+static bool check_state(struct audit *audit, struct tl_error *err)
 {
     struct tl_audit_report *report = audit->report;
-    struct tl_reply *reply =
-        tl_script_run(audit->redis, tl_script_audit_totals, audit->keys, NULL, err);
-    if (reply == NULL)
+    struct tl_reply *first = look_at_state(audit, err);
+    if (first == NULL)
         return false;
-    bool ok = tl_reply_count(reply) == N_TOTALS;
-    if (ok) {
-        int64_t values[N_TOTALS];
-        for (size_t i = 0; i < N_TOTALS; i++)
-            values[i] = tl_reply_integer(tl_reply_at(reply, i)); /* 0 when absent */
-        report->waiting = (uint64_t)values[SIZE_WAITING];
-        report->active = (uint64_t)values[SIZE_ACTIVE];
-        check_counters(values, report);
-        check_capacity(values, tl_reply_string(tl_reply_at(reply, POLICY), NULL), report);
-    } else if (tl_reply_type(reply) == TL_REPLY_NIL) {
-        tl_error_set(err, TL_ERR_NOQUEUE, "there is no queue %s", audit->keys->queue);
-    } else {
-        tl_error_set(err, TL_ERR_PROTOCOL,
-                     "unexpected reply of the store to the totals of queue %s", audit->keys->queue);
+    struct tl_reply *last = first;
+    if (tl_reply_integer(tl_reply_at(first, STATE_N_FOUND)) > 0) {
+        pause_ms(LOOK_AGAIN_MS);
+        last = look_at_state(audit, err);
     }
-    tl_reply_free(reply);
+    if (last != NULL) {
+        const struct tl_reply *list = tl_reply_at(last, STATE_FOUND);
+        report->waiting = (uint64_t)tl_reply_integer(tl_reply_at(last, STATE_WAITING));
+        report->active = (uint64_t)tl_reply_integer(tl_reply_at(last, STATE_ACTIVE));
+        copy_text(tl_reply_string(tl_reply_at(last, STATE_NOTE), NULL), report->note,
+                  sizeof(report->note));
+        for (size_t i = 0; i < tl_reply_count(list); i++) {
+            const struct tl_reply *found = tl_reply_at(list, i);
+            if (is_kind(tl_reply_at(first, STATE_FOUND),
+                        tl_reply_string(tl_reply_at(found, 1), NULL)))
+                add_found(report, found);
+        }
+    }
+    bool ok = last != NULL;
+    if (last != first)
+        tl_reply_free(last);
+    tl_reply_free(first);
     return ok;
+}
+
+static bool is_setting(const char *name)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(rows[i].key, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Every value can be read, and they agree with each other. Names of a newer version are skipped. */
+static void check_settings(const struct tl_reply *reply, struct tl_audit_report *report)
+{
+    struct tl_error err = {0};
+    struct tl_queue_settings settings;
+    char text[512];
+    tl_queue_settings_defaults(&settings);
+    for (int pass = 0; pass < 2; pass++) { /* `lanes` first: default_lane is one of them */
+        for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2) {
+            const char *name = tl_reply_string(tl_reply_at(reply, i), NULL);
+            const char *value = tl_reply_string(tl_reply_at(reply, i + 1), NULL);
+            if ((strcmp(name, "lanes") == 0) != (pass == 0) || !is_setting(name) ||
+                tl_queue_settings_set(&settings, name, value, &err))
+                continue;
+            snprintf(text, sizeof(text), "a setting cannot be read: %s", err.text);
+            tl_audit_add(report, 10, text, "programs use the default: set it again");
+        }
+    }
+    if (!tl_queue_settings_validate(&settings, &err)) {
+        snprintf(text, sizeof(text), "the settings do not agree: %s", err.text);
+        tl_audit_add(report, 10, text, "correct them with `tellerline set`");
+    }
+}
+
+static bool read_settings(struct audit *audit, struct tl_error *err)
+{
+    tl_args_reset(&audit->args);
+    tl_args_strs(&audit->args, "HGETALL", audit->keys->names[TL_KEY_CONFIG], NULL);
+    struct tl_reply *reply = tl_redis_call(audit->redis, &audit->args, err);
+    if (reply != NULL)
+        check_settings(reply, audit->report);
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* ---- the waiting set, page by page ---- */
+
+static bool check_waiting(struct audit *audit, struct tl_error *err)
+{
+    char from[32] = "-inf";
+    while (from[0] != '\0') {
+        if (!tl_script_begin(audit->redis, &audit->waiting_script, &audit->args, err))
+            return false;
+        tl_keys_append(audit->keys, &audit->args);
+        tl_args_str(&audit->args, from);
+        tl_args_uint(&audit->args, PAGE);
+        struct tl_reply *reply =
+            tl_script_call(audit->redis, &audit->waiting_script, &audit->args, err);
+        if (reply == NULL)
+            return false;
+        snprintf(from, sizeof(from), "%s", tl_reply_string(tl_reply_at(reply, 0), NULL));
+        add_all(audit->report, tl_reply_at(reply, 1), tl_reply_integer(tl_reply_at(reply, 2)));
+        tl_reply_free(reply);
+    }
+    return true;
 }
 
 /* ---- the active set, page by page ---- */
 
-/* found: one of the violations that audit_active.lua returns. */
-static void add_found(struct tl_audit_report *report, const struct tl_reply *found)
+static bool keep_holder(struct audit *audit, const char *visitor, const char *place)
 {
-    char visitor[QUOTED];
-    char other[QUOTED];
-    const char *rule = tl_reply_string(tl_reply_at(found, 0), NULL);
-    tl_quote(tl_reply_string(tl_reply_at(found, 1), NULL), visitor, sizeof(visitor));
-    if (strcmp(rule, "both") == 0) {
-        add_violation(report, 3, "visitor %s is both waiting and active", visitor);
-    } else if (strcmp(rule, "session") == 0) {
-        add_violation(report, 1, "visitor %s is active, but has no readable session", visitor);
-    } else {
-        tl_place place = (tl_place)tl_reply_integer(tl_reply_at(found, 2));
-        tl_place ahead = (tl_place)tl_reply_integer(tl_reply_at(found, 4));
-        tl_quote(tl_reply_string(tl_reply_at(found, 3), NULL), other, sizeof(other));
-        add_violation(report, 4,
-                      "visitor %s (number %" PRIu64
-                      " of lane %u) is active, while %s (number %" PRIu64 ") still waits",
-                      visitor, tl_place_seq(place), tl_place_lane(place), other,
-                      tl_place_seq(ahead));
+    if (place[0] == '\0' || strlen(visitor) > TL_VISITOR_MAX || audit->n_holders == HOLDERS_MOST)
+        return true;
+    if (audit->n_holders == audit->holders_capacity) {
+        size_t grown = audit->holders_capacity == 0 ? PAGE : 2 * audit->holders_capacity;
+        struct holder *moved = reallocarray(audit->holders, grown, sizeof(*moved));
+        if (moved == NULL)
+            return false;
+        audit->holders = moved;
+        audit->holders_capacity = grown;
     }
+    struct holder *holder = &audit->holders[audit->n_holders++];
+    holder->place = strtoull(place, NULL, 10);
+    snprintf(holder->visitor, sizeof(holder->visitor), "%s", visitor);
+    return true;
+}
+
+/* Checks these visitors. With `keep`, remembers their places. */
+static bool check_visitors(struct audit *audit, const char *const visitors[], size_t n, bool keep,
+                           struct tl_error *err)
+{
+    if (n == 0)
+        return true;
+    if (!tl_script_begin(audit->redis, &audit->active_script, &audit->args, err))
+        return false;
+    tl_keys_append(audit->keys, &audit->args);
+    tl_args_int(&audit->args, audit->longest_ms);
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(&audit->args, visitors[i]);
+    struct tl_reply *reply = tl_script_call(audit->redis, &audit->active_script, &audit->args, err);
+    if (reply == NULL)
+        return false;
+    const struct tl_reply *places = tl_reply_at(reply, 2);
+    bool ok = true;
+    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_integer(tl_reply_at(reply, 1)));
+    for (size_t i = 0; keep && ok && i < n; i++)
+        ok = keep_holder(audit, visitors[i], tl_reply_string(tl_reply_at(places, i), NULL)) ||
+             tl_error_set(err, TL_ERR_NOMEM, "no memory for the places of the sessions");
+    tl_reply_free(reply);
+    return ok;
 }
 
 /* members: visitors and scores in turn, as ZSCAN returns them. */
 static bool check_page(struct audit *audit, const struct tl_reply *members, struct tl_error *err)
 {
-    if (tl_reply_count(members) == 0)
-        return true;
-    if (!tl_script_begin(audit->redis, &audit->active_script, &audit->args, err))
-        return false;
-    tl_keys_append(audit->keys, &audit->args);
-    for (size_t i = 0; i < tl_reply_count(members); i += 2) {
-        size_t length;
-        const char *visitor = tl_reply_string(tl_reply_at(members, i), &length);
-        tl_args_bin(&audit->args, visitor, length);
+    const char *visitors[PAGE];
+    size_t count = tl_reply_count(members);
+    for (size_t i = 0; i < count;) { /* a small set comes in one page, whatever was asked for */
+        size_t n = 0;
+        for (; n < PAGE && i < count; i += 2)
+            visitors[n++] = tl_reply_string(tl_reply_at(members, i), NULL);
+        if (!check_visitors(audit, visitors, n, true, err))
+            return false;
     }
-    struct tl_reply *reply = tl_script_call(audit->redis, &audit->active_script, &audit->args, err);
-    if (reply == NULL)
-        return false;
-    for (size_t i = 0; i < tl_reply_count(reply); i++)
-        add_found(audit->report, tl_reply_at(reply, i));
-    tl_reply_free(reply);
+    return true;
+}
+
+static int compare_holders(const void *a, const void *b)
+{
+    tl_place first = ((const struct holder *)a)->place;
+    tl_place second = ((const struct holder *)b)->place;
+    return (first > second) - (first < second);
+}
+
+/* Two sessions with one place, on different pages: both are looked at again at one moment. */
+static bool check_holders(struct audit *audit, struct tl_error *err)
+{
+    if (audit->n_holders == 0)
+        return true;
+    qsort(audit->holders, audit->n_holders, sizeof(*audit->holders), compare_holders);
+    for (size_t i = 1; i < audit->n_holders; i++) {
+        const char *const pair[] = {audit->holders[i - 1].visitor, audit->holders[i].visitor};
+        if (audit->holders[i - 1].place == audit->holders[i].place &&
+            strcmp(pair[0], pair[1]) != 0 && !check_visitors(audit, pair, 2, false, err))
+            return false;
+    }
     return true;
 }
 
@@ -190,6 +310,33 @@ static bool check_active(struct audit *audit, struct tl_error *err)
         if (!ok)
             return false;
     } while (strcmp(cursor, "0") != 0 && cursor[0] != '\0');
+    return check_holders(audit, err);
+}
+
+/* ---- all ---- */
+
+/* The highest value that any setting of a session may have. */
+static int64_t longest_session_ms(void)
+{
+    static const char *const keys[] = {"session_ttl", "session_max", "claim_ttl"};
+    int64_t longest = 0;
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
+            if (strcmp(rows[i].key, keys[key]) == 0 && rows[i].max > longest)
+                longest = rows[i].max;
+        }
+    }
+    return longest;
+}
+
+/* A key of the wrong type refuses the checks of what is in it: that it is one is found already. */
+static bool done(const struct audit *audit, bool ok, struct tl_error *err)
+{
+    if (ok || err->kind != TL_ERR_STORE || audit->report->n_violations == 0)
+        return ok;
+    *err = (struct tl_error){0};
     return true;
 }
 
@@ -199,9 +346,14 @@ bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
     struct audit audit = {.redis = redis,
                           .keys = keys,
                           .active_script.source = tl_script_audit_active,
+                          .waiting_script.source = tl_script_audit_waiting,
+                          .longest_ms = longest_session_ms(),
                           .report = report};
     *report = (struct tl_audit_report){0};
-    bool ok = check_totals(&audit, err) && check_active(&audit, err);
+    bool ok = check_state(&audit, err) && done(&audit, read_settings(&audit, err), err) &&
+              done(&audit, check_waiting(&audit, err), err) &&
+              done(&audit, check_active(&audit, err), err);
+    free(audit.holders);
     tl_args_free(&audit.args);
     return ok;
 }

@@ -4,10 +4,17 @@
  *   2. under the counter policy no admission takes `active` above `capacity`
  *   3. no visitor is both waiting and active
  *   4. no visitor is active while another one with a smaller place in the same lane still waits
- *   5. joined = waiting + active + completed + expired + left
- * One script makes each comparison at one moment of the data, so that every reported violation is
- * real, however busy the queue is. The audit reads the active set page by page, and never the
- * waiting set, which may be huge.
+ *   5. joined = waiting + active + completed + expired + left, and the other totals fit
+ *   6. every place is a number that was given out, in a lane of the queue, to one visitor
+ *   7. `seq` and `event` do not go back, and the last event says what the state says
+ *   8. the streams and the consumer group exist, and what workers send is applied
+ *   9. every lease and every session ends
+ *  10. the queue is listed, its keys have the right types, its state and settings are complete
+ *  11. a worker shows the sizes that the state has (ctl/audit_worker.h)
+ *
+ * One script makes each comparison at one moment of the data, and what programs mend by themselves
+ * is looked at twice, so that every reported violation is real, however busy the queue is. Big sets
+ * are read page by page.
  */
 #ifndef TL_CTL_AUDIT_H
 #define TL_CTL_AUDIT_H
@@ -23,8 +30,9 @@
 enum { TL_AUDIT_LISTED_MAX = 50 }; /* further violations of a queue are only counted */
 
 struct tl_audit_violation {
-    int rule; /* 1 to 5, as above */
-    char text[320];
+    int rule; /* 1 to 11, as above */
+    char text[400];
+    char advice[400]; /* what to do */
 };
 
 struct tl_audit_report {
@@ -35,7 +43,11 @@ struct tl_audit_report {
     char note[160]; /* unusual, but no violation; or "" */
 };
 
-/* Fills the report. False when the queue cannot be read; TL_ERR_NOQUEUE when it does not exist. */
+/* Adds a violation to a report. */
+void tl_audit_add(struct tl_audit_report *report, int rule, const char *text, const char *advice);
+
+/* Fills the report. False when the queue cannot be read; TL_ERR_NOQUEUE when nothing of it exists.
+ */
 bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
                     struct tl_audit_report *report, struct tl_error *err);
 

@@ -24,6 +24,9 @@ enum {
     TL_OPTION_INTERVAL = 1 << 5,
     TL_OPTION_COUNT = 1 << 6,
     TL_OPTION_PROCESSES = 1 << 7,
+    TL_OPTION_RECOVER = 1 << 8,
+    TL_OPTION_WORKER = 1 << 9,
+    TL_OPTION_FOR = 1 << 10,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -34,11 +37,15 @@ struct tl_ctl_options {
     const char *redis;  /* NULL: what the configuration says */
     const char *data;   /* the data folder of `tellerline up` */
     const char *queue;  /* NULL: all */
+    const char *worker; /* host:port, several with commas; NULL: none */
     bool json;
     bool help;
     int64_t interval_ms;
     uint64_t count;     /* 0: no limit */
     uint64_t processes; /* 0: what the configuration says */
+    bool now;           /* of recover */
+    int64_t wait_ms;    /* of recover; 0: not given */
+    int64_t for_ms;     /* of block; 0: not given */
     int n_words;
     char **words; /* operands after the options */
 };
@@ -60,10 +67,18 @@ int tl_command_queues(const struct tl_ctl_options *options);
 int tl_command_top(const struct tl_ctl_options *options);
 int tl_command_set(const struct tl_ctl_options *options);
 int tl_command_notice(const struct tl_ctl_options *options);
+int tl_command_visitor(const struct tl_ctl_options *options);
+int tl_command_block(const struct tl_ctl_options *options);
+int tl_command_unblock(const struct tl_ctl_options *options);
+int tl_command_blocks(const struct tl_ctl_options *options);
+int tl_command_recover(const struct tl_ctl_options *options);
 int tl_command_check(const struct tl_ctl_options *options);
 int tl_command_config_doc(const struct tl_ctl_options *options);
 
 /* Writes `tellerline: ` and the error to standard error, and returns `status`. */
 int tl_ctl_fail(int status, const struct tl_error *err);
+/* The exit status for a change that failed: TL_EXIT_PROBLEM when what was asked for is wrong or its
+ * queue does not exist, else TL_EXIT_FAILED. */
+int tl_ctl_status_of(const struct tl_error *err);
 
 #endif

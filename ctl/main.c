@@ -28,11 +28,40 @@ static const struct tl_ctl_command commands[] = {
      TL_OPTIONS_STORE, 2, INT_MAX, false, tl_command_set},
     {"notice", "QUEUE TEXT", "Shows a notice to all waiting visitors; \"\" removes it.", "",
      TL_OPTIONS_STORE, 2, 2, false, tl_command_notice},
-    {"audit", "", "Checks the invariants on the live system.",
-     "Counters against sets, capacity, no visitor both waiting and active, the order of the "
-     "lanes,\n"
-     "and that no visitor is unaccounted for. Exit status: 0 all hold, 1 a violation, 2 failed.",
-     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON, 0, 0, false, tl_command_audit},
+    {"visitor", "remove QUEUE VISITOR",
+     "Takes a visitor out of the line, or ends the session, at once.",
+     "VISITOR is the visitor's id, or the ticket. Ticket and pass open nothing any more, and the "
+     "page "
+     "says\n"
+     "that the place was removed. A ticket is verified with secrets.ticket_keys. Put -- before an "
+     "id "
+     "that\n"
+     "begins with -.\n"
+     "Exit status: 0 removed, 1 there is no such visitor or queue, 2 failed.",
+     TL_OPTIONS_STORE, 3, 3, false, tl_command_visitor},
+    {"block", "PREFIX", "Refuses joins and streams from an address or a network.",
+     "PREFIX: 192.0.2.7, 192.0.2.0/24, 2001:db8::/48. Applies to all queues, or to --queue NAME, "
+     "until\n"
+     "`tellerline unblock`, or for --for TIME. Every worker knows it within a second.",
+     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_FOR, 1, 1, false, tl_command_block},
+    {"unblock", "PREFIX", "Ends a block of the same prefix and --queue.", "",
+     TL_OPTIONS_STORE | TL_OPTION_QUEUE, 1, 1, false, tl_command_unblock},
+    {"blocks", "", "Shows the blocked prefixes.", "", TL_OPTIONS_STORE | TL_OPTION_JSON, 0, 0,
+     false, tl_command_blocks},
+    {"recover", "QUEUE", "Ends the recovery after a loss of data, or gives it more time.",
+     "After Redis lost the data of a queue, no one is admitted for recovery_window, so that "
+     "visitors\n"
+     "come back to their places. --now admits at once: who comes later stands behind. --wait opens "
+     "the\n"
+     "window again or moves its end.",
+     TL_OPTIONS_STORE | TL_OPTION_RECOVER, 1, 1, false, tl_command_recover},
+    {"audit", "", "Checks on the live system what must always hold.",
+     "Counters, totals and capacity; places, order and lanes; streams, leases, settings and "
+     "types;\n"
+     "with --worker, the sizes that a worker shows. Says what to do about each finding.\n"
+     "Exit status: 0 all holds, 1 a violation, 2 failed.",
+     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON | TL_OPTION_WORKER, 0, 0, false,
+     tl_command_audit},
     {"check", "", "Checks the configuration.", "", TL_OPTION_CONFIG, 0, 0, false, tl_command_check},
     {"config-doc", "", "Writes the reference of all settings.", "", 0, 0, 0, true,
      tl_command_config_doc},
@@ -52,19 +81,6 @@ static void write_help(FILE *out)
                  "found, 2 failed.\n");
 }
 
-static int run(const struct tl_ctl_command *command, int argc, char **argv)
-{
-    struct tl_ctl_options options;
-    struct tl_error err = {0};
-    if (!tl_ctl_options_parse(command, argc, argv, &options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    if (options.help) {
-        tl_ctl_options_help(command, stdout);
-        return TL_EXIT_OK;
-    }
-    return command->run(&options);
-}
-
 int main(int argc, char **argv)
 {
     if (argc < 2) {
@@ -81,8 +97,16 @@ int main(int argc, char **argv)
         return TL_EXIT_OK;
     }
     for (size_t i = 0; i < N_COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) == 0)
-            return run(&commands[i], argc - 1, argv + 1);
+        struct tl_ctl_options options;
+        struct tl_error err = {0};
+        if (strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        if (!tl_ctl_options_parse(&commands[i], argc - 1, argv + 1, &options, &err))
+            return tl_ctl_fail(TL_EXIT_FAILED, &err);
+        if (!options.help)
+            return commands[i].run(&options);
+        tl_ctl_options_help(&commands[i], stdout);
+        return TL_EXIT_OK;
     }
     char quoted[80];
     tl_quote(argv[1], quoted, sizeof(quoted));

@@ -7,7 +7,14 @@
 
 #include "ctl/options.h"
 
-enum { INTERVAL_LEAST_MS = 100, PROCESSES_MOST = 256 };
+enum {
+    INTERVAL_LEAST_MS = 100,
+    PROCESSES_MOST = 256,
+    WAIT_LEAST_MS = 1000,
+    WAIT_MOST_MS = 86400000,
+    FOR_LEAST_MS = 1000,
+};
+#define FOR_MOST_MS (INT64_C(365) * 86400000)
 
 static bool apply_interval(void *context, const char *value, struct tl_error *err)
 {
@@ -16,6 +23,24 @@ static bool apply_interval(void *context, const char *value, struct tl_error *er
         return false;
     return *interval_ms >= INTERVAL_LEAST_MS ||
            tl_error_set(err, TL_ERR_INVALID, "must be at least %d ms", INTERVAL_LEAST_MS);
+}
+
+static bool apply_wait(void *context, const char *value, struct tl_error *err)
+{
+    int64_t *wait_ms = context;
+    if (!tl_duration_parse(value, wait_ms, err))
+        return false;
+    return (*wait_ms >= WAIT_LEAST_MS && *wait_ms <= WAIT_MOST_MS) ||
+           tl_error_set(err, TL_ERR_INVALID, "must be from 1s to 1d");
+}
+
+static bool apply_for(void *context, const char *value, struct tl_error *err)
+{
+    int64_t *for_ms = context;
+    if (!tl_duration_parse(value, for_ms, err))
+        return false;
+    return (*for_ms >= FOR_LEAST_MS && *for_ms <= FOR_MOST_MS) ||
+           tl_error_set(err, TL_ERR_INVALID, "must be from 1s to 365d");
 }
 
 static bool apply_count(void *context, const char *value, struct tl_error *err)
@@ -47,6 +72,9 @@ static void build_table(const struct tl_ctl_command *command, struct tl_ctl_opti
           &options->data, false}},
         {TL_OPTION_QUEUE,
          {"queue", "NAME", "only this queue", tl_option_text, &options->queue, false}},
+        {TL_OPTION_WORKER,
+         {"worker", "HOST:PORT", "compare with what this worker shows visitors; several: commas",
+          tl_option_text, &options->worker, false}},
         {TL_OPTION_JSON, {"json", NULL, "write JSON", tl_option_flag, &options->json, false}},
         {TL_OPTION_INTERVAL,
          {"interval", "TIME", "time between two refreshes: 500ms, 1s, ... (default: 1s)",
@@ -56,6 +84,14 @@ static void build_table(const struct tl_ctl_command *command, struct tl_ctl_opti
         {TL_OPTION_PROCESSES,
          {"processes", "N", "worker processes, instead of the configured number", apply_processes,
           &options->processes, false}},
+        {TL_OPTION_FOR,
+         {"for", "TIME", "only for this time: 30m, 2h, 7d, ... (default: until unblocked)",
+          apply_for, &options->for_ms, false}},
+        {TL_OPTION_RECOVER,
+         {"now", NULL, "end the recovery now", tl_option_flag, &options->now, false}},
+        {TL_OPTION_RECOVER,
+         {"wait", "TIME", "let the recovery end in this time: 30s, 2m, ...", apply_wait,
+          &options->wait_ms, false}},
     };
     size_t n = 0;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/role/listen.h"
 #include "common/role/supervisor.h"
 
 #include "ctl/lines.h"
@@ -27,6 +28,8 @@ struct program {
     const char *role;
     char **argv; /* owned */
     int keep_fd;
+    const int *listen_fds; /* borrowed */
+    unsigned n_listen_fds;
     int output;    /* read end of its output; -1: closed */
     int write_end; /* of the same pipe, while the process is being started */
     struct tl_lines lines;
@@ -107,11 +110,13 @@ static int exec_program(void *context)
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    bool ok = dup2(program->write_end, STDOUT_FILENO) >= 0 &&
-              dup2(program->write_end, STDERR_FILENO) >= 0 && input >= 0 &&
-              dup2(input, STDIN_FILENO) >= 0 && setpgid(0, 0) == 0 &&
-              sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
-              (program->keep_fd < 0 || fcntl(program->keep_fd, F_SETFD, 0) == 0);
+    bool ok =
+        dup2(program->write_end, STDOUT_FILENO) >= 0 &&
+        dup2(program->write_end, STDERR_FILENO) >= 0 && input >= 0 &&
+        dup2(input, STDIN_FILENO) >= 0 && setpgid(0, 0) == 0 &&
+        sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
+        (program->keep_fd < 0 || fcntl(program->keep_fd, F_SETFD, 0) == 0) &&
+        (program->n_listen_fds == 0 || tl_listen_pass(program->listen_fds, program->n_listen_fds));
     if (ok)
         execv(program->argv[0], program->argv);
     fprintf(stderr, "cannot run %s: %s\n", program->argv[0], strerror(errno));
@@ -244,6 +249,8 @@ bool tl_programs_add(struct tl_programs *programs, const struct tl_program_start
                                 .role = start->role,
                                 .argv = copy_argv(start->argv),
                                 .keep_fd = start->keep_fd,
+                                .listen_fds = start->listen_fds,
+                                .n_listen_fds = start->n_listen_fds,
                                 .output = -1,
                                 .lines = {.role = start->role, .colour = (int)programs->n + 1}};
     const struct tl_child child = {.context = program,

@@ -19,8 +19,10 @@ struct tl_program_start {
     const char *role;        /* borrowed */
     const char *const *argv; /* ended by NULL, copied; argv[0] is the path */
     int keep_fd;             /* stays open in the program; -1: none */
-    unsigned stop_stage;     /* programs of a lower stage stop first */
-    int64_t stop_limit_ms;   /* then it is killed */
+    const int *listen_fds;   /* passed to the program, and kept open here; borrowed */
+    unsigned n_listen_fds;
+    unsigned stop_stage;   /* programs of a lower stage stop first */
+    int64_t stop_limit_ms; /* then it is killed */
 };
 
 /* output gets all lines; borrowed. */

@@ -45,35 +45,36 @@ static bool write_table(const struct tl_queue_rows *rows)
     bool ok = !out.failed;
     if (ok)
         fputs(out.data, stdout);
+    for (size_t i = 0; ok && i < rows->n; i++) {
+        if (rows->rows[i].trouble[0] != '\0')
+            printf("%s: %s\n", rows->rows[i].name, rows->rows[i].trouble);
+    }
     tl_text_free(&out);
     tl_table_free(&table);
     return ok;
-}
-
-/* NULL when out of memory. */
-static json_t *row_json(const struct tl_queue_row *row, int64_t now_ms)
-{
-    char state[64];
-    const struct tl_queue_numbers *numbers = &row->numbers;
-    bool has_capacity = row->settings.policy != TL_POLICY_RATE;
-    tl_queue_row_state(row, now_ms, state, sizeof(state));
-    return json_pack("{s:s, s:s, s:I, s:I, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "queue",
-                     row->name, "state", state, "waiting", (json_int_t)numbers->waiting, "active",
-                     (json_int_t)numbers->active, "capacity",
-                     has_capacity ? json_integer((json_int_t)row->settings.capacity) : NULL,
-                     "joined", (json_int_t)numbers->joined, "admitted",
-                     (json_int_t)numbers->admitted, "completed", (json_int_t)numbers->completed,
-                     "expired", (json_int_t)numbers->expired, "unclaimed",
-                     (json_int_t)numbers->unclaimed, "absent", (json_int_t)numbers->absent, "left",
-                     (json_int_t)numbers->left);
 }
 
 static bool write_json(const struct tl_queue_rows *rows)
 {
     json_t *list = json_array();
     bool ok = list != NULL;
-    for (size_t i = 0; ok && i < rows->n; i++)
-        ok = json_array_append_new(list, row_json(&rows->rows[i], rows->now_ms)) == 0;
+    for (size_t i = 0; ok && i < rows->n; i++) {
+        char state[64];
+        const struct tl_queue_row *row = &rows->rows[i];
+        const struct tl_queue_numbers *numbers = &row->numbers;
+        bool has_capacity = row->settings.policy != TL_POLICY_RATE;
+        tl_queue_row_state(row, rows->now_ms, state, sizeof(state));
+        json_t *object = json_pack(
+            "{s:s, s:s, s:s*, s:I, s:I, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "queue",
+            row->name, "state", state, "trouble", row->trouble[0] != '\0' ? row->trouble : NULL,
+            "waiting", (json_int_t)numbers->waiting, "active", (json_int_t)numbers->active,
+            "capacity", has_capacity ? json_integer((json_int_t)row->settings.capacity) : NULL,
+            "joined", (json_int_t)numbers->joined, "admitted", (json_int_t)numbers->admitted,
+            "completed", (json_int_t)numbers->completed, "expired", (json_int_t)numbers->expired,
+            "unclaimed", (json_int_t)numbers->unclaimed, "absent", (json_int_t)numbers->absent,
+            "removed", (json_int_t)numbers->removed, "left", (json_int_t)numbers->left);
+        ok = json_array_append_new(list, object) == 0;
+    }
     if (!ok) {
         json_decref(list);
         return false;

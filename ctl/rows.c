@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/units.h"
+#include "common/store/mend.h"
 #include "common/store/reply.h"
 
 #include "ctl/rows.h"
@@ -22,13 +23,18 @@ static bool read_time(struct tl_redis *redis, int64_t *now_ms, struct tl_error *
     return true;
 }
 
+/* A queue whose data is damaged has a trouble, and maybe nothing else. */
 static bool read_row(struct tl_ctl_session *session, struct tl_queue_row *row, struct tl_error *err)
 {
     struct tl_keys keys;
     struct tl_redis *redis = tl_ctl_session_redis(session, row->name, err);
-    return redis != NULL && tl_ctl_session_keys(session, row->name, &keys, err) &&
-           tl_queue_load(redis, &keys, &row->settings, err) &&
-           tl_queue_numbers(redis, &keys, &row->numbers, err);
+    if (redis == NULL || !tl_ctl_session_keys(session, row->name, &keys, err) ||
+        !tl_queue_examine(redis, &keys, row->trouble, err))
+        return false;
+    return (tl_queue_load(redis, &keys, &row->settings, err) &&
+            tl_queue_numbers(redis, &keys, &row->numbers, err) &&
+            tl_recovery_read(redis, &keys, &row->recovery, err)) ||
+           (row->trouble[0] != '\0' && tl_error_is_of_queue(err, redis));
 }
 
 bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *rows,
@@ -66,7 +72,16 @@ void tl_queue_rows_free(struct tl_queue_rows *rows)
 
 void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size)
 {
-    if (row->settings.paused) {
+    if (row->trouble[0] != '\0') {
+        snprintf(text, size, "damaged");
+    } else if (row->recovery.until_ms != 0) {
+        const struct tl_recovery *recovery = &row->recovery;
+        int64_t left_ms = recovery->until_ms > now_ms ? recovery->until_ms - now_ms : 0;
+        int n = snprintf(text, size, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
+                         recovery->restored);
+        if (recovery->lost_size > 0 && n > 0 && (size_t)n < size)
+            snprintf(text + n, size - (size_t)n, " of %" PRIu64, recovery->lost_size);
+    } else if (row->settings.paused) {
         snprintf(text, size, "paused");
     } else if (row->settings.opens_at_ms > now_ms) {
         char opens[TL_UNITS_TEXT_MAX];

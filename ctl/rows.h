@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/store/queue.h"
+#include "common/store/recovery.h"
 
 #include "ctl/session.h"
 
@@ -14,6 +15,8 @@ struct tl_queue_row {
     char name[TL_QUEUE_NAME_MAX + 1];
     struct tl_queue_settings settings;
     struct tl_queue_numbers numbers;
+    struct tl_recovery recovery;
+    char trouble[320]; /* what is wrong with its data, and what to do; "" for a sound queue */
 };
 
 struct tl_queue_rows {
@@ -27,7 +30,8 @@ bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *ro
                         struct tl_error *err);
 void tl_queue_rows_free(struct tl_queue_rows *rows);
 
-/* "open", "paused" or "opens 2026-12-01T11:00:00Z". */
+/* "open", "damaged", "recovers 12 s: 8 of 10" (places that came back), "paused" or "opens
+ * 2026-12-01T11:00:00Z". */
 void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size);
 /* The capacity, or "-" when the policy has none. */
 void tl_queue_row_capacity(const struct tl_queue_row *row, char *text, size_t size);

@@ -73,8 +73,7 @@ void tl_ctl_session_close(struct tl_ctl_session *session)
 struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
                                       struct tl_error *err)
 {
-    struct tl_redis *redis = tl_store_of(session->store, queue);
-    return tl_redis_connect(redis, err) ? redis : NULL;
+    return tl_store_connect(session->store, err) ? tl_store_of(session->store, queue) : NULL;
 }
 
 bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue,

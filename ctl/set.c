@@ -7,13 +7,6 @@
 #include "ctl/command.h"
 #include "ctl/session.h"
 
-/* Was the request invalid, or did the command fail? */
-static int status_of(const struct tl_error *err)
-{
-    return err->kind == TL_ERR_INVALID || err->kind == TL_ERR_NOQUEUE ? TL_EXIT_PROBLEM
-                                                                      : TL_EXIT_FAILED;
-}
-
 int tl_command_set(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
@@ -43,7 +36,7 @@ int tl_command_set(const struct tl_ctl_options *options)
             tl_error_prefix(&err, "the settings before this one are in force");
     }
     tl_ctl_session_close(&session);
-    return ok ? TL_EXIT_OK : tl_ctl_fail(status_of(&err), &err);
+    return ok ? TL_EXIT_OK : tl_ctl_fail(tl_ctl_status_of(&err), &err);
 }
 
 int tl_command_notice(const struct tl_ctl_options *options)
@@ -58,7 +51,7 @@ int tl_command_notice(const struct tl_ctl_options *options)
               tl_queue_notice(redis, &keys, options->words[1], &err);
     tl_ctl_session_close(&session);
     if (!ok)
-        return tl_ctl_fail(status_of(&err), &err);
+        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
     printf("%s: %s\n", options->words[0],
            options->words[1][0] != '\0' ? "notice set" : "notice removed");
     return TL_EXIT_OK;

@@ -114,22 +114,28 @@ static void add_total(struct tl_table *table, uint64_t now, uint64_t before, int
     tl_table_text(table, rate);
 }
 
-static void add_row(struct tl_table *table, const struct tl_queue_row *row,
-                    const struct tl_queue_rows *rows, const struct tl_queue_rows *before)
+/* The command while it runs. */
+struct top {
+    struct tl_ctl_session session;
+    struct screen screen;
+    struct tl_queue_rows rows, before; /* read now, and at the last refresh */
+};
+
+static void add_row(const struct top *top, struct tl_table *table, const struct tl_queue_row *row)
 {
     char text[64];
     const struct tl_queue_numbers *numbers = &row->numbers;
     const struct tl_queue_row *earlier = NULL;
-    for (size_t i = 0; earlier == NULL && i < before->n; i++) {
-        if (strcmp(before->rows[i].name, row->name) == 0)
-            earlier = &before->rows[i];
+    for (size_t i = 0; earlier == NULL && i < top->before.n; i++) {
+        if (strcmp(top->before.rows[i].name, row->name) == 0)
+            earlier = &top->before.rows[i];
     }
     /* Another generation of the queue counts from zero again, so there is no rate yet. */
     bool same = earlier != NULL && earlier->numbers.generation == numbers->generation;
     const struct tl_queue_numbers *base = same ? &earlier->numbers : numbers;
-    int64_t elapsed_ms = same ? rows->now_ms - before->now_ms : 0;
+    int64_t elapsed_ms = same ? top->rows.now_ms - top->before.now_ms : 0;
     tl_table_text(table, row->name);
-    tl_queue_row_state(row, rows->now_ms, text, sizeof(text));
+    tl_queue_row_state(row, top->rows.now_ms, text, sizeof(text));
     tl_table_text(table, text);
     tl_table_number(table, numbers->waiting);
     tl_table_number(table, numbers->active);
@@ -144,53 +150,49 @@ static void add_row(struct tl_table *table, const struct tl_queue_row *row,
 
 /* Shows the queues once. A store error is shown and the next refresh tries again; only a failed
  * allocation ends the command. */
-static bool refresh(struct tl_ctl_session *session, const struct screen *screen,
-                    struct tl_queue_rows *before, struct tl_error *err)
+static bool refresh(struct top *top, struct tl_error *err)
 {
-    struct tl_queue_rows rows;
     struct tl_error read_err = {0};
-    if (!tl_queue_rows_read(session, &rows, &read_err)) {
+    if (!tl_queue_rows_read(&top->session, &top->rows, &read_err)) {
         char text[400];
         snprintf(text, sizeof(text), "%s\ntrying again", read_err.text);
-        screen_draw(screen, text);
+        screen_draw(&top->screen, text);
         return true;
     }
     struct tl_text out = {0};
     struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; table != NULL && i < rows.n; i++)
-        add_row(table, &rows.rows[i], &rows, before);
+    for (size_t i = 0; table != NULL && i < top->rows.n; i++)
+        add_row(top, table, &top->rows.rows[i]);
     if (table != NULL)
         tl_table_write(table, &out);
     bool ok = table != NULL && !out.failed;
     if (ok)
-        screen_draw(screen, out.data);
+        screen_draw(&top->screen, out.data);
     tl_text_free(&out);
     tl_table_free(&table);
-    tl_queue_rows_free(before);
-    *before = rows;
-    return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory to show %zu queues", rows.n);
+    tl_queue_rows_free(&top->before);
+    top->before = top->rows;
+    return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory to show %zu queues", top->rows.n);
 }
 
 int tl_command_top(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct screen screen = {0};
-    struct tl_queue_rows before = {0};
-    if (!tl_ctl_session_open(&session, options, &err))
+    struct top top = {0};
+    if (!tl_ctl_session_open(&top.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    bool ok = screen_open(&screen, &err);
+    bool ok = screen_open(&top.screen, &err);
     if (ok) {
         int64_t next_ms = tl_clock_ms();
         for (uint64_t shown = 0; ok; next_ms += options->interval_ms) {
-            ok = refresh(&session, &screen, &before, &err);
+            ok = refresh(&top, &err);
             if (++shown == options->count || !ok ||
-                screen_wait(&screen, next_ms + options->interval_ms))
+                screen_wait(&top.screen, next_ms + options->interval_ms))
                 break;
         }
-        screen_close(&screen);
-        tl_queue_rows_free(&before);
+        screen_close(&top.screen);
+        tl_queue_rows_free(&top.before);
     }
-    tl_ctl_session_close(&session);
+    tl_ctl_session_close(&top.session);
     return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_FAILED, &err);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -15,7 +16,7 @@
 
 enum {
     PROBE_EVERY_MS = 50,          /* of a program that is starting */
-    PROBE_TIMEOUT_MS = 1000,      /* for one answer of the worker */
+    PROBE_TIMEOUT_MS = 200,       /* for one answer of the worker, which may not accept yet */
     SLOW_MS = 15000,              /* a start that takes longer says what it waits for */
     WORKER_STOP_LIMIT_MS = 40000, /* it finishes the requests under way */
     OTHERS_STOP_LIMIT_MS = 15000,
@@ -33,8 +34,10 @@ struct up {
     const struct tl_config *config;
     struct tl_programs *programs;
     struct tl_private_redis redis;
-    char folder[PATH_MAX];   /* of the programs */
-    struct tl_listen listen; /* where the worker answers; the port is never 0 */
+    char folder[PATH_MAX];      /* of the programs */
+    struct tl_listen listen;    /* where the worker answers; the port is never 0 */
+    int sockets[TL_LISTEN_MAX]; /* of its processes */
+    unsigned n_sockets;
 };
 
 /* ---- before anything starts ---- */
@@ -65,22 +68,35 @@ static bool tell_programs(const char *variable, const char *value, struct tl_err
     return true;
 }
 
-/* Checks that the port of the worker is free. Its processes share the port (SO_REUSEPORT), so the
- * kernel would also let another worker share it, and visitors would reach either. With port 0,
- * chooses a free one, so that the address can be printed. */
-static bool choose_port(struct up *up, struct tl_error *err)
+/* Opens the sockets of the worker's processes. They stay open here, so that connections wait while
+ * the worker is started again. With port 0, chooses a free one, so that the address can be
+ * printed. */
+static bool open_sockets(struct up *up, struct tl_error *err)
 {
     up->listen = up->config->http.listen;
-    int fd = tl_listen_open(&up->listen, false, &up->listen.port, err);
-    if (fd < 0)
+    up->n_sockets = (unsigned)(up->options->processes > 0 ? up->options->processes
+                                                          : up->config->worker.processes);
+    if (!tl_listen_share(&up->listen, up->sockets, up->n_sockets, &up->listen.port, err))
         return tl_error_prefix(err, "http.listen");
-    close(fd);
     if (up->config->http.listen.port != 0)
         return true;
     char value[sizeof(up->listen.host) + 16];
     bool is_ipv6 = strchr(up->listen.host, ':') != NULL;
     snprintf(value, sizeof(value), is_ipv6 ? "[%s]:%d" : "%s:%d", up->listen.host, up->listen.port);
     return tell_programs("TELLERLINE_HTTP_LISTEN", value, err);
+}
+
+/* Refuses new connections from now on. */
+static void shut_sockets(const struct up *up)
+{
+    for (unsigned i = 0; i < up->n_sockets && up->sockets[i] >= 0; i++)
+        (void)shutdown(up->sockets[i], SHUT_RDWR);
+}
+
+static void close_sockets(const struct up *up)
+{
+    for (unsigned i = 0; i < up->n_sockets && up->sockets[i] >= 0; i++)
+        close(up->sockets[i]);
 }
 
 /* The address at which this machine reaches the worker. */
@@ -166,6 +182,8 @@ static bool start_program(struct up *up, const char *role, struct tl_error *err)
     const struct tl_program_start start = {.role = role,
                                            .argv = argv,
                                            .keep_fd = -1,
+                                           .listen_fds = up->sockets,
+                                           .n_listen_fds = is_worker ? up->n_sockets : 0,
                                            .stop_stage = is_worker ? STAGE_WORKER : STAGE_OTHERS,
                                            .stop_limit_ms = is_worker ? WORKER_STOP_LIMIT_MS
                                                                       : OTHERS_STOP_LIMIT_MS};
@@ -196,41 +214,33 @@ static bool start_all(struct up *up, struct tl_error *err)
 
 /* ---- run and end ---- */
 
-static int run_up(struct up *up)
-{
-    struct tl_error err = {0};
-    if (!find_folder(up, &err) || !choose_port(up, &err) ||
-        (is_private(up) && !tl_private_redis_prepare(&up->redis, up->options->data, &err)))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    bool ok = false;
-    bool asked = false;
-    bool clean = true;
-    up->programs = tl_programs_new(stdout, &err);
-    if (up->programs != NULL) {
-        ok = start_all(up, &err);
-        while (ok && tl_programs_stop_asked(up->programs) == 0)
-            ok = tl_programs_turn(up->programs, 60000, &err);
-        asked = tl_programs_stop_asked(up->programs) > 0;
-        tl_programs_say(up->programs, "stopping; Ctrl-C again kills");
-        clean = tl_programs_stop(up->programs); /* no program had to be killed */
-        tl_programs_say(up->programs, clean ? "stopped" : "stopped, not cleanly");
-    }
-    tl_programs_free(&up->programs);
-    tl_private_redis_release(&up->redis);
-    /* A stop request during the start is not a failure. */
-    if (!ok && !asked)
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    return clean ? TL_EXIT_OK : TL_EXIT_PROBLEM;
-}
-
 int tl_command_up(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
     struct up up = {.options = options, .redis = {.lock = -1}};
+    bool ok = false;
+    bool asked = false;
+    bool clean = true;
     up.config = tl_config_load(options->config, &err);
-    if (up.config == NULL)
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    int status = run_up(&up);
+    if (up.config != NULL && find_folder(&up, &err) && open_sockets(&up, &err) &&
+        (!is_private(&up) || tl_private_redis_prepare(&up.redis, options->data, &err)))
+        up.programs = tl_programs_new(stdout, &err);
+    if (up.programs != NULL) {
+        ok = start_all(&up, &err);
+        while (ok && tl_programs_stop_asked(up.programs) == 0)
+            ok = tl_programs_turn(up.programs, 60000, &err);
+        asked = tl_programs_stop_asked(up.programs) > 0;
+        tl_programs_say(up.programs, "stopping; Ctrl-C again kills");
+        shut_sockets(&up);
+        clean = tl_programs_stop(up.programs); /* no program had to be killed */
+        tl_programs_say(up.programs, clean ? "stopped" : "stopped, not cleanly");
+    }
+    tl_programs_free(&up.programs);
+    close_sockets(&up);
+    tl_private_redis_release(&up.redis);
     tl_config_free(&up.config);
-    return status;
+    /* A stop request during the start is not a failure. */
+    if (!ok && !asked)
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    return clean ? TL_EXIT_OK : TL_EXIT_PROBLEM;
 }

@@ -1,6 +1,7 @@
 -- The arguments of the apply script, checked one by one and kept as steps.
 
-local ENTRY, JOIN, LEAVE, COMPLETE, RENEW, SEEN, SPEND = 0, 1, 2, 3, 4, 5, 6
+local ENTRY, JOIN, LEAVE, COMPLETE, RENEW, SEEN, SPEND, RESTORE, LOST, CALLED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+local OF = 10
 local FIRST = 3         -- argument, of the entries
 local LANES_MAX = 16
 local JOINS_MAX = 1000  -- in one ZADD: unpack is limited by Lua's stack
@@ -11,7 +12,8 @@ local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 -- The steps, as four numbers each: { kind, a, b, at }, where ARGV[at] is the first text of the step. One flat list: a
 -- table for each of a thousand commands costs more than the commands.
 --   ENTRY batch, 0, at id and worker   JOIN lane, n, at visitors   SPEND until_ms, 0, at invite   SEEN first seq, count, -
---   LEAVE, COMPLETE, RENEW place, 0, at visitor
+--   OF generation, 0, -   LEAVE, COMPLETE, RENEW place, 0, at visitor
+--   RESTORE, LOST, CALLED 0, 0, at the first argument
 local steps, n_steps = {}, 0
 local entries, n_entries = {}, 0 -- the ids of the entries
 local at = FIRST -- the argument to parse next; after a failure, the wrong one
@@ -50,6 +52,18 @@ local function parse_join(most)
     return add_step(JOIN, lane, n, first)
 end
 
+-- A command of n arguments, all of them numbers from the one at `from` on.
+local function parse_numbers(kind, n, from)
+    local texts = at + 1
+    for i = from, n do
+        if not whole(ARGV[at + i]) then
+            return false
+        end
+    end
+    at = at + 1 + n
+    return add_step(kind, 0, 0, texts)
+end
+
 local function parse_step()
     local kind = whole(ARGV[at])
     if kind == ENTRY then
@@ -58,6 +72,14 @@ local function parse_step()
         return false
     elseif kind == JOIN then
         return parse_join(JOINS_MAX)
+    elseif kind == OF then
+        local generation = whole(ARGV[at + 1])
+        at = at + 2
+        return generation and add_step(OF, generation, 0, at)
+    elseif kind == RESTORE then
+        return parse_numbers(kind, 6, 2)
+    elseif kind == LOST or kind == CALLED then
+        return parse_numbers(kind, 4, 1)
     end
     local texts, b = at + 1, whole(ARGV[at + 2])
     if not kind or kind > SPEND or not b then

@@ -1,5 +1,5 @@
--- Batches that come twice: a worker repeats a batch when it does not know whether the first one arrived. For each worker
--- tl:{q}:batches holds the last batch applied.
+-- Batches that come twice: a worker repeats a batch when it does not know whether the first one arrived. For each
+-- worker tl:{q}:batches holds the last batch applied.
 
 local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
@@ -29,16 +29,24 @@ local function forget_silent_workers()
     end
 end
 
+-- True if these are the first batches that the queue has ever had.
 local function store_batches()
-    local fields, any_new = {}, false
+    local fields, any_new, n = {}, false, nil
     for worker, batch in pairs(latest) do
         fields[#fields + 1] = worker
         fields[#fields + 1] = batch_record(batch, now)
-        any_new = any_new or not stored[worker]
+        if not stored[worker] then -- it has visitors from now on, and its first SEEN is yet to come
+            any_new = true
+            note_report(worker, false, now, settings.waiting_ttl)
+        end
     end
-    if any_new and redis.call('HLEN', K_BATCHES) >= WORKERS_MAX then
-        forget_silent_workers()
+    if any_new then
+        n = redis.call('HLEN', K_BATCHES)
+        if n >= WORKERS_MAX then
+            forget_silent_workers()
+        end
     end
     redis.call('HSET', K_BATCHES, unpack(fields))
+    return n == 0
 end
 

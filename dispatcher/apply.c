@@ -11,7 +11,7 @@
 #include "generated/dispatcher_scripts.h"
 
 /* Steps of the apply script that are not commands of a batch. */
-enum { ENTRY = 0, SPEND = 6 };
+enum { ENTRY = 0, SPEND = 6, OF = 10 };
 
 /* One entry of the stream. */
 struct entry {
@@ -108,13 +108,14 @@ static void append_commands(struct tl_args *args, const struct tl_batch *batch)
             continue;
         }
         tl_args_uint(args, command->kind);
-        if (command->kind == TL_COMMAND_SEEN) {
-            tl_args_uint(args, command->number);
-            tl_args_uint(args, command->count);
-        } else {
+        if (command->visitor != NULL)
             tl_args_bin(args, command->visitor, command->visitor_length);
+        if (command->kind != TL_COMMAND_LOST && command->kind != TL_COMMAND_CALLED)
             tl_args_uint(args, command->number);
-        }
+        if (command->kind == TL_COMMAND_SEEN)
+            tl_args_uint(args, command->count);
+        for (size_t k = 0; command->kind >= TL_COMMAND_RESTORE && k < TL_COMMAND_NUMBERS; k++)
+            tl_args_uint(args, command->numbers[k]);
         i++;
     }
 }
@@ -166,6 +167,10 @@ static bool add_batch(struct tl_apply *apply, const char *id, const struct tl_ba
     tl_args_uint(args, ENTRY);
     tl_args_strs(args, id, batch->worker, NULL);
     tl_args_uint(args, batch->number);
+    if (batch->generation != 0) {
+        tl_args_uint(args, OF);
+        tl_args_uint(args, batch->generation);
+    }
     append_commands(args, batch);
     open->n++;
     open->commands += batch->n_commands;

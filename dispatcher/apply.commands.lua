@@ -71,33 +71,78 @@ local function renew(index, visitor, place)
     renewed[#renewed + 1] = { EVENT.renewed, place, deadline }
 end
 
-local bitmap -- key of the presence bitmap of now, once it exists
+local mark_seen
 
-local function open_bitmap()
-    local waiting_ttl = settings.waiting_ttl
-    bitmap = seen_key(bucket_at(now, waiting_ttl))
-    redis.call('SETBIT', bitmap, 0, 0) -- the key's existence says that presence was recorded
-    redis.call('PEXPIRE', bitmap, 8 * bucket_length(waiting_ttl))
+do -- a chunk has 200 local variables at most
+    local seen_bucket -- the bucket of now, once it is marked as observed
+    local expiring = {} -- bitmaps of this call that expire by themselves
+
+    local function set_expiry(bitmap)
+        if not expiring[bitmap] then
+            redis.call('PEXPIRE', bitmap, 8 * bucket_length(settings.waiting_ttl))
+            expiring[bitmap] = true
+        end
+    end
+
+    -- Removes a key of another type: the batch is acknowledged, so nothing may fail any more, and presence is recorded
+    -- again all the time.
+    local function check_bitmap(bitmap)
+        local is = not expiring[bitmap] and redis.call('TYPE', bitmap).ok or 'none'
+        if is ~= 'string' and is ~= 'none' then
+            redis.call('UNLINK', bitmap)
+        end
+    end
+
+    local function open_bucket()
+        seen_bucket = bucket_at(now, settings.waiting_ttl)
+        local observed = seen_key(seen_bucket, 0)
+        check_bitmap(observed)
+        redis.call('SETBIT', observed, 0, 0)
+        set_expiry(observed)
+    end
+
+    -- Sets the bits [from, past), whole bytes at once.
+    local function set_bits(bitmap, from, past)
+        check_bitmap(bitmap)
+        while from < past and from % 8 ~= 0 do
+            redis.call('SETBIT', bitmap, from, 1)
+            from = from + 1
+        end
+        local bytes = math.floor((past - from) / 8)
+        if bytes > 0 then
+            redis.call('SETRANGE', bitmap, from / 8, string.rep('\255', bytes))
+            from = from + bytes * 8
+        end
+        while from < past do
+            redis.call('SETBIT', bitmap, from, 1)
+            from = from + 1
+        end
+        set_expiry(bitmap)
+    end
+
+    -- Marks the seqs [first, first + count). One that was not given out yet is skipped, and no more are marked than
+    -- ever joined, which bounds the work.
+    function mark_seen(first, count)
+        if not seen_bucket then
+            open_bucket()
+        end
+        local from, past = first, math.min(first + math.min(count, totals.joined), state.seq + 1)
+        while from < past do
+            local chunk, chunk_first, chunk_past = chunk_of(from)
+            local to = math.min(past, chunk_past)
+            set_bits(seen_key(seen_bucket, chunk), from - chunk_first, to - chunk_first)
+            from = to
+        end
+    end
 end
 
--- Sets the bits [first, first + count), whole bytes at once. A seq that was not given out yet is skipped.
-local function mark_seen(first, count)
-    if not bitmap then
-        open_bitmap()
+-- SEEN, or the farewell of a worker. Who was seen at places of another generation says nothing about this one.
+local function seen(first, count, is_foreign)
+    local is_farewell = first == FAREWELL_SEQ and count == FAREWELL_COUNT
+    if is_foreign and not is_farewell then
+        return
+    elseif not is_farewell then
+        mark_seen(first, count)
     end
-    local from, past = first, math.min(first + count, state.seq + 1)
-    while from < past and from % 8 ~= 0 do
-        redis.call('SETBIT', bitmap, from, 1)
-        from = from + 1
-    end
-    local bytes = math.floor((past - from) / 8)
-    if bytes > 0 then
-        redis.call('SETRANGE', bitmap, from / 8, string.rep('\255', bytes))
-        from = from + bytes * 8
-    end
-    while from < past do
-        redis.call('SETBIT', bitmap, from, 1)
-        from = from + 1
-    end
+    note_report(sender, is_farewell, now, settings.waiting_ttl)
 end
-

@@ -3,11 +3,12 @@
 local now      -- ms, when the call began
 local state    -- as read_state returned it, and the last seq; changes with every command
 local totals   -- joined, completed, left; likewise
-local settings -- of the queue: session_ttl, sliding, session_max, waiting_ttl
+local settings -- of the queue: session_ttl, sliding, session_max, waiting_ttl, max_waiting (0: any number)
 
 -- Outcomes of commands, as they stand in the exceptions of a batch.
-local WAITING, ACTIVE, GONE, SPENT = 1, 2, 3, 4
+local WAITING, ACTIVE, GONE, SPENT, FULL = 1, 2, 3, 4, 5
 
+local sender     -- the worker of the batch at work
 local exceptions -- of the batch at work: { index of the command, outcome, place, deadline or 0 }
 
 local function add_exception(list, index, outcome, place, deadline)

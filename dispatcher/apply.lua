@@ -1,5 +1,6 @@
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
--- Parts: prelude.records prelude.presence prelude.runs prelude.row apply.arguments apply.context apply.batches apply.joins apply.commands
+-- Flags: allow-oom
+-- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended apply.arguments apply.context apply.batches apply.joins apply.commands prelude.recovery apply.restore
 --
 -- ARGV     1 fence   2 about how many events to keep
 --          3... entries of the stream, oldest first, each with its commands:
@@ -10,24 +11,29 @@
 --            4 RENEW     visitor, place
 --            5 SEEN      first seq, count
 --            6 SPEND     invite, until_ms: the next step, a JOIN of one visitor, spends this invite; not a command itself
+--            7 RESTORE   visitor, place, generation, deadline, front, event
+--            8 LOST      generation, event, last seq, size
+--            9 CALLED    generation, event, place, deadline
+--           10 OF        generation of the places of 2 to 5 in the rest of the entry, of the queue's unless given; not
+--                        a command itself. A place of another generation is held by nobody.
 -- Returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
 -- Errors   STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
 --          NOQUEUE  the queue does not exist
 --          INVALID  an argument makes no sense
---          After an error nothing was changed.
+--          After an error nothing was changed, but a new incarnation may have begun.
 --
 -- Invariants: XACK and the changes are one step; entries are applied in stream order; a visitor is in at most one of
 -- waiting and active; state.waiting and state.active are the sizes of the sets;
--- joined = waiting + active + completed + expired + left. Work is bounded by the number of commands.
+-- joined = waiting + active + completed + expired + left; no JOIN takes waiting above max_waiting. Work is bounded by the number of commands.
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local fence, keep = ARGV[1], ARGV[2]
 
 ---- check everything before the first write
 
-local current_fence, seq, joined, completed, left, last_bucket, marks
-state, current_fence, seq, joined, completed, left, last_bucket, marks = read_state('fence', 'seq', 'joined', 'completed',
-    'left', 'bucket', 'marks')
+local current_fence, seq, joined, completed, left, last_bucket, marks, admitted
+state, current_fence, seq, joined, completed, left, last_bucket, marks, admitted = open_state('fence', 'seq', 'joined',
+    'completed', 'left', 'bucket', 'marks', 'admitted')
 if not state then
     return no_queue()
 end
@@ -59,21 +65,26 @@ if #pending_ids == 0 then
     return results
 end
 
-local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl')
+local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'max_waiting')
 settings = { session_ttl = tonumber(c[1]), sliding = c[2] == 'true', session_max = tonumber(c[3]),
-    waiting_ttl = tonumber(c[4]) }
+    waiting_ttl = tonumber(c[4]), max_waiting = tonumber(c[5]) or 0 }
 if not settings.session_ttl or not settings.session_max or not settings.waiting_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
+check_types()
+redis.call('ZCARD', reports_key()) -- fail likewise
+redis.call('HLEN', K_LOST)
 
 ---- apply
 
 redis.call('XACK', K_INGEST, INGEST_GROUP, unpack(pending_ids))
 now = now_ms()
 state.seq = tonumber(seq)
-totals = { joined = tonumber(joined), completed = tonumber(completed), left = tonumber(left) }
+totals = { joined = tonumber(joined), completed = tonumber(completed), left = tonumber(left), admitted = tonumber(admitted) }
 
 local events = {} -- first one APPLIED for each batch
+
+local is_foreign = false -- the places of the entry at work are of another generation
 
 -- Begins an entry. False if its commands must be skipped: it is not pending, or its batch is a repeated one.
 local function begin_entry(nth, batch, worker)
@@ -83,7 +94,8 @@ local function begin_entry(nth, batch, worker)
         results[nth] = REPEATED
         return false
     end
-    exceptions = {}
+    raise_seq()
+    exceptions, sender, is_foreign = {}, worker, false
     events[#events + 1] = { EVENT.applied, worker, batch, state.seq + 1, exceptions }
     return true
 end
@@ -95,6 +107,10 @@ local function apply_step(i, index)
         join(index, a, b, texts)
         return i + 1, index + b
     end
+    if kind == OF then
+        is_foreign = a ~= state.generation
+        return i + 1, index
+    end
     flush_joins() -- the other commands must see the visitors who joined before
     if kind == SPEND then
         local lane, visitor = steps[4 * i + 2], steps[4 * i + 4]
@@ -102,14 +118,22 @@ local function apply_step(i, index)
             join(index, lane, 1, visitor)
         end
         return i + 2, index + 1
+    elseif is_foreign and kind <= RENEW then
+        add_exception(exceptions, index, GONE, a, 0)
     elseif kind == LEAVE then
         leave(index, ARGV[texts], a)
     elseif kind == COMPLETE then
         complete(index, ARGV[texts], a)
     elseif kind == RENEW then
         renew(index, ARGV[texts], a)
+    elseif kind == RESTORE then
+        restore(index, texts)
+    elseif kind == LOST then
+        lost(texts)
+    elseif kind == CALLED then
+        called(texts)
     else
-        mark_seen(a, b)
+        seen(a, b, is_foreign)
     end
     return i + 1, index + 1
 end
@@ -127,15 +151,25 @@ while i <= n_steps do
     end
 end
 flush_joins()
+raise_seq()
 if #events == 0 then
     return results
 end
-store_batches()
+if store_batches() then
+    note_start()
+end
 
 ---- commit the changes and tell all readers
 
 if #joined_spans > 0 then
     events[#events + 1] = { EVENT.joined, runs_of_spans(joined_spans) }
+end
+if recovery_changes.lost_by == NAMED_BY.ticket then
+    events[#events + 1] = { EVENT.config } -- workers read which generation comes back
+end
+for till, places in pairs(restored_sessions) do
+    events[#events + 1] = { EVENT.admitted, runs_of(places), till }
+    recovery_changes.admitted = totals.admitted
 end
 if #removed > 0 then
     events[#events + 1] = { EVENT.removed, runs_of(removed), REASON.left }
@@ -152,6 +186,12 @@ local changes = { 'seq', state.seq, 'joined', totals.joined, 'completed', totals
 local bucket = bucket_at(now, settings.waiting_ttl)
 if #joined_spans > 0 and tonumber(last_bucket) ~= bucket then -- the first joins in this bucket
     changes[9], changes[10], changes[11], changes[12] = 'bucket', bucket, 'marks', add_mark(marks or '', bucket, seq)
+end
+for field, value in pairs(recovery_changes) do
+    changes[#changes + 1], changes[#changes + 2] = field, value
+end
+if next(end_scores) then
+    forget_ended(now, 2000) -- more than can have ended in this call
 end
 commit(state, changes, events, keep)
 return results

@@ -21,6 +21,7 @@
 #include "common/store/script.h"
 
 #include "dispatcher/apply.h"
+#include "dispatcher/claim.h"
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/lag.h"
 #include "dispatcher/read_size.h"
@@ -29,7 +30,9 @@
  * up late may have read some, which it can no longer apply. */
 #define PENDING_CHECK_MS 1000
 #define LAG_EVERY_MS     1000
-#define LOG_EVERY_MS     60000
+/* How many queues are asked at each of these times whether another program has read entries. */
+#define OTHERS_CHECKED 16
+#define LOG_EVERY_MS   60000
 
 const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
     [TL_DISPATCHER_BATCHES] = {"tellerline_dispatcher_batches_total", "Ingest batches applied.",
@@ -48,6 +51,8 @@ const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
                                  TL_COUNTER},
     [TL_DISPATCHER_QUEUES] = {"tellerline_dispatcher_queues",
                               "Queues this process holds the lease of.", TL_GAUGE},
+    [TL_DISPATCHER_TROUBLED] = {"tellerline_dispatcher_queues_troubled",
+                                "Queues set aside because their data is damaged.", TL_GAUGE},
     [TL_DISPATCHER_UNAPPLIED] = {"tellerline_dispatcher_ingest_unapplied",
                                  "Ingest entries of these queues that are not yet applied.",
                                  TL_GAUGE},
@@ -62,6 +67,7 @@ const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
 struct queue {
     bool pending;                   /* apply pending entries before reading on */
     bool behind;                    /* there may be entries that are not applied */
+    bool refused;                   /* the last entries were refused because of their order */
     char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
     bool trim;                      /* `applied` has moved since the last trim */
 };
@@ -71,6 +77,8 @@ struct dispatcher {
     struct tl_held_queues *queues;
     struct tl_apply *apply;
     struct tl_args args;
+    struct tl_claim claim;
+    size_t next_claim; /* the first queue to ask about other consumers */
     struct tl_script lag_script;
     struct tl_log_limit lag_log;
     int64_t lag_due_ms;
@@ -109,6 +117,7 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
                                                      .fenced = true,
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_DISPATCHER_QUEUES,
+                                                     .troubled = TL_DISPATCHER_TROUBLED,
                                                      .context = self,
                                                      .acquired = acquired,
                                                      .outdated = mark_pending};
@@ -130,7 +139,101 @@ void tl_dispatcher_stop(void *state)
     tl_held_queues_free(&self->queues);
     tl_apply_free(&self->apply);
     tl_args_free(&self->args);
+    tl_args_free(&self->claim.args);
     free(self);
+}
+
+/* ---- the trouble of one queue ---- */
+
+/* Takes over entries that a program which is no dispatcher has read. *found tells if there were
+ * any. */
+static bool claim_entries(struct dispatcher *self, struct tl_held_queue *held, bool *found,
+                          struct tl_error *err)
+{
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    uint64_t claimed = 0, lost = 0;
+    bool ok = tl_claim_entries(&self->claim, redis, &held->keys, &claimed, &lost, err);
+    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_LOST, (int64_t)lost);
+    *found = claimed + lost > 0;
+    if (*found)
+        mark_pending(self, held);
+    return ok;
+}
+
+/* Entries of a queue could not be read or applied. False when the error concerns all queues. */
+static bool queue_failed(struct dispatcher *self, struct tl_held_queue *held, int64_t now_ms,
+                         struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    if (err->kind == TL_ERR_ORDER) {
+        bool found = false;
+        bool first = !queue->refused;
+        queue->refused = true;
+        mark_pending(self, held);
+        if (claim_entries(self, held, &found, err) && (found || first))
+            return true; /* read again from the oldest pending entry */
+    }
+    return tl_held_queues_set_aside(self->queues, held, err, now_ms);
+}
+
+/* Makes a consumer group that was deleted. All entries still in the stream are read again; the
+ * script knows the batches it has applied. */
+static bool restore_group(struct dispatcher *self, struct tl_held_queue *held, struct tl_error *err)
+{
+    tl_args_reset(&self->args);
+    tl_args_strs(&self->args, "XGROUP", "CREATE", held->keys.names[TL_KEY_INGEST], TL_INGEST_GROUP,
+                 "0", "MKSTREAM", NULL);
+    if (!tl_redis_do(tl_held_queues_redis(self->queues, held->keys.queue), &self->args, err))
+        return false;
+    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
+           "the consumer group of the ingest stream was missing and was made again");
+    mark_pending(self, held);
+    return true;
+}
+
+/* One command reads all queues, so one whose stream cannot be read fails it for all: finds which,
+ * and sets them aside. False when there is none, or the error concerns all queues. */
+static bool find_unreadable(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
+{
+    bool found = false;
+    if (err->kind != TL_ERR_STORE && err->kind != TL_ERR_NOGROUP)
+        return false;
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+        struct tl_error problem = {0};
+        bool others;
+        if (tl_held_queues_resting(self->queues, held, now_ms))
+            continue;
+        if (tl_claim_ask(&self->claim, redis, &held->keys, &problem) &&
+            tl_claim_answer(redis, &others, &problem))
+            continue;
+        if ((problem.kind == TL_ERR_NOGROUP && restore_group(self, held, &problem)) ||
+            queue_failed(self, held, now_ms, &problem))
+            found = true;
+        else
+            *err = problem;
+    }
+    return found;
+}
+
+/* Asks some queues whether another program has read entries: a quiet queue would show it only when
+ * the next entry is refused. */
+static void check_others(struct dispatcher *self, int64_t now_ms)
+{
+    size_t n = tl_held_queues_count(self->queues);
+    for (size_t i = 0; i < n && i < OTHERS_CHECKED; i++) {
+        struct tl_held_queue *held = tl_held_queues_at(self->queues, (self->next_claim + i) % n);
+        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+        struct tl_error problem = {0};
+        bool others = false;
+        /* An error comes back when the stream is read. */
+        if (!tl_held_queues_resting(self->queues, held, now_ms) &&
+            tl_claim_ask(&self->claim, redis, &held->keys, &problem) &&
+            tl_claim_answer(redis, &others, &problem) && others)
+            (void)claim_entries(self, held, &others, &problem);
+    }
+    self->next_claim = n > 0 ? (self->next_claim + OTHERS_CHECKED) % n : 0;
 }
 
 /* ---- applying what was read ---- */
@@ -215,8 +318,8 @@ static struct tl_held_queue *find_held(const struct dispatcher *self, const char
 }
 
 /* Applies what XREADGROUP returned; *n gets the number of entries. */
-static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, size_t *n,
-                        struct tl_error *err)
+static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, int64_t now_ms,
+                        size_t *n, struct tl_error *err)
 {
     size_t at = 0;
     *n = 0;
@@ -227,10 +330,16 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, s
             find_held(self, tl_reply_string(tl_reply_at(stream, 0), NULL), &at);
         if (held == NULL)
             continue;
+        struct queue *queue = held->state;
         if (tl_reply_count(entries) == 0) /* only in a read of pending entries */
-            ((struct queue *)held->state)->pending = false;
-        else if (!apply_stream(self, held, entries, err))
+            queue->pending = false;
+        else if (apply_stream(self, held, entries, err))
+            queue->refused = false;
+        else if (queue_failed(self, held, now_ms, err))
+            continue;
+        else
             return false;
+        tl_held_queues_served(self->queues, held, now_ms);
         *n += tl_reply_count(entries);
     }
     return true;
@@ -249,14 +358,15 @@ static struct tl_args *begin_read(struct dispatcher *self)
 }
 
 /* Reads once from the pending entries of all queues marked so; *n gets the number of entries. */
-static bool read_pending(struct dispatcher *self, size_t *n, struct tl_error *err)
+static bool read_pending(struct dispatcher *self, int64_t now_ms, size_t *n, struct tl_error *err)
 {
     struct tl_args *args = begin_read(self);
     size_t streams = 0;
     tl_args_str(args, "STREAMS");
     for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
         const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
-        if (!((const struct queue *)held->state)->pending)
+        if (!((const struct queue *)held->state)->pending ||
+            tl_held_queues_resting(self->queues, held, now_ms))
             continue;
         tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
         streams++;
@@ -267,7 +377,8 @@ static bool read_pending(struct dispatcher *self, size_t *n, struct tl_error *er
     for (size_t i = 0; i < streams; i++)
         tl_args_str(args, "0");
     struct tl_reply *reply = tl_redis_call(tl_held_queues_redis(self->queues, NULL), args, err);
-    bool ok = reply != NULL && apply_reply(self, reply, n, err);
+    bool ok = reply != NULL ? apply_reply(self, reply, now_ms, n, err)
+                            : find_unreadable(self, now_ms, err);
     tl_reply_free(reply);
     return ok;
 }
@@ -279,50 +390,61 @@ static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_
         for (size_t i = 0; i < tl_held_queues_count(self->queues); i++)
             ((struct queue *)tl_held_queues_at(self->queues, i)->state)->pending = true;
         self->pending_due_ms = now_ms + PENDING_CHECK_MS;
+        check_others(self, now_ms);
     }
     size_t n = 1;
     bool ok = true;
     while (ok && n > 0 && !tl_daemon_stopping(self->daemon))
-        ok = read_pending(self, &n, err);
+        ok = read_pending(self, now_ms, &n, err);
     return ok;
 }
 
-/* Waits up to block_ms for new entries of all held queues and applies them. */
-static bool read_new(struct dispatcher *self, int64_t block_ms, struct tl_error *err)
+/* Waits up to block_ms for new entries of all held queues that are not set aside, and applies them.
+ */
+static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
+                     struct tl_error *err)
 {
-    size_t n = tl_held_queues_count(self->queues);
+    size_t n = 0;
     struct tl_args *args = begin_read(self);
     tl_args_str(args, "BLOCK");
     tl_args_int(args, block_ms);
     tl_args_str(args, "STREAMS");
-    for (size_t i = 0; i < n; i++)
-        tl_args_str(args, tl_held_queues_at(self->queues, i)->keys.names[TL_KEY_INGEST]);
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        if (tl_held_queues_resting(self->queues, held, now_ms))
+            continue;
+        tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
+        n++;
+    }
+    if (n == 0)
+        return tl_daemon_pause(self->daemon, block_ms);
     for (size_t i = 0; i < n; i++)
         tl_args_str(args, ">");
     struct tl_redis *redis = tl_held_queues_redis(self->queues, NULL);
     struct tl_reply *reply = tl_redis_call_blocking(redis, args, block_ms, err);
     size_t entries;
-    bool ok = reply != NULL && apply_reply(self, reply, &entries, err);
+    bool ok = reply != NULL ? apply_reply(self, reply, now_ms, &entries, err)
+                            : find_unreadable(self, now_ms, err);
     tl_reply_free(reply);
     return ok;
 }
 
 /* Drops applied entries from the streams. Entries are applied in order, so all up to the last
  * applied one are. */
-static bool trim(struct dispatcher *self, struct tl_error *err)
+static bool trim(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
     for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
         struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
         struct queue *queue = held->state;
-        if (!queue->trim)
+        if (!queue->trim || tl_held_queues_resting(self->queues, held, now_ms))
             continue;
         tl_args_reset(&self->args);
         tl_args_strs(&self->args, "XTRIM", held->keys.names[TL_KEY_INGEST], "MINID", "~",
                      queue->applied, NULL);
         struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-        if (!tl_redis_do(redis, &self->args, err))
-            return false;
         queue->trim = false;
+        if (!tl_redis_do(redis, &self->args, err) && !queue_failed(self, held, now_ms, err))
+            return false;
     }
     return true;
 }
@@ -346,7 +468,7 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         struct queue *queue = held->state;
         int64_t others = lag.entries;
         unsigned suppressed;
-        if (!queue->behind)
+        if (!queue->behind || tl_held_queues_resting(self->queues, held, now_ms))
             continue;
         if (tl_lag_add(&lag, redis, &self->lag_script, &held->keys, &self->args, err)) {
             queue->behind = lag.entries > others;
@@ -365,35 +487,18 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
 
 /* ---- the turn ---- */
 
-/* A consumer group was deleted. One command reads all queues, so a queue without its group would
- * stop the others; and the round of leases restores only the queues of the configuration. */
-static void restore_groups(struct dispatcher *self)
-{
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        const struct tl_keys *keys = &tl_held_queues_at(self->queues, i)->keys;
-        tl_args_reset(&self->args);
-        tl_args_strs(&self->args, "XGROUP", "CREATE", keys->names[TL_KEY_INGEST], TL_INGEST_GROUP,
-                     "0", "MKSTREAM", NULL);
-        /* Most answer that the group exists. Any other error comes back in the next turn. */
-        (void)tl_redis_do(tl_held_queues_redis(self->queues, keys->queue), &self->args, NULL);
-    }
-}
-
 bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct dispatcher *self = state;
     bool ok = tl_held_queues_refresh(self->queues, now_ms, err) && measure_lag(self, now_ms, err) &&
-              read_all_pending(self, now_ms, err) && trim(self, err);
+              read_all_pending(self, now_ms, err) && trim(self, now_ms, err);
+    tl_held_queues_report(self->queues, self->daemon);
     if (ok) {
         int64_t wait_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms());
-        ok = tl_held_queues_count(self->queues) == 0
-                 ? tl_daemon_pause(self->daemon, wait_ms)
-                 : read_new(self, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits forever */
+        ok = read_new(self, now_ms, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits forever */
     }
     if (ok)
         return true;
-    if (err->kind == TL_ERR_NOGROUP)
-        restore_groups(self);
     tl_held_queues_recheck(self->queues);
     /* Not an error: the lease moved or the script cache was flushed. */
     return err->kind == TL_ERR_STALE || err->kind == TL_ERR_NOSCRIPT;

@@ -16,6 +16,7 @@ enum tl_dispatcher_metric {
     TL_DISPATCHER_LOST,       /* pending entries whose payload was gone */
     TL_DISPATCHER_TAKEOVERS,  /* leases taken */
     TL_DISPATCHER_QUEUES,     /* leases held now */
+    TL_DISPATCHER_TROUBLED,   /* queues set aside */
     TL_DISPATCHER_UNAPPLIED,  /* entries of their ingest streams not yet applied */
     TL_DISPATCHER_AGE,        /* of the oldest of these, ms */
     TL_DISPATCHER_APPLY_TIME, /* from reading entries to having them applied */

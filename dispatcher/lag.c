@@ -6,6 +6,7 @@ bool tl_lag_add(struct tl_lag *lag, struct tl_redis *redis, struct tl_script *sc
                 const struct tl_keys *keys, struct tl_args *args, struct tl_error *err)
 {
     script->source = tl_script_lag;
+    script->read_only = true;
     if (!tl_script_begin(redis, script, args, err))
         return false;
     tl_keys_append(keys, args);

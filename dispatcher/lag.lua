@@ -3,9 +3,9 @@
 -- ARGV     none
 -- Returns  { entries not yet applied, age of the oldest of them in ms }; { 0, 0 } when there are none
 --
--- Counts the entries that were delivered but not acknowledged, and those that no dispatcher has read. Where Redis cannot
--- tell the number of the latter, the length of the stream stands in: too high by the few applied entries that trimming
--- leaves.
+-- Counts the entries that were delivered but not acknowledged, and those that no dispatcher has read. Where Redis
+-- cannot tell the number of the latter, the length of the stream stands in: too high by the few applied entries that
+-- trimming leaves.
 if redis.call('EXISTS', K_INGEST) == 0 then
     return { 0, 0 }
 end

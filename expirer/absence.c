@@ -13,10 +13,11 @@
 
 struct tl_absence {
     struct tl_script presence_script, absent_script;
-    struct tl_args args;
+    struct tl_args args, fetch_args;
     uint64_t events_length;
-    uint8_t *seen; /* bitmap by seq, all buckets combined; seq 0 is the highest bit of byte 0, as in
-                      Redis */
+    /* The bitmap of one chunk of seqs, all buckets combined. Its first seq is the highest bit of
+     * byte 0, as in Redis. */
+    uint8_t *seen;
     size_t seen_bytes, seen_capacity;
 };
 
@@ -26,6 +27,7 @@ struct tl_absence *tl_absence_new(uint64_t events_length)
     if (absence == NULL)
         return NULL;
     absence->presence_script.source = tl_script_presence;
+    absence->presence_script.read_only = true;
     absence->absent_script.source = tl_script_absent;
     absence->events_length = events_length;
     return absence;
@@ -36,6 +38,7 @@ void tl_absence_free(struct tl_absence **absence)
     if (*absence == NULL)
         return;
     tl_args_free(&(*absence)->args);
+    tl_args_free(&(*absence)->fetch_args);
     free((*absence)->seen);
     free(*absence);
     *absence = NULL;
@@ -52,6 +55,8 @@ struct pass {
     uint64_t joined_seq; /* visitors with a larger seq joined within waiting_ttl */
     int64_t again_ms;
     uint64_t dropped;
+    bool fetched; /* absence->seen is of `chunk` */
+    uint64_t chunk;
 };
 
 static bool ask_presence(struct pass *pass, struct tl_error *err)
@@ -95,13 +100,18 @@ static bool add_bitmap(struct tl_absence *absence, const void *bitmap, size_t le
     return true;
 }
 
-static bool fetch_bitmaps(const struct pass *pass, struct tl_error *err)
+/* Fetches the bitmaps of one chunk, unless it is there already. Not by absence->args, in which a
+ * call of the absent script may be gathering. */
+static bool fetch_chunk(struct pass *pass, uint64_t chunk, struct tl_error *err)
 {
-    struct tl_args *args = &pass->absence->args;
+    struct tl_args *args = &pass->absence->fetch_args;
+    if (pass->fetched && pass->chunk == chunk)
+        return true;
+    pass->fetched = false;
     pass->absence->seen_bytes = 0;
     for (int64_t bucket = pass->bucket - TL_PRESENCE_BUCKETS; bucket <= pass->bucket; bucket++) {
         char key[TL_KEY_MAX];
-        tl_keys_seen(pass->keys, bucket, key);
+        tl_keys_seen(pass->keys, bucket, chunk, key);
         tl_args_reset(args);
         tl_args_strs(args, "GET", key, NULL);
         struct tl_reply *reply = tl_redis_call(pass->redis, args, err);
@@ -114,13 +124,20 @@ static bool fetch_bitmaps(const struct pass *pass, struct tl_error *err)
         if (!ok)
             return false;
     }
+    pass->fetched = true;
+    pass->chunk = chunk;
     return true;
 }
 
-static bool is_seen(const struct tl_absence *absence, uint64_t seq)
+static bool look(struct pass *pass, uint64_t seq, bool *seen, struct tl_error *err)
 {
-    size_t byte = (size_t)(seq / 8);
-    return byte < absence->seen_bytes && (absence->seen[byte] >> (7 - seq % 8) & 1) != 0;
+    const struct tl_absence *absence = pass->absence;
+    uint64_t offset;
+    if (!fetch_chunk(pass, tl_presence_chunk(seq, &offset), err))
+        return false;
+    size_t byte = (size_t)(offset / 8);
+    *seen = byte < absence->seen_bytes && (absence->seen[byte] >> (7 - offset % 8) & 1) != 0;
+    return true;
 }
 
 /* ---- dropping ---- */
@@ -146,7 +163,10 @@ static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned la
     uint64_t seq = 0;
     size_t candidates = 0;
     while (order != NULL && tl_order_next(order, seq + 1, &seq) && seq <= pass->joined_seq) {
-        if (is_seen(pass->absence, seq))
+        bool seen;
+        if (!look(pass, seq, &seen, err))
+            return false;
+        if (seen)
             continue;
         if (candidates == 0) {
             if (!tl_script_begin(pass->redis, script, args, err))
@@ -171,11 +191,8 @@ bool tl_absence_pass(struct tl_absence *absence, struct tl_redis *redis, const s
 {
     struct pass pass = {.absence = absence, .redis = redis, .keys = keys, .again_ms = AGAIN_MS};
     bool ok = ask_presence(&pass, err);
-    if (ok && pass.observed) {
-        ok = fetch_bitmaps(&pass, err);
-        for (unsigned lane = 0; ok && lane < TL_LANES_MAX; lane++)
-            ok = drop_lane(&pass, line, lane, err);
-    }
+    for (unsigned lane = 0; ok && pass.observed && lane < TL_LANES_MAX; lane++)
+        ok = drop_lane(&pass, line, lane, err);
     *dropped = pass.dropped;
     *again_ms = pass.again_ms;
     return ok;

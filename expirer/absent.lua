@@ -1,4 +1,5 @@
 -- absent: drops waiting visitors who have not been seen for waiting_ttl.
+-- Flags: allow-oom
 -- Parts: prelude.records prelude.presence prelude.runs
 --
 -- ARGV     1 bucket in which the caller judged   2 about how many events to keep   3... places it found absent
@@ -6,10 +7,11 @@
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: a visitor who was seen since the caller looked stays, because presence is looked up again here; a place
--- where no visitor waits any more is skipped; state.waiting is the size of the set. Work is bounded by the given places.
+-- where no visitor waits any more is skipped; state.waiting is the size of the set. Work is bounded by the given
+-- places.
 local judged, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, expired_total, absent_total = read_state('expired', 'absent')
+local state, expired_total, absent_total = open_state('expired', 'absent')
 local waiting_ttl = tonumber(redis.call('HGET', K_CONFIG, 'waiting_ttl'))
 if not state or not waiting_ttl then
     return no_queue()
@@ -19,15 +21,25 @@ local bucket = bucket_at(now, waiting_ttl)
 if bucket ~= judged then
     return { 0, now }
 end
+check_types()
 
-local bitmaps = {}
-for b = bucket - BUCKETS, bucket do
-    bitmaps[#bitmaps + 1] = seen_key(b)
+local bitmaps = {} -- chunk -> its keys in all buckets
+
+local function bitmaps_of(chunk)
+    if not bitmaps[chunk] then
+        local keys = {}
+        for b = bucket - BUCKETS, bucket do
+            keys[#keys + 1] = seen_key(b, chunk)
+        end
+        bitmaps[chunk] = keys
+    end
+    return bitmaps[chunk]
 end
 
 local function is_seen(seq)
-    for _, bitmap in ipairs(bitmaps) do
-        if redis.call('GETBIT', bitmap, seq) == 1 then
+    local chunk, first = chunk_of(seq)
+    for _, bitmap in ipairs(bitmaps_of(chunk)) do
+        if redis.call('GETBIT', bitmap, seq - first) == 1 then
             return true
         end
     end

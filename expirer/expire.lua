@@ -1,17 +1,18 @@
 -- expire: ends the sessions that are overdue, oldest deadline first.
--- Parts: prelude.records prelude.runs
+-- Flags: allow-oom
+-- Parts: prelude.records prelude.runs prelude.ended
 --
 -- ARGV     1 most sessions to end in this step   2 about how many events to keep
--- Returns  { ended, next deadline ms or 0, Redis time ms, ends forgotten }
+-- Returns  { ended, next deadline ms or 0, Redis time ms, ends forgotten, base_seq }
 -- Errors   NOQUEUE  the queue does not exist
 --
--- Invariants: only sessions whose deadline has passed by Redis's clock end; a session ends once; state.active is the size
--- of the set. Also forgets ends that are older than an hour. Work is bounded by ARGV[1] ends and as many forgotten.
+-- Invariants: only sessions whose deadline has passed by Redis's clock end; a session ends once; state.active is the
+-- size of the set. Also forgets ends that are older than an hour, or too many. Work is bounded by ARGV[1] ends and as
+-- many forgotten.
 local most, keep = tonumber(ARGV[1]), ARGV[2]
-local ENDED_KEPT_MS = 3600000
 local PORTION = 1000 -- visitors in one call of Redis; unpack is limited by Lua's stack
 
-local state, expired_total, unclaimed_total = read_state('expired', 'unclaimed')
+local state, expired_total, unclaimed_total = open_state('expired', 'unclaimed')
 if not state then
     return no_queue()
 end
@@ -46,6 +47,7 @@ end
 
 local due = redis.call('ZRANGE', K_ACTIVE, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
 if #due > 0 then
+    check_types()
     for from = 1, #due, PORTION do
         end_sessions(due, from, math.min(from + PORTION - 1, #due))
     end
@@ -61,10 +63,11 @@ if #due > 0 then
     commit(state, { 'expired', expired_total + #due, 'unclaimed', unclaimed_total + n_unclaimed }, events, keep)
 end
 
-local old = redis.call('ZRANGE', K_ENDED, '-inf', end_score(now - ENDED_KEPT_MS, 0), 'BYSCORE', 'LIMIT', 0, most)
-if #old > 0 then
-    redis.call('ZREMRANGEBYRANK', K_ENDED, 0, #old - 1)
-end
+local forgotten = forget_ended(now, most)
 
 local first = redis.call('ZRANGE', K_ACTIVE, 0, 0, 'WITHSCORES')
-return { #due, tonumber(first[2] or 0), now, #old }
+local deadline = tonumber(first[2] or 0) or 0
+if deadline >= 2 ^ 53 then -- damaged: infinite
+    deadline = 0
+end
+return { #due, deadline, now, forgotten, state.base_seq }

@@ -40,6 +40,8 @@
 #define STEPS_MAX 50
 /* Pages of a snapshot loaded in one turn: 40 ms at most, well within a lease. */
 #define PAGES_MAX 20
+/* Loads the line again because of its sizes this often at most. */
+#define DIFFERS_EVERY_MS 30000
 /* Ended visitors that the copy of the line forgets in one pass. */
 #define FORGET_MAX 10000
 
@@ -55,6 +57,8 @@ const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
     [TL_EXPIRER_GAPS] = {"tellerline_expirer_gaps_total", "Gaps found in the events.", TL_COUNTER},
     [TL_EXPIRER_QUEUES] = {"tellerline_expirer_queues", "Queues this process holds the lease of.",
                            TL_GAUGE},
+    [TL_EXPIRER_TROUBLED] = {"tellerline_expirer_queues_troubled",
+                             "Queues set aside because their data is damaged.", TL_GAUGE},
     [TL_EXPIRER_LATE] = {"tellerline_expirer_late_seconds",
                          "From a session deadline to the expire script.", TL_HISTOGRAM},
 };
@@ -63,6 +67,8 @@ const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
 struct queue {
     struct tl_snapshot *snapshot; /* being loaded; NULL once the line is there */
     struct tl_line *line;         /* the copy of the line; NULL until then */
+    uint64_t base_seq;            /* of the incarnation that the line is of */
+    int64_t differed_ms;          /* when it was loaded again because of its sizes */
     struct tl_schedule schedule;
     bool behind;         /* more is due than one turn could end */
     int64_t presence_ms; /* local monotonic: the next presence pass */
@@ -95,6 +101,28 @@ static void lost(void *context, struct tl_held_queue *held)
 
 /* ---- the copy of the line ---- */
 
+/* The next turn starts a snapshot. */
+static void drop_line(const struct expirer *self, struct queue *queue)
+{
+    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_GAPS, 1);
+    tl_line_free(&queue->line);
+    queue->schedule.check_ms = 0;
+}
+
+/* Does the line serve although its sizes differ? If loading it again did not help, the store itself
+ * is inconsistent, and loading it for every event would not help either. */
+static bool tolerated(struct queue *queue, const struct tl_log_fields *fields)
+{
+    int64_t now_ms = tl_clock_ms();
+    if (queue->differed_ms != 0 && now_ms < queue->differed_ms + DIFFERS_EVERY_MS)
+        return true;
+    queue->differed_ms = now_ms;
+    tl_log(TL_LOG_WARN, fields,
+           "the copy of the line has other sizes than the store; loading it again. If this comes "
+           "back, run `tellerline audit`");
+    return false;
+}
+
 static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
 {
     const struct expirer *self = context;
@@ -112,11 +140,10 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
     } else {
         tl_log(TL_LOG_ERROR, &fields, "cannot decode an event, loading the line again");
     }
-    if (result == TL_LINE_APPLIED || result == TL_LINE_OLD)
+    if (result == TL_LINE_APPLIED || result == TL_LINE_OLD ||
+        (result == TL_LINE_DIFFERS && tolerated(queue, &fields)))
         return true;
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_GAPS, 1);
-    tl_line_free(&queue->line); /* the next turn starts a snapshot */
-    queue->schedule.check_ms = 0;
+    drop_line(self, queue);
     return false;
 }
 
@@ -127,6 +154,8 @@ static bool load_line(struct expirer *self, const struct tl_held_queue *held, st
 {
     struct queue *queue = held->state;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    if (queue->line != NULL && !tl_held_queues_follows(self->queues, held))
+        tl_line_free(&queue->line); /* the stream could not be read */
     if (queue->line != NULL || queue->behind)
         return true;
     if (queue->snapshot == NULL &&
@@ -142,6 +171,7 @@ static bool load_line(struct expirer *self, const struct tl_held_queue *held, st
         return true;
     struct tl_tail_head head;
     queue->line = tl_snapshot_finish(&queue->snapshot, &head);
+    queue->base_seq = head.base_seq;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_SNAPSHOTS, 1);
     return tl_held_queues_follow(self->queues, held, &head, err);
 }
@@ -153,7 +183,8 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
                       struct tl_error *err)
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
-    struct tl_schedule *schedule = &((struct queue *)held->state)->schedule;
+    struct queue *queue = held->state;
+    struct tl_schedule *schedule = &queue->schedule;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     if (!tl_script_begin(redis, &self->script, &self->args, err))
         return false;
@@ -167,6 +198,10 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
     uint64_t forgotten = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
     schedule->deadline_ms = tl_reply_integer(tl_reply_at(reply, 1));
     schedule->offset_ms = tl_reply_integer(tl_reply_at(reply, 2)) - tl_clock_ms();
+    /* Another incarnation, whose events need not reach us: the ids of the stream may have gone back
+     * with the store's clock. */
+    if (queue->line != NULL && (uint64_t)tl_reply_integer(tl_reply_at(reply, 4)) != queue->base_seq)
+        drop_line(self, queue);
     tl_reply_free(reply);
     *more = ended >= self->batch || forgotten >= self->batch;
     tl_metrics_add(metrics, TL_EXPIRER_STEPS, 1);
@@ -243,6 +278,17 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     return true;
 }
 
+/* Sessions end on time, although the line cannot be read. A failure was logged when the queue was
+ * set aside. */
+static void serve_resting(void *context, struct tl_held_queue *held, int64_t now_ms,
+                          int64_t *due_ms)
+{
+    struct queue *queue = held->state;
+    if (!expire(context, held, now_ms, NULL))
+        queue->schedule.deadline_ms = 0; /* not known: the next step is that of the recheck */
+    *due_ms = smaller(*due_ms, queue->behind ? now_ms : tl_schedule_deadline(&queue->schedule));
+}
+
 /* Waits for events until something is due, but not past due_ms, when sessions have to end: shortly
  * before it sleeps instead, because the store's timer is too coarse. A session that begins
  * meanwhile lasts longer than that. */
@@ -264,9 +310,10 @@ bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct expirer *self = state;
     int64_t due_ms = INT64_MAX;
-    if (tl_held_queues_refresh(self->queues, now_ms, err) &&
-        tl_held_queues_serve(self->queues, now_ms, &due_ms, err) &&
-        wait_for_events(self, due_ms, tl_clock_ms(), err))
+    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
+              tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
+    tl_held_queues_report(self->queues, self->daemon);
+    if (ok && wait_for_events(self, due_ms, tl_clock_ms(), err))
         return true;
     tl_held_queues_recheck(self->queues);
     return false;
@@ -287,11 +334,12 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
     const struct tl_held_queues_settings settings = {.role = "expirer",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_EXPIRER_QUEUES,
-                                                     .error = "cannot expire sessions",
+                                                     .troubled = TL_EXPIRER_TROUBLED,
                                                      .context = self,
                                                      .lost = lost,
                                                      .outdated = check_at_once,
                                                      .serve = serve,
+                                                     .serve_resting = serve_resting,
                                                      .on_entry = on_entry};
     self->absence = tl_absence_new(self->events_length);
     if (self->absence == NULL)

@@ -15,6 +15,7 @@ enum tl_expirer_metric {
     TL_EXPIRER_SNAPSHOTS, /* lines loaded */
     TL_EXPIRER_GAPS,      /* found in events */
     TL_EXPIRER_QUEUES,    /* leases held now */
+    TL_EXPIRER_TROUBLED,  /* queues set aside */
     TL_EXPIRER_LATE,      /* from a deadline to the script call that serves it */
     TL_EXPIRER_METRICS
 };

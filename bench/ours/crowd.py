@@ -27,7 +27,7 @@ def measure() -> None:
     workers = -(-STREAMS // EACH)
     n = workers * EACH
     with running({QUEUE: {"capacity": 1} | CALM}, workers=workers,
-                 settings={"http": {"max_connections": EACH + 500}}) as system:
+                 settings={"http": {"max_connections": EACH + 500, "connections_per_address": 0, "streams_per_address": 0}}) as system:
         programs = system.of("worker")
         crowds = [Crowd(program.http_port) for program in programs]
         try:

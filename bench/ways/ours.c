@@ -35,7 +35,8 @@ struct ours {
     struct tl_batch_writer *writer;
     uint64_t batches;
     struct tl_line *line;
-    pid_t dispatcher; /* of the first actor */
+    uint64_t base_seq; /* the first visitor has the seq after it */
+    pid_t dispatcher;  /* of the first actor */
 };
 
 static void *ours_open(void)
@@ -167,18 +168,21 @@ static void settle(void *actor, uint64_t n)
     struct tl_error err = {0};
     (void)n;
     stop_dispatcher(self);
+    self->base_seq =
+        (uint64_t)pipe_ask(&self->pipe, "HGET", self->keys.names[TL_KEY_STATE], "base_seq", NULL);
     self->line = tl_snapshot(self->pipe.redis, &self->keys, &head, &err);
     if (self->line == NULL || !tl_script_load(self->pipe.redis, &self->admit, &err) ||
         !tl_script_load(self->pipe.redis, &self->expire, &err))
         way_die("%s", err.text);
 }
 
-/* The ticket holds the place; the k-th join of the queue has seq k. */
+/* The ticket holds the place; the k-th join of the queue has the k-th seq after its first. */
 static void positions(void *actor, const uint64_t *visitors, size_t n, uint64_t *answers)
 {
     const struct ours *self = actor;
     for (size_t i = 0; i < n; i++) {
-        struct tl_line_view view = tl_line_look(self->line, tl_place_make(0, visitors[i]));
+        struct tl_line_view view =
+            tl_line_look(self->line, tl_place_make(0, self->base_seq + visitors[i]));
         answers[i] = view.status == TL_LINE_WAITING ? view.ahead + 1 : 0;
     }
 }

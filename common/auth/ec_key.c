@@ -3,9 +3,10 @@
 #include <openssl/bio.h>
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
-#include <sodium.h>
 
 #include "common/auth/ec_key.h"
 
@@ -43,18 +44,17 @@ static bool coordinate(const EVP_PKEY *pkey, const char *name, unsigned char *by
     return ok;
 }
 
-static bool write_pem(EVP_PKEY *pkey, bool private, char pem[TL_EC_PEM_MAX])
+/* A context that is ready to sign or to verify as often as wanted: to make one takes longer than to
+ * use it. */
+static EVP_PKEY_CTX *prepare(EVP_PKEY *pkey, int (*init)(EVP_PKEY_CTX *))
 {
-    BIO *bio = BIO_new(BIO_s_secmem()); /* wiped when freed */
-    bool written =
-        bio != NULL && (private ? PEM_write_bio_PrivateKey(bio, pkey, NULL, NULL, 0, NULL, NULL)
-                                : PEM_write_bio_PUBKEY(bio, pkey)) == 1;
-    int length = written ? BIO_read(bio, pem, TL_EC_PEM_MAX) : -1;
-    BIO_free(bio);
-    if (length <= 0 || length >= TL_EC_PEM_MAX)
-        return false;
-    pem[length] = '\0';
-    return true;
+    EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_pkey(NULL, pkey, NULL);
+    if (context != NULL &&
+        (init(context) != 1 || EVP_PKEY_CTX_set_signature_md(context, EVP_sha256()) != 1)) {
+        EVP_PKEY_CTX_free(context);
+        context = NULL;
+    }
+    return context;
 }
 
 static bool read_key(const char *pem, bool private, struct tl_ec_key *key)
@@ -68,13 +68,20 @@ static bool read_key(const char *pem, bool private, struct tl_ec_key *key)
     bool ok = pkey != NULL && is_p256(pkey) && (!private || halves_match(pkey)) &&
               coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_X, key->x) &&
               coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_Y, key->y) &&
-              write_pem(pkey, false, key->public_pem) &&
-              (!private || write_pem(pkey, true, key->private_pem));
-    EVP_PKEY_free(pkey);
+              (key->verifier = prepare(pkey, EVP_PKEY_verify_init)) != NULL &&
+              (!private || (key->signer = prepare(pkey, EVP_PKEY_sign_init)) != NULL);
+    EVP_PKEY_free(pkey); /* the contexts hold it */
     BIO_free(bio);
     if (!ok)
-        sodium_memzero(key, sizeof(*key));
+        tl_ec_key_free(key);
     return ok;
+}
+
+void tl_ec_key_free(struct tl_ec_key *key)
+{
+    EVP_PKEY_CTX_free(key->signer);
+    EVP_PKEY_CTX_free(key->verifier);
+    memset(key, 0, sizeof(*key));
 }
 
 bool tl_ec_key_read_private(const char *pem, struct tl_ec_key *key, struct tl_error *err)
@@ -93,10 +100,67 @@ bool tl_ec_key_read_public(const char *pem, struct tl_ec_key *key, struct tl_err
                         "openssl pkey -in private.pem -pubout");
 }
 
+static bool write_pem(EVP_PKEY *pkey, char pem[TL_EC_PEM_MAX])
+{
+    BIO *bio = BIO_new(BIO_s_secmem()); /* wiped when freed */
+    bool written =
+        bio != NULL && PEM_write_bio_PrivateKey(bio, pkey, NULL, NULL, 0, NULL, NULL) == 1;
+    int length = written ? BIO_read(bio, pem, TL_EC_PEM_MAX) : -1;
+    BIO_free(bio);
+    if (length <= 0 || length >= TL_EC_PEM_MAX)
+        return false;
+    pem[length] = '\0';
+    return true;
+}
+
 bool tl_ec_key_generate(char pem[TL_EC_PEM_MAX], struct tl_error *err)
 {
     EVP_PKEY *pkey = EVP_EC_gen("P-256");
-    bool made = pkey != NULL && write_pem(pkey, true, pem);
+    bool made = pkey != NULL && write_pem(pkey, pem);
     EVP_PKEY_free(pkey);
     return made || tl_error_set(err, TL_ERR_SYSTEM, "OpenSSL cannot make a P-256 key");
+}
+
+/* ---- signatures: R and S here, DER in OpenSSL ---- */
+
+enum { DER_MAX = 72 };
+
+bool tl_ec_key_sign(const struct tl_ec_key *key, const unsigned char hash[TL_EC_HASH_BYTES],
+                    unsigned char signature[TL_EC_SIGNATURE_BYTES])
+{
+    unsigned char der[DER_MAX];
+    const unsigned char *at = der;
+    size_t length = sizeof(der);
+    if (EVP_PKEY_sign(key->signer, der, &length, hash, TL_EC_HASH_BYTES) != 1)
+        return false;
+    ECDSA_SIG *pair = d2i_ECDSA_SIG(NULL, &at, (long)length);
+    bool written = pair != NULL &&
+                   BN_bn2binpad(ECDSA_SIG_get0_r(pair), signature, TL_EC_COORDINATE_BYTES) > 0 &&
+                   BN_bn2binpad(ECDSA_SIG_get0_s(pair), signature + TL_EC_COORDINATE_BYTES,
+                                TL_EC_COORDINATE_BYTES) > 0;
+    ECDSA_SIG_free(pair);
+    return written;
+}
+
+bool tl_ec_key_verify(const struct tl_ec_key *key, const unsigned char hash[TL_EC_HASH_BYTES],
+                      const unsigned char signature[TL_EC_SIGNATURE_BYTES])
+{
+    unsigned char der[DER_MAX];
+    unsigned char *at = der;
+    BIGNUM *r = BN_bin2bn(signature, TL_EC_COORDINATE_BYTES, NULL);
+    BIGNUM *s = BN_bin2bn(signature + TL_EC_COORDINATE_BYTES, TL_EC_COORDINATE_BYTES, NULL);
+    ECDSA_SIG *pair = ECDSA_SIG_new();
+    int length = -1;
+    if (pair != NULL && r != NULL && s != NULL && ECDSA_SIG_set0(pair, r, s) == 1) {
+        length = i2d_ECDSA_SIG(pair, &at);
+    } else { /* else the pair owns them */
+        BN_free(r);
+        BN_free(s);
+    }
+    bool genuine = length > 0 &&
+                   EVP_PKEY_verify(key->verifier, der, (size_t)length, hash, TL_EC_HASH_BYTES) == 1;
+    ECDSA_SIG_free(pair);
+    if (!genuine)
+        ERR_clear_error();
+    return genuine;
 }

@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include <openssl/sha.h>
+
 #include "common/auth/invite.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
@@ -12,18 +14,6 @@ struct tl_jwt_keys *tl_invite_keys_load(const char *path, struct tl_error *err)
     return path[0] == '\0' ? tl_jwt_keys_none(err) : tl_jwt_keys_load(path, TL_JWT_VERIFY, err);
 }
 
-static bool take_lane(const json_t *lane, char name[TL_LANE_NAME_MAX + 1])
-{
-    if (lane == NULL)
-        return true;
-    size_t length = json_string_length(lane);
-    if (!json_is_string(lane) || length > TL_LANE_NAME_MAX ||
-        !tl_visitor_valid(json_string_value(lane), length))
-        return false;
-    memcpy(name, json_string_value(lane), length + 1);
-    return true;
-}
-
 bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const char *text,
                       size_t length, int64_t now, struct tl_invite *invite, struct tl_error *err)
 {
@@ -32,7 +22,12 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
     if (!tl_jwt_read(keys, &expect, text, length, &token, err))
         return false;
     memset(invite, 0, sizeof(*invite));
-    bool lane_valid = take_lane(json_object_get(token.claims, "lane"), invite->lane);
+    const json_t *lane = json_object_get(token.claims, "lane");
+    size_t lane_length = json_string_length(lane);
+    bool lane_valid = lane == NULL || (json_is_string(lane) && lane_length <= TL_LANE_NAME_MAX &&
+                                       tl_visitor_valid(json_string_value(lane), lane_length));
+    if (lane != NULL && lane_valid)
+        memcpy(invite->lane, json_string_value(lane), lane_length + 1);
     json_decref(token.claims);
     if (token.expires > now + TL_INVITE_LIFETIME_S + TL_JWT_LEEWAY_S)
         return tl_error_set(err, TL_ERR_INVALID,
@@ -48,4 +43,14 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
     invite->expires = token.expires;
     invite->kept_until = token.expires + 2 * TL_JWT_LEEWAY_S;
     return true;
+}
+
+uint64_t tl_invite_digest(const char *id)
+{
+    unsigned char hash[SHA_DIGEST_LENGTH];
+    uint64_t digest = 0;
+    (void)SHA1((const unsigned char *)id, strlen(id), hash);
+    for (int i = 0; i < 8; i++)
+        digest = digest << 8 | hash[i];
+    return digest;
 }

@@ -41,4 +41,8 @@ struct tl_jwt_keys *tl_invite_keys_load(const char *path, struct tl_error *err);
 bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const char *text,
                       size_t length, int64_t now, struct tl_invite *invite, struct tl_error *err);
 
+/* A number for the id of an invite: the first 64 bits of its SHA-1, which the apply script
+ * computes, too. */
+uint64_t tl_invite_digest(const char *id);
+
 #endif

@@ -10,27 +10,25 @@ enum {
         sodium_base64_ENCODED_LEN(TL_EC_COORDINATE_BYTES, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
 };
 
-/* RFC 7518, 6.2.1: coordinates at full length, leading zeros too. */
-static json_t *public_key(const struct tl_jwt_key *key)
-{
-    char x[COORDINATE_TEXT];
-    char y[COORDINATE_TEXT];
-    sodium_bin2base64(x, sizeof(x), key->ec.x, sizeof(key->ec.x),
-                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-    sodium_bin2base64(y, sizeof(y), key->ec.y, sizeof(key->ec.y),
-                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kty", "EC", "crv", "P-256", "x", x,
-                     "y", y, "kid", key->id, "use", "sig", "alg", "ES256");
-}
-
 char *tl_jwks_write(const struct tl_jwt_keys *keys, struct tl_error *err)
 {
     json_t *list = json_array();
     bool complete = list != NULL;
     for (size_t i = 0; complete && i < tl_jwt_keys_count(keys); i++) {
         const struct tl_jwt_key *key = tl_jwt_keys_at(keys, i);
-        if (key->algorithm == TL_JWT_ES256)
-            complete = json_array_append_new(list, public_key(key)) == 0;
+        char x[COORDINATE_TEXT];
+        char y[COORDINATE_TEXT];
+        if (key->algorithm != TL_JWT_ES256)
+            continue;
+        /* RFC 7518, 6.2.1: coordinates at full length, leading zeros too. */
+        sodium_bin2base64(x, sizeof(x), key->ec.x, sizeof(key->ec.x),
+                          sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+        sodium_bin2base64(y, sizeof(y), key->ec.y, sizeof(key->ec.y),
+                          sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+        json_t *key_json =
+            json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kty", "EC", "crv", "P-256", "x", x,
+                      "y", y, "kid", key->id, "use", "sig", "alg", "ES256");
+        complete = json_array_append_new(list, key_json) == 0;
     }
     json_t *set = complete ? json_pack("{s:O}", "keys", list) : NULL;
     char *text = set == NULL ? NULL : json_dumps(set, JSON_COMPACT);

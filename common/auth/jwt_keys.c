@@ -3,6 +3,7 @@
 
 #include <sodium.h>
 
+#include "common/auth/jwt_genuine.h"
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/secret_file.h"
@@ -13,6 +14,7 @@ struct tl_jwt_keys {
     size_t n;
     const struct tl_jwt_key *signer; /* NULL until chosen */
     struct tl_jwt_key keys[TL_JWT_KEYS_MAX];
+    struct tl_jwt_genuine *genuine;
 };
 
 /* A key file being read. */
@@ -148,8 +150,11 @@ struct tl_jwt_keys *tl_jwt_keys_none(struct tl_error *err)
     struct tl_jwt_keys *keys = NULL;
     if (sodium_init() < 0)
         tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
-    else if ((keys = calloc(1, sizeof(*keys))) == NULL)
+    else if ((keys = calloc(1, sizeof(*keys))) == NULL ||
+             (keys->genuine = tl_jwt_genuine_new()) == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for keys");
+        tl_jwt_keys_free(&keys);
+    }
     return keys;
 }
 
@@ -178,9 +183,17 @@ void tl_jwt_keys_free(struct tl_jwt_keys **keys)
 {
     if (*keys == NULL)
         return;
+    for (size_t i = 0; i < TL_JWT_KEYS_MAX; i++) /* also of a set that was refused half-way */
+        tl_ec_key_free(&(*keys)->keys[i].ec);
+    tl_jwt_genuine_free(&(*keys)->genuine);
     sodium_memzero(*keys, sizeof(**keys));
     free(*keys);
     *keys = NULL;
+}
+
+struct tl_jwt_genuine *tl_jwt_keys_genuine(const struct tl_jwt_keys *keys)
+{
+    return keys->genuine;
 }
 
 size_t tl_jwt_keys_count(const struct tl_jwt_keys *keys)

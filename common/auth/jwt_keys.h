@@ -26,6 +26,7 @@ enum tl_jwt_use {
     TL_JWT_VERIFY, /* ES256 keys are public ones: another party holds the private half */
 };
 
+struct tl_jwt_genuine;
 struct tl_jwt_key;
 struct tl_jwt_keys;
 
@@ -38,6 +39,9 @@ struct tl_jwt_keys *tl_jwt_keys_parse(const char *name, char *text, enum tl_jwt_
 /* A set without keys: it verifies nothing. */
 struct tl_jwt_keys *tl_jwt_keys_none(struct tl_error *err);
 void tl_jwt_keys_free(struct tl_jwt_keys **keys); /* wipes the keys; NULL allowed */
+
+/* The tokens found genuine with these keys. */
+struct tl_jwt_genuine *tl_jwt_keys_genuine(const struct tl_jwt_keys *keys);
 
 size_t tl_jwt_keys_count(const struct tl_jwt_keys *keys);
 /* The i-th key in the order of the file. */

@@ -1,15 +1,12 @@
-#include <errno.h>
 #include <string.h>
 
-#include <jwt.h>
 #include <sodium.h>
 
+#include "common/auth/jwt_genuine.h"
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
 #include "common/wire/names.h"
-
-enum { HS256_BYTES = 32, ES256_BYTES = 64 };
 
 /* ---- compact form ---- */
 
@@ -54,9 +51,13 @@ static json_t *decode_object(struct part part)
 
 /* ---- header and signature ---- */
 
-/* What is expected of a token, and where a refusal is reported. */
+/* A token being checked: its text (NUL-terminated), the keys and what is expected of it, and where
+ * a refusal is reported. */
 struct check {
+    const struct tl_jwt_keys *keys;
     const struct tl_jwt_expect *expect;
+    const char *text;
+    size_t length;
     struct tl_error *err;
 };
 
@@ -65,8 +66,7 @@ static bool refuse(const struct check *check, const char *reason)
     return tl_error_set(check->err, TL_ERR_INVALID, "the %s %s", check->expect->what, reason);
 }
 
-static const struct tl_jwt_key *choose_key(const struct check *check,
-                                           const struct tl_jwt_keys *keys, const json_t *header)
+static const struct tl_jwt_key *choose_key(const struct check *check, const json_t *header)
 {
     const json_t *id = json_object_get(header, "kid");
     const json_t *typ = json_object_get(header, "typ");
@@ -78,7 +78,8 @@ static const struct tl_jwt_key *choose_key(const struct check *check,
         refuse(check, "is of another type: the header typ must be JWT");
     else if (!json_is_string(id))
         refuse(check, "does not say which key signed it: the header kid is missing");
-    else if ((key = tl_jwt_keys_find(keys, json_string_value(id), json_string_length(id))) == NULL)
+    else if ((key = tl_jwt_keys_find(check->keys, json_string_value(id), json_string_length(id))) ==
+             NULL)
         refuse(check, "names a key (kid) that is not known here");
     else if (algorithm == NULL || strcmp(algorithm, tl_jwt_algorithm_name(key->algorithm)) != 0) {
         refuse(check, "names an algorithm (alg) other than that of its key");
@@ -87,37 +88,30 @@ static const struct tl_jwt_key *choose_key(const struct check *check,
     return key;
 }
 
-/* The text is whole and its header names this key and its algorithm, so libjwt, which trusts the
- * header, computes what the key is for. */
 static bool check_signature(const struct check *check, const struct tl_jwt_key *key,
-                            const char *text, struct part signature)
+                            struct part signature)
 {
-    bool hs256 = key->algorithm == TL_JWT_HS256;
-    const unsigned char *bytes = hs256 ? key->secret : (const unsigned char *)key->ec.public_pem;
-    size_t length = hs256 ? key->secret_length : strlen(key->ec.public_pem);
-    unsigned char raw[ES256_BYTES];
+    struct tl_jwt_genuine *known = tl_jwt_keys_genuine(check->keys);
+    unsigned char raw[TL_JWT_SIGNATURE_MAX];
+    unsigned char digest[TL_JWT_DIGEST_BYTES];
     size_t raw_length = 0;
-    jwt_t *jwt = NULL;
-    int status = EINVAL;
-    if (decode(signature, raw, sizeof(raw), &raw_length) &&
-        raw_length == (hs256 ? HS256_BYTES : ES256_BYTES))
-        status = jwt_decode(&jwt, text, bytes, (int)length);
-    bool genuine = status == 0 && jwt_get_alg(jwt) == (hs256 ? JWT_ALG_HS256 : JWT_ALG_ES256);
-    if (status == 0)
-        jwt_free(jwt);
-    if (status == ENOMEM)
-        return tl_error_set(check->err, TL_ERR_NOMEM, "no memory to check the %s",
-                            check->expect->what);
-    return genuine || refuse(check, "is not genuine: its signature is not that of its key");
+    size_t length = (size_t)(signature.text - check->text) - 1; /* without the dot */
+    tl_jwt_genuine_digest(check->text, check->length, digest);
+    if (tl_jwt_genuine_has(known, digest))
+        return true;
+    if (!decode(signature, raw, sizeof(raw), &raw_length) ||
+        !tl_jwt_key_verify(key, check->text, length, raw, raw_length))
+        return refuse(check, "is not genuine: its signature is not that of its key");
+    tl_jwt_genuine_add(known, digest);
+    return true;
 }
 
 /* The claims of a token whose signature is right. */
-static json_t *verify(const struct check *check, const struct tl_jwt_keys *keys, const char *text,
-                      size_t length)
+static json_t *verify(const struct check *check)
 {
     struct part parts[3];
     json_t *claims = NULL;
-    if (!split(text, length, parts)) {
+    if (!split(check->text, check->length, parts)) {
         refuse(check, "is not a JSON Web Token: expected three parts with dots between");
         return NULL;
     }
@@ -126,15 +120,14 @@ static json_t *verify(const struct check *check, const struct tl_jwt_keys *keys,
         refuse(check, "has a header that is not a JSON object in base64url");
         return NULL;
     }
-    const struct tl_jwt_key *key = choose_key(check, keys, header);
+    const struct tl_jwt_key *key = choose_key(check, header);
     json_decref(header);
     if (key == NULL)
         return NULL;
-    /* Before libjwt sees them: it takes the last of two claims of one name. */
     claims = decode_object(parts[1]);
     if (claims == NULL)
         refuse(check, "holds no claims: expected one JSON object in base64url, no name twice");
-    else if (!check_signature(check, key, text, parts[2])) {
+    else if (!check_signature(check, key, parts[2])) {
         json_decref(claims);
         claims = NULL;
     }
@@ -198,15 +191,16 @@ static bool check_claims(const struct check *check, struct tl_jwt_token *token)
 bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
                  const char *text, size_t length, struct tl_jwt_token *token, struct tl_error *err)
 {
-    const struct check check = {.expect = expect, .err = err};
     char copy[TL_JWT_TEXT_MAX + 1];
+    const struct check check = {
+        .keys = keys, .expect = expect, .text = copy, .length = length, .err = err};
     memset(token, 0, sizeof(*token));
     if (length > TL_JWT_TEXT_MAX)
         return tl_error_set(err, TL_ERR_INVALID, "the %s is longer than %d characters",
                             expect->what, TL_JWT_TEXT_MAX);
     memcpy(copy, text, length);
     copy[length] = '\0';
-    token->claims = verify(&check, keys, copy, length);
+    token->claims = verify(&check);
     if (token->claims == NULL)
         return false;
     if (check_claims(&check, token))
@@ -214,4 +208,11 @@ bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *exp
     json_decref(token->claims);
     token->claims = NULL;
     return false;
+}
+
+bool tl_jwt_known(const struct tl_jwt_keys *keys, const char *text, size_t length)
+{
+    unsigned char digest[TL_JWT_DIGEST_BYTES];
+    tl_jwt_genuine_digest(text, length, digest);
+    return tl_jwt_genuine_has(tl_jwt_keys_genuine(keys), digest);
 }

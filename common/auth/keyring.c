@@ -31,7 +31,7 @@ static bool create_file(const char *path, struct tl_error *err)
         "# above the others and send SIGHUP; remove an old line when its tickets are gone.\n"
         "%08" PRIx32 " %s\n",
         id, digits);
-    bool made = tl_secret_create(path, text, (size_t)length, err);
+    bool made = tl_secret_create(path, text, (size_t)length, "a new key that signs tickets", err);
     sodium_memzero(key, sizeof(key));
     sodium_memzero(digits, sizeof(digits));
     sodium_memzero(text, sizeof(text));
@@ -84,9 +84,10 @@ static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
     }
     return keyring->n > 0 ||
            tl_error_set(err, TL_ERR_INVALID,
-                        "%s: holds no key; restore the file from a backup, or if no visitor holds "
-                        "a ticket, remove it and start again to make a new key",
-                        path);
+                        "%s: holds no key; restore the file from a backup. If the key is lost for "
+                        "good, write a line with a new one into it (an id of %d and a key of %d "
+                        "random hex digits): then every ticket given until now is refused",
+                        path, ID_DIGITS, KEY_DIGITS);
 }
 
 struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err)
@@ -117,6 +118,15 @@ void tl_keyring_free(struct tl_keyring **keyring)
     sodium_memzero(*keyring, sizeof(**keyring));
     free(*keyring);
     *keyring = NULL;
+}
+
+uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring)
+{
+    static const char purpose[] = "fingerprint of a ticket key";
+    unsigned char hash[crypto_generichash_BYTES_MIN];
+    crypto_generichash(hash, sizeof(hash), (const unsigned char *)purpose, sizeof(purpose),
+                       keyring->keys[0].bytes, TL_SIGNING_KEY_BYTES);
+    return (uint32_t)hash[0] << 24 | (uint32_t)hash[1] << 16 | (uint32_t)hash[2] << 8 | hash[3];
 }
 
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)

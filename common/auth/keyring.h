@@ -25,6 +25,8 @@ void tl_keyring_free(struct tl_keyring **keyring); /* wipes the keys */
 
 /* The key that signs. */
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring);
+/* Tells keys that sign apart, and nothing about them: for operators, who compare workers. */
+uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring);
 /* The key with this id, or NULL. */
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id);
 

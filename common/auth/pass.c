@@ -1,8 +1,6 @@
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <jwt.h>
+#include <jansson.h>
 #include <sodium.h>
 
 #include "common/auth/jwt_key.h"
@@ -53,38 +51,87 @@ static bool signable(const char *issuer, const char *queue, const struct tl_pass
            tl_visitor_valid(pass->id, strlen(pass->id));
 }
 
+/* 0 for a claim that is missing or no whole number. */
+static uint64_t take_number(const json_t *claims, const char *name)
+{
+    json_int_t number = json_integer_value(json_object_get(claims, name));
+    return number > 0 ? (uint64_t)number : 0;
+}
+
+/* NULL when out of memory. */
+static json_t *make_claims(const char *issuer, const char *queue, const struct tl_pass *pass)
+{
+    const struct {
+        const char *name;
+        uint64_t number;
+    } numbers[] = {{"gen", pass->generation}, {"place", pass->place}, {"evt", pass->event}};
+    json_t *claims = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "iss", issuer, "aud", queue, "sub",
+                               pass->visitor, "jti", pass->id, "iat", (json_int_t)pass->issued,
+                               "exp", (json_int_t)pass->expires);
+    for (size_t i = 0; claims != NULL && i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        if (numbers[i].number != 0 &&
+            json_object_set_new(claims, numbers[i].name,
+                                json_integer((json_int_t)numbers[i].number)) != 0) {
+            json_decref(claims);
+            claims = NULL;
+        }
+    }
+    return claims;
+}
+
+/* Appends the bytes as base64url. False when they do not fit. */
+static bool append(const unsigned char *bytes, size_t length, char text[TL_PASS_MAX], size_t *used)
+{
+    size_t size = sodium_base64_encoded_len(length, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    if (size > TL_PASS_MAX - *used)
+        return false;
+    sodium_bin2base64(text + *used, TL_PASS_MAX - *used, bytes, length,
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    *used += size - 1;
+    return true;
+}
+
+static bool append_json(const json_t *object, char text[TL_PASS_MAX], size_t *used)
+{
+    char bytes[TL_PASS_MAX];
+    size_t length = json_dumpb(object, bytes, sizeof(bytes), JSON_COMPACT);
+    return length > 0 && length <= sizeof(bytes) &&
+           append((const unsigned char *)bytes, length, text, used);
+}
+
+static bool append_dot(char text[TL_PASS_MAX], size_t *used)
+{
+    if (*used + 1 >= TL_PASS_MAX)
+        return false;
+    text[(*used)++] = '.';
+    return true;
+}
+
 bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
                   const struct tl_pass *pass, char text[TL_PASS_MAX], struct tl_error *err)
 {
     if (!signable(issuer, queue, pass))
         return tl_error_set(err, TL_ERR_INVALID,
                             "this cannot be put into a pass: issuer, queue, visitor, id or times");
-    jwt_t *jwt = NULL;
-    if (jwt_new(&jwt) != 0)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a pass");
     const struct tl_jwt_key *key = tl_jwt_keys_signer(keys);
-    bool hs256 = key->algorithm == TL_JWT_HS256;
-    const unsigned char *secret = hs256 ? key->secret : (const unsigned char *)key->ec.private_pem;
-    size_t secret_length = hs256 ? key->secret_length : strlen(key->ec.private_pem);
-    /* libjwt adds typ and alg. */
-    bool filled =
-        jwt_add_header(jwt, "kid", key->id) == 0 && jwt_add_grant(jwt, "iss", issuer) == 0 &&
-        jwt_add_grant(jwt, "aud", queue) == 0 && jwt_add_grant(jwt, "sub", pass->visitor) == 0 &&
-        jwt_add_grant(jwt, "jti", pass->id) == 0 &&
-        jwt_add_grant_int(jwt, "iat", (long)pass->issued) == 0 &&
-        jwt_add_grant_int(jwt, "exp", (long)pass->expires) == 0 &&
-        jwt_set_alg(jwt, hs256 ? JWT_ALG_HS256 : JWT_ALG_ES256, secret, (int)secret_length) == 0;
-    char *encoded = filled ? jwt_encode_str(jwt) : NULL;
-    jwt_free(jwt);
-    if (encoded == NULL)
+    json_t *header = json_pack("{s:s, s:s, s:s}", "typ", "JWT", "alg",
+                               tl_jwt_algorithm_name(key->algorithm), "kid", key->id);
+    json_t *claims = make_claims(issuer, queue, pass);
+    unsigned char signature[TL_JWT_SIGNATURE_MAX];
+    size_t used = 0;
+    size_t length = 0;
+    bool made = header != NULL && claims != NULL;
+    bool fits = made && append_json(header, text, &used) && append_dot(text, &used) &&
+                append_json(claims, text, &used);
+    json_decref(header);
+    json_decref(claims);
+    if (!made)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a pass");
+    if (fits && (length = tl_jwt_key_sign(key, text, used, signature)) == 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "a pass cannot be signed with key %s", key->id);
-    size_t length = strlen(encoded);
-    bool fits = length < TL_PASS_MAX;
-    if (fits)
-        memcpy(text, encoded, length + 1);
-    free(encoded);
-    return fits || tl_error_set(err, TL_ERR_INVALID, "the pass is longer than %d characters",
-                                TL_PASS_MAX - 1);
+    return (fits && append_dot(text, &used) && append(signature, length, text, &used)) ||
+           tl_error_set(err, TL_ERR_INVALID, "the pass is longer than %d characters",
+                        TL_PASS_MAX - 1);
 }
 
 bool tl_pass_verify(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
@@ -96,6 +143,9 @@ bool tl_pass_verify(const struct tl_jwt_keys *keys, const char *issuer, const ch
     struct tl_jwt_token token;
     if (!tl_jwt_read(keys, &expect, text, length, &token, err))
         return false;
+    pass->generation = take_number(token.claims, "gen");
+    pass->place = take_number(token.claims, "place");
+    pass->event = take_number(token.claims, "evt");
     json_decref(token.claims);
     if (token.issued == 0)
         return tl_error_set(err, TL_ERR_INVALID, "the pass does not say when it was issued (iat)");

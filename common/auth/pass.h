@@ -6,6 +6,10 @@
  *   sub       the visitor
  *   jti       the admission: the same in every pass of one admission
  *   iat, exp  Unix seconds
+ *   gen       the generation of the queue
+ *   place     the place the visitor was called from
+ *   evt       the number of an event of the queue after which the session was still active
+ * Passes of older releases have no gen, place and evt.
  */
 #ifndef TL_PASS_H
 #define TL_PASS_H
@@ -28,6 +32,9 @@ struct tl_pass {
     char id[TL_PASS_ID_MAX + 1]; /* see tl_pass_id */
     int64_t issued;              /* Unix seconds */
     int64_t expires;             /* Unix seconds */
+    uint64_t generation;         /* of the queue; 0: the pass does not tell */
+    tl_place place;              /* 0: the pass does not tell */
+    uint64_t event;              /* the session was active after it; 0: the pass does not tell */
 };
 
 /* The id of an admission: a queue, its generation and the place the visitor was called from. A site
@@ -36,8 +43,7 @@ void tl_pass_id(const char *queue, uint64_t generation, tl_place place,
                 char id[TL_PASS_ID_MAX + 1]);
 
 /* Writes the pass, NUL-terminated. Fails with TL_ERR_INVALID when the pass could not be verified
- * again, and when memory runs out. HS256 takes a few microseconds, ES256 half a millisecond (libjwt
- * reads the key's PEM each time): keep a pass rather than sign it again. */
+ * again, and when memory runs out. */
 bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
                   const struct tl_pass *pass, char text[TL_PASS_MAX], struct tl_error *err);
 

@@ -36,7 +36,7 @@ static bool create_file(const char *path, enum tl_jwt_algorithm algorithm, struc
         int length =
             snprintf(text, sizeof(text), "%s%s %s%s%s%s", heading, id_digits,
                      tl_jwt_algorithm_name(algorithm), es256 ? "\n" : " ", key, es256 ? "" : "\n");
-        made = tl_secret_create(path, text, (size_t)length, err);
+        made = tl_secret_create(path, text, (size_t)length, "a new key that signs passes", err);
     }
     sodium_memzero(key, sizeof(key));
     sodium_memzero(text, sizeof(text));

@@ -10,6 +10,7 @@
 #include <sodium.h>
 
 #include "common/auth/secret_file.h"
+#include "common/base/log.h"
 
 enum { FILE_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 512 };
 
@@ -93,7 +94,8 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return fsync(fd) == 0;
 }
 
-bool tl_secret_create(const char *path, const char *bytes, size_t length, struct tl_error *err)
+bool tl_secret_create(const char *path, const char *bytes, size_t length, const char *what,
+                      struct tl_error *err)
 {
     if (access(path, F_OK) == 0)
         return true;
@@ -109,15 +111,15 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, struct
     int fd = mkostemp(temporary, O_CLOEXEC); /* mode 0600 */
     if (fd < 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot create: %s", path, strerror(errno));
-    bool made = write_all(fd, bytes, length);
     /* A link appears whole or not at all, and never replaces what another process made first. */
-    if (made)
-        made = link(temporary, path) == 0 || errno == EEXIST;
-    int reason = errno;
+    bool made = write_all(fd, bytes, length) && link(temporary, path) == 0;
+    int reason = made ? 0 : errno;
     close(fd);
     unlink(temporary);
-    if (!made)
+    if (!made && reason != EEXIST)
         return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot create: %s", path, strerror(reason));
+    if (made)
+        tl_warn("%s did not exist: made it, with %s", path, what);
     return true;
 }
 

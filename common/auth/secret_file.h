@@ -17,8 +17,9 @@ void tl_secret_free(char **bytes, size_t length);
 
 /* Makes the file with these bytes, mode 0600, and its folder (0700) if there is none, unless the
  * file exists: of two processes at once, the second finds the complete file of the first. True also
- * when the file existed already. */
-bool tl_secret_create(const char *path, const char *bytes, size_t length, struct tl_error *err);
+ * when the file existed already; a file that is made is logged, as one with `what` in it. */
+bool tl_secret_create(const char *path, const char *bytes, size_t length, const char *what,
+                      struct tl_error *err);
 
 /* Takes the next line off *rest, without its end, '#' comment and surrounding blanks; changes the
  * bytes. False at the end. Empty lines are returned as "". */

@@ -33,6 +33,51 @@ static uint64_t get(const unsigned char *bytes, size_t n)
     return value;
 }
 
+/* ---- the field `issued` ---- */
+
+#define NUMBERED (UINT32_C(1) << 31)
+
+enum { FRACTION_BITS = 11, FRACTION_MAX = (1 << FRACTION_BITS) - 1, FRONT_UNKNOWN = 0xFFFF };
+
+/* The distance from the front to the place in 16 bits: 5 of exponent, 11 of fraction. Exact below
+ * 2048; beyond, rounded up by less than a thousandth, so that a ticket never claims too much. */
+static uint32_t front_code(uint64_t seq, uint64_t front)
+{
+    if (front == 0)
+        return FRONT_UNKNOWN;
+    uint64_t distance = front < seq ? seq - front : 0;
+    unsigned exponent = 0;
+    while ((distance + (UINT64_C(1) << exponent) - 1) >> exponent > FRACTION_MAX)
+        exponent++;
+    uint64_t fraction = (distance + (UINT64_C(1) << exponent) - 1) >> exponent;
+    uint32_t code = (uint32_t)(exponent << FRACTION_BITS | fraction);
+    return exponent < 31 ? code : FRONT_UNKNOWN;
+}
+
+static uint64_t front_of(uint64_t seq, uint32_t code)
+{
+    uint64_t distance = (uint64_t)(code & FRACTION_MAX) << (code >> FRACTION_BITS);
+    return code != FRONT_UNKNOWN && distance < seq ? seq - distance : 0;
+}
+
+static uint32_t issued_field(const struct tl_ticket *ticket)
+{
+    uint64_t seq = tl_place_seq(ticket->place);
+    if (seq == 0)
+        return ticket->issued;
+    return NUMBERED | (ticket->issued / 60 & 0x7FFF) << 16 | front_code(seq, ticket->front);
+}
+
+static void read_issued(struct tl_ticket *ticket, uint32_t field)
+{
+    uint64_t seq = tl_place_seq(ticket->place);
+    bool numbered = (field & NUMBERED) != 0 && seq != 0;
+    ticket->issued = numbered ? (field >> 16 & 0x7FFF) * 60 : field;
+    ticket->front = numbered ? front_of(seq, field & 0xFFFF) : 0;
+}
+
+/* ---- tickets ---- */
+
 static void make_mac(const struct tl_signing_key *key, const char *queue,
                      const unsigned char *bytes, size_t length, unsigned char mac[MAC_BYTES])
 {
@@ -52,9 +97,9 @@ void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
     size_t visitor_length = strnlen(ticket->visitor, TL_VISITOR_MAX);
     bytes[0] = VERSION;
     put(bytes + 1, key->id, 4);
-    put(bytes + 5, ticket->generation, 8);
+    put(bytes + 5, tl_place_seq(ticket->place) != 0 ? ticket->generation : ticket->invite, 8);
     put(bytes + 13, ticket->place, 8);
-    put(bytes + 21, ticket->issued, 4);
+    put(bytes + 21, issued_field(ticket), 4);
     bytes[25] = (unsigned char)visitor_length;
     memcpy(bytes + HEAD_BYTES, ticket->visitor, visitor_length);
     size_t length = HEAD_BYTES + visitor_length;
@@ -117,10 +162,22 @@ bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const
         return false;
     memcpy(ticket->visitor, visitor, visitor_length);
     ticket->visitor[visitor_length] = '\0';
-    ticket->generation = get(bytes + 5, 8);
     ticket->place = get(bytes + 13, 8);
-    ticket->issued = (uint32_t)get(bytes + 21, 4);
+    ticket->outdated = false;
+    bool numbered = tl_place_seq(ticket->place) != 0;
+    ticket->generation = numbered ? get(bytes + 5, 8) : 0;
+    ticket->invite = numbered ? 0 : get(bytes + 5, 8);
+    read_issued(ticket, (uint32_t)get(bytes + 21, 4));
     return true;
+}
+
+int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s)
+{
+    /* A whole time, of a pending ticket or of an older release, is far above the modulus. */
+    if (ticket->issued >= TL_TICKET_ISSUED_MODULO)
+        return now_s - ticket->issued;
+    int64_t age = (now_s - ticket->issued) % TL_TICKET_ISSUED_MODULO;
+    return age < 0 ? age + TL_TICKET_ISSUED_MODULO : age;
 }
 
 void tl_visitor_random(char visitor[TL_VISITOR_MAX + 1])

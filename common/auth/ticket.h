@@ -6,12 +6,20 @@
  *   key id          4
  *   generation      8
  *   place           8
- *   issued          4 (Unix seconds)
+ *   issued          4
  *   visitor length  1
  *   visitor         1 to 64
  *   MAC             16
  * The MAC is keyed BLAKE2b (libsodium crypto_generichash) over the queue's name, a zero byte and
  * everything before the MAC, so that a ticket of one queue is not valid at another.
+ *
+ * A pending ticket has no generation yet. In that field it says what opened its join: the digest of
+ * an invite, that a trusted caller did, or nothing. Older releases do not read it.
+ *
+ * `issued` of a pending ticket, and of any ticket of an older release, is the Unix time in seconds.
+ * A numbered ticket has the highest bit set, then 15 bits: the Unix time in minutes modulo 2^15,
+ * then 16 bits: how far the front of the lane was behind the place (front_code in ticket.c). Older
+ * releases do not read the field, so the two kinds are valid side by side.
  */
 #ifndef TL_TICKET_H
 #define TL_TICKET_H
@@ -25,12 +33,31 @@
 #include "common/wire/place.h"
 
 #define TL_TICKET_MAX 160 /* bytes of a ticket's text, with the terminating zero */
+/* The time of issue of a numbered ticket repeats after this many seconds (22 days). */
+#define TL_TICKET_ISSUED_MODULO (UINT32_C(60) << 15)
+
+/* A pending ticket is good for so many seconds. That is longer than a worker repeats a join that
+ * vanishes (five times 30 s at most, worker/feed/outbox.c), and as long as a line commonly keeps
+ * the place of a visitor whom it does not see. */
+#define TL_TICKET_PENDING_S 600
+
+/* Instead of an invite: a trusted caller joined this visitor, or the join is known to be accepted.
+ */
+#define TL_TICKET_TRUSTED UINT64_C(1)
 
 struct tl_ticket {
     char visitor[TL_VISITOR_MAX + 1];
     uint64_t generation; /* of the queue when the place was given; 0 while pending */
+    uint64_t invite;     /* while pending: what opened the join: the digest of an invite
+                            (tl_invite_digest), TL_TICKET_TRUSTED, or 0: nothing. Else 0 */
     tl_place place;      /* while pending: the lane only (seq 0) */
-    uint32_t issued;     /* Unix seconds */
+    uint32_t issued;     /* Unix seconds; read from a numbered ticket: whole minutes, modulo
+                            TL_TICKET_ISSUED_MODULO */
+    uint64_t
+        front;     /* of the place's lane when the ticket was issued: this seq and all before it no
+                      longer waited. Read from a ticket it may be lower, never higher; 0: unknown */
+    bool outdated; /* not in the text: the place came back under another generation, so the visitor
+                      gets a new ticket */
 };
 
 struct tl_keyring;
@@ -42,6 +69,10 @@ void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
  */
 bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const char *text,
                       size_t length, struct tl_ticket *ticket);
+
+/* Seconds since the ticket was issued, by this Unix time: up to a minute too many where it tells
+ * whole minutes. A ticket of more than 22 days may look younger. */
+int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s);
 
 /* A fresh visitor id: 128 random bits in base64url, 22 characters. */
 void tl_visitor_random(char visitor[TL_VISITOR_MAX + 1]);

@@ -50,7 +50,9 @@ const char *tl_error_kind_name(enum tl_error_kind kind)
         [TL_ERR_NOGROUP] = "nogroup",
         [TL_ERR_NOSCRIPT] = "noscript",
         [TL_ERR_STALE] = "stale",
+        [TL_ERR_ORDER] = "order",
         [TL_ERR_NOQUEUE] = "noqueue",
+        [TL_ERR_DENIED] = "denied",
         [TL_ERR_PROTOCOL] = "protocol",
         [TL_ERR_STORE] = "store",
     };

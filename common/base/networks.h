@@ -4,8 +4,7 @@
 
 #include <stdbool.h>
 
-#include <sys/socket.h>
-
+#include "common/base/address.h"
 #include "common/base/error.h"
 
 struct tl_networks;
@@ -15,19 +14,6 @@ struct tl_networks;
 struct tl_networks *tl_networks_parse(const char *text, struct tl_error *err);
 void tl_networks_free(struct tl_networks **networks); /* NULL allowed */
 
-/* An address in one form: IPv6, with IPv4 mapped into it (RFC 4291, 2.5.5.2). */
-struct tl_address {
-    unsigned char bytes[16];
-};
-/* False unless the text is an IP address ("1.2.3.4", "::1", "[::1]", each optionally with ":port").
- */
-bool tl_address_parse(const char *text, struct tl_address *address);
-bool tl_address_from(const struct sockaddr *socket, struct tl_address *address);
-
 bool tl_networks_contain(const struct tl_networks *networks, const struct tl_address *address);
-
-/* The part of an address that identifies one customer: all of an IPv4 address, the /64 of an IPv6
- * address. */
-struct tl_address tl_address_site(const struct tl_address *address);
 
 #endif

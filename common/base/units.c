@@ -151,20 +151,24 @@ void tl_size_format(uint64_t bytes, char *text, size_t size)
     snprintf(text, size, "%" PRIu64 "%s", bytes, unit);
 }
 
+struct date {
+    int64_t year, month, day;
+};
+
 /* Days from 1970-01-01 to a date of the Gregorian calendar, and back (H. Hinnant,
  * "chrono-compatible low-level date algorithms", 2013): the year starts in March, so that the leap
  * day is its last. */
-static int64_t days_from_date(int64_t year, int64_t month, int64_t day)
+static int64_t days_from_date(struct date date)
 {
-    year -= month <= 2;
+    int64_t year = date.year - (date.month <= 2);
     int64_t era = (year >= 0 ? year : year - 399) / 400;
     int64_t year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    int64_t day_of_year = (153 * (date.month + (date.month > 2 ? -3 : 9)) + 2) / 5 + date.day - 1;
     int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
     return era * 146097 + day_of_era - 719468;
 }
 
-static void date_from_days(int64_t days, int *year, int *month, int *day)
+static struct date date_from_days(int64_t days)
 {
     days += 719468;
     int64_t era = (days >= 0 ? days : days - 146096) / 146097;
@@ -173,16 +177,18 @@ static void date_from_days(int64_t days, int *year, int *month, int *day)
         (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int64_t shifted = (5 * day_of_year + 2) / 153;
-    *day = (int)(day_of_year - (153 * shifted + 2) / 5 + 1);
-    *month = (int)(shifted < 10 ? shifted + 3 : shifted - 9);
-    *year = (int)(year_of_era + era * 400 + (*month <= 2));
+    int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
+    return (struct date){.year = year_of_era + era * 400 + (month <= 2),
+                         .month = month,
+                         .day = day_of_year - (153 * shifted + 2) / 5 + 1};
 }
 
-static int64_t days_in_month(int64_t year, int64_t month)
+/* How many days the month of this date has. */
+static int64_t days_in_month(struct date date)
 {
     static const int8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return days[month - 1] + (month == 2 && leap);
+    bool leap = (date.year % 4 == 0 && date.year % 100 != 0) || date.year % 400 == 0;
+    return days[date.month - 1] + (date.month == 2 && leap);
 }
 
 /* Exactly `digits` digits with a value from `min` to `max`, then one of the characters in `after`
@@ -244,21 +250,17 @@ static bool take_offset(const char **at, int64_t *seconds)
 bool tl_time_parse(const char *text, int64_t *unix_ms, struct tl_error *err)
 {
     const char *at = text;
-    int64_t year;
-    int64_t month;
-    int64_t day;
+    struct date date = {0};
     int64_t hour;
     int64_t minute;
     int64_t second;
     int64_t ms;
     int64_t offset;
-    if (take(&at, 4, 0, 9999, "-", &year) && take(&at, 2, 1, 12, "-", &month) &&
-        take(&at, 2, 1, days_in_month(year, month), "Tt ", &day) &&
-        take(&at, 2, 0, 23, ":", &hour) && take(&at, 2, 0, 59, ":", &minute) &&
-        take(&at, 2, 0, 60, "", &second) && take_fraction(&at, &ms) && take_offset(&at, &offset) &&
-        *at == '\0') {
-        int64_t unix_s =
-            days_from_date(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - offset;
+    if (take(&at, 4, 0, 9999, "-", &date.year) && take(&at, 2, 1, 12, "-", &date.month) &&
+        take(&at, 2, 1, days_in_month(date), "Tt ", &date.day) && take(&at, 2, 0, 23, ":", &hour) &&
+        take(&at, 2, 0, 59, ":", &minute) && take(&at, 2, 0, 60, "", &second) &&
+        take_fraction(&at, &ms) && take_offset(&at, &offset) && *at == '\0') {
+        int64_t unix_s = days_from_date(date) * 86400 + hour * 3600 + minute * 60 + second - offset;
         if (second < 60 || unix_s % 86400 == 0) { /* leap seconds end a day in UTC */
             *unix_ms = unix_s * 1000 + ms;
             return true;
@@ -274,12 +276,10 @@ void tl_time_format(int64_t unix_ms, char *text, size_t size)
         return;
     int64_t days = unix_ms / 86400000 - (unix_ms % 86400000 < 0);
     int64_t rest = unix_ms - days * 86400000;
-    int year;
-    int month;
-    int day;
-    date_from_days(days, &year, &month, &day);
-    int used = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", year, month, day,
-                        (int)(rest / 3600000), (int)(rest / 60000 % 60), (int)(rest / 1000 % 60));
+    struct date date = date_from_days(days);
+    int used = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", (int)date.year,
+                        (int)date.month, (int)date.day, (int)(rest / 3600000),
+                        (int)(rest / 60000 % 60), (int)(rest / 1000 % 60));
     if (used < 0 || (size_t)used >= size)
         return;
     if (rest % 1000 == 0)

@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,36 @@ static bool validate(const struct tl_config *config, struct tl_error *err)
                             "http.listen and admin.worker are both %s:%d; the worker needs two "
                             "different addresses, and visitors must not reach the second",
                             http->host, http->port);
+    return true;
+}
+
+/* Puts the folder of the configuration file before the relative paths of secrets; without a file,
+ * the current directory. */
+static bool complete_paths(struct tl_config *config, const char *config_path, struct tl_error *err)
+{
+    char *const paths[] = {config->secrets.ticket_keys, config->secrets.api_keys,
+                           config->secrets.admin_token, config->secrets.pass_keys,
+                           config->secrets.invite_keys};
+    const size_t size = sizeof(config->secrets.ticket_keys);
+    const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
+    bool relative = config_path == NULL || config_path[0] != '/';
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        char current[PATH_MAX] = "";
+        char completed[2 * PATH_MAX];
+        if (paths[i][0] == '/' || paths[i][0] == '\0')
+            continue;
+        if (relative && getcwd(current, sizeof(current)) == NULL)
+            return tl_error_set(err, TL_ERR_SYSTEM, "secrets: the current directory: %s",
+                                strerror(errno));
+        int length =
+            snprintf(completed, sizeof(completed), "%s%s%.*s%s%s", current, relative ? "/" : "",
+                     slash != NULL ? (int)(slash - config_path) : 0,
+                     config_path != NULL ? config_path : "", slash != NULL ? "/" : "", paths[i]);
+        if (length < 0 || (size_t)length >= size)
+            return tl_error_set(err, TL_ERR_INVALID, "secrets: a path is longer than %zu bytes: %s",
+                                size - 1, completed);
+        memcpy(paths[i], completed, (size_t)length + 1);
+    }
     return true;
 }
 
@@ -88,7 +119,7 @@ const struct tl_config *tl_config_load(const char *path, struct tl_error *err)
         return NULL;
     bool good = path == NULL || load_file(config, path, err);
     good = good && tl_config_read_env(config, environ, err);
-    if (good && !validate(config, err))
+    if (good && !(validate(config, err) && complete_paths(config, path, err)))
         good = tl_error_prefix(err, "%s", path != NULL ? path : "environment");
     return publish(config, good);
 }
@@ -103,6 +134,15 @@ const struct tl_config *tl_config_parse(const char *name, const void *bytes, siz
     if (good && !validate(config, err))
         good = tl_error_prefix(err, "%s", name);
     return publish(config, good);
+}
+
+const struct tl_queue_settings *tl_config_queue(const struct tl_queue_config *queues, size_t n,
+                                                const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(queues[i].name, name) == 0)
+            return &queues[i].settings;
+    return NULL;
 }
 
 void tl_config_free(const struct tl_config **config)

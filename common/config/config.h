@@ -17,6 +17,9 @@
  * all queues as a YAML mapping; an unknown TELLERLINE_* is an error). path NULL: defaults and
  * environment only. NULL on failure; the caller frees with tl_config_free. */
 const struct tl_config *tl_config_load(const char *path, struct tl_error *err);
+/* The settings of the queue of this name among these configured ones; NULL if there is none. */
+const struct tl_queue_settings *tl_config_queue(const struct tl_queue_config *queues, size_t n,
+                                                const char *name);
 void tl_config_free(const struct tl_config **config);
 
 /* The same from bytes in memory, without the environment; `name` stands for the file in messages.

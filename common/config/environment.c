@@ -91,29 +91,28 @@ static bool fail_unknown(const char *name, struct tl_error *err)
                         *best != '\0' ? "?)" : "");
 }
 
+/* An environment on its way into a configuration. */
+struct reader {
+    char *const *environment;
+    struct tl_config *config;
+    struct tl_error *err;
+};
+
 /* Gives the value to its setting. `name` is the variable that messages are about; row is NULL for
  * the queues. */
-static bool apply(struct tl_config *config, const struct tl_setting *row, const char *name,
-                  const char *value, struct tl_error *err)
+static bool apply(const struct reader *reader, const struct tl_setting *row, const char *name,
+                  const char *value)
 {
+    struct tl_error *err = reader->err;
     if (row != NULL)
-        return tl_setting_set(row, config, value, TL_FORM_FILE, err) ||
+        return tl_setting_set(row, reader->config, value, TL_FORM_FILE, err) ||
                tl_error_prefix(err, "environment: %s", name);
     struct tl_yaml *root = tl_yaml_parse(name, value, strlen(value), err);
     if (root == NULL)
         return false;
-    bool good = tl_config_read_queues(config, name, root, err);
+    bool good = tl_config_read_queues(reader->config, name, root, err);
     tl_yaml_free(&root);
     return good;
-}
-
-/* Cuts one line end off, as editors and `echo` leave one. */
-static void cut_line_end(char *text, size_t length)
-{
-    if (length > 0 && text[length - 1] == '\n')
-        text[--length] = '\0';
-    if (length > 0 && text[length - 1] == '\r')
-        text[length - 1] = '\0';
 }
 
 /* The file's text without the line end, to be wiped and freed; NULL on failure. */
@@ -141,43 +140,42 @@ static char *read_value(const char *path, struct tl_error *err)
             good = tl_error_set(err, TL_ERR_INVALID, "\"%s\" holds a zero byte", path);
     }
     (void)fclose(file); /* only read from: nothing can be lost */
-    if (good) {
-        cut_line_end(text, length);
-        return text;
+    if (!good) {
+        free(text);
+        return NULL;
     }
-    free(text);
-    return NULL;
-}
-
-static bool is_given(char *const *environment, const char *name)
-{
-    const size_t length = strlen(name);
-    for (; *environment != NULL; environment++)
-        if (strncmp(*environment, name, length) == 0 && (*environment)[length] == '=')
-            return true;
-    return false;
+    /* One line end is cut off, as editors and `echo` leave one. */
+    if (length > 0 && text[length - 1] == '\n')
+        text[--length] = '\0';
+    if (length > 0 && text[length - 1] == '\r')
+        text[length - 1] = '\0';
+    return text;
 }
 
 /* NAME_FILE, where NAME is a setting or the queues: the file at `path` holds the value. Another
  * name that ends so is unknown. */
-static bool read_file_variable(struct tl_config *config, char *const *environment, const char *name,
-                               const char *path, struct tl_error *err)
+static bool read_file_variable(const struct reader *reader, const char *name, const char *path)
 {
-    char *bare = strndup(name, length_before_suffix(name));
+    struct tl_error *err = reader->err;
+    size_t length = length_before_suffix(name);
+    char *bare = strndup(name, length);
     if (bare == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
     const struct tl_setting *row = find_row(bare);
+    char *const *twin = reader->environment; /* the variable without _FILE */
+    while (*twin != NULL && (strncmp(*twin, bare, length) != 0 || (*twin)[length] != '='))
+        twin++;
     char *value = NULL;
     bool good = false;
     if (row == NULL && strcmp(bare, ENV_QUEUES) != 0)
         fail_unknown(name, err);
-    else if (is_given(environment, bare))
+    else if (*twin != NULL)
         tl_error_set(err, TL_ERR_INVALID,
                      "environment: both %s and %s are given; only one of them may be", bare, name);
     else if ((value = read_value(path, err)) == NULL)
         tl_error_prefix(err, "environment: %s", name);
     else
-        good = apply(config, row, name, value, err);
+        good = apply(reader, row, name, value);
     if (value != NULL)
         explicit_bzero(value, strlen(value)); /* it may be a password */
     free(value);
@@ -187,6 +185,7 @@ static bool read_file_variable(struct tl_config *config, char *const *environmen
 
 bool tl_config_read_env(struct tl_config *config, char *const *environment, struct tl_error *err)
 {
+    const struct reader reader = {.environment = environment, .config = config, .err = err};
     bool good = true;
     for (char *const *at = environment; good && *at != NULL; at++) {
         const char *equals = strchr(*at, '=');
@@ -201,9 +200,9 @@ bool tl_config_read_env(struct tl_config *config, char *const *environment, stru
         bool ignored = strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||
                        strncmp(name, "TELLERLINE_TEST_", 16) == 0;
         if (!ignored && (row != NULL || strcmp(name, ENV_QUEUES) == 0))
-            good = apply(config, row, name, equals + 1, err);
+            good = apply(&reader, row, name, equals + 1);
         else if (!ignored)
-            good = read_file_variable(config, environment, name, equals + 1, err);
+            good = read_file_variable(&reader, name, equals + 1);
         free(name);
     }
     return good;

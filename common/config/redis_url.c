@@ -1,3 +1,4 @@
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +8,8 @@ static bool bad(struct tl_error *err, const char *what)
 {
     return tl_error_set(
         err, TL_ERR_INVALID,
-        "redis url: %s; expected redis://[user:password@]host[:port][/db], rediss://... "
-        "or unix:///path",
+        "redis url: %s; expected redis://[user:password@]host[:port][/db], rediss://..., "
+        "redis+sentinel://[user:password@]host[:port],.../master[/db] or unix:///path",
         what);
 }
 
@@ -79,11 +80,11 @@ static bool parse_unix(const char *path, struct tl_redis_url *url, struct tl_err
     return true;
 }
 
-static bool parse_host(const char *from, const char *end, struct tl_redis_url *url,
+static bool parse_host(const char *from, const char *end, char host[256], int *port,
                        struct tl_error *err)
 {
     const char *host_end = end;
-    const char *port = NULL;
+    const char *port_text = NULL;
     if (from < end && *from == '[') {
         host_end = memchr(from, ']', (size_t)(end - from));
         if (host_end == NULL)
@@ -91,37 +92,76 @@ static bool parse_host(const char *from, const char *end, struct tl_redis_url *u
         from++;
         if (host_end + 1 < end && host_end[1] != ':')
             return bad(err, "only ':port' may follow ']'");
-        port = host_end + 1 < end ? host_end + 2 : NULL;
+        port_text = host_end + 1 < end ? host_end + 2 : NULL;
     } else {
         const char *colon = memchr(from, ':', (size_t)(end - from));
         if (colon != NULL) {
             host_end = colon;
-            port = colon + 1;
+            port_text = colon + 1;
         }
     }
     size_t length = (size_t)(host_end - from);
-    if (length == 0 || length >= sizeof(url->host))
+    if (length == 0 || length >= 256)
         return bad(err, "the host is missing or too long");
-    memcpy(url->host, from, length);
-    url->host[length] = '\0';
-    if (port != NULL && (!parse_number(port, end, 65535, &url->port) || url->port == 0))
+    memcpy(host, from, length);
+    host[length] = '\0';
+    if (port_text != NULL && (!parse_number(port_text, end, 65535, port) || *port == 0))
         return bad(err, "the port must be 1 to 65535");
+    return true;
+}
+
+static bool parse_sentinels(const char *from, const char *end, struct tl_redis_url *url,
+                            struct tl_error *err)
+{
+    for (;;) {
+        const char *comma = memchr(from, ',', (size_t)(end - from));
+        if (url->n_sentinels == TL_SENTINELS_MAX)
+            return bad(err, "more than 9 sentinels");
+        struct tl_redis_address *sentinel = &url->sentinels[url->n_sentinels++];
+        sentinel->port = 26379;
+        if (!parse_host(from, comma != NULL ? comma : end, sentinel->host, &sentinel->port, err))
+            return false;
+        if (comma == NULL)
+            return true;
+        from = comma + 1;
+    }
+}
+
+/* Reads "/master" at *path and moves it behind. Sentinel allows the same characters. */
+static bool parse_master(const char **path, struct tl_redis_url *url, struct tl_error *err)
+{
+    const char *name = *path != NULL ? *path + 1 : "";
+    size_t length = strcspn(name, "/");
+    if (length == 0 || length >= sizeof(url->master))
+        return bad(err, "the name of the master after the sentinels is missing or too long");
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && strchr(".-_", name[i]) == NULL)
+            return bad(err, "the name of a master holds only A-Z a-z 0-9 . - _");
+    memcpy(url->master, name, length);
+    url->master[length] = '\0';
+    *path = name[length] == '/' ? name + length : NULL;
     return true;
 }
 
 bool tl_redis_url_parse(const char *text, struct tl_redis_url *url, struct tl_error *err)
 {
+    static const struct {
+        const char *prefix;
+        bool tls, sentinels;
+    } schemes[] = {{"redis://", false, false},
+                   {"rediss://", true, false},
+                   {"redis+sentinel://", false, true},
+                   {"rediss+sentinel://", true, true}};
     *url = (struct tl_redis_url){.port = 6379};
     if (strncmp(text, "unix://", 7) == 0)
         return parse_unix(text + 7, url, err);
-    const char *rest;
-    if (strncmp(text, "redis://", 8) == 0)
-        rest = text + 8;
-    else if (strncmp(text, "rediss://", 9) == 0)
-        rest = text + 9;
-    else
+    size_t i = 0;
+    while (i < 4 && strncmp(text, schemes[i].prefix, strlen(schemes[i].prefix)) != 0)
+        i++;
+    if (i == 4)
         return bad(err, "unknown scheme");
-    url->tls = text[5] == 's';
+    const char *rest = text + strlen(schemes[i].prefix);
+    url->tls = schemes[i].tls;
     const char *path = strchr(rest, '/');
     const char *end = path != NULL ? path : rest + strlen(rest);
     const char *at = memrchr(rest, '@', (size_t)(end - rest));
@@ -131,9 +171,14 @@ bool tl_redis_url_parse(const char *text, struct tl_redis_url *url, struct tl_er
             return bad(err, "the user name is too long or badly encoded");
         if (colon != NULL && !copy_decoded(colon + 1, at, url->password, sizeof(url->password)))
             return bad(err, "the password is too long or badly encoded");
+        rest = at + 1;
     }
-    if (!parse_host(at != NULL ? at + 1 : rest, end, url, err))
+    if (schemes[i].sentinels) {
+        if (!parse_sentinels(rest, end, url, err) || !parse_master(&path, url, err))
+            return false;
+    } else if (!parse_host(rest, end, url->host, &url->port, err)) {
         return false;
+    }
     if (path != NULL && path[1] != '\0' &&
         !parse_number(path + 1, path + strlen(path), 1000000, &url->db))
         return bad(err, "the database after '/' must be a number");

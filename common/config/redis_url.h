@@ -3,20 +3,32 @@
 #define TL_REDIS_URL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/base/error.h"
+
+#define TL_SENTINELS_MAX 9
+
+struct tl_redis_address {
+    char host[256];
+    int port;
+};
 
 struct tl_redis_url {
     bool tls;
     char unix_path[108]; /* "" for TCP */
-    char host[256];
+    char host[256];      /* "" for a socket path, and with sentinels */
     int port;
+    struct tl_redis_address sentinels[TL_SENTINELS_MAX]; /* they know the address */
+    size_t n_sentinels;                                  /* 0: none */
+    char master[64];                                     /* its name at the sentinels */
     int db;
     char user[128];     /* "" for none */
     char password[256]; /* "" for none */
 };
 
-/* redis://[user[:password]@]host[:port][/db], rediss:// likewise, unix:///path[?db=N]. user and
+/* redis://[user[:password]@]host[:port][/db], rediss:// likewise, unix:///path[?db=N], and
+ * redis+sentinel:// or rediss+sentinel://[user[:password]@]host[:port],.../master[/db]. user and
  * password may be percent-encoded; "redis://:secret@host" has a password only. The sentence of an
  * error never holds the password. */
 bool tl_redis_url_parse(const char *text, struct tl_redis_url *url, struct tl_error *err);

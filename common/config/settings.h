@@ -12,7 +12,12 @@
 #include "common/wire/place.h"
 
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
+enum tl_challenge_mode { TL_CHALLENGE_NONE, TL_CHALLENGE_WORK };
 enum tl_join_mode { TL_JOIN_OPEN, TL_JOIN_INVITED };
+/* What must be true of a change in the store before visitors are told of it. */
+enum tl_durability { TL_DURABILITY_MEMORY, TL_DURABILITY_FSYNC, TL_DURABILITY_REPLICATED };
+/* What `check` does with a session that several clients use in turn. */
+enum tl_sharing_mode { TL_SHARING_COUNT, TL_SHARING_WARN, TL_SHARING_REFUSE };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 
 /* Settings of one queue. The file gives them at first start; afterwards the copy in Redis
@@ -27,12 +32,16 @@ struct tl_queue_settings {
     int64_t session_max_ms; /* only with session_sliding */
     int64_t claim_ttl_ms;
     int64_t waiting_ttl_ms;
-    size_t n_lanes; /* at least 1 */
+    int64_t recovery_window_ms; /* 0: a lost queue begins empty at once */
+    size_t n_lanes;             /* at least 1 */
     char lanes[TL_LANES_MAX][TL_LANE_NAME_MAX + 1];
     unsigned default_lane; /* index into lanes */
     int64_t opens_at_ms;   /* Unix time in ms; 0: open at once */
     enum tl_join_mode join;
+    uint64_t max_waiting;             /* visitors in the line; 0: any number */
+    enum tl_challenge_mode challenge; /* before a new place is given */
     enum tl_store_error_mode on_store_error;
+    enum tl_sharing_mode shared_sessions;
     bool paused;           /* no admissions */
     char target_url[1024]; /* "" when absent */
 };
@@ -53,17 +62,22 @@ struct tl_config {
         char key_prefix[32]; /* "tl:" */
         char ca_file[256];   /* for rediss:// */
         int64_t timeout_ms;  /* connect and command */
+        enum tl_durability durability;
     } redis;
     struct {
         struct tl_listen listen;
         char public_url[256];
-        int64_t join_wait_ms;       /* how long a join is held until it is numbered */
-        uint64_t max_body;          /* bytes */
-        uint64_t max_connections;   /* per worker process */
-        int64_t idle_timeout_ms;    /* of a connection without a request under way */
-        uint64_t joins_per_minute;  /* of one address, per process; 0: no limit */
-        char trusted_proxies[1024]; /* networks, separated by spaces, whose X-Forwarded-For is
-                                       believed */
+        int64_t join_wait_ms;             /* how long a join is held until it is numbered */
+        uint64_t max_body;                /* bytes */
+        uint64_t max_connections;         /* per worker process, event streams included */
+        uint64_t connections_per_address; /* per worker process; 0: no limit */
+        uint64_t streams_per_address;     /* the same, event streams and long polls */
+        uint64_t streams_per_ticket;      /* the same */
+        int64_t idle_timeout_ms;          /* of a connection without a request under way */
+        uint64_t joins_per_minute;        /* of one address (IPv6: one /56); 0: no limit */
+        char trusted_proxies[1024];       /* networks, separated by spaces, whose X-Forwarded-For is
+                                             believed */
+        char allowed_origins[1024];       /* separated by spaces: whose pages may call the API */
     } http;
     struct {
         enum tl_jwt_algorithm algorithm;
@@ -85,6 +99,7 @@ struct tl_config {
         uint64_t processes;
         uint64_t max_pending; /* commands accepted but not yet applied, per process; above it joins
                                  get 503 */
+        int64_t max_lag_ms;   /* how long a batch may wait to be applied; above it joins get 503 */
     } worker;
     struct {
         uint64_t batch; /* promotions per step of the script */
@@ -105,7 +120,7 @@ struct tl_config {
         char admin_token[256];
         char pass_keys[256];
         char invite_keys[256];
-    } secrets; /* file paths; relative ones are resolved against the current directory */
+    } secrets; /* file paths; tl_config_load completes relative ones */
     size_t n_queues;
     struct tl_queue_config *queues; /* in the file's order */
 };

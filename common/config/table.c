@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "common/base/networks.h"
+#include "common/base/origin.h"
 #include "common/config/redis_url.h"
 #include "common/config/table.h"
 
@@ -20,9 +21,12 @@
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", NULL};
 static const char *const format_names[] = {"logfmt", "json", NULL};
+static const char *const durability_names[] = {"memory", "fsync", "replicated", NULL};
 static const char *const policy_names[] = {"counter", "rate", "both", NULL};
 static const char *const algorithm_names[] = {"HS256", "ES256", NULL};
+static const char *const challenge_names[] = {"none", "work", NULL};
 static const char *const join_names[] = {"open", "invited", NULL};
+static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
 static const char *const store_error_names[] = {"closed", "open", NULL};
 
 static bool has_space(const char *value)
@@ -64,7 +68,9 @@ static bool check_public_url(const char *value, struct tl_error *err)
 static bool check_redis_url(const char *value, struct tl_error *err)
 {
     struct tl_redis_url url;
-    return *value == '\0' || tl_redis_url_parse(value, &url, err);
+    if (*value == '\0')
+        return true;
+    return tl_redis_url_parse(value, &url, err);
 }
 
 static bool check_networks(const char *value, struct tl_error *err)
@@ -89,9 +95,10 @@ static const struct tl_setting process_rows[] = {
      .fallback = "",
      .check = check_redis_url,
      PROCESS(redis.url),
-     .help = "Address of Redis: `redis://[user:password@]host[:port][/db]`, `rediss://...` (TLS) "
-             "or `unix:///path`. Empty: `tellerline up` starts a private Redis; the other programs "
-             "need an address."},
+     .help = "Address of Redis: `redis://[user:password@]host[:port][/db]`, `rediss://...` (TLS), "
+             "`unix:///path`, or `redis+sentinel://[user:password@]host[:port],.../master[/db]` "
+             "(up to 9 sentinels). Empty: `tellerline up` starts a private Redis; the other "
+             "programs need an address."},
     {.path = "redis.key_prefix",
      .type = TL_SETTING_STRING,
      .fallback = "tl:",
@@ -104,7 +111,9 @@ static const struct tl_setting process_rows[] = {
      .type = TL_SETTING_STRING,
      .fallback = "",
      PROCESS(redis.ca_file),
-     .help = "Certificates (PEM) that `rediss://` trusts. Empty: those of the system."},
+     .help =
+         "Certificates (PEM) that `rediss://` trusts. The certificate of Redis must come from one "
+         "of them, and name the host (or IP address) of `redis.url`. Empty: those of the system."},
     {.path = "redis.timeout",
      .type = TL_SETTING_DURATION,
      .fallback = "2s",
@@ -112,6 +121,14 @@ static const struct tl_setting process_rows[] = {
      .max = MINUTES(5),
      PROCESS(redis.timeout_ms),
      .help = "Time limit of a connection attempt or a command; after it the connection is closed."},
+    {.path = "redis.durability",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "memory",
+     .names = durability_names,
+     PROCESS(redis.durability),
+     .help = "What must have happened to a change before a worker tells visitors of it: `memory` "
+             "(Redis has it), `fsync` (Redis has written it to its disk; needs Redis 7.2 or Valkey "
+             "and `appendonly yes`) or `replicated` (one replica has it, too)."},
     {.path = "http.listen",
      .type = TL_SETTING_LISTEN,
      .fallback = "0.0.0.0:8080",
@@ -147,7 +164,32 @@ static const struct tl_setting process_rows[] = {
      .max = 1000000,
      PROCESS(http.max_connections),
      .help = "Connections per worker process, event streams included. Each needs a file descriptor "
-             "(`LimitNOFILE`)."},
+             "(`LimitNOFILE`), and the process some 100 more. Above it, connections without a "
+             "request are closed, oldest first."},
+    {.path = "http.connections_per_address",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "4000",
+     .max = 1000000,
+     PROCESS(http.connections_per_address),
+     .help = "Connections of one address (IPv6: one /56; a /48 may have four times as many) per "
+             "worker process, without event streams; more are closed at once. Trusted proxies are "
+             "not limited. A mobile carrier has thousands of visitors behind one IPv4 address. 0: "
+             "no limit."},
+    {.path = "http.streams_per_address",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "8000",
+     .max = 1000000,
+     PROCESS(http.streams_per_address),
+     .help = "Event streams and long polls of one visitor's address (the same prefixes) per worker "
+             "process; more are answered at once and end. 0: no limit."},
+    {.path = "http.streams_per_ticket",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "10",
+     .max = 1000000,
+     PROCESS(http.streams_per_ticket),
+     .help = "Event streams and long polls of one ticket per worker process. The oldest stream "
+             "gives way to a newer one; a long poll beyond it is answered at once. The tabs of a "
+             "browser share one. 0: no limit."},
     {.path = "http.idle_timeout",
      .type = TL_SETTING_DURATION,
      .fallback = "60s",
@@ -157,18 +199,32 @@ static const struct tl_setting process_rows[] = {
      .help = "A connection without a request is closed after this time."},
     {.path = "http.joins_per_minute",
      .type = TL_SETTING_NUMBER,
-     .fallback = "0",
+     .fallback = "3000",
      .max = 1000000,
      PROCESS(http.joins_per_minute),
-     .help = "Joins per minute from one address (IPv6: one /64) that a worker process accepts; "
-             "more get 429. Many visitors may share an address. 0: no limit."},
+     .help = "Joins per minute from one address (IPv6: one /56, and 16 times as many from one /48) "
+             "that the processes of a worker accept together; more get 429. Carriers put many "
+             "visitors behind one IPv4 address: with 64 ports for each, about a thousand. The "
+             "default lets all of them join three times in the same minute, and keeps one client "
+             "from filling Redis. When joins come faster than they are applied, or Redis is nearly "
+             "full, each address has the same share of every second, and what exceeds it gets 503. "
+             "Trusted callers with an API key are not counted. 0: no limit and no shares."},
     {.path = "http.trusted_proxies",
      .type = TL_SETTING_STRING,
      .fallback = "",
      .check = check_networks,
      PROCESS(http.trusted_proxies),
      .help = "Addresses or networks (`10.0.0.0/8`), separated by spaces, of proxies whose "
-             "`X-Forwarded-For` is trusted. Empty: none."},
+             "`X-Forwarded-For` is trusted. Empty: none; then all visitors behind a proxy count as "
+             "one address."},
+    {.path = "http.allowed_origins",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_origins_valid,
+     PROCESS(http.allowed_origins),
+     .help = "Web sites (`https://shop.example`), separated by spaces, whose pages may call the "
+             "HTTP API from the browser, beside the pages of `http.public_url`: they get CORS with "
+             "credentials, and may send POST. Exact origins, without a path. Empty: none."},
     {.path = "pass.algorithm",
      .type = TL_SETTING_CHOICE,
      .fallback = "HS256",
@@ -256,6 +312,16 @@ static const struct tl_setting process_rows[] = {
      PROCESS(worker.max_pending),
      .help = "Limit of commands accepted but not yet applied, per worker process. Above it joins "
              "are answered with 503 and `Retry-After`."},
+    {.path = "worker.max_lag",
+     .type = TL_SETTING_DURATION,
+     .fallback = "30s",
+     .min = SECONDS(1),
+     .max = MINUTES(60),
+     PROCESS(worker.max_lag_ms),
+     .help =
+         "How long commands of a queue may wait in Redis to be applied. While they wait longer, "
+         "as without a dispatcher, joins of this queue are answered with 503 and "
+         "`Retry-After`."},
     {.path = "admitter.batch",
      .type = TL_SETTING_NUMBER,
      .fallback = "1000",
@@ -296,8 +362,9 @@ static const struct tl_setting process_rows[] = {
      .fallback = "secrets/ticket.keys",
      .min = 1,
      PROCESS(secrets.ticket_keys),
-     .help = "File with the keys that sign tickets. Created at the first start. Relative paths "
-             "start at the current directory."},
+     .help = "File with the keys that sign tickets. Made at a start without visitors. A relative "
+             "path starts at the folder of the configuration file; without a file, at the current "
+             "directory."},
     {.path = "secrets.api_keys",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/api.keys",
@@ -315,7 +382,7 @@ static const struct tl_setting process_rows[] = {
      .fallback = "secrets/pass.keys",
      .min = 1,
      PROCESS(secrets.pass_keys),
-     .help = "File with the keys that sign passes. Created at the first start."},
+     .help = "File with the keys that sign passes. Made at a start without visitors."},
     {.path = "secrets.invite_keys",
      .type = TL_SETTING_STRING,
      .fallback = "",
@@ -394,6 +461,16 @@ static const struct tl_setting queue_rows[] = {
      .max = DAYS(7),
      QUEUE(waiting_ttl_ms),
      .help = "A waiting visitor not seen for this long loses the place."},
+    {.path = "recovery_window",
+     .key = "recovery_window",
+     .type = TL_SETTING_DURATION,
+     .fallback = "1m",
+     .min = 0,
+     .max = DAYS(1),
+     QUEUE(recovery_window_ms),
+     .help =
+         "After Redis lost the data of the queue: how long no one is admitted, so that visitors "
+         "come back with their tickets and stand as before. `0s`: the queue begins empty."},
     {.path = "lanes",
      .key = "lanes",
      .type = TL_SETTING_LANES,
@@ -424,6 +501,25 @@ static const struct tl_setting queue_rows[] = {
      QUEUE(join),
      .help =
          "Who may join: `open` (everyone), or `invited` (with an invite, or by a trusted caller)."},
+    {.path = "max_waiting",
+     .key = "max_waiting",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "0",
+     .max = 1000000000,
+     QUEUE(max_waiting),
+     .help =
+         "How many visitors may wait at most; a join beyond it is answered with 503 `full`, and "
+         "the page tries again by itself. 0: any number. Set it when all workers are of a "
+         "version that has it."},
+    {.path = "challenge",
+     .key = "challenge",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "none",
+     .names = challenge_names,
+     QUEUE(challenge),
+     .help = "What a join without an invite or API key must bring: `none`, or `work` (proof of "
+             "work: the waiting page solves a puzzle, about half a second on an old phone and up "
+             "to 16 times as long while many join)."},
     {.path = "on_store_error",
      .key = "on_store_error",
      .type = TL_SETTING_CHOICE,
@@ -432,6 +528,15 @@ static const struct tl_setting queue_rows[] = {
      QUEUE(on_store_error),
      .help = "What `check` answers while Redis cannot be reached, about visitors the worker does "
              "not know: `closed` refuses them, `open` lets them through."},
+    {.path = "shared_sessions",
+     .key = "shared_sessions",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "count",
+     .names = sharing_names,
+     QUEUE(shared_sessions),
+     .help =
+         "What `check` does when several clients use one session in turn: `count` it, `warn` in "
+         "the log too, or also `refuse` the clients that came later."},
     {.path = "paused",
      .key = "paused",
      .type = TL_SETTING_BOOL,

@@ -15,6 +15,7 @@
 _Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&
                    sizeof(enum tl_join_mode) == sizeof(unsigned) &&
                    sizeof(enum tl_store_error_mode) == sizeof(unsigned) &&
+                   sizeof(enum tl_sharing_mode) == sizeof(unsigned) &&
                    sizeof(enum tl_log_level) == sizeof(unsigned) &&
                    sizeof(enum tl_log_format) == sizeof(unsigned),
                "enums of settings are as wide as unsigned");
@@ -195,27 +196,6 @@ static bool find_lane(const struct tl_queue_settings *settings, const char *name
     return false;
 }
 
-static bool add_lane(const struct assignment *set, struct tl_queue_settings *settings,
-                     const char *name, size_t length)
-{
-    char quoted[64];
-    char copy[64];
-    unsigned twin;
-    if (settings->n_lanes == TL_LANES_MAX)
-        return tl_error_set(set->err, TL_ERR_INVALID, "more than %d lanes", TL_LANES_MAX);
-    snprintf(copy, sizeof(copy), "%.*s", (int)(length < sizeof(copy) ? length : sizeof(copy)),
-             name);
-    tl_quote(copy, quoted, sizeof(quoted));
-    if (!lane_name_valid(name, length)) {
-        tl_error_set(set->err, TL_ERR_INVALID, "%s is not a lane's name", quoted);
-        return with_bounds(set);
-    }
-    if (find_lane(settings, copy, &twin))
-        return tl_error_set(set->err, TL_ERR_INVALID, "lane %s is named twice", quoted);
-    memcpy(settings->lanes[settings->n_lanes++], copy, length + 1);
-    return true;
-}
-
 /* The default lane keeps its name. If that name is gone, the last lane becomes the default, so that
  * visitors do not move to a better lane by accident. */
 static bool set_lanes(const struct assignment *set, struct tl_queue_settings *settings)
@@ -225,8 +205,21 @@ static bool set_lanes(const struct assignment *set, struct tl_queue_settings *se
     next.n_lanes = 0;
     for (const char *at = set->value;;) {
         size_t length = strcspn(at, ",");
-        if (!add_lane(set, &next, at, length))
-            return false;
+        char name[64];
+        char quoted[64];
+        unsigned twin;
+        if (next.n_lanes == TL_LANES_MAX)
+            return tl_error_set(set->err, TL_ERR_INVALID, "more than %d lanes", TL_LANES_MAX);
+        snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)),
+                 at);
+        tl_quote(name, quoted, sizeof(quoted));
+        if (!lane_name_valid(at, length)) {
+            tl_error_set(set->err, TL_ERR_INVALID, "%s is not a lane's name", quoted);
+            return with_bounds(set);
+        }
+        if (find_lane(&next, name, &twin))
+            return tl_error_set(set->err, TL_ERR_INVALID, "lane %s is named twice", quoted);
+        memcpy(next.lanes[next.n_lanes++], name, length + 1);
         if (at[length] == '\0')
             break;
         at += length + 1;

@@ -167,24 +167,6 @@ static bool read_key(struct reader *reader, const struct tl_yaml *mapping, yaml_
 
 static struct tl_yaml *read_node(struct reader *reader, const yaml_event_t *event, int depth);
 
-/* One entry whose first event is given: a key and its value, or an item of a list. NULL on failure.
- */
-static struct tl_yaml *read_entry(struct reader *reader, const struct tl_yaml *parent,
-                                  yaml_event_t *event, int depth)
-{
-    struct key key = {0};
-    struct tl_yaml *entry = NULL;
-    if (parent->kind == TL_YAML_LIST || read_key(reader, parent, event, &key))
-        entry = read_node(reader, event, depth);
-    if (entry == NULL) {
-        free(key.text);
-        return NULL;
-    }
-    entry->key = key.text;
-    entry->key_place = key.place;
-    return entry;
-}
-
 /* The entries up to the end of the mapping or list. */
 static bool read_entries(struct reader *reader, struct tl_yaml *parent, int depth)
 {
@@ -193,15 +175,20 @@ static bool read_entries(struct reader *reader, struct tl_yaml *parent, int dept
         yaml_event_t event;
         if (!next_event(reader, &event))
             return false;
+        struct key key = {0};
         bool last = event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
         if (!last && n == TL_YAML_ENTRIES_MAX)
             tl_yaml_fail(reader->err, reader->name, place_of(event.start_mark),
                          "more than %d entries in one place", TL_YAML_ENTRIES_MAX);
-        else if (!last)
-            *end = read_entry(reader, parent, &event, depth + 1);
+        else if (!last && (parent->kind == TL_YAML_LIST || read_key(reader, parent, &event, &key)))
+            *end = read_node(reader, &event, depth + 1);
         yaml_event_delete(&event);
-        if (last || *end == NULL)
+        if (*end == NULL) {
+            free(key.text);
             return last;
+        }
+        (*end)->key = key.text;
+        (*end)->key_place = key.place;
         end = &(*end)->next;
     }
 }

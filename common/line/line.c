@@ -13,6 +13,9 @@
 struct tl_line {
     uint64_t generation;
     uint64_t event;
+    uint64_t compare_from;                /* sizes are compared from this event on */
+    uint64_t last_seq;                    /* of all joins seen */
+    uint64_t found_seq, base_seq;         /* lost: the seqs after the first up to the second */
     struct tl_order *lanes[TL_LANES_MAX]; /* created with the first visitor of the lane */
     struct tl_placemap *active;           /* place -> deadline */
     struct tl_placemap *ended;            /* place -> end */
@@ -26,6 +29,7 @@ struct tl_line *tl_line_new(void)
     struct tl_line *line = calloc(1, sizeof(*line));
     if (line == NULL)
         return NULL;
+    line->compare_from = UINT64_MAX;
     line->active = tl_placemap_new();
     line->ended = tl_placemap_new();
     if (line->active == NULL || line->ended == NULL)
@@ -51,6 +55,11 @@ uint64_t tl_line_generation(const struct tl_line *line)
     return line->generation;
 }
 
+uint64_t tl_line_event(const struct tl_line *line)
+{
+    return line->event;
+}
+
 uint64_t tl_line_waiting(const struct tl_line *line)
 {
     uint64_t waiting = 0;
@@ -68,6 +77,36 @@ uint64_t tl_line_active(const struct tl_line *line)
 const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane)
 {
     return lane < TL_LANES_MAX ? line->lanes[lane] : NULL;
+}
+
+uint64_t tl_line_front(const struct tl_line *line, unsigned lane)
+{
+    const struct tl_order *order = tl_line_order(line, lane);
+    uint64_t first;
+    return order != NULL && tl_order_next(order, 1, &first) ? first - 1 : line->last_seq;
+}
+
+uint64_t tl_line_last_seq(const struct tl_line *line)
+{
+    return line->last_seq;
+}
+
+bool tl_line_lost(const struct tl_line *line, tl_place place)
+{
+    uint64_t seq = tl_place_seq(place);
+    return seq > line->found_seq && seq <= line->base_seq;
+}
+
+void tl_line_each_ended(const struct tl_line *line, void (*each)(void *context, tl_place place),
+                        void *context)
+{
+    tl_placemap_each(line->ended, each, context);
+}
+
+void tl_line_each_active(const struct tl_line *line, void (*each)(void *context, tl_place place),
+                         void *context)
+{
+    tl_placemap_each(line->active, each, context);
 }
 
 size_t tl_line_bytes(const struct tl_line *line)
@@ -162,8 +201,11 @@ static bool apply_runs(struct tl_line *line, const struct tl_event *event, int64
     for (size_t i = 0; i < event->places.n; i++) {
         const struct tl_run *run = &event->places.runs[i];
         if (event->kind == TL_EVENT_JOINED) {
+            uint64_t last = tl_place_seq(run->first) + run->count - 1;
             if (!tl_line_add_waiting(line, run->first, run->count))
                 return false;
+            if (last > line->last_seq)
+                line->last_seq = last;
             continue;
         }
         struct tl_order *order = line->lanes[tl_place_lane(run->first) % TL_LANES_MAX];
@@ -222,13 +264,31 @@ enum tl_line_result tl_line_apply(struct tl_line *line, const struct tl_event_en
         if (!apply_event(line, &entry->events[i], now_ms))
             return TL_LINE_NOMEM;
     line->event = entry->number;
-    return TL_LINE_APPLIED;
+    bool same = entry->number < line->compare_from ||
+                (entry->waiting == tl_line_waiting(line) && entry->active == tl_line_active(line));
+    return same ? TL_LINE_APPLIED : TL_LINE_DIFFERS;
 }
 
 void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event)
 {
     line->generation = generation;
     line->event = event;
+}
+
+void tl_line_compare_from(struct tl_line *line, uint64_t event)
+{
+    line->compare_from = event;
+}
+
+void tl_line_set_last_seq(struct tl_line *line, uint64_t seq)
+{
+    line->last_seq = seq;
+}
+
+void tl_line_set_lost(struct tl_line *line, uint64_t found_seq, uint64_t base_seq)
+{
+    line->found_seq = found_seq;
+    line->base_seq = base_seq;
 }
 
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)

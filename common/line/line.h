@@ -36,16 +36,22 @@ struct tl_line *tl_line_new(void);
 void tl_line_free(struct tl_line **line);
 
 uint64_t tl_line_generation(const struct tl_line *line);
+uint64_t tl_line_event(const struct tl_line *line); /* number of the last one applied */
 uint64_t tl_line_waiting(const struct tl_line *line);
 uint64_t tl_line_active(const struct tl_line *line);
+
+/* The front of a lane: the seq before the first one that waits; of an empty lane, the last one of
+ * the queue that is known to be used. No place up to it waits any more. 0: not known. */
+uint64_t tl_line_front(const struct tl_line *line, unsigned lane);
 
 /* Looks one place up. */
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place);
 
 enum tl_line_result {
     TL_LINE_APPLIED,
-    TL_LINE_OLD, /* already contained: nothing to do */
-    TL_LINE_GAP, /* events are missing or the generation changed: rebuild from a snapshot */
+    TL_LINE_OLD,     /* already contained: nothing to do */
+    TL_LINE_GAP,     /* events are missing or the generation changed: rebuild from a snapshot */
+    TL_LINE_DIFFERS, /* applied, but the line has other sizes than the entry says: rebuild, too */
     TL_LINE_NOMEM,
 };
 /* Applies one entry of the events stream, in order. now_ms: local monotonic time, for remembering
@@ -60,9 +66,26 @@ size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit);
 const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane);
 size_t tl_line_bytes(const struct tl_line *line);
 
+/* The last seq used in any lane, as far as known; 0: not known. */
+uint64_t tl_line_last_seq(const struct tl_line *line);
+/* Is the place of the part of this generation that the store has lost? */
+bool tl_line_lost(const struct tl_line *line, tl_place place);
+/* Calls `each` for every place whose end is remembered. */
+void tl_line_each_ended(const struct tl_line *line, void (*each)(void *context, tl_place place),
+                        void *context);
+/* Calls `each` for every active place. */
+void tl_line_each_active(const struct tl_line *line, void (*each)(void *context, tl_place place),
+                         void *context);
+
 /* For the snapshot: sets what a head knows, then adds what the pages hold. False when out of
  * memory. */
 void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event);
+/* The snapshot contains nothing later than this event: from there on sizes are compared. Never
+ * called, they are not. */
+void tl_line_compare_from(struct tl_line *line, uint64_t event);
+void tl_line_set_last_seq(struct tl_line *line, uint64_t seq);
+/* The store has lost which places with a seq after found_seq and up to base_seq were given. */
+void tl_line_set_lost(struct tl_line *line, uint64_t found_seq, uint64_t base_seq);
 bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count);
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms);
 

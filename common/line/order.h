@@ -1,11 +1,9 @@
 /*
  * The order index: the position of each waiting visitor of one lane, without asking Redis.
  *
- * A bitmap over sequence numbers, cut into blocks of 4,096 bits; a Fenwick tree (P. Fenwick, "A new
- * data structure for cumulative frequency tables", 1994) over the blocks' counts gives the rank of
- * any seq in O(log blocks) plus at most 8 population counts. Empty blocks cost a pointer; the
- * window slides forward as the front of the line empties, and grows (both ways) by doubling. Ten
- * million waiting visitors take about 1.4 MB. Not thread-safe.
+ * Seqs jump by billions when the store was restarted (docs/contributors/wire-format.md), so they
+ * are cut into regions, and a region of which nothing is held has no memory. There is hardly ever
+ * more than one or two. Not thread-safe.
  */
 #ifndef TL_ORDER_H
 #define TL_ORDER_H
@@ -24,8 +22,8 @@ void tl_order_free(struct tl_order **order);
 void tl_order_clear(struct tl_order *order);
 
 /* Adds seqs [first, first + count). Those present already stay. Returns how many were new, or -1
- * when out of memory, when the range from the smallest to the largest seq held would cover more
- * than 2^32 seqs, or when a seq is 2^63 or more (then nothing was added). */
+ * when out of memory, when count is more than 2^32, or when a seq is 2^63 or more (then nothing was
+ * added). */
 int64_t tl_order_insert(struct tl_order *order, uint64_t first, uint64_t count);
 /* Removes seqs [first, first + count), present or not. Returns how many were present. */
 uint64_t tl_order_remove(struct tl_order *order, uint64_t first, uint64_t count);

@@ -117,6 +117,25 @@ bool tl_placemap_get(const struct tl_placemap *map, tl_place place, uint64_t *va
     return true;
 }
 
+void tl_placemap_keep(struct tl_placemap *map, bool (*keep)(void *context, tl_place place),
+                      void *context)
+{
+    for (size_t i = 0; i < map->capacity; i++) {
+        /* Erasing moves entries towards i, never to one of those checked before. */
+        while (map->entries[i].place != 0 && !keep(context, map->entries[i].place))
+            erase(map, i);
+    }
+}
+
+void tl_placemap_each(const struct tl_placemap *map, void (*each)(void *context, tl_place place),
+                      void *context)
+{
+    for (size_t i = 0; i < map->capacity; i++) {
+        if (map->entries[i].place != 0)
+            each(context, map->entries[i].place);
+    }
+}
+
 bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value)
 {
     if (map->capacity == 0 || place == 0)

@@ -22,6 +22,11 @@ bool tl_placemap_put(struct tl_placemap *map, tl_place place, uint64_t value);
 bool tl_placemap_get(const struct tl_placemap *map, tl_place place, uint64_t *value);
 /* True if it was present; its value goes to *value when value is not NULL. */
 bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value);
+/* Removes every place for which keep returns false. */
+void tl_placemap_keep(struct tl_placemap *map, bool (*keep)(void *context, tl_place place),
+                      void *context);
+void tl_placemap_each(const struct tl_placemap *map, void (*each)(void *context, tl_place place),
+                      void *context);
 size_t tl_placemap_count(const struct tl_placemap *map);
 size_t tl_placemap_bytes(const struct tl_placemap *map);
 

@@ -4,6 +4,9 @@
 
 #include <microhttpd.h>
 
+#include "common/base/address.h"
+#include "common/base/clock.h"
+#include "common/base/idle_sockets.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/role/admin.h"
@@ -15,16 +18,86 @@
 #define MHD_RESULT int
 #endif
 
-/* Scrapers and probes need few connections; more are refused. */
-#define CONNECTIONS_MAX 64u
-#define IDLE_TIMEOUT_S  10u
-#define MEMORY_LIMIT    ((size_t)8 * 1024)
+/* Scrapers and probes need few connections. Above CONNECTIONS_MAX the oldest without a request is
+ * closed; what cannot be closed in time is refused, and from loopback later than from elsewhere: a
+ * liveness probe gets its answer, however many others hold connections. */
+enum {
+    CONNECTIONS_MAX = 48,
+    OTHERS_LIMIT = 56,
+    LOOPBACK_LIMIT = 64,
+    REQUEST_MS = 5000, /* for one complete request; looked at when another connection comes */
+};
+#define IDLE_TIMEOUT_S 10u
+#define MEMORY_LIMIT   ((size_t)8 * 1024)
 
+/* Everything but `source` belongs to the library's thread. */
 struct tl_admin {
     struct MHD_Daemon *daemon;
     struct tl_admin_source source;
     int port;
+    unsigned open; /* connections */
+    struct tl_idle_sockets idle;
 };
+
+/* ---- connections ---- */
+
+static MHD_RESULT on_accept(void *context, const struct sockaddr *socket, socklen_t length)
+{
+    const struct tl_admin *admin = context;
+    struct tl_address address;
+    (void)length;
+    bool loopback = tl_address_from(socket, &address) && tl_address_is_loopback(&address);
+    return admin->open < (loopback ? LOOPBACK_LIMIT : OTHERS_LIMIT) ? MHD_YES : MHD_NO;
+}
+
+static void start_watch(struct tl_admin *admin, struct MHD_Connection *connection, void **context)
+{
+    int64_t now_ms = tl_clock_ms();
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    (void)tl_idle_sockets_expire(&admin->idle, now_ms, REQUEST_MS);
+    if (++admin->open > CONNECTIONS_MAX)
+        (void)tl_idle_sockets_shut_oldest(&admin->idle);
+    struct tl_idle_socket *socket = info != NULL ? calloc(1, sizeof(*socket)) : NULL;
+    *context = socket;
+    if (socket == NULL)
+        return; /* served, but not watched */
+    socket->fd = info->connect_fd;
+    tl_idle_sockets_add(&admin->idle, socket, now_ms);
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct tl_admin *admin = context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        start_watch(admin, connection, socket_context);
+        return;
+    }
+    admin->open--;
+    if (*socket_context != NULL)
+        tl_idle_sockets_remove(&admin->idle, *socket_context);
+    free(*socket_context);
+    *socket_context = NULL;
+}
+
+/* The request is answered: from now on the connection is idle. */
+static void on_completed(void *context, struct MHD_Connection *connection, void **request,
+                         enum MHD_RequestTerminationCode code)
+{
+    struct tl_admin *admin = context;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct tl_idle_socket *socket = info != NULL ? info->socket_context : NULL;
+    (void)request;
+    (void)code;
+    if (socket == NULL)
+        return;
+    tl_idle_sockets_remove(&admin->idle, socket);
+    tl_idle_sockets_add(&admin->idle, socket, tl_clock_ms());
+}
+
+/* ---- answers ---- */
 
 static MHD_RESULT answer(struct MHD_Connection *connection, unsigned status, const char *type,
                          const char *body, size_t length)
@@ -64,14 +137,13 @@ static MHD_RESULT answer_metrics(const struct tl_admin *admin, struct MHD_Connec
 static MHD_RESULT answer_ready(const struct tl_admin *admin, struct MHD_Connection *connection)
 {
     char reason[160] = "not ready";
-    if (admin->source.ready(admin->source.context, reason))
-        return answer_line(connection, MHD_HTTP_OK, "ready\n");
     char line[170];
+    bool ready = admin->source.ready(admin->source.context, reason);
     size_t length = strnlen(reason, sizeof(reason) - 1);
     memcpy(line, reason, length);
     line[length] = '\n';
     line[length + 1] = '\0';
-    return answer_line(connection, MHD_HTTP_SERVICE_UNAVAILABLE, line);
+    return answer_line(connection, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, line);
 }
 
 static MHD_RESULT handle(void *context, struct MHD_Connection *connection, const char *url,
@@ -114,11 +186,13 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
         free(admin);
         return tl_error_prefix(err, "admin listener");
     }
-    admin->daemon =
-        MHD_start_daemon(MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, handle,
-                         admin, MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
-                         CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
-                         MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_LIMIT, MHD_OPTION_END);
+    /* The library's own limit is never reached: it would stop listening for all. */
+    admin->daemon = MHD_start_daemon(
+        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, on_accept, admin, handle, admin,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_CONNECTION, on_connection, admin,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, admin, MHD_OPTION_CONNECTION_LIMIT,
+        2u * LOOPBACK_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_LIMIT, MHD_OPTION_END);
     if (admin->daemon == NULL) {
         close(fd);
         free(admin);

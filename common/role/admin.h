@@ -1,6 +1,7 @@
 /*
  * The admin listener of a program: /livez, /readyz and /metrics. It has a thread of its own, so
- * that it answers while the program's loop is busy or waits for the store.
+ * that it answers while the program's loop is busy or waits for the store. Connections without a
+ * request give way to new ones.
  */
 #ifndef TL_ADMIN_H
 #define TL_ADMIN_H
@@ -18,7 +19,8 @@ struct tl_admin_source {
     /* Does the loop turn? False makes /livez answer 503, so that a service manager restarts the
      * program. */
     bool (*live)(void *context);
-    /* Can the program do its work now? On false, writes the reason, one line, for /readyz. */
+    /* Can the program do its work now? Writes a line for /readyz: "ready" and what is not served,
+     * or the reason why it is not ready. */
     bool (*ready)(void *context, char reason[160]);
     /* Appends Prometheus text. */
     void (*metrics)(void *context, struct tl_text *out);

@@ -43,6 +43,9 @@ struct tl_daemon {
     pthread_mutex_t reason_lock;
     bool ready;
     char reason[160];
+    /* Of the turn: */
+    bool able;
+    char detail[160];
 };
 
 const struct tl_config *tl_daemon_config(const struct tl_daemon *daemon)
@@ -93,6 +96,28 @@ static void set_ready(struct tl_daemon *daemon, bool ready, const char *reason)
     daemon->ready = ready;
     snprintf(daemon->reason, sizeof(daemon->reason), "%.150s", reason);
     pthread_mutex_unlock(&daemon->reason_lock);
+}
+
+void tl_daemon_report(struct tl_daemon *daemon, bool able, const char *detail)
+{
+    daemon->able = able;
+    snprintf(daemon->detail, sizeof(daemon->detail), "%.150s", detail);
+}
+
+/* After a turn without failure: publishes what the role reported. */
+static void update_ready(struct tl_daemon *daemon)
+{
+    char reason[160];
+    if (daemon->able)
+        snprintf(reason, sizeof(reason), "ready%s%.150s", daemon->detail[0] != '\0' ? "; " : "",
+                 daemon->detail);
+    else
+        snprintf(reason, sizeof(reason), "%s", daemon->detail);
+    if (daemon->ready == daemon->able && strcmp(reason, daemon->reason) == 0)
+        return;
+    if (!daemon->ready && daemon->able)
+        tl_info("ready");
+    set_ready(daemon, daemon->able, reason);
 }
 
 static bool source_live(void *context)
@@ -178,16 +203,15 @@ static void run(struct tl_daemon *daemon, void *state)
     tl_backoff_init(&daemon->backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
     while (!daemon->stopping) {
         struct tl_error err = {0};
+        tl_daemon_report(daemon, true, "");
         bool ok = daemon->role->turn(state, tl_clock_ms(), &err);
         atomic_store(&daemon->turned_ms, tl_clock_ms());
         if (!ok)
             back_off(daemon, &err);
         else
             tl_backoff_reset(&daemon->backoff);
-        if (ok && !daemon->ready) {
-            set_ready(daemon, true, "ready");
-            tl_info("ready");
-        }
+        if (ok)
+            update_ready(daemon);
         /* Only this thread writes them, so it reads them without the lock. */
         tl_notify_turn(daemon->notify, daemon->ready, daemon->reason, tl_clock_ms());
         handle_signals(daemon);

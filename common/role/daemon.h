@@ -46,6 +46,8 @@ struct tl_metrics *tl_daemon_metrics(const struct tl_daemon *daemon);
 bool tl_daemon_stopping(const struct tl_daemon *daemon);
 /* Waits up to ms or until a signal comes, for a turn that has nothing to do. Always true. */
 bool tl_daemon_pause(const struct tl_daemon *daemon, int64_t ms);
+/* After a turn: can the role do its work, and a line of detail for /readyz ("": none)? */
+void tl_daemon_report(struct tl_daemon *daemon, bool able, const char *detail);
 /* A name for this process among its peers: role, host and random bits; at most TL_WORKER_ID_MAX
  * characters. */
 const char *tl_daemon_id(const struct tl_daemon *daemon);

@@ -4,15 +4,14 @@
 #include "common/role/held_queues.h"
 #include "common/store/store.h"
 
-#define WAIT_MAX_MS  500
-#define RETRY_MS     1000 /* how long a queue is left alone after an error of its own */
-#define LOG_EVERY_MS 10000
+#define WAIT_MAX_MS 500
 
 struct tl_held_queues {
     struct tl_held_queues_settings settings;
     struct tl_metrics *metrics;
     struct tl_store *store;
     struct tl_roster *roster;
+    struct tl_troubles *troubles;
     struct tl_tail *tail;
     uint64_t epoch; /* of the connection in the last turn */
 };
@@ -75,16 +74,18 @@ struct tl_held_queues *tl_held_queues_new(const struct tl_held_queues_settings *
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
         return NULL;
     }
-    const struct tl_roster_settings roster = {.role = settings->role,
-                                              .owner = owner,
-                                              .fenced = settings->fenced,
-                                              .context = queues,
-                                              .acquired = acquired,
-                                              .lost = lost};
     queues->settings = *settings;
     queues->metrics = metrics;
     queues->tail = tl_tail_new(on_entry, queues);
-    if (queues->tail == NULL)
+    queues->troubles = tl_troubles_new();
+    const struct tl_roster_settings roster = {.role = settings->role,
+                                              .owner = owner,
+                                              .fenced = settings->fenced,
+                                              .troubles = queues->troubles,
+                                              .context = queues,
+                                              .acquired = acquired,
+                                              .lost = lost};
+    if (queues->tail == NULL || queues->troubles == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory to follow events");
     else if ((queues->store = tl_store_new(&redis, err)) != NULL)
         queues->roster = tl_roster_new(&roster, config, err);
@@ -102,6 +103,7 @@ void tl_held_queues_free(struct tl_held_queues **queues_in)
         tl_roster_release_all(queues->roster, queues->store);
     tl_roster_free(&queues->roster);
     tl_tail_free(&queues->tail);
+    tl_troubles_free(&queues->troubles);
     tl_store_free(&queues->store);
     free(queues);
     *queues_in = NULL;
@@ -132,10 +134,9 @@ static void mark_outdated(const struct tl_held_queues *queues, struct tl_held_qu
 
 static void mark_all_outdated(const struct tl_held_queues *queues)
 {
-    for (size_t i = 0; i < tl_roster_count(queues->roster); i++) {
-        tl_roster_at(queues->roster, i)->retry_ms = 0;
+    tl_troubles_retry(queues->troubles);
+    for (size_t i = 0; i < tl_roster_count(queues->roster); i++)
         mark_outdated(queues, tl_roster_at(queues->roster, i));
-    }
 }
 
 bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struct tl_error *err)
@@ -146,7 +147,40 @@ bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struc
     if (epoch != queues->epoch)
         mark_all_outdated(queues);
     queues->epoch = epoch;
-    return tl_roster_round(queues->roster, queues->store, now_ms, err);
+    bool ok = tl_roster_round(queues->roster, queues->store, now_ms, err);
+    tl_metrics_set(queues->metrics, queues->settings.troubled,
+                   (int64_t)tl_troubles_count(queues->troubles));
+    return ok;
+}
+
+bool tl_held_queues_resting(const struct tl_held_queues *queues, const struct tl_held_queue *held,
+                            int64_t now_ms)
+{
+    return tl_troubles_resting(queues->troubles, held->keys.queue, now_ms);
+}
+
+bool tl_held_queues_set_aside(struct tl_held_queues *queues, struct tl_held_queue *held,
+                              struct tl_error *err, int64_t now_ms)
+{
+    struct tl_redis *redis = tl_held_queues_redis(queues, held->keys.queue);
+    if (!tl_roster_set_aside(queues->roster, redis, &held->keys, err, now_ms))
+        return false;
+    mark_outdated(queues, held);
+    return true;
+}
+
+void tl_held_queues_served(struct tl_held_queues *queues, const struct tl_held_queue *held,
+                           int64_t now_ms)
+{
+    (void)tl_troubles_end(queues->troubles, held->keys.queue, now_ms);
+}
+
+void tl_held_queues_report(const struct tl_held_queues *queues, struct tl_daemon *daemon)
+{
+    char detail[160];
+    size_t troubled = tl_troubles_count(queues->troubles);
+    tl_troubles_describe(queues->troubles, detail, sizeof(detail));
+    tl_daemon_report(daemon, troubled == 0 || troubled < tl_roster_listed(queues->roster), detail);
 }
 
 bool tl_held_queues_serve(struct tl_held_queues *queues, int64_t now_ms, int64_t *due_ms,
@@ -155,21 +189,15 @@ bool tl_held_queues_serve(struct tl_held_queues *queues, int64_t now_ms, int64_t
     const struct tl_held_queues_settings *settings = &queues->settings;
     for (size_t i = 0; i < tl_roster_count(queues->roster); i++) {
         struct tl_held_queue *held = tl_roster_at(queues->roster, i);
-        unsigned suppressed;
-        if (now_ms < held->retry_ms ||
-            settings->serve(settings->context, held, now_ms, due_ms, err))
+        if (tl_held_queues_resting(queues, held, now_ms)) {
+            if (settings->serve_resting != NULL)
+                settings->serve_resting(settings->context, held, now_ms, due_ms);
             continue;
-        /* Set aside a queue that was deleted, or on whose data a script failed. Other errors
-         * concern all queues. */
-        if (err->kind != TL_ERR_NOQUEUE && err->kind != TL_ERR_STORE)
+        }
+        if (settings->serve(settings->context, held, now_ms, due_ms, err))
+            tl_held_queues_served(queues, held, now_ms);
+        else if (!tl_held_queues_set_aside(queues, held, err, now_ms))
             return false;
-        const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
-        if (tl_log_allow(&held->error_log, now_ms, LOG_EVERY_MS, &suppressed))
-            tl_log(err->kind == TL_ERR_NOQUEUE ? TL_LOG_WARN : TL_LOG_ERROR, &fields, "%s",
-                   settings->error);
-        held->retry_ms = now_ms + RETRY_MS;
-        mark_outdated(queues, held);
-        tl_roster_recheck_now(queues->roster);
     }
     return true;
 }
@@ -193,6 +221,11 @@ bool tl_held_queues_follow(struct tl_held_queues *queues, const struct tl_held_q
                            const struct tl_tail_head *head, struct tl_error *err)
 {
     return tl_tail_follow(queues->tail, &held->keys, head, err);
+}
+
+bool tl_held_queues_follows(const struct tl_held_queues *queues, const struct tl_held_queue *held)
+{
+    return tl_tail_follows(queues->tail, &held->keys);
 }
 
 size_t tl_held_queues_followed(const struct tl_held_queues *queues)

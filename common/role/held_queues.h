@@ -16,6 +16,7 @@
 
 #include "common/base/metrics.h"
 #include "common/config/config.h"
+#include "common/role/daemon.h"
 #include "common/store/redis.h"
 #include "common/store/roster.h"
 #include "common/store/tail.h"
@@ -28,7 +29,7 @@ struct tl_held_queues_settings {
     bool fenced;       /* count a fence whenever a lease changes hands */
     size_t state_size; /* of held->state, which starts zeroed */
     size_t gauge;      /* the metric that counts held queues */
-    const char *error; /* log message when serve fails for one queue */
+    size_t troubled;   /* the metric that counts queues set aside */
     void *context;
     /* A lease was taken: completes held->state. False with err: the lease is released, and the next
      * round tries again; `lost` is not called for it. */
@@ -41,6 +42,10 @@ struct tl_held_queues_settings {
      * come for it (local monotonic). */
     bool (*serve)(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
                   struct tl_error *err);
+    /* The queue is set aside: does what can be done for it nevertheless. What fails stays undone.
+     */
+    void (*serve_resting)(void *context, struct tl_held_queue *held, int64_t now_ms,
+                          int64_t *due_ms);
     /* An entry of the queue's events, once the queue is followed; see tl_tail_handler. */
     bool (*on_entry)(void *context, struct tl_held_queue *held, const void *payload, size_t length);
 };
@@ -56,11 +61,23 @@ void tl_held_queues_free(struct tl_held_queues **queues);
 /* The first step of a turn: connects, and takes and renews leases when that is due. */
 bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struct tl_error *err);
 
-/* Calls `serve` for every held queue. An error of one queue alone (it was deleted, or a script
- * failed on its data) is logged and does not stop the others; the queue is left alone for a second.
- */
+/* Calls `serve` for every held queue that is not set aside, else `serve_resting`. An error of one
+ * queue alone (a script failed on its data) sets the queue aside and does not stop the others. */
 bool tl_held_queues_serve(struct tl_held_queues *queues, int64_t now_ms, int64_t *due_ms,
                           struct tl_error *err);
+
+/* For a role that does not use tl_held_queues_serve. Must the queue be left alone? */
+bool tl_held_queues_resting(const struct tl_held_queues *queues, const struct tl_held_queue *held,
+                            int64_t now_ms);
+/* Sets the queue aside when the error concerns its data alone; else returns false. */
+bool tl_held_queues_set_aside(struct tl_held_queues *queues, struct tl_held_queue *held,
+                              struct tl_error *err, int64_t now_ms);
+/* The queue was served. */
+void tl_held_queues_served(struct tl_held_queues *queues, const struct tl_held_queue *held,
+                           int64_t now_ms);
+/* Tells the daemon which queues are set aside, and why. The role cannot do its work when that is
+ * all queues there are. */
+void tl_held_queues_report(const struct tl_held_queues *queues, struct tl_daemon *daemon);
 
 /* After a failed turn: calls `outdated` for every held queue and checks all leases next turn. */
 void tl_held_queues_recheck(struct tl_held_queues *queues);
@@ -72,6 +89,9 @@ int64_t tl_held_queues_wait_ms(const struct tl_held_queues *queues, int64_t due_
 /* Follows the queue's events from the entry after head, until its lease is lost. */
 bool tl_held_queues_follow(struct tl_held_queues *queues, const struct tl_held_queue *held,
                            const struct tl_tail_head *head, struct tl_error *err);
+/* Are the queue's events followed? Not before tl_held_queues_follow, and no longer after on_entry
+ * returned false or the stream could not be read. */
+bool tl_held_queues_follows(const struct tl_held_queues *queues, const struct tl_held_queue *held);
 /* How many queues are followed. */
 size_t tl_held_queues_followed(const struct tl_held_queues *queues);
 /* Waits up to block_ms for events and passes them to on_entry. Returns at once when no queue is

@@ -1,6 +1,8 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -71,4 +73,84 @@ int tl_listen_open(const struct tl_listen *listen, bool reuse_port, int *port, s
     }
     *port = port_of(fd);
     return fd;
+}
+
+bool tl_listen_share(const struct tl_listen *listen, int fds[], unsigned n, int *port,
+                     struct tl_error *err)
+{
+    struct tl_listen address = *listen;
+    for (unsigned i = 0; i < n; i++)
+        fds[i] = -1;
+    /* SO_REUSEPORT would silently share the port with any other program of this user that sets it.
+     * So the port is opened once without it: that fails when the port is in use. */
+    int probe = tl_listen_open(&address, false, &address.port, err);
+    if (probe < 0)
+        return false;
+    close(probe);
+    for (unsigned i = 0; i < n; i++) {
+        fds[i] = tl_listen_open(&address, true, &address.port, err);
+        if (fds[i] < 0)
+            return false;
+    }
+    *port = address.port;
+    return true;
+}
+
+/* ---- passing sockets to another program ---- */
+
+enum { FIRST_PASSED = 3 };
+
+bool tl_listen_pass(const int fds[], unsigned n)
+{
+    int copies[TL_LISTEN_MAX];
+    char pid[24];
+    char number[24];
+    /* First away from the places where they go: one may stand where another goes. */
+    for (unsigned i = 0; i < n && i < TL_LISTEN_MAX; i++) {
+        copies[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, FIRST_PASSED + (int)n);
+        if (copies[i] < 0)
+            return false;
+    }
+    for (unsigned i = 0; i < n && i < TL_LISTEN_MAX; i++) {
+        if (dup2(copies[i], FIRST_PASSED + (int)i) < 0)
+            return false;
+    }
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    snprintf(number, sizeof(number), "%u", n);
+    return setenv("LISTEN_PID", pid, 1) == 0 && setenv("LISTEN_FDS", number, 1) == 0;
+}
+
+static bool take_one(int fd, struct tl_error *err)
+{
+    int listens = 0;
+    socklen_t length = sizeof(listens);
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens == 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "LISTEN_FDS: descriptor %d is no listening socket",
+                            fd);
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+        fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "LISTEN_FDS: %s", strerror(errno));
+    return true;
+}
+
+bool tl_listen_take(int fds[], unsigned most, unsigned *n, struct tl_error *err)
+{
+    const char *pid = getenv("LISTEN_PID");
+    const char *number = getenv("LISTEN_FDS");
+    *n = 0;
+    if (pid == NULL || number == NULL || strtol(pid, NULL, 10) != (long)getpid())
+        return true;
+    unsigned long passed = strtoul(number, NULL, 10);
+    if (passed < 1 || passed > most)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "LISTEN_FDS is \"%.20s\": a worker takes one socket for each of its "
+                            "%u processes at most, or connections to the rest would wait for ever",
+                            number, most);
+    for (; *n < passed; (*n)++) {
+        fds[*n] = FIRST_PASSED + (int)*n;
+        if (!take_one(fds[*n], err))
+            return false;
+    }
+    return unsetenv("LISTEN_PID") == 0 && unsetenv("LISTEN_FDS") == 0;
 }

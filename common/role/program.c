@@ -53,16 +53,6 @@ static void build_table(struct request *request, struct tl_option table[TL_OPTIO
     memcpy(table + n, last, sizeof(last));
 }
 
-static void print_help(const struct tl_program *program, const struct tl_option table[], FILE *out)
-{
-    fprintf(out, "Usage: %s [OPTION...]\n%s\n\n", program->name, program->summary);
-    tl_options_print(table, out);
-    fputs("\nTELLERLINE_* variables override the configuration: TELLERLINE_REDIS_URL, "
-          "TELLERLINE_HTTP_LISTEN, ...\n" CONFIG_PATH_VARIABLE
-          " names the file when --config does not.\n",
-          out);
-}
-
 /* Asks the first listener that is configured with a port known before the start. */
 static int check_health(const struct request *request, const struct tl_config *config)
 {
@@ -122,7 +112,12 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
     int first_operand = tl_options_read(table, argc, argv, &err);
     *status = 0;
     if (request.help) {
-        print_help(program, table, out);
+        fprintf(out, "Usage: %s [OPTION...]\n%s\n\n", program->name, program->summary);
+        tl_options_print(table, out);
+        fputs("\nTELLERLINE_* variables override the configuration: TELLERLINE_REDIS_URL, "
+              "TELLERLINE_HTTP_LISTEN, ...\n" CONFIG_PATH_VARIABLE
+              " names the file when --config does not.\n",
+              out);
         return false;
     }
     if (request.version) {

@@ -164,8 +164,22 @@ static void start_due(struct tl_supervisor *supervisor, int64_t now_ms)
     }
 }
 
-/* Kills children whose loop is stuck. Counts its own ticks instead of time: while the machine is
+/* Has the child's loop not turned for too long? Counts ticks instead of time: while the machine is
  * suspended, no loop turns. */
+static bool is_stuck(struct entry *entry)
+{
+    if (entry->child.beats == NULL)
+        return false;
+    int64_t beats = entry->child.beats(entry->child.context);
+    entry->silent_ticks = beats == entry->beats ? entry->silent_ticks + 1 : 0;
+    entry->beats = beats;
+    if (entry->silent_ticks < STUCK_TICKS)
+        return false;
+    entry->silent_ticks = 0;
+    return true;
+}
+
+/* Kills children that are stuck or deaf. */
 static void watch(struct tl_supervisor *supervisor, int64_t now_ms)
 {
     if (now_ms < supervisor->tick_ms)
@@ -173,15 +187,12 @@ static void watch(struct tl_supervisor *supervisor, int64_t now_ms)
     supervisor->tick_ms = now_ms + TICK_MS;
     for (size_t i = 0; i < supervisor->n; i++) {
         struct entry *entry = &supervisor->entries[i];
-        if (entry->state != RUNNING || entry->child.beats == NULL)
+        if (entry->state != RUNNING)
             continue;
-        int64_t beats = entry->child.beats(entry->child.context);
-        entry->silent_ticks = beats == entry->beats ? entry->silent_ticks + 1 : 0;
-        entry->beats = beats;
-        if (entry->silent_ticks < STUCK_TICKS)
+        bool stuck = is_stuck(entry);
+        if (!stuck && (entry->child.deaf == NULL || !entry->child.deaf(entry->child.context)))
             continue;
-        entry->silent_ticks = 0;
-        entry->child.killing(entry->child.context, TL_KILL_STUCK);
+        entry->child.killing(entry->child.context, stuck ? TL_KILL_STUCK : TL_KILL_DEAF);
         kill_entry(entry);
     }
 }

@@ -21,6 +21,7 @@
 
 enum tl_kill_reason {
     TL_KILL_STUCK, /* no heartbeat for 30 s */
+    TL_KILL_DEAF,  /* `deaf` said so */
     TL_KILL_LATE,  /* still running at its stop limit, or tl_supervisor_kill was called */
 };
 
@@ -37,6 +38,9 @@ struct tl_child {
     void (*killing)(void *context, enum tl_kill_reason reason);
     /* A number that grows as long as the child's loop turns. NULL: the child is not watched. */
     int64_t (*beats)(void *context);
+    /* Asked twice a second: does the child no longer take what comes to it, although its loop
+     * turns? Then it is killed. NULL: not asked. */
+    bool (*deaf)(void *context);
     bool own_group; /* it leads a process group, and all of the group is killed with it */
     /* Children of a lower stage stop first; those of the next are told when they are gone. */
     unsigned stop_stage;

@@ -1,10 +1,13 @@
 -- ensure: creates a queue if it does not exist, and its consumer group if that is gone.
+-- Flags: allow-oom
+-- Parts: prelude.recovery
 --
--- ARGV     settings as names and values in turn; used only when the queue is created
+-- ARGV     1 1: the caller knew the queue, so if it is gone its data was lost: it is created in recovery; else 0
+--          2... settings as names and values in turn; used only when the queue is created
 -- Returns  1 created, 0 existed
 -- Errors   DAMAGED  the state is missing but a line exists: nothing was changed
 local state_exists = redis.call('EXISTS', K_STATE) == 1
-if not state_exists and redis.call('EXISTS', K_WAITING, K_ACTIVE) > 0 then
+if not state_exists and redis.call('EXISTS', K_WAITING, K_ACTIVE, K_EVENTS) > 0 then
     return redis.error_reply('DAMAGED ' .. K_STATE .. ' is missing but the line exists: restore the data, or delete '
         .. K_WAITING .. ' and ' .. K_ACTIVE .. ' to start with an empty line')
 end
@@ -18,8 +21,16 @@ if state_exists then
 end
 
 local t = redis.call('TIME')
-redis.call('HSET', K_STATE, 'generation', int(t[1] * 1000000 + t[2]), 'seq', 0, 'event', 0, 'fence', 0,
+local base = int(number_base(now_ms()))
+redis.call('HSET', K_STATE, 'generation', int(t[1] * 1000000 + t[2]), 'store', store_id(), 'incarnation', 1,
+    'seq', base, 'event', base, 'fence', base, 'base_seq', base,
     'waiting', 0, 'active', 0, 'joined', 0, 'admitted', 0, 'completed', 0, 'expired', 0, 'left', 0,
-    'unclaimed', 0, 'absent', 0, 'marks', '', 'bucket', '', 'admit_capacity', 0, 'notice', '')
-redis.call('HSET', K_CONFIG, unpack(ARGV))
+    'unclaimed', 0, 'absent', 0, 'removed', 0, 'marks', '', 'bucket', '', 'admit_capacity', 0, 'notice', '')
+for i = 2, #ARGV, 2 do
+    redis.call('HSETNX', K_CONFIG, ARGV[i], ARGV[i + 1]) -- settings that survived the state are newer
+end
+local window = recovery_window()
+if ARGV[1] == '1' and window > 0 then
+    redis.call('HSET', K_STATE, 'recover_since', int(now_ms()), 'recover_until', int(now_ms() + window))
+end
 return 1

@@ -25,9 +25,22 @@ void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)
         tl_args_str(args, keys->names[i]);
 }
 
-void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, char name[TL_KEY_MAX])
+uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset)
 {
-    snprintf(name, TL_KEY_MAX, "%.*s%" PRId64, TL_KEY_MAX - 22, keys->names[TL_KEY_SEEN], bucket);
+    uint64_t chunk = seq < TL_PRESENCE_CHUNK_0 ? 0 : seq / TL_PRESENCE_CHUNK;
+    if (offset != NULL)
+        *offset = seq - chunk * TL_PRESENCE_CHUNK;
+    return chunk;
+}
+
+void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk, char name[TL_KEY_MAX])
+{
+    const char *prefix = keys->names[TL_KEY_SEEN];
+    if (chunk == 0)
+        snprintf(name, TL_KEY_MAX, "%.*s%" PRId64, TL_KEY_MAX - 22, prefix, bucket);
+    else
+        snprintf(name, TL_KEY_MAX, "%.*s%" PRId64 ":%" PRIu64, TL_KEY_MAX - 43, prefix, bucket,
+                 chunk);
 }
 
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX])
@@ -38,4 +51,9 @@ void tl_keys_lease(const char *queue, const char *prefix, const char *role, char
 void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX])
 {
     snprintf(name, TL_KEY_MAX, "%squeues", prefix);
+}
+
+void tl_keys_blocks(const char *prefix, char name[TL_KEY_MAX])
+{
+    snprintf(name, TL_KEY_MAX, "%sblocks", prefix);
 }

@@ -20,7 +20,7 @@ enum tl_key {
     TL_KEY_EVENTS,
     TL_KEY_INGEST,
     TL_KEY_BATCHES,
-    TL_KEY_SEEN, /* prefix: a bucket number follows (tl_keys_seen) */
+    TL_KEY_SEEN, /* prefix: bucket and chunk follow (tl_keys_seen) */
     TL_KEY_COUNT,
 };
 
@@ -30,6 +30,10 @@ enum tl_key {
  * pending is pending for the current holder of the lease (prelude.lua: INGEST_GROUP). */
 #define TL_INGEST_GROUP    "dispatchers"
 #define TL_INGEST_CONSUMER "dispatcher"
+
+/* About how many events a change outside of the dispatcher, admitter and expirer keeps in the
+ * stream. These trim to their own setting. An argument of scripts, so a text. */
+#define TL_EVENTS_KEPT "20000"
 
 struct tl_keys {
     char queue[TL_QUEUE_NAME_MAX + 1];
@@ -41,15 +45,26 @@ struct tl_keys {
 void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
 /* Appends the number of keys and all keys, as EVALSHA wants them. */
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
+
 /* Whole buckets of presence that make up waiting_ttl, beside the current one
  * (prelude.presence.lua: BUCKETS). */
 #define TL_PRESENCE_BUCKETS 4
+/* Presence bitmaps are cut into chunks of seqs. Chunk 0 is longer than the others: it serves queues
+ * of releases that counted seqs from 1 (prelude.presence.lua: CHUNK, CHUNK_0). */
+#define TL_PRESENCE_CHUNK   (UINT64_C(1) << 20)
+#define TL_PRESENCE_CHUNK_0 (UINT64_C(1) << 32)
 
-/* Writes tl:{q}:seen:<bucket>, the presence bitmap of one bucket. */
-void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, char name[TL_KEY_MAX]);
+/* The chunk of a seq; *offset (may be NULL) gets its bit in that chunk's bitmap. */
+uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);
+/* Writes tl:{q}:seen:<bucket>, or tl:{q}:seen:<bucket>:<chunk> for another chunk than 0: a presence
+ * bitmap. */
+void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk,
+                  char name[TL_KEY_MAX]);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
 /* Writes tl:queues, the set of all queue names. */
 void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX]);
+/* Writes tl:blocks, the blocked prefixes of addresses. */
+void tl_keys_blocks(const char *prefix, char name[TL_KEY_MAX]);
 
 #endif

@@ -45,9 +45,12 @@ static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
         if (!tl_script_begin(redis, &client->script, args, err))
             return false;
         tl_keys_init(&keys, client->key_prefix, lease->queue);
-        tl_args_strs(args, "2", keys.names[TL_KEY_STATE], key, client->owner, NULL);
+        tl_args_uint(args, TL_KEY_COUNT + 1);
+        for (size_t i = 0; i < TL_KEY_COUNT; i++)
+            tl_args_str(args, keys.names[i]);
+        tl_args_strs(args, key, client->owner, NULL);
         tl_args_int(args, lease->step == TL_LEASE_TAKE ? TL_LEASE_MS : 0); /* 0 releases it */
-        tl_args_str(args, client->fenced ? "fence" : "");
+        tl_args_str(args, client->fenced ? "1" : "0");
         break;
     }
     return tl_redis_append(redis, args, err);
@@ -62,9 +65,10 @@ static void note(const struct tl_lease_client *client, struct tl_lease *lease,
         break;
     case TL_LEASE_CHECK:
         left_ms = tl_reply_integer(reply);
-        lease->free = left_ms == -2;
-        /* A lease that was set by hand has no time to live, or another one. */
-        lease->left_ms = left_ms < 0 || left_ms > TL_LEASE_MS ? TL_LEASE_MS : left_ms;
+        /* One that ends later than any can, or never, was set before the server's clock went back,
+         * or by hand. */
+        lease->free = left_ms < 0 || left_ms > TL_LEASE_MS;
+        lease->left_ms = lease->free ? TL_LEASE_MS : left_ms;
         break;
     case TL_LEASE_RENEW:
         lease->free = tl_reply_type(reply) == TL_REPLY_NIL;

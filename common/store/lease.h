@@ -35,6 +35,7 @@ enum tl_lease_step {
 struct tl_lease {
     const char *queue; /* borrowed */
     enum tl_lease_step step;
+    bool resting;          /* the queue is set aside: ask nothing unless it is held */
     bool held;             /* by us; set by RENEW and TAKE */
     bool free;             /* has no holder; set by CHECK and RENEW */
     int64_t left_ms;       /* time left of another replica's lease, at least; set by CHECK */

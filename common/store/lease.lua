@@ -1,30 +1,35 @@
 -- lease: takes, renews or gives back a role's lease on a queue. A lease only spreads the work between replicas; what
 -- keeps the data right is the fence, which the apply script checks. A lease that certainly has not run out is renewed
 -- without a script (common/store/lease.h).
+-- Flags: allow-oom
 --
--- KEYS     1 state   2 the lease      (not the keys of the other scripts)
--- ARGV     1 owner   2 time to live in ms, 0 gives the lease back   3 field of the state that counts the fence, or ''
+-- KEYS     those of every script, then the lease
+-- ARGV     1 owner   2 time to live in ms, 0 gives the lease back   3 1: count the fence, else 0
 -- Returns  { 1 held by the owner | 0 held by another, fence }
 -- Errors   NOQUEUE  the queue does not exist
-local owner, ttl, fence_field = ARGV[1], tonumber(ARGV[2]), ARGV[3]
-local holder = redis.call('GET', KEYS[2])
+local owner, ttl, fenced = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+local lease = KEYS[#KEYS]
+local holder = redis.call('GET', lease)
 if ttl == 0 then
     if holder == owner then
-        redis.call('DEL', KEYS[2])
+        redis.call('DEL', lease)
     end
     return { 0, 0 }
 end
-if holder and holder ~= owner then
+-- A lease that ends later than any can, or never, was set before the server's clock went back, or by hand: it is free.
+local left_ms = redis.call('PTTL', lease)
+if holder and holder ~= owner and left_ms >= 0 and left_ms <= ttl then
     return { 0, 0 }
 end
-if redis.call('EXISTS', K_STATE) == 0 then
+local state, fence = open_state('fence')
+if not state then
     return no_queue()
 end
-redis.call('SET', KEYS[2], owner, 'PX', ttl)
-if fence_field == '' then
+redis.call('SET', lease, owner, 'PX', ttl)
+if not fenced then
     return { 1, 0 }
 end
 if holder == owner then
-    return { 1, tonumber(redis.call('HGET', K_STATE, fence_field)) }
+    return { 1, tonumber(fence) }
 end
-return { 1, redis.call('HINCRBY', K_STATE, fence_field, 1) }
+return { 1, redis.call('HINCRBY', K_STATE, 'fence', 1) }

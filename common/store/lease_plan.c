@@ -11,7 +11,9 @@ void tl_lease_plan_round(struct tl_lease *leases, size_t n, const struct tl_leas
         lease->free = false;
         lease->error.kind = TL_OK;
         lease->step = TL_LEASE_SKIP;
-        if (round->take_all) {
+        if (lease->resting && !lease->held) {
+            lease->left_ms = TL_LEASE_MS;
+        } else if (round->take_all) {
             lease->step = TL_LEASE_TAKE;
         } else if (lease->held) {
             lease->step = round->renew ? TL_LEASE_RENEW : TL_LEASE_SKIP;
@@ -32,7 +34,7 @@ bool tl_lease_plan_checks(struct tl_lease *leases, size_t n)
         return false;
     for (size_t i = 0; i < n; i++) {
         struct tl_lease *lease = &leases[i];
-        bool skipped = lease->step == TL_LEASE_SKIP && !lease->held;
+        bool skipped = lease->step == TL_LEASE_SKIP && !lease->held && !lease->resting;
         lease->step = skipped ? TL_LEASE_CHECK : TL_LEASE_SKIP;
     }
     return true;

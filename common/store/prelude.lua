@@ -1,17 +1,24 @@
 -- The prelude: put before every script when the programs are built.
--- Every script but lease.lua gets all keys of one queue, in the order of common/store/keys.h. The only clock is the server's.
+-- Every script gets all keys of one queue, in the order of common/store/keys.h, or the first alone. The only clock is
+-- the server's.
 local K_STATE, K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS, K_ENDED, K_EVENTS, K_INGEST, K_BATCHES, K_SEEN = unpack(KEYS)
+if not K_CONFIG then -- the caller may not write them all (tl_script_run_on_state)
+    local queue = string.sub(K_STATE, 1, -6)
+    K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS = queue .. 'config', queue .. 'waiting', queue .. 'active', queue .. 'sessions'
+    K_ENDED, K_EVENTS, K_INGEST, K_BATCHES = queue .. 'ended', queue .. 'events', queue .. 'ingest', queue .. 'batches'
+    K_SEEN = queue .. 'seen:'
+end
 
 local INGEST_GROUP = 'dispatchers' -- consumer group of the ingest stream; TL_INGEST_GROUP in C
 local LANE = 281474976710656 -- 2^48: place = lane * LANE + seq
 
 local EVENTS_VERSION = 1 -- TL_EVENTS_VERSION in C
 local EVENT = { applied = 1, joined = 2, admitted = 3, removed = 4, freed = 5, renewed = 6, config = 7, notice = 8 }
-local REASON = { completed = 1, left = 2, expired = 3, unclaimed = 4, absent = 5 }
+local REASON = { completed = 1, left = 2, expired = 3, unclaimed = 4, absent = 5, removed = 6 }
 
 -- The name of another key of the queue.
 local function key_of(name)
-    return string.gsub(K_STATE, 'state$', '') .. name
+    return string.sub(K_STATE, 1, -6) .. name
 end
 
 local function now_ms()
@@ -30,20 +37,94 @@ local function no_queue()
     return redis.error_reply('NOQUEUE the queue does not exist')
 end
 
--- Reads tl:{q}:state. Returns what commit needs, { generation, event, waiting, active } by name, then the texts of the
--- named fields; nil if the queue does not exist.
-local function read_state(...)
-    local values = redis.call('HMGET', K_STATE, 'generation', 'event', 'waiting', 'active', ...)
-    if not values[1] then
-        return nil
+---- numbers that are never used twice: `seq`, `event` and `fence` of a queue
+--
+-- A store can come back without the end of its history, or empty. Whatever was done in the lost part is forgotten, but
+-- visitors and programs have seen its numbers. So each of these numbers starts at a base that grows with the server's
+-- clock, faster than a queue can use numbers up: the base of now lies above every number that was ever given out.
+
+local BASE_EPOCH_MS = 1735689600000 -- 2025-01-01
+local BASE_PER_MS = 524.288         -- 2^19 a second: more joins than a store can take. Seqs, below 2^48, last until 2042
+local BASE_GAP = 67108864           -- 2^26: where the clock went back
+
+local function number_base(ms)
+    return math.max(0, math.floor((ms - BASE_EPOCH_MS) * BASE_PER_MS))
+end
+
+-- The number to go on from when the store was found with this one.
+local function number_after(found, base)
+    return base > found and base or found + BASE_GAP
+end
+
+-- Names the history of the store. It is another one after each start of the server and each promotion of a replica.
+local function store_id(info)
+    return string.match(info or redis.call('INFO', 'replication'), 'master_replid:(%x+)')
+end
+
+-- Fails with WRONGTYPE when a key is of another type. A script that writes more than the state calls it before its
+-- first write, because nothing undoes a script that fails half-way; a step without work has no need of it.
+--
+-- ZINTERCARD looks at all three sets, and ends at once because the last one never exists.
+local function check_types()
+    redis.call('ZINTERCARD', 4, K_WAITING, K_ACTIVE, K_ENDED, key_of('none'))
+    redis.call('XLEN', K_EVENTS)
+    redis.call('HLEN', K_SESSIONS)
+    redis.call('HLEN', K_BATCHES)
+end
+
+-- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends one
+-- entry without events, so that every reader finds a gap in the numbers and rebuilds.
+local function begin_incarnation(store)
+    check_types()
+    local found = redis.call('HMGET', K_STATE, 'generation', 'seq', 'event', 'fence', 'incarnation', 'waiting', 'active')
+    for i = 1, #found do
+        found[i] = tonumber(found[i]) or 0
     end
-    return { generation = tonumber(values[1]), event = tonumber(values[2]), waiting = tonumber(values[3]),
-        active = tonumber(values[4]) }, unpack(values, 5)
+    local generation, seq, event, fence, incarnation, waiting, active = unpack(found)
+    local base = number_base(now_ms())
+    local base_seq, base_event = int(number_after(seq, base)), number_after(event, base)
+    redis.call('HSET', K_STATE, 'store', store, 'incarnation', int(incarnation + 1), 'found_seq', int(seq), 'seq', base_seq,
+        'base_seq', base_seq, 'found_event', int(event), 'event', int(base_event), 'fence', int(number_after(fence, base)))
+    redis.call('XADD', K_EVENTS, '*', 'd',
+        cmsgpack.pack({ EVENTS_VERSION, base_event, generation, waiting, active, {} }))
+end
+
+local function read_fields(...)
+    return redis.call('HMGET', K_STATE, 'generation', 'event', 'waiting', 'active', 'store', 'base_seq', ...)
+end
+
+local function parse_state(values)
+    if values[1] then
+        return { generation = tonumber(values[1]), event = tonumber(values[2]), waiting = tonumber(values[3]),
+            active = tonumber(values[4]), base_seq = values[6] or '0' }, unpack(values, 7)
+    end
+end
+
+-- Reads tl:{q}:state. Returns what commit needs, { generation, event, waiting, active } by name, with base_seq, a text
+-- that tells one incarnation from another; then the texts of the named fields. nil if the queue does not exist.
+local function read_state(...)
+    return parse_state(read_fields(...))
+end
+
+-- The same for a script that writes: first begins a new incarnation if the store is not the one of the last write.
+-- The script calls check_types before its own first write.
+local function open_state(...)
+    local values, info = read_fields(...), redis.call('INFO', 'replication')
+    if values[1] and not (values[5] and string.find(info, 'master_replid:' .. values[5], 1, true)) then
+        if values[5] then
+            begin_incarnation(store_id(info))
+        else -- the last write was by a release that did not note the store: nothing tells whether it lost anything
+            redis.call('HSET', K_STATE, 'store', store_id(info))
+        end
+        values = read_fields(...)
+    end
+    return parse_state(values)
 end
 
 -- Ends a step that changed the queue: the only place where the state of a queue changes. (Besides, ensure creates the
--- state and lease counts its fence.) Writes the sizes, the number of the new event and the changed fields, and appends one
--- entry with these events to the events stream.
+-- state, mend writes a lost one again, lease counts its fence and begin_incarnation moves its numbers on.) Writes the
+-- sizes, the number of the new event and the changed fields, and appends one entry with these events to the events
+-- stream.
 --   state    as read_state returned it, with waiting and active as they are after the step
 --   changes  the other fields that change, as name, new value, name, new value, ...
 --   keep     about how many entries of the events stream are kept

@@ -1,7 +1,10 @@
--- Presence: time is cut into buckets. Bit `seq` of the bitmap tl:{q}:seen:<bucket> is set for a waiting visitor who was
--- seen in that bucket; bit 0, of no visitor, makes the key exist once presence was recorded at all.
+-- Presence: time is cut into buckets, and seqs into chunks. A bit of the bitmap tl:{q}:seen:<bucket>:<chunk> is set for
+-- a waiting visitor who was seen in that bucket. Chunk 0 is tl:{q}:seen:<bucket>; it exists once presence was recorded
+-- at all in that bucket.
 
-local BUCKETS = 4 -- whole buckets that make up waiting_ttl; TL_PRESENCE_BUCKETS in C
+local BUCKETS = 4             -- whole buckets that make up waiting_ttl; TL_PRESENCE_BUCKETS in C
+local CHUNK = 1048576         -- 2^20 seqs; TL_PRESENCE_CHUNK in C
+local CHUNK_0 = 4294967296    -- chunk 0 has 2^32 seqs, for queues of releases that counted seqs from 1; TL_PRESENCE_CHUNK_0
 
 local function bucket_length(waiting_ttl)
     return math.max(250, math.floor(waiting_ttl / BUCKETS))
@@ -11,12 +14,58 @@ local function bucket_at(ms, waiting_ttl)
     return math.floor(ms / bucket_length(waiting_ttl))
 end
 
-local function seen_key(bucket)
-    return K_SEEN .. int(bucket)
+local function seen_key(bucket, chunk)
+    return K_SEEN .. int(bucket) .. (chunk > 0 and ':' .. int(chunk) or '')
 end
 
--- state.marks: "bucket:last seq before its first join", newest first, joined by ','. They tell who joined before a bucket
--- began. Six of them span more than waiting_ttl.
+-- Returns the chunk of this seq, its first seq and the one after its last.
+local function chunk_of(seq)
+    if seq < CHUNK_0 then
+        return 0, 0, CHUNK_0
+    end
+    local chunk = math.floor(seq / CHUNK)
+    return chunk, chunk * CHUNK, (chunk + 1) * CHUNK
+end
+
+-- tl:{q}:reports: worker -> when its last SEEN was applied. A worker that ends sends a farewell and is not in it. And
+-- "silence:<worker>" -> when its last SEEN before a silence was applied.
+
+local FAREWELL_SEQ, FAREWELL_COUNT = 0, 1 -- the SEEN of a worker that ends: TL_SEEN_FAREWELL_* in C
+local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8
+
+local function reports_key()
+    return key_of('reports')
+end
+
+local function silence_ms(waiting_ttl)
+    return math.floor(waiting_ttl / SILENT_PARTS)
+end
+
+-- Has a worker that reported lately become silent without a farewell? Its visitors may be present, but cannot be seen.
+-- They would be absent after waiting_ttl and get one waiting_ttl more, and the rest of a bucket. So they do when the
+-- worker is back, because it takes a while until all of them have asked again.
+local function any_worker_silent(now, waiting_ttl)
+    local oldest = now - 2 * waiting_ttl - 2 * bucket_length(waiting_ttl)
+    local newest = now - silence_ms(waiting_ttl)
+    return #redis.call('ZRANGE', reports_key(), int(oldest), int(newest), 'BYSCORE', 'LIMIT', 0, 1) > 0
+end
+
+-- Notes that a SEEN of this worker was applied, or its farewell. Forgets the workers whose silence no longer counts.
+local function note_report(worker, is_farewell, now, waiting_ttl)
+    if is_farewell then
+        redis.call('ZREM', reports_key(), worker)
+        return
+    end
+    local last = tonumber(redis.call('ZSCORE', reports_key(), worker))
+    if last and last <= now - silence_ms(waiting_ttl) then
+        redis.call('ZADD', reports_key(), int(last), 'silence:' .. worker)
+    end
+    redis.call('ZADD', reports_key(), int(now), worker)
+    redis.call('ZREMRANGEBYSCORE', reports_key(), '-inf', int(now - 3 * waiting_ttl))
+end
+
+-- state.marks: "bucket:last seq before its first join", newest first, joined by ','. They tell who joined before a
+-- bucket began. Six of them span more than waiting_ttl.
 
 -- last_seq is text.
 local function add_mark(marks, bucket, last_seq)
@@ -25,8 +74,8 @@ local function add_mark(marks, bucket, last_seq)
     return stop and string.sub(all, 1, stop) or all
 end
 
--- The last seq that joined before this bucket began: by the earliest mark that is not older than the bucket, else `seq`,
--- the last one of all.
+-- The last seq that joined before this bucket began: by the earliest mark that is not older than the bucket, else
+-- `seq`, the last one of all.
 local function last_seq_before(bucket, marks, seq)
     local last = seq
     for marked, before in string.gmatch(marks, '(%d+):(%d+)') do

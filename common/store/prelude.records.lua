@@ -29,8 +29,8 @@ end
 
 -- Returns place and claimed; nil for a missing or damaged text.
 --
--- A fast path for a mass of sessions: what is not needed is not parsed, which saves 12 % and more of a step that ends 1,000
--- sessions. It counts on the server's clock having 13 digits in ms, as it has from 2001 to 2286.
+-- A fast path for a mass of sessions: what is not needed is not parsed, which saves 12 % and more of a step that ends
+-- 1,000 sessions. It counts on the server's clock having 13 digits in ms, as it has from 2001 to 2286.
 local function parse_session_fast(text)
     local place = tonumber(string.sub(text or '', 1, -17))
     if place and place >= 0 then -- damaged data may be "nan"
@@ -61,7 +61,7 @@ local function parse_batch(text)
     return tonumber(batch), tonumber(ms)
 end
 
----- tl:{q}:spent:<invite>: the visitor who spent the invite
+---- tl:{q}:spent:<invite>: the visitor who spent the invite; and the same at ' ' and its digest
 
 local function spent_key(invite)
     return key_of('spent:') .. invite

@@ -1,7 +1,7 @@
 -- Runs: places in an event, as [first, count, gap, count, gap, count, ...] (docs/contributors/wire-format.md).
 
--- The places in ascending order; may sort the given list. Visitors who were admitted together end together, in the order
--- of their ids: their places lie close together, and ticking them off takes half as long as table.sort.
+-- The places in ascending order; may sort the given list. Visitors who were admitted together end together, in the
+-- order of their ids: their places lie close together, and ticking them off takes half as long as table.sort.
 local function ascending(places)
     local n, in_order = #places, true
     for i = 2, n do

@@ -10,11 +10,16 @@
 
 #include "generated/store_scripts.h"
 
-/* Events that a change of settings keeps in the stream; the programs trim to their own setting. */
-#define EVENTS_KEPT "20000"
-#define VALUE_MAX   1100
+#define VALUE_MAX 1100
 
-static void append_settings(const struct tl_queue_settings *settings, struct tl_args *args)
+enum { CONFIGURE_ATTEMPTS = 100 }; /* one more for each change of another program that wins */
+
+bool tl_queue_fail_missing(const struct tl_keys *keys, struct tl_error *err)
+{
+    return tl_error_set(err, TL_ERR_NOQUEUE, "queue %s does not exist", keys->queue);
+}
+
+void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args)
 {
     char value[VALUE_MAX];
     const char *name;
@@ -22,45 +27,63 @@ static void append_settings(const struct tl_queue_settings *settings, struct tl_
         tl_args_strs(args, name, value, NULL);
 }
 
-bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
-                     const struct tl_queue_settings *settings, bool *created, struct tl_error *err)
+static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
+                   const struct tl_queue_settings *settings, bool known, bool *created,
+                   struct tl_error *err)
 {
     struct tl_keys keys;
     tl_keys_init(&keys, key_prefix, name);
     struct tl_args args = {0};
-    append_settings(settings, &args);
+    tl_args_uint(&args, known ? 1 : 0);
+    tl_queue_append_settings(settings, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_ensure, &keys, &args, err);
     bool ok = reply != NULL;
     if (ok && created != NULL)
         *created = tl_reply_integer(reply) == 1;
     tl_reply_free(reply);
     if (ok) {
-        /* tl:queues is in another slot than the queue's keys, so this is a step of its own. If it
-         * fails, the next ensure repeats it. */
+        /* If this fails, the next ensure repeats it. A script, because a plain SADD is refused at
+         * the memory limit. */
         char queues[TL_KEY_MAX];
         tl_keys_queues(key_prefix, queues);
         tl_args_reset(&args);
-        tl_args_strs(&args, "SADD", queues, name, NULL);
+        tl_args_strs(&args, "EVAL", tl_script_list_queue, "1", queues, name, NULL);
         ok = tl_redis_do(redis, &args, err);
     }
     tl_args_free(&args);
     return ok || tl_error_prefix(err, "creating queue %s", name);
 }
 
-bool tl_queue_ensure_all(struct tl_redis *redis, const struct tl_config *config,
-                         struct tl_error *err)
+bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
+                     const struct tl_queue_settings *settings, bool *created, struct tl_error *err)
 {
-    for (size_t i = 0; i < config->n_queues; i++)
-        if (!tl_queue_ensure(redis, config->redis.key_prefix, config->queues[i].name,
-                             &config->queues[i].settings, NULL, err))
-            return false;
-    return true;
+    return ensure(redis, key_prefix, name, settings, false, created, err);
 }
 
-/* Reads the reply to HGETALL of the settings. False when there are none. */
-static bool read_settings(const struct tl_reply *reply, struct tl_queue_settings *settings)
+bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
+                           const struct tl_queue_settings *settings, struct tl_error *err)
+{
+    return ensure(redis, key_prefix, name, settings, true, NULL, err);
+}
+
+/* Settings that no queue is without. The scripts refuse to work when one of them is missing. */
+static const char *const needed[] = {"policy",      "capacity",  "session_ttl",
+                                     "session_max", "claim_ttl", "waiting_ttl"};
+enum { NEEDED = sizeof(needed) / sizeof(needed[0]) };
+
+static bool is_needed(const char *name)
+{
+    for (size_t i = 0; i < NEEDED; i++)
+        if (strcmp(needed[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Reads the reply to HGETALL of the settings. Returns how many of those that are needed it has. */
+static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settings *settings)
 {
     size_t n = tl_reply_count(reply);
+    size_t found = 0;
     tl_queue_settings_defaults(settings);
     struct tl_queue_settings known = *settings;
     /* `lanes` first: default_lane is named after one of them. */
@@ -72,29 +95,34 @@ static bool read_settings(const struct tl_reply *reply, struct tl_queue_settings
                 continue;
             /* An unknown field of a newer version is skipped; an invalid value keeps the default.
              */
-            if (tl_queue_settings_set(settings, name, value, NULL))
+            if (tl_queue_settings_set(settings, name, value, NULL)) {
                 known = *settings;
-            else
+                found += is_needed(name) ? 1 : 0;
+            } else {
                 *settings = known;
+            }
         }
-    return n > 0;
+    return found;
 }
 
-static bool fail_missing(const struct tl_keys *keys, struct tl_error *err)
-{
-    return tl_error_set(err, TL_ERR_NOQUEUE, "queue %s does not exist", keys->queue);
-}
-
-bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
-                   struct tl_queue_settings *settings, struct tl_error *err)
+/* All settings as names and values in turn; NULL on failure. */
+static struct tl_reply *fetch_settings(struct tl_redis *redis, const struct tl_keys *keys,
+                                       struct tl_error *err)
 {
     struct tl_args args = {0};
     tl_args_strs(&args, "HGETALL", keys->names[TL_KEY_CONFIG], NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
+    return reply;
+}
+
+bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
+                   struct tl_queue_settings *settings, struct tl_error *err)
+{
+    struct tl_reply *reply = fetch_settings(redis, keys, err);
     if (reply == NULL)
         return false;
-    bool ok = read_settings(reply, settings) || fail_missing(keys, err);
+    bool ok = read_settings(reply, settings) == NEEDED || tl_queue_fail_missing(keys, err);
     tl_reply_free(reply);
     return ok;
 }
@@ -102,7 +130,7 @@ bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
 bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
-    tl_args_strs(&args, "HGET", keys->names[TL_KEY_STATE], "generation", NULL);
+    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "base_seq", NULL);
     bool ok = tl_redis_append(redis, &args, err);
     if (ok) {
         tl_args_reset(&args);
@@ -116,35 +144,79 @@ bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, stru
 bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
                            struct tl_queue_info *info, struct tl_error *err)
 {
-    struct tl_reply *generation = tl_redis_next(redis, err);
-    struct tl_reply *settings = tl_redis_next(redis, generation != NULL ? err : NULL);
-    bool ok = generation != NULL && settings != NULL;
+    struct tl_reply *numbers = tl_redis_next(redis, err);
+    struct tl_reply *settings = tl_redis_next(redis, numbers != NULL ? err : NULL);
+    bool ok = numbers != NULL && settings != NULL;
     if (ok) {
-        info->generation = (uint64_t)tl_reply_integer(generation);
-        ok = (read_settings(settings, &info->settings) && info->generation != 0) ||
-             fail_missing(keys, err);
+        info->generation = (uint64_t)tl_reply_integer(tl_reply_at(numbers, 0));
+        info->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(numbers, 1));
+        ok = (read_settings(settings, &info->settings) == NEEDED && info->generation != 0) ||
+             tl_queue_fail_missing(keys, err);
     }
-    tl_reply_free(generation);
+    tl_reply_free(numbers);
     tl_reply_free(settings);
+    return ok;
+}
+
+/* All settings as they were read; then `name`, and what changed with it, as `lanes` changes
+ * default_lane. */
+static void append_change(const struct tl_reply *read, const struct tl_queue_settings *before,
+                          const struct tl_queue_settings *after, const char *name,
+                          struct tl_args *args)
+{
+    const char *each;
+    char old_value[VALUE_MAX];
+    char value[VALUE_MAX];
+    tl_args_uint(args, tl_reply_count(read));
+    for (size_t i = 0; i < tl_reply_count(read); i++) {
+        size_t length;
+        const char *text = tl_reply_string(tl_reply_at(read, i), &length);
+        tl_args_bin(args, text, length);
+    }
+    for (size_t i = 0; tl_queue_settings_get(after, i, &each, value, sizeof(value)); i++) {
+        tl_queue_settings_get(before, i, &each, old_value, sizeof(old_value));
+        if (strcmp(each, name) == 0 || strcmp(old_value, value) != 0)
+            tl_args_strs(args, each, value, NULL);
+    }
+}
+
+/* One attempt; *done is false when another change came between. */
+static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
+                          const char *value, bool *done, struct tl_error *err)
+{
+    struct tl_queue_settings before = {0};
+    struct tl_reply *read = fetch_settings(redis, keys, err);
+    bool ok =
+        read != NULL && (read_settings(read, &before) > 0 || tl_queue_fail_missing(keys, err));
+    struct tl_queue_settings after = before;
+    ok = ok && tl_queue_settings_set(&after, name, value, err) &&
+         tl_queue_settings_validate(&after, err);
+    if (ok) {
+        struct tl_args args = {0};
+        tl_args_strs(&args, TL_EVENTS_KEPT, "settings", NULL);
+        append_change(read, &before, &after, name, &args);
+        struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
+        ok = reply != NULL;
+        *done = tl_reply_integer(reply) == 1;
+        tl_reply_free(reply);
+        tl_args_free(&args);
+    }
+    tl_reply_free(read);
     return ok;
 }
 
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
                         const char *value, struct tl_error *err)
 {
-    struct tl_queue_settings settings;
-    if (!tl_queue_load(redis, keys, &settings, err) ||
-        !tl_queue_settings_set(&settings, name, value, err) ||
-        !tl_queue_settings_validate(&settings, err))
-        return false;
-    struct tl_args args = {0};
-    tl_args_strs(&args, EVENTS_KEPT, "settings", NULL);
-    append_settings(&settings, &args);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
-    bool ok = reply != NULL;
-    tl_reply_free(reply);
-    tl_args_free(&args);
-    return ok;
+    bool done = false;
+    for (int i = 0; i < CONFIGURE_ATTEMPTS && !done; i++) {
+        if (!try_configure(redis, keys, name, value, &done, err))
+            return false;
+    }
+    return done || tl_error_set(err, TL_ERR_STORE,
+                                "%s: the settings of queue %s are being changed all the time; "
+                                "nothing was changed, try again",
+                                name, keys->queue);
 }
 
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
@@ -154,7 +226,7 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
     if (strlen(text) > TL_NOTICE_MAX)
         return tl_error_set(err, TL_ERR_INVALID, "a notice of %zu bytes; the limit is %d",
                             strlen(text), TL_NOTICE_MAX);
-    tl_args_strs(&args, EVENTS_KEPT, "notice", text, NULL);
+    tl_args_strs(&args, TL_EVENTS_KEPT, "notice", text, NULL);
     struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
     bool ok = reply != NULL;
     tl_reply_free(reply);
@@ -212,7 +284,7 @@ bool tl_queue_numbers(struct tl_redis *redis, const struct tl_keys *keys,
     struct tl_args args = {0};
     tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "seq", "event", "waiting",
                  "active", "joined", "admitted", "completed", "expired", "left", "unclaimed",
-                 "absent", NULL);
+                 "absent", "removed", NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
@@ -220,11 +292,12 @@ bool tl_queue_numbers(struct tl_redis *redis, const struct tl_keys *keys,
     uint64_t *const fields[] = {&numbers->generation, &numbers->seq,       &numbers->event,
                                 &numbers->waiting,    &numbers->active,    &numbers->joined,
                                 &numbers->admitted,   &numbers->completed, &numbers->expired,
-                                &numbers->left,       &numbers->unclaimed, &numbers->absent};
+                                &numbers->left,       &numbers->unclaimed, &numbers->absent,
+                                &numbers->removed};
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         *fields[i] = (uint64_t)tl_reply_integer(tl_reply_at(reply, i));
     tl_reply_free(reply);
     if (numbers->generation == 0)
-        return fail_missing(keys, err);
+        return tl_queue_fail_missing(keys, err);
     return true;
 }

@@ -10,26 +10,33 @@
 #include "common/store/redis.h"
 #include "common/wire/names.h"
 
+/* Sets TL_ERR_NOQUEUE with its sentence; returns false. */
+bool tl_queue_fail_missing(const struct tl_keys *keys, struct tl_error *err);
+
+/* Appends all settings as names and values in turn, as scripts take them. */
+void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args);
+
 /* Creates the queue with these settings if it does not exist, and does not change the settings of
  * an existing one. Also restores its consumer group and its entry in tl:queues. *created may be
  * NULL. */
 bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, bool *created, struct tl_error *err);
 
-/* tl_queue_ensure for every queue of the configuration. */
-bool tl_queue_ensure_all(struct tl_redis *redis, const struct tl_config *config,
-                         struct tl_error *err);
-
+/* The same for a queue that this process knows to have existed: if it is missing, its data was
+ * lost, and it is created in recovery (common/store/recovery.h). */
+bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
+                           const struct tl_queue_settings *settings, struct tl_error *err);
 /* Reads tl:{q}:config. Fields a newer version wrote are ignored; missing ones keep their default.
  * TL_ERR_NOQUEUE when the queue does not exist. */
 bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
                    struct tl_queue_settings *settings, struct tl_error *err);
 
-/* Generation and settings of many queues in one pipeline: send for each queue, then receive as many
- * answers in the same order. Receive fails with TL_ERR_NOQUEUE for a queue that does not exist; the
- * remaining answers must still be received. */
+/* Generation, incarnation and settings of many queues in one pipeline: send for each queue, then
+ * receive as many answers in the same order. Receive fails with TL_ERR_NOQUEUE for a queue that
+ * does not exist; the remaining answers must still be received. */
 struct tl_queue_info {
     uint64_t generation;
+    uint64_t base_seq; /* as in struct tl_tail_head */
     struct tl_queue_settings settings;
 };
 bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err);
@@ -37,7 +44,9 @@ bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
                            struct tl_queue_info *info, struct tl_error *err);
 
 /* Changes one setting of an existing queue, by name and text ("capacity", "20"), after validating
- * all settings together. Emits a CONFIG event in the same step. */
+ * all settings together. Writes that setting only (`lanes` with default_lane), and only if no
+ * setting has changed since they were read; else reads them again. Emits a CONFIG event in the same
+ * step. */
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
                         const char *value, struct tl_error *err);
 
@@ -61,7 +70,7 @@ struct tl_queue_numbers {
     uint64_t generation, seq, event;
     uint64_t waiting, active;
     uint64_t joined, admitted, completed, expired, left;
-    uint64_t unclaimed, absent; /* parts of expired */
+    uint64_t unclaimed, absent, removed; /* parts of expired */
 };
 bool tl_queue_numbers(struct tl_redis *redis, const struct tl_keys *keys,
                       struct tl_queue_numbers *numbers, struct tl_error *err);

@@ -69,7 +69,7 @@ bool tl_record_end(const char *text, struct tl_end_record *end)
     if (!tl_record_score(text, &score))
         return false;
     uint64_t reason = score & ((1U << REASON_BITS) - 1);
-    if (reason < TL_REASON_COMPLETED || reason > TL_REASON_ABSENT)
+    if (reason < TL_REASON_COMPLETED || reason > TL_REASON_REMOVED)
         return false;
     *end = (struct tl_end_record){.ended_ms = (int64_t)(score >> REASON_BITS),
                                   .reason = (enum tl_reason)reason};

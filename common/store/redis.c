@@ -6,52 +6,56 @@
 #include <unistd.h>
 
 #include <hiredis/hiredis.h>
-#ifdef TELLERLINE_TLS
-#include <hiredis/hiredis_ssl.h>
-#endif
 
+#include "common/base/clock.h"
 #include "common/config/redis_url.h"
 #include "common/store/redis.h"
 #include "common/store/reply.h"
+#include "common/store/tls.h"
+
+/* How often an open connection is asked whether it still leads to a master. */
+enum { LOOK_MS = 1000 };
 
 struct tl_redis {
     struct tl_redis_url url;
-    char ca_file[256];
     int64_t timeout_ms;
     int64_t socket_timeout_ms; /* the current setting of the socket */
     redisContext *context;     /* NULL while closed */
     uint64_t epoch;
+    int64_t look_ms;   /* when to ask again for the role of the server */
+    bool doubtful;     /* the last server was a replica: ask for the role as part of connecting */
     const char **argv; /* buffer for one command */
     size_t *argv_length;
     size_t argv_capacity;
-#ifdef TELLERLINE_TLS
-    redisSSLContext *tls;
-#endif
+    struct tl_tls_trust *trust; /* NULL without TLS */
+    struct tl_tls *tls;         /* NULL while closed */
+    char *unsent;               /* commands that go through TLS */
+    size_t n_unsent, unsent_size;
 };
 
-struct tl_redis *tl_redis_new(const struct tl_redis_settings *settings, struct tl_error *err)
+struct tl_redis *tl_redis_new_at(const struct tl_redis_url *url,
+                                 const struct tl_redis_settings *settings, struct tl_error *err)
 {
-    struct tl_redis_url url;
-    if (!tl_redis_url_parse(settings->url, &url, err))
-        return NULL;
-#ifndef TELLERLINE_TLS
-    if (url.tls) {
-        tl_error_set(
-            err, TL_ERR_INVALID,
-            "redis url: rediss:// needs hiredis 1.0 or newer with TLS, which this build lacks; "
-            "use redis:// through a private network or a TLS tunnel");
-        return NULL;
-    }
-#endif
     struct tl_redis *redis = calloc(1, sizeof(*redis));
     if (redis == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for a store connection");
         return NULL;
     }
-    redis->url = url;
+    redis->url = *url;
     redis->timeout_ms = settings->timeout_ms;
-    if (settings->ca_file != NULL)
-        snprintf(redis->ca_file, sizeof(redis->ca_file), "%s", settings->ca_file);
+    if (url->tls && (redis->trust = tl_tls_trust_new(
+                         settings->ca_file != NULL ? settings->ca_file : "", err)) == NULL)
+        tl_redis_free(&redis);
+    return redis;
+}
+
+struct tl_redis *tl_redis_new(const struct tl_redis_settings *settings, struct tl_error *err)
+{
+    struct tl_redis_url url;
+    struct tl_redis *redis = NULL;
+    if (tl_redis_url_parse(settings->url, &url, err))
+        redis = tl_redis_new_at(&url, settings, err);
+    explicit_bzero(&url, sizeof(url));
     return redis;
 }
 
@@ -60,10 +64,8 @@ void tl_redis_free(struct tl_redis **redis)
     if (*redis == NULL)
         return;
     tl_redis_close(*redis);
-#ifdef TELLERLINE_TLS
-    if ((*redis)->tls != NULL)
-        redisFreeSSLContext((*redis)->tls);
-#endif
+    tl_tls_trust_free(&(*redis)->trust);
+    free((*redis)->unsent);
     free((*redis)->argv);
     free((*redis)->argv_length);
     explicit_bzero(&(*redis)->url, sizeof((*redis)->url));
@@ -73,6 +75,8 @@ void tl_redis_free(struct tl_redis **redis)
 
 void tl_redis_close(struct tl_redis *redis)
 {
+    tl_tls_close(&redis->tls);
+    redis->n_unsent = 0;
     if (redis->context != NULL)
         redisFree(redis->context);
     redis->context = NULL;
@@ -91,6 +95,13 @@ uint64_t tl_redis_epoch(const struct tl_redis *redis)
 static struct timeval to_timeval(int64_t ms)
 {
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
+}
+
+/* A replica stays one until it is told otherwise: another server may be the master by now. */
+static void leave_replica(struct tl_redis *redis)
+{
+    redis->doubtful = true;
+    tl_redis_close(redis);
 }
 
 /* Closes the connection after an I/O error and stores the reason. */
@@ -121,35 +132,73 @@ static bool set_socket_timeout(struct tl_redis *redis, int64_t ms, struct tl_err
     return true;
 }
 
-#ifdef TELLERLINE_TLS
+/* ---- TLS: hiredis formats and parses, the bytes go through tl_tls ---- */
+
 static bool start_tls(struct tl_redis *redis, struct tl_error *err)
 {
-    if (!redis->url.tls)
+    if (redis->trust == NULL)
         return true;
-    redisSSLContextError problem = REDIS_SSL_CTX_NONE;
+    redis->tls = tl_tls_open(redis->trust, redis->context->fd, redis->url.host, err);
     if (redis->tls == NULL) {
-        const char *ca = redis->ca_file[0] != '\0' ? redis->ca_file : NULL;
-        redisInitOpenSSL();
-        redis->tls = redisCreateSSLContext(ca, ca == NULL ? "/etc/ssl/certs" : NULL, NULL, NULL,
-                                           redis->url.host, &problem);
-    }
-    if (redis->tls == NULL) {
-        tl_error_set(err, TL_ERR_CONNECT, "TLS to the store: %s", redisSSLContextGetError(problem));
         tl_redis_close(redis);
         return false;
     }
-    if (redisInitiateSSLWithContext(redis->context, redis->tls) != REDIS_OK)
-        return fail_io(redis, err);
     return true;
 }
-#else
-static bool start_tls(struct tl_redis *redis, struct tl_error *err)
+
+static bool append_tls(struct tl_redis *redis, size_t n, struct tl_error *err)
 {
-    (void)redis;
-    (void)err;
-    return true; /* tl_redis_new refused rediss:// */
+    char *bytes = NULL;
+    /* int in hiredis 0.14 */
+    long long length = redisFormatCommandArgv(&bytes, (int)n, redis->argv, redis->argv_length);
+    if (length < 0)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
+    size_t needed = redis->n_unsent + (size_t)length;
+    char *unsent = redis->unsent;
+    if (needed > redis->unsent_size && (unsent = realloc(redis->unsent, 2 * needed)) != NULL) {
+        redis->unsent = unsent;
+        redis->unsent_size = 2 * needed;
+    }
+    if (unsent != NULL) {
+        memcpy(unsent + redis->n_unsent, bytes, (size_t)length);
+        redis->n_unsent = needed;
+    }
+    redisFreeCommand(bytes);
+    return unsent != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
 }
-#endif
+
+static bool flush_tls(struct tl_redis *redis, struct tl_error *err)
+{
+    bool ok = redis->n_unsent == 0 || tl_tls_write(redis->tls, redis->unsent, redis->n_unsent, err);
+    redis->n_unsent = 0;
+    if (!ok)
+        tl_redis_close(redis);
+    return ok;
+}
+
+/* As redisGetReply. NULL: the connection broke. */
+static void *next_tls(struct tl_redis *redis, struct tl_error *err)
+{
+    char bytes[16384];
+    void *answer = NULL;
+    while (redisGetReplyFromReader(redis->context, &answer) == REDIS_OK) {
+        if (answer != NULL)
+            return answer;
+        if (!flush_tls(redis, err))
+            return NULL;
+        size_t n = tl_tls_read(redis->tls, bytes, sizeof(bytes), err);
+        if (n == 0 || redisReaderFeed(redis->context->reader, bytes, n) != REDIS_OK) {
+            if (n > 0)
+                tl_error_set(err, TL_ERR_NOMEM, "no memory for a reply");
+            tl_redis_close(redis);
+            return NULL;
+        }
+    }
+    fail_io(redis, err);
+    return NULL;
+}
+
+/* ---- connecting ---- */
 
 /* AUTH and SELECT from the URL. */
 static bool authenticate(struct tl_redis *redis, struct tl_error *err)
@@ -176,10 +225,30 @@ static bool authenticate(struct tl_redis *redis, struct tl_error *err)
     return ok;
 }
 
-bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err)
+/* Leaves a server that is a replica. Also false when the connection broke. A server that refuses
+ * the command is taken for a master: its answers to writes will tell. */
+static bool check_role(struct tl_redis *redis, struct tl_error *err)
 {
-    if (redis->context != NULL)
-        return true;
+    struct tl_args args = {0};
+    struct tl_error refusal = {0};
+    tl_args_str(&args, "ROLE");
+    struct tl_reply *reply = tl_redis_call(redis, &args, &refusal);
+    const char *role = tl_reply_string(tl_reply_at(reply, 0), NULL);
+    bool replica = strcmp(role, "slave") == 0;
+    tl_args_free(&args);
+    if (replica) {
+        tl_error_set(err, TL_ERR_READONLY, "the store at %s is a replica", redis->url.host);
+        leave_replica(redis);
+    } else if (redis->context == NULL && err != NULL) {
+        *err = refusal;
+    }
+    tl_reply_free(reply);
+    redis->look_ms = tl_clock_ms() + LOOK_MS;
+    return redis->context != NULL;
+}
+
+static bool open_connection(struct tl_redis *redis, struct tl_error *err)
+{
     struct timeval timeout = to_timeval(redis->timeout_ms);
     const struct tl_redis_url *url = &redis->url;
     if (url->unix_path[0] != '\0')
@@ -207,8 +276,30 @@ bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err)
         tl_redis_close(redis);
         return false;
     }
+    redis->look_ms = tl_clock_ms() + LOOK_MS;
+    if (redis->doubtful && !check_role(redis, err))
+        return false;
+    redis->doubtful = false;
     redis->epoch++;
     return true;
+}
+
+bool tl_redis_check(struct tl_redis *redis)
+{
+    return redis->context != NULL && (tl_clock_ms() < redis->look_ms || check_role(redis, NULL));
+}
+
+bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err)
+{
+    return tl_redis_check(redis) || open_connection(redis, err);
+}
+
+void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port)
+{
+    tl_redis_close(redis);
+    snprintf(redis->url.host, sizeof(redis->url.host), "%s", host);
+    redis->url.port = port;
+    redis->doubtful = true;
 }
 
 static bool fill_argv(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)
@@ -246,6 +337,8 @@ static bool append(struct tl_redis *redis, const struct tl_args *args, int64_t b
     if (!set_socket_timeout(redis, redis->timeout_ms + block_ms, err) ||
         !fill_argv(redis, args, err))
         return false;
+    if (redis->tls != NULL)
+        return append_tls(redis, args->n, err);
     if (redisAppendCommandArgv(redis->context, (int)args->n, redis->argv, redis->argv_length) !=
         REDIS_OK)
         return fail_io(redis, err);
@@ -262,11 +355,22 @@ bool tl_redis_flush(struct tl_redis *redis, struct tl_error *err)
     int done = 0;
     if (redis->context == NULL)
         return tl_error_set(err, TL_ERR_CONNECT, "not connected to the store");
+    if (redis->tls != NULL)
+        return flush_tls(redis, err);
     errno = 0;
     while (done == 0)
         if (redisBufferWrite(redis->context, &done) != REDIS_OK)
             return fail_io(redis, err);
     return true;
+}
+
+/* The error itself, of a command or of one that a script called. Servers before Redis 7 wrap the
+ * latter: "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't ...". */
+static const char *unwrap(const char *text)
+{
+    const char *inner =
+        strncmp(text, "ERR Error running script", 24) == 0 ? strstr(text, ": -") : NULL;
+    return inner != NULL ? inner + 3 : text;
 }
 
 static enum tl_error_kind error_reply_kind(const char *text)
@@ -275,13 +379,26 @@ static enum tl_error_kind error_reply_kind(const char *text)
         const char *prefix;
         enum tl_error_kind kind;
     } table[] = {
-        {"LOADING", TL_ERR_LOADING},     {"READONLY", TL_ERR_READONLY},
-        {"MISCONF", TL_ERR_MISCONF},     {"OOM", TL_ERR_OOM},
-        {"NOGROUP", TL_ERR_NOGROUP},     {"NOSCRIPT", TL_ERR_NOSCRIPT},
-        {"STALE", TL_ERR_STALE},         {"ORDER", TL_ERR_STALE},
-        {"NOQUEUE", TL_ERR_NOQUEUE},     {"INVALID", TL_ERR_INVALID},
-        {"MASTERDOWN", TL_ERR_READONLY}, {"ERR max number", TL_ERR_CONNECT},
+        {"LOADING", TL_ERR_LOADING},
+        {"READONLY", TL_ERR_READONLY},
+        {"MISCONF", TL_ERR_MISCONF},
+        {"OOM", TL_ERR_OOM},
+        {"NOGROUP", TL_ERR_NOGROUP},
+        {"NOSCRIPT", TL_ERR_NOSCRIPT},
+        {"STALE", TL_ERR_STALE},
+        {"ORDER", TL_ERR_ORDER},
+        {"NOQUEUE", TL_ERR_NOQUEUE},
+        {"INVALID", TL_ERR_INVALID},
+        {"MASTERDOWN", TL_ERR_READONLY},
+        {"ERR max number", TL_ERR_CONNECT},
+        {"UNBLOCKED", TL_ERR_READONLY},
+        {"NOREPLICAS", TL_ERR_MISCONF},
+        {"BUSY Redis", TL_ERR_LOADING}, /* a script runs too long */
+        {"NOPERM", TL_ERR_DENIED},
+        {"ERR The user executing the script can't", TL_ERR_DENIED}, /* in a script, Redis 7.0 */
+        {"ERR ACL failure in script", TL_ERR_DENIED},
     };
+    text = unwrap(text);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (strncmp(text, table[i].prefix, strlen(table[i].prefix)) == 0)
             return table[i].kind;
@@ -296,14 +413,19 @@ struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err)
     }
     void *answer = NULL;
     errno = 0;
-    if (redisGetReply(redis->context, &answer) != REDIS_OK || answer == NULL) {
+    if (redis->tls != NULL)
+        answer = next_tls(redis, err);
+    else if (redisGetReply(redis->context, &answer) != REDIS_OK || answer == NULL)
         fail_io(redis, err);
+    if (redis->context == NULL)
         return NULL;
-    }
     redisReply *reply = answer;
     if (reply->type == REDIS_REPLY_ERROR) {
-        tl_error_set(err, error_reply_kind(reply->str), "the store answered: %.250s", reply->str);
+        enum tl_error_kind kind = error_reply_kind(reply->str);
+        tl_error_set(err, kind, "the store answered: %.250s", reply->str);
         freeReplyObject(reply);
+        if (kind == TL_ERR_READONLY)
+            leave_replica(redis);
         return NULL;
     }
     return (struct tl_reply *)reply;

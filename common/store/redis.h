@@ -3,8 +3,10 @@
  * vectors, and error replies become error kinds.
  *
  * A connection starts closed. tl_redis_connect opens it; any I/O error or time-out closes it. Then
- * the outcome of commands already sent is unknown, and the caller backs off and connects again. Not
- * thread-safe: one connection per thread.
+ * the outcome of commands already sent is unknown, and the caller backs off and connects again. A
+ * server that turns out to be a replica is left in the same way (TL_ERR_READONLY): it will never
+ * accept a write, and the address may lead to another server by now. Not thread-safe: one
+ * connection per thread.
  */
 #ifndef TL_REDIS_H
 #define TL_REDIS_H
@@ -14,32 +16,42 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/config/redis_url.h"
 #include "common/store/args.h"
 
 struct tl_redis;
 struct tl_reply; /* one reply; freed by tl_reply_free; parts of it are borrowed from it */
 
 struct tl_redis_settings {
-    const char
-        *url; /* redis://[user:password@]host[:port][/db], unix:///path[?db=N], rediss:// (TLS) */
+    const char *url; /* as tl_redis_url_parse wants it; one with sentinels only for tl_store_new */
     const char *ca_file; /* for rediss://; NULL or "": the system's */
     int64_t timeout_ms;  /* to connect, and for each command on top of its own blocking time */
 };
 
-/* Parses the URL and opens nothing. NULL with TL_ERR_INVALID for an invalid URL (or TLS without
- * support for it), or with TL_ERR_NOMEM. Settings are copied. */
+/* Parses the URL and opens nothing. NULL with TL_ERR_INVALID for an invalid URL or ca_file, or with
+ * TL_ERR_NOMEM. Settings are copied. */
 struct tl_redis *tl_redis_new(const struct tl_redis_settings *settings, struct tl_error *err);
+/* The same for a URL that was parsed before; settings->url is not used. */
+struct tl_redis *tl_redis_new_at(const struct tl_redis_url *url,
+                                 const struct tl_redis_settings *settings, struct tl_error *err);
 void tl_redis_free(struct tl_redis **redis);
+/* Where the next tl_redis_connect leads: to a server that must prove to be a master. Closes the
+ * connection. Cuts off a host of more than 255 bytes. */
+void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port);
 
-/* Opens the connection, including AUTH and SELECT, unless it is open. */
+/* Opens the connection, including AUTH and SELECT, unless tl_redis_check finds it open. Call both
+ * when no reply is due. */
 bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err);
+/* Is the connection open? About once a second this asks the server whether it is still a master,
+ * and leaves it if not. */
+bool tl_redis_check(struct tl_redis *redis);
 void tl_redis_close(struct tl_redis *redis);
 bool tl_redis_connected(const struct tl_redis *redis);
 /* Counts successful connects: a change means that what was known may be out of date. */
 uint64_t tl_redis_epoch(const struct tl_redis *redis);
 
 /* Sends one command and returns its reply, or NULL with err. An error reply becomes an error of its
- * kind and leaves the connection open. */
+ * kind and leaves the connection open, except for TL_ERR_READONLY. */
 struct tl_reply *tl_redis_call(struct tl_redis *redis, const struct tl_args *args,
                                struct tl_error *err);
 /* The same for a command that itself blocks up to block_ms (XREAD BLOCK). */

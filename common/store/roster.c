@@ -2,8 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
+#include "common/config/config.h"
 #include "common/store/lease.h"
 #include "common/store/lease_plan.h"
+#include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/roster.h"
 #include "common/wire/names.h"
@@ -78,6 +81,11 @@ void tl_roster_recheck_now(struct tl_roster *roster)
     roster->ensure = true;
 }
 
+size_t tl_roster_listed(const struct tl_roster *roster)
+{
+    return roster->n_names;
+}
+
 size_t tl_roster_count(const struct tl_roster *roster)
 {
     return roster->n;
@@ -131,18 +139,54 @@ static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, str
     return true;
 }
 
+/* Creates the queue if it is missing: in recovery if it existed when we last looked. */
+static bool ensure(const struct tl_roster *roster, struct tl_redis *redis, const char *queue,
+                   const struct tl_queue_settings *settings, struct tl_error *err)
+{
+    const char *prefix = roster->config->redis.key_prefix;
+    return roster->n_names > 0 && tl_queue_find_name(roster->names, roster->n_names, queue, NULL)
+               ? tl_queue_ensure_known(redis, prefix, queue, settings, err)
+               : tl_queue_ensure(redis, prefix, queue, settings, NULL, err);
+}
+
+bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
+                         const struct tl_keys *keys, struct tl_error *err, int64_t now_ms)
+{
+    const struct tl_config *config = roster->config;
+    const struct tl_mend_offer offer = {
+        .settings = tl_config_queue(config->queues, config->n_queues, keys->queue)};
+    if (!tl_error_is_of_queue(err, redis))
+        return false;
+    if (tl_queue_set_aside(roster->settings.troubles, redis, keys, &offer, err, now_ms))
+        return true;
+    if (offer.settings != NULL && ensure(roster, redis, keys->queue, offer.settings, err))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = keys->queue},
+               "the queue was gone from the store and was made again, empty");
+    else
+        tl_troubles_note(roster->settings.troubles, keys->queue, err, now_ms);
+    return true;
+}
+
+static bool set_aside_by_name(struct tl_roster *roster, struct tl_redis *redis, const char *queue,
+                              struct tl_error *err, int64_t now_ms)
+{
+    struct tl_keys keys;
+    tl_keys_init(&keys, roster->config->redis.key_prefix, queue);
+    return tl_roster_set_aside(roster, redis, &keys, err, now_ms);
+}
+
 /* Adds or drops the held queue according to the lease's answer. */
 static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
     size_t i;
-    if (lease->error.kind != TL_OK && lease->error.kind != TL_ERR_NOQUEUE) {
-        *err = lease->error;
-        return false;
-    }
     bool had = find(roster, lease->queue, &i);
     if (had && (!lease->held || roster->held[i]->fence != lease->fence)) {
         drop_held(roster, i);
         had = false;
+    }
+    if (lease->error.kind != TL_OK) {
+        *err = lease->error;
+        return false;
     }
     return !lease->held || had || add_held(roster, lease, err);
 }
@@ -154,17 +198,31 @@ static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_erro
     return tl_lease_ask(&roster->client, store, roster->leases, roster->n_names, err);
 }
 
+/* Release leases we could not set up. */
+static void release_rest(struct tl_roster *roster, struct tl_store *store)
+{
+    for (size_t i = 0; i < roster->n_names; i++) {
+        struct tl_lease *lease = &roster->leases[i];
+        size_t at;
+        bool rest = lease->held && !find(roster, lease->queue, &at);
+        lease->step = rest ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
+    }
+    (void)ask(roster, store, NULL);
+}
+
 /* Asks the store about the leases and acts upon the answers: on all of them at the end, because the
  * `acquired` callback may use the store. */
 static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl_lease_round *round,
-                     struct tl_error *err)
+                     int64_t now_ms, struct tl_error *err)
 {
     struct tl_lease *leases = roster->leases;
     size_t n = roster->n_names;
+    bool any_refused = false;
     for (size_t i = 0; i < n; i++) {
         size_t at;
         leases[i].held = find(roster, leases[i].queue, &at);
         leases[i].fence = leases[i].held ? roster->held[at]->fence : 0;
+        leases[i].resting = tl_troubles_resting(roster->settings.troubles, leases[i].queue, now_ms);
     }
     tl_lease_plan_round(leases, n, round, &roster->next_check);
     bool ok = ask(roster, store, err);
@@ -174,20 +232,47 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
     }
     if (ok && tl_lease_plan_take(leases, n))
         ok = ask(roster, store, err);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = settle(roster, &leases[i], err);
+    for (size_t i = 0; ok && i < n; i++) {
+        if (settle(roster, &leases[i], err)) {
+            /* Another replica holds it, so it is not our trouble. */
+            if (round->check_all && !leases[i].held && !leases[i].resting)
+                tl_troubles_forget(roster->settings.troubles, leases[i].queue);
+            continue;
+        }
+        struct tl_redis *redis = tl_store_of(store, leases[i].queue);
+        ok = set_aside_by_name(roster, redis, leases[i].queue, err, now_ms);
+        any_refused = true;
+    }
+    if (ok && any_refused)
+        release_rest(roster, store);
     return ok;
+}
+
+/* Creates the configured queues that are missing. */
+static bool create_missing(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
+                           struct tl_error *err)
+{
+    const struct tl_config *config = roster->config;
+    for (size_t i = 0; i < config->n_queues; i++) {
+        const struct tl_queue_config *queue = &config->queues[i];
+        if (tl_troubles_resting(roster->settings.troubles, queue->name, now_ms) ||
+            ensure(roster, redis, queue->name, &queue->settings, err))
+            continue;
+        if (!set_aside_by_name(roster, redis, queue->name, err, now_ms))
+            return false;
+    }
+    return true;
 }
 
 /* Lists all queues. Creates the configured queues first when one is missing: the store is new or
  * came back empty. */
-static bool list_queues(const struct tl_roster *roster, struct tl_redis *redis,
+static bool list_queues(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
                         char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
     const struct tl_config *config = roster->config;
     bool ensure = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
     for (;;) {
-        if (ensure && !tl_queue_ensure_all(redis, config, err))
+        if (ensure && !create_missing(roster, redis, now_ms, err))
             return false;
         if (!tl_queue_list(redis, config->redis.key_prefix, names, n, err))
             return false;
@@ -203,12 +288,12 @@ static bool list_queues(const struct tl_roster *roster, struct tl_redis *redis,
 
 /* Reads the list of all queues. When it differs from the last one, sets *changed and drops held
  * queues that are no longer listed. */
-static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool *changed,
-                         struct tl_error *err)
+static bool update_names(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
+                         bool *changed, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    if (!list_queues(roster, redis, &names, &n, err))
+    if (!list_queues(roster, redis, now_ms, &names, &n, err))
         return false;
     *changed =
         n != roster->n_names || (n > 0 && memcmp(names, roster->names, n * sizeof(*names)) != 0);
@@ -219,6 +304,9 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool 
     }
     for (size_t i = 0; i < n; i++)
         leases[i].queue = names[i];
+    for (size_t i = 0; i < roster->n_names; i++)
+        if (!tl_queue_find_name(names, n, roster->names[i], NULL))
+            tl_troubles_forget(roster->settings.troubles, roster->names[i]);
     free(roster->names);
     free(roster->leases);
     roster->names = names;
@@ -228,18 +316,6 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, bool 
         if (!tl_queue_find_name(names, n, roster->held[i]->keys.queue, NULL))
             drop_held(roster, i);
     return true;
-}
-
-/* Release leases we could not set up. */
-static void release_rest(struct tl_roster *roster, struct tl_store *store)
-{
-    for (size_t i = 0; i < roster->n_names; i++) {
-        struct tl_lease *lease = &roster->leases[i];
-        size_t at;
-        bool rest = lease->held && !find(roster, lease->queue, &at);
-        lease->step = rest ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
-    }
-    (void)ask(roster, store, NULL);
 }
 
 bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t now_ms,
@@ -256,10 +332,10 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     if (reconnected)
         roster->client.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
     bool changed = false;
-    if (round.renew && !update_names(roster, redis, &changed, err))
+    if (round.renew && !update_names(roster, redis, now_ms, &changed, err))
         return false;
     round.check_all = round.check_all || changed;
-    if (!go_round(roster, store, &round, err)) {
+    if (!go_round(roster, store, &round, now_ms, err)) {
         release_rest(roster, store);
         roster->client.script.sha[0] = '\0'; /* in case the script cache was emptied */
         roster->ensure = true;

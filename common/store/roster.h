@@ -12,10 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/log.h"
 #include "common/config/config.h"
 #include "common/store/keys.h"
 #include "common/store/store.h"
+#include "common/store/troubles.h"
 
 struct tl_roster;
 
@@ -24,19 +24,17 @@ struct tl_held_queue {
     struct tl_keys keys;
     uint64_t fence; /* of the lease; 0 for roles without one */
     void *state;    /* the role's state of the queue; set by acquired, freed by lost */
-    /* Kept by common/role/held_queues.c: */
-    int64_t retry_ms;              /* leave the queue alone until then, local monotonic */
-    struct tl_log_limit error_log; /* of its own errors */
 };
 
 struct tl_roster_settings {
-    const char *role;  /* names the lease: tl:{q}:<role> */
-    const char *owner; /* the id of this process; borrowed */
-    bool fenced;       /* count up state.fence whenever the lease changes hands */
-    void *context;     /* for the callbacks */
+    const char *role;             /* names the lease: tl:{q}:<role> */
+    const char *owner;            /* the id of this process; borrowed */
+    bool fenced;                  /* count up state.fence whenever the lease changes hands */
+    struct tl_troubles *troubles; /* queues set aside; their free leases are left alone */
+    void *context;                /* for the callbacks */
     /* A lease was taken. When a fenced lease ran out and was taken again with another fence, `lost`
-     * was called before. Sets held->state. False with err: the lease is released, and the next
-     * round tries again. */
+     * was called before. Sets held->state. False with err: the lease is released, and a later round
+     * tries again. */
     bool (*acquired)(void *context, struct tl_held_queue *held, struct tl_error *err);
     /* The lease is gone (released, taken by another replica, or the queue was deleted): frees
      * held->state. */
@@ -51,14 +49,21 @@ void tl_roster_free(struct tl_roster **roster);
 /* Does a round when one is due, and at once on a new connection: creates configured queues that are
  * missing, lists all queues, takes and renews leases. now_ms: local monotonic time, at most one
  * turn of the loop old. */
+/* A queue that cannot be served is set aside and does not stop the others. */
 bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t now_ms,
                      struct tl_error *err);
+/* Sets aside a queue whose data caused this error (common/store/mend.h). False when the error
+ * concerns all queues. */
+bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
+                         const struct tl_keys *keys, struct tl_error *err, int64_t now_ms);
 /* When the next round is due, local monotonic ms. */
 int64_t tl_roster_due(const struct tl_roster *roster);
 /* Makes the next call do a full round, which also restores what is missing of configured queues.
  * For errors such as STALE and NOGROUP. */
 void tl_roster_recheck_now(struct tl_roster *roster);
 
+/* How many queues there are, held or not. */
+size_t tl_roster_listed(const struct tl_roster *roster);
 /* The held queues by name, valid until the next round. */
 size_t tl_roster_count(const struct tl_roster *roster);
 struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i);

@@ -28,7 +28,7 @@ bool tl_script_begin(struct tl_redis *redis, struct tl_script *script, struct tl
     if (script->sha[0] == '\0' && !tl_script_load(redis, script, err))
         return false;
     tl_args_reset(args);
-    tl_args_strs(args, "EVALSHA", script->sha, NULL);
+    tl_args_strs(args, script->read_only ? "EVALSHA_RO" : "EVALSHA", script->sha, NULL);
     return true;
 }
 
@@ -48,15 +48,16 @@ struct tl_reply *tl_script_call(struct tl_redis *redis, struct tl_script *script
     return reply;
 }
 
-struct tl_reply *tl_script_run(struct tl_redis *redis, const char *source,
-                               const struct tl_keys *keys, const struct tl_args *more,
-                               struct tl_error *err)
+static struct tl_reply *run(struct tl_redis *redis, struct tl_script script,
+                            const struct tl_keys *keys, size_t n_keys, const struct tl_args *more,
+                            struct tl_error *err)
 {
-    struct tl_script script = {.source = source};
     struct tl_args args = {0};
     struct tl_reply *reply = NULL;
     if (tl_script_begin(redis, &script, &args, err)) {
-        tl_keys_append(keys, &args);
+        tl_args_uint(&args, n_keys);
+        for (size_t i = 0; i < n_keys; i++)
+            tl_args_str(&args, keys->names[i]);
         size_t start = 0;
         for (size_t i = 0; more != NULL && i < more->n; i++) {
             tl_args_bin(&args, more->bytes + start, more->ends[i] - start);
@@ -66,4 +67,25 @@ struct tl_reply *tl_script_run(struct tl_redis *redis, const char *source,
     }
     tl_args_free(&args);
     return reply;
+}
+
+struct tl_reply *tl_script_run(struct tl_redis *redis, const char *source,
+                               const struct tl_keys *keys, const struct tl_args *more,
+                               struct tl_error *err)
+{
+    return run(redis, (struct tl_script){.source = source}, keys, TL_KEY_COUNT, more, err);
+}
+
+struct tl_reply *tl_script_read(struct tl_redis *redis, const char *source,
+                                const struct tl_keys *keys, struct tl_error *err)
+{
+    const struct tl_script script = {.source = source, .read_only = true};
+    return run(redis, script, keys, TL_KEY_COUNT, NULL, err);
+}
+
+struct tl_reply *tl_script_run_on_state(struct tl_redis *redis, const char *source,
+                                        const struct tl_keys *keys, const struct tl_args *more,
+                                        struct tl_error *err)
+{
+    return run(redis, (struct tl_script){.source = source}, keys, TL_KEY_STATE + 1, more, err);
 }

@@ -13,6 +13,7 @@
  * connection. */
 struct tl_script {
     const char *source;
+    bool read_only; /* it changes nothing: a user without write permission may call it */
     char sha[41];
 };
 
@@ -32,5 +33,13 @@ bool tl_script_load(struct tl_redis *redis, struct tl_script *script, struct tl_
 struct tl_reply *tl_script_run(struct tl_redis *redis, const char *source,
                                const struct tl_keys *keys, const struct tl_args *more,
                                struct tl_error *err);
+/* The same for a script that changes nothing. */
+struct tl_reply *tl_script_read(struct tl_redis *redis, const char *source,
+                                const struct tl_keys *keys, struct tl_error *err);
+/* The same for a script that writes state and events only: for a user who may write no other key
+ * (deploy/redis/users.acl). Redis wants write permission for each key that is declared. */
+struct tl_reply *tl_script_run_on_state(struct tl_redis *redis, const char *source,
+                                        const struct tl_keys *keys, const struct tl_args *more,
+                                        struct tl_error *err);
 
 #endif

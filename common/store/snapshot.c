@@ -49,6 +49,7 @@ struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_ke
     snapshot->keys = keys;
     snapshot->line = line;
     snapshot->active_script.source = tl_script_snapshot_active;
+    snapshot->active_script.read_only = true;
     snapshot->next = 1;
     strcpy(snapshot->cursor, "0");
     if (!tl_tail_head(redis, keys, &snapshot->head, err)) {
@@ -56,6 +57,9 @@ struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_ke
         return NULL;
     }
     tl_line_start(line, snapshot->head.generation, snapshot->head.event);
+    tl_line_set_last_seq(line, snapshot->head.seq);
+    if (snapshot->head.found_seq > 0) /* else it is the first incarnation */
+        tl_line_set_lost(line, snapshot->head.found_seq, snapshot->head.base_seq);
     return snapshot;
 }
 
@@ -225,6 +229,19 @@ static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, str
 
 /* ---- active sessions ---- */
 
+/* The pages may contain changes up to this event. */
+static bool read_end(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
+{
+    tl_args_reset(&snapshot->args);
+    tl_args_strs(&snapshot->args, "HGET", snapshot->keys->names[TL_KEY_STATE], "event", NULL);
+    struct tl_reply *event = tl_redis_call(redis, &snapshot->args, err);
+    if (event == NULL)
+        return false;
+    tl_line_compare_from(snapshot->line, (uint64_t)tl_reply_integer(event));
+    tl_reply_free(event);
+    return true;
+}
+
 /* Reads the next page of the scan: { cursor, place, deadline, place, deadline, ... }. */
 static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,
                         struct tl_error *err)
@@ -252,7 +269,7 @@ static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bo
              tl_reply_string(tl_reply_at(page, 0), NULL));
     tl_reply_free(page);
     *done = ok && strcmp(snapshot->cursor, "0") == 0;
-    return ok;
+    return ok && (!*done || read_end(snapshot, redis, err));
 }
 
 bool tl_snapshot_step(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,

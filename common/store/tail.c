@@ -20,6 +20,8 @@ struct followed {
 struct tl_tail {
     tl_tail_handler *handler;
     void *context;
+    tl_tail_gate *gate; /* NULL: none */
+    void *gate_context;
     struct followed *queues;
     size_t n, capacity;
     struct tl_args args;
@@ -45,6 +47,14 @@ void tl_tail_free(struct tl_tail **tail)
     *tail = NULL;
 }
 
+bool tl_tail_follows(const struct tl_tail *tail, const struct tl_keys *keys)
+{
+    for (size_t i = 0; i < tail->n; i++)
+        if (strcmp(tail->queues[i].keys->queue, keys->queue) == 0)
+            return !tail->queues[i].stopped;
+    return false;
+}
+
 size_t tl_tail_count(const struct tl_tail *tail)
 {
     return tail->n;
@@ -53,14 +63,23 @@ size_t tl_tail_count(const struct tl_tail *tail)
 bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,
                   struct tl_error *err)
 {
-    struct tl_reply *reply = tl_script_run(redis, tl_script_head, keys, NULL, err);
+    struct tl_reply *reply = tl_script_read(redis, tl_script_head, keys, err);
     if (reply == NULL)
         return false;
     head->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
     head->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
+    head->seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 5));
     snprintf(head->id, sizeof(head->id), "%s", tl_reply_string(tl_reply_at(reply, 2), NULL));
+    head->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
+    head->found_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 4));
     tl_reply_free(reply);
     return true;
+}
+
+void tl_tail_set_gate(struct tl_tail *tail, tl_tail_gate *gate, void *context)
+{
+    tail->gate = gate;
+    tail->gate_context = context;
 }
 
 static struct followed *find(struct tl_tail *tail, const char *queue)
@@ -146,6 +165,26 @@ static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
     return n;
 }
 
+/* Stops the queues whose key is no stream. False when there is none. */
+static bool stop_wrong_types(struct tl_tail *tail, struct tl_redis *redis)
+{
+    bool found = false;
+    for (size_t i = 0; i < tail->n; i++) {
+        struct followed *followed = &tail->queues[i];
+        if (followed->stopped)
+            continue;
+        tl_args_reset(&tail->args);
+        tl_args_strs(&tail->args, "TYPE", followed->keys->names[TL_KEY_EVENTS], NULL);
+        struct tl_reply *reply = tl_redis_call(redis, &tail->args, NULL);
+        const char *type = tl_reply_string(reply, NULL);
+        followed->stopped =
+            reply != NULL && strcmp(type, "stream") != 0 && strcmp(type, "none") != 0;
+        found = found || followed->stopped;
+        tl_reply_free(reply);
+    }
+    return found;
+}
+
 bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms, size_t *entries,
                   struct tl_error *err)
 {
@@ -153,14 +192,22 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
         *entries = 0;
     if (!build_read(tail, block_ms))
         return true;
-    struct tl_reply *reply = tl_redis_call_blocking(redis, &tail->args, block_ms, err);
-    if (reply == NULL)
+    struct tl_error problem = {0};
+    struct tl_reply *reply = tl_redis_call_blocking(redis, &tail->args, block_ms, &problem);
+    if (reply == NULL) {
+        if (problem.kind == TL_ERR_STORE && stop_wrong_types(tail, redis))
+            return true;
+        if (err != NULL)
+            *err = problem;
         return false;
+    }
     size_t total = 0;
-    for (size_t i = 0; i < tl_reply_count(reply); i++)
+    bool ok = tl_reply_count(reply) == 0 || tail->gate == NULL ||
+              tail->gate(tail->gate_context, redis, err);
+    for (size_t i = 0; ok && i < tl_reply_count(reply); i++)
         total += deliver(tail, tl_reply_at(reply, i));
     if (entries != NULL)
         *entries = total;
     tl_reply_free(reply);
-    return true;
+    return ok;
 }

@@ -10,6 +10,7 @@ struct tl_batch_writer {
     msgpack_sbuffer commands; /* the commands, packed one after the other */
     msgpack_sbuffer payload;  /* made by tl_batch_finish */
     size_t n;
+    uint64_t generation;
 };
 
 /* Room for the array headers, the worker's name and the number around the commands. */
@@ -106,6 +107,27 @@ int tl_batch_place(struct tl_batch_writer *writer, enum tl_command_kind kind, co
     return add_visitor_command(writer, &command);
 }
 
+int tl_batch_recover(struct tl_batch_writer *writer, const struct tl_command *command)
+{
+    bool named = command->kind == TL_COMMAND_RESTORE;
+    size_t length = named ? command->visitor_length : 0;
+    if (length > TL_VISITOR_MAX || named == (length == 0) || !has_room(writer, length + 64))
+        return -1;
+    size_t before = writer->commands.size;
+    msgpack_packer pack;
+    msgpack_packer_init(&pack, &writer->commands, msgpack_sbuffer_write);
+    int failed = msgpack_pack_array(&pack, (named ? 3 : 1) + TL_COMMAND_NUMBERS);
+    failed |= msgpack_pack_uint8(&pack, (uint8_t)command->kind);
+    if (named) {
+        failed |= msgpack_pack_str(&pack, length);
+        failed |= msgpack_pack_str_body(&pack, command->visitor, length);
+        failed |= msgpack_pack_uint64(&pack, command->number);
+    }
+    for (size_t i = 0; i < TL_COMMAND_NUMBERS; i++)
+        failed |= msgpack_pack_uint64(&pack, command->numbers[i]);
+    return added(writer, before, failed);
+}
+
 int tl_batch_seen(struct tl_batch_writer *writer, uint64_t first_seq, uint64_t count)
 {
     if (!has_room(writer, 24))
@@ -125,6 +147,11 @@ size_t tl_batch_count(const struct tl_batch_writer *writer)
     return writer->n;
 }
 
+void tl_batch_generation(struct tl_batch_writer *writer, uint64_t generation)
+{
+    writer->generation = generation;
+}
+
 const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, uint64_t number,
                             size_t *length)
 {
@@ -132,11 +159,12 @@ const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, 
     msgpack_packer pack;
     msgpack_packer_init(&pack, &writer->payload, msgpack_sbuffer_write);
     size_t worker_length = strlen(worker);
-    int failed = msgpack_pack_array(&pack, 4);
+    int failed = msgpack_pack_array(&pack, 5);
     failed |= msgpack_pack_uint8(&pack, TL_BATCH_VERSION);
     failed |= msgpack_pack_str(&pack, worker_length);
     failed |= msgpack_pack_str_body(&pack, worker, worker_length);
     failed |= msgpack_pack_uint64(&pack, number);
+    failed |= msgpack_pack_uint64(&pack, writer->generation);
     failed |= msgpack_pack_array(&pack, writer->n);
     if (writer->n > 0)
         failed |=
@@ -172,12 +200,22 @@ static bool decode_invite(struct tl_fields *fields, struct tl_command *command)
     return true;
 }
 
+static bool decode_numbers(struct tl_fields *fields, struct tl_command *command)
+{
+    for (size_t i = 0; i < TL_COMMAND_NUMBERS; i++) {
+        if (!tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &command->numbers[i]))
+            return false;
+    }
+    return true;
+}
+
 static bool decode_command(const msgpack_object *object, struct tl_command *command,
                            struct tl_error *err)
 {
     struct tl_fields fields;
     uint64_t kind;
-    if (!tl_fields_open(&fields, object, 3, 5, err) || !tl_fields_uint(&fields, UINT64_MAX, &kind))
+    if (!tl_fields_open(&fields, object, 3, 3 + TL_COMMAND_NUMBERS, err) ||
+        !tl_fields_uint(&fields, UINT64_MAX, &kind))
         return false;
     command->kind = (enum tl_command_kind)kind;
     switch (kind) {
@@ -191,21 +229,36 @@ static bool decode_command(const msgpack_object *object, struct tl_command *comm
     case TL_COMMAND_SEEN:
         return tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->number) &&
                tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->count) && tl_fields_end(&fields);
+    case TL_COMMAND_RESTORE:
+        return decode_visitor(&fields, TL_PLACE_MAX, command) && decode_numbers(&fields, command) &&
+               tl_fields_end(&fields);
+    case TL_COMMAND_LOST:
+    case TL_COMMAND_CALLED:
+        return decode_numbers(&fields, command) && tl_fields_end(&fields);
     default:
         return tl_error_set(err, TL_ERR_INVALID, "command %llu is not one this version knows",
                             (unsigned long long)kind);
     }
 }
 
+/* Version 1 has no generation. */
+static bool decode_generation(struct tl_fields *fields, uint64_t version, uint64_t *generation)
+{
+    *generation = 0;
+    return version == 1 || tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, generation);
+}
+
 static bool decode_batch(const msgpack_object *object, struct tl_batch *batch, struct tl_error *err)
 {
     struct tl_fields fields;
     const msgpack_object *list;
-    if (!tl_fields_open(&fields, object, 4, 4, err) ||
-        !tl_fields_version(&fields, TL_BATCH_VERSION) ||
+    uint64_t version;
+    if (!tl_fields_open(&fields, object, 4, 5, err) ||
+        !tl_fields_version(&fields, 1, TL_BATCH_VERSION, &version) ||
         !tl_fields_name(&fields, batch->worker, sizeof(batch->worker)) ||
         !tl_fields_uint(&fields, TL_BATCH_NUMBER_MAX, &batch->number) ||
-        !tl_fields_array(&fields, &list))
+        !decode_generation(&fields, version, &batch->generation) ||
+        !tl_fields_array(&fields, &list) || !tl_fields_end(&fields))
         return false;
     size_t n = list->via.array.size;
     if (n > TL_BATCH_COMMANDS_MAX)

@@ -1,7 +1,7 @@
 /*
  * Ingest batches, the commands that workers send to the dispatcher: one entry of the ingest stream,
- * field "d", a msgpack array [version, worker, batch, [command...]]. Every field is documented in
- * docs/contributors/wire-format.md, which changes in the same commit as this file.
+ * field "d", a msgpack array [version, worker, batch, generation, [command...]]. Every field is
+ * documented in docs/contributors/wire-format.md, which changes in the same commit as this file.
  *
  * The decoder is strict and bounded: it checks sizes, counts and nesting against the bytes at hand
  * before it allocates memory. Anything unexpected is TL_ERR_INVALID, and nothing of the entry is
@@ -18,12 +18,14 @@
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 
-#define TL_BATCH_VERSION      1
+#define TL_BATCH_VERSION      2 /* what is written; version 1 is read as well */
 #define TL_BATCH_COMMANDS_MAX 1000
 #define TL_BATCH_NUMBER_MAX   ((UINT64_C(1) << 53) - 1) /* exact in the scripts */
 #define TL_BATCH_INVITE_MAX   128                       /* bytes of an invite's id */
 
-/* Each with its msgpack array. */
+enum { TL_COMMAND_NUMBERS = 4 };
+
+/* Each with its msgpack array. (6 is a step of the apply script.) */
 enum tl_command_kind {
     /* [1, visitor, lane], with an invite [1, visitor, lane, its id, its end in Unix ms] */
     TL_COMMAND_JOIN = 1,
@@ -35,13 +37,30 @@ enum tl_command_kind {
     TL_COMMAND_RENEW = 4,
     /* [5, first seq, count]: these waiting visitors are present; count may be 0 */
     TL_COMMAND_SEEN = 5,
+    /* [7, visitor, place, generation, deadline, front, event]: the visitor comes back to a place
+     * that the store lost. deadline: the end of the session there, as known after this event, 0:
+     * none; front: what the ticket tells of its lane (common/auth/ticket.h) */
+    TL_COMMAND_RESTORE = 7,
+    /* [8, generation, event, last seq, size]: the worker remembers this lost generation up to this
+     * event, when so many were waiting or active */
+    TL_COMMAND_LOST = 8,
+    /* [9, generation, event, place, deadline]: there was a session at this place then; deadline 0:
+     * no place of the lane up to this one waited any more */
+    TL_COMMAND_CALLED = 9,
 };
+
+/* The SEEN of a worker that ends: it reports no more, so its silence is not an outage. No visitor
+ * has seq 0. */
+#define TL_SEEN_FAREWELL_SEQ   0
+#define TL_SEEN_FAREWELL_COUNT 1
 
 struct tl_command {
     enum tl_command_kind kind;
     const char *visitor; /* borrowed from the payload, not terminated; NULL for SEEN */
     size_t visitor_length;
-    uint64_t number;    /* JOIN: lane; SEEN: first seq; else place */
+    uint64_t number; /* JOIN: lane; SEEN: first seq; else place */
+    /* RESTORE: what follows the place. LOST and CALLED: their four numbers. */
+    uint64_t numbers[TL_COMMAND_NUMBERS];
     uint64_t count;     /* SEEN */
     const char *invite; /* JOIN: id of the invite it spends, borrowed, not terminated; NULL: none */
     size_t invite_length;
@@ -51,6 +70,7 @@ struct tl_command {
 struct tl_batch {
     char worker[TL_WORKER_ID_MAX + 1];
     uint64_t number;
+    uint64_t generation; /* of the places in it; 0: not known (version 1) */
     size_t n_commands;
     struct tl_command *commands; /* owned; visitors point into the payload given to decode */
 };
@@ -74,8 +94,12 @@ int tl_batch_join_invited(struct tl_batch_writer *writer, const char *visitor, s
                           unsigned lane, const char *invite, uint64_t invite_until_ms);
 int tl_batch_place(struct tl_batch_writer *writer, enum tl_command_kind kind, const char *visitor,
                    size_t length, tl_place place); /* LEAVE, COMPLETE, RENEW */
+int tl_batch_recover(struct tl_batch_writer *writer,
+                     const struct tl_command *command); /* RESTORE, LOST, CALLED */
 int tl_batch_seen(struct tl_batch_writer *writer, uint64_t first_seq, uint64_t count);
 size_t tl_batch_count(const struct tl_batch_writer *writer);
+/* Places in this batch and the next ones are of this generation; 0, as at first: not known. */
+void tl_batch_generation(struct tl_batch_writer *writer, uint64_t generation);
 /* The whole payload, borrowed until the next call on the writer; NULL when out of memory. */
 const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, uint64_t number,
                             size_t *length);

@@ -28,7 +28,7 @@ static bool decode_applied(struct tl_fields *fields, struct tl_event *event)
         uint64_t outcome, deadline;
         if (!tl_fields_open(&parts, &list->via.array.ptr[i], 4, 4, fields->err) ||
             !tl_fields_uint(&parts, TL_BATCH_COMMANDS_MAX - 1, &exception->index) ||
-            !tl_fields_uint(&parts, TL_OUTCOME_SPENT, &outcome) ||
+            !tl_fields_uint(&parts, TL_OUTCOME_FULL, &outcome) ||
             !tl_fields_uint(&parts, TL_PLACE_MAX, &exception->place) ||
             !tl_fields_uint(&parts, DEADLINE_LIMIT, &deadline))
             return false;
@@ -39,14 +39,23 @@ static bool decode_applied(struct tl_fields *fields, struct tl_event *event)
     return true;
 }
 
+/* ctl/remove.lua writes a removal as an end that cannot be: readers of 0.2.0 refuse reason 6. */
+static bool is_removal(const struct tl_event *event)
+{
+    return event->reason ==
+           (event->kind == TL_EVENT_REMOVED ? TL_REASON_UNCLAIMED : TL_REASON_ABSENT);
+}
+
 static bool decode_reason(struct tl_fields *fields, struct tl_event *event)
 {
     uint64_t reason;
-    if (!tl_fields_uint(fields, TL_REASON_ABSENT, &reason))
+    if (!tl_fields_uint(fields, TL_REASON_REMOVED, &reason))
         return false;
     if (reason == 0)
         return tl_error_set(fields->err, TL_ERR_INVALID, "an end without a reason");
     event->reason = (enum tl_reason)reason;
+    if (is_removal(event))
+        event->reason = TL_REASON_REMOVED;
     return true;
 }
 
@@ -118,9 +127,10 @@ static bool decode_entry(const msgpack_object *object, struct tl_event_entry *en
                          struct tl_error *err)
 {
     struct tl_fields fields;
+    uint64_t version;
     const msgpack_object *list;
     if (!tl_fields_open(&fields, object, 6, 6, err) ||
-        !tl_fields_version(&fields, TL_EVENTS_VERSION) ||
+        !tl_fields_version(&fields, TL_EVENTS_VERSION, TL_EVENTS_VERSION, &version) ||
         !tl_fields_uint(&fields, UINT64_MAX, &entry->number) ||
         !tl_fields_uint(&fields, UINT64_MAX, &entry->generation) ||
         !tl_fields_uint(&fields, UINT64_MAX, &entry->waiting) ||

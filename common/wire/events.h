@@ -45,6 +45,7 @@ enum tl_reason {
     TL_REASON_EXPIRED = 3,   /* the session's time was over */
     TL_REASON_UNCLAIMED = 4, /* admitted, but never showed up */
     TL_REASON_ABSENT = 5,    /* waiting, but not seen for waiting_ttl */
+    TL_REASON_REMOVED = 6,   /* by the operator */
 };
 
 /* What became of a command, where it is not the plain success. */
@@ -53,6 +54,7 @@ enum tl_outcome {
     TL_OUTCOME_WAITING = 1, /* JOIN: already waits, at `place`. COMPLETE, RENEW: not admitted yet */
     TL_OUTCOME_ACTIVE = 2,  /* JOIN: already active, with `place` and `deadline` */
     TL_OUTCOME_SPENT = 4,   /* JOIN: its invite was spent before; there is no place */
+    TL_OUTCOME_FULL = 5,    /* JOIN: the line is full; there is no place */
     TL_OUTCOME_GONE = 3,    /* LEAVE, COMPLETE, RENEW: neither waiting nor active at that place */
 };
 

@@ -107,15 +107,15 @@ bool tl_fields_end(struct tl_fields *fields)
     return true;
 }
 
-bool tl_fields_version(struct tl_fields *fields, uint64_t known)
+bool tl_fields_version(struct tl_fields *fields, uint64_t oldest, uint64_t newest,
+                       uint64_t *version)
 {
-    uint64_t version;
-    if (!tl_fields_uint(fields, UINT64_MAX, &version))
+    if (!tl_fields_uint(fields, UINT64_MAX, version))
         return false;
-    if (version != known)
+    if (*version < oldest || *version > newest)
         return tl_error_set(
             fields->err, TL_ERR_INVALID,
             "format version %llu, but this program knows only version %llu: upgrade this program",
-            (unsigned long long)version, (unsigned long long)known);
+            (unsigned long long)*version, (unsigned long long)newest);
     return true;
 }

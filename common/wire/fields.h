@@ -42,7 +42,8 @@ bool tl_fields_name(struct tl_fields *fields, char *name, size_t size);
 bool tl_fields_array(struct tl_fields *fields, const msgpack_object **array);
 /* No field is left. */
 bool tl_fields_end(struct tl_fields *fields);
-/* The version of the format: exactly the one known. */
-bool tl_fields_version(struct tl_fields *fields, uint64_t known);
+/* The version of the format, one of those known. */
+bool tl_fields_version(struct tl_fields *fields, uint64_t oldest, uint64_t newest,
+                       uint64_t *version);
 
 #endif

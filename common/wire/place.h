@@ -1,8 +1,9 @@
 /*
  * A place in line is one number: lane * 2^48 + seq. It is the score in the waiting Sorted Set
  * (exact in a double up to lane 31), so a smaller place is always served first. seq counts the
- * joins of a queue from 1, over all lanes, and is never used twice within one generation of the
- * queue.
+ * joins of a queue, over all lanes. It begins at a base that depends on the time at which the queue
+ * was created, or found again by another incarnation of the store; so no seq is used twice, not
+ * even by another generation.
  */
 #ifndef TL_PLACE_H
 #define TL_PLACE_H
@@ -13,6 +14,11 @@
 #define TL_PLACE_SEQ_MAX  ((UINT64_C(1) << TL_PLACE_SEQ_BITS) - 1)
 #define TL_LANES_MAX      16
 #define TL_PLACE_MAX      ((((tl_place)TL_LANES_MAX) << TL_PLACE_SEQ_BITS) - 1)
+
+/* Where seqs begin: so many for each millisecond since then (number_base in
+ * common/store/prelude.lua: BASE_EPOCH_MS, BASE_PER_MS). */
+#define TL_SEQ_EPOCH_MS INT64_C(1735689600000)
+#define TL_SEQ_PER_MS   524.288
 
 typedef uint64_t tl_place; /* 0 means: no place */
 

@@ -20,11 +20,15 @@
 #include "worker/page/page_text.h"
 
 static const char *const state_names[TL_PAGE_STATES] = {
-    [TL_PAGE_WAITING] = "waiting",     [TL_PAGE_PENDING] = "pending", [TL_PAGE_ACTIVE] = "active",
-    [TL_PAGE_COMPLETED] = "completed", [TL_PAGE_LEFT] = "left",       [TL_PAGE_EXPIRED] = "expired",
-    [TL_PAGE_UNCLAIMED] = "unclaimed", [TL_PAGE_ABSENT] = "absent",   [TL_PAGE_ENDED] = "ended",
-    [TL_PAGE_LOST] = "lost",           [TL_PAGE_CLOSED] = "closed",   [TL_PAGE_INVITED] = "invited",
-    [TL_PAGE_DOWN] = "down",
+    [TL_PAGE_WAITING] = "waiting",     [TL_PAGE_PENDING] = "pending",
+    [TL_PAGE_ACTIVE] = "active",       [TL_PAGE_COMPLETED] = "completed",
+    [TL_PAGE_LEFT] = "left",           [TL_PAGE_EXPIRED] = "expired",
+    [TL_PAGE_UNCLAIMED] = "unclaimed", [TL_PAGE_ABSENT] = "absent",
+    [TL_PAGE_ENDED] = "ended",         [TL_PAGE_LOST] = "lost",
+    [TL_PAGE_CLOSED] = "closed",       [TL_PAGE_INVITED] = "invited",
+    [TL_PAGE_FULL] = "full",           [TL_PAGE_DOWN] = "down",
+    [TL_PAGE_REMOVED] = "removed",     [TL_PAGE_BLOCKED] = "blocked",
+    [TL_PAGE_OUTSIDE] = "outside",     [TL_PAGE_CHALLENGE] = "challenge",
 };
 
 static bool set_state(struct tl_page_view *view, const char *value)
@@ -125,7 +129,7 @@ static int render(int argc, char **argv)
         return 1;
     }
     tl_page_render(&view, brand, tl_language_choose(argv[2], NULL, NULL), &out);
-    const struct tl_asset *colours = tl_brand_colours(brand);
+    const struct tl_asset *colours = tl_brand_look(brand)->colours;
     if (colours != NULL)
         fprintf(stderr, "%s\n%.*s", colours->path, (int)colours->length,
                 (const char *)colours->bytes);
@@ -145,7 +149,7 @@ int main(int argc, char **argv)
                                                                                                 : 1;
     }
     if (argc == 2 && strcmp(argv[1], "asset-paths") == 0) {
-        printf("%s\n%s\n%s\n", tl_page_style()->path, tl_page_script()->path, tl_page_icon()->path);
+        printf("%s\n%s\n%s\n", tl_page_style.path, tl_page_script.path, tl_page_icon.path);
         return 0;
     }
     if (argc == 5 && strcmp(argv[1], "range") == 0) {

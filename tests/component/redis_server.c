@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -114,6 +116,36 @@ void test_redis_restart(struct test_redis *server)
 {
     spawn(server, "loglevel", "warning");
     wait_until_up(server);
+}
+
+/* Writes the path of the file to which it appends its commands. Each start makes a new one. */
+static void find_history(const struct test_redis *server, char *path, size_t size)
+{
+    glob_t found;
+    char pattern[128];
+    snprintf(pattern, sizeof(pattern), "%s/appendonlydir/*.incr.aof", server->folder);
+    assert_int_equal(glob(pattern, 0, NULL, &found), 0);
+    assert_int_equal(found.gl_pathc, 1);
+    snprintf(path, size, "%s", found.gl_pathv[0]);
+    globfree(&found);
+}
+
+long long test_redis_history(const struct test_redis *server)
+{
+    char path[256];
+    struct stat info;
+    find_history(server, path, sizeof(path));
+    assert_int_equal(stat(path, &info), 0);
+    return (long long)info.st_size;
+}
+
+void test_redis_lose_tail(struct test_redis *server, long long history)
+{
+    char path[256];
+    test_redis_kill(server);
+    find_history(server, path, sizeof(path));
+    assert_int_equal(truncate(path, (off_t)history), 0);
+    test_redis_restart(server);
 }
 
 void test_redis_freeze(struct test_redis *server)
@@ -281,6 +313,7 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
         fail_msg("%s", err.text);
     assert_true(created);
     tl_keys_init(keys, "tl:", "q");
+    test_redis_ask(redis, "HSET %s seq 0 event 0 fence 0 base_seq 0", keys->names[TL_KEY_STATE]);
 }
 
 struct tl_reply *test_script(struct tl_redis *redis, const char *source, const struct tl_keys *keys,

@@ -14,6 +14,10 @@ void test_redis_stop(struct test_redis **server);
 /* Stops the process hard (SIGKILL) / starts it again on the same folder. */
 void test_redis_kill(struct test_redis *server);
 void test_redis_restart(struct test_redis *server);
+/* How long its history is now. / Kills it, removes all of its history behind that length, as a
+ * power cut does to what was not on the disk yet, and starts it again. */
+long long test_redis_history(const struct test_redis *server);
+void test_redis_lose_tail(struct test_redis *server, long long history);
 /* Starts it again with one setting more ("key-load-delay", "100"), without waiting until it
  * answers. */
 void test_redis_restart_with(struct test_redis *server, const char *setting, const char *value);
@@ -50,7 +54,9 @@ uint64_t test_redis_fingerprint(struct tl_redis *redis);
  * sum of all outcomes). */
 void test_invariants(struct tl_redis *redis, const struct tl_keys *keys);
 
-/* Makes queue "q" with the given settings ("capacity=3 session_ttl=5s") and fills keys. */
+/* Makes queue "q" with the given settings ("capacity=3 session_ttl=5s") and fills keys. Its seqs,
+ * events and fences count from 1, while those of any other queue start at a base that depends on
+ * the time. */
 void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *keys);
 
 /* Calls a script with all keys and the words in `arguments` as ARGV; NULL for an error, whose

@@ -62,12 +62,18 @@ static uint64_t pass(struct test_store *store)
     return dropped;
 }
 
-/* Makes all buckets around now observed and all joins old, while no visitor was seen. */
-static void pretend_observed(struct test_store *store)
+/* Makes all buckets around now observed. */
+static void pretend_buckets(struct test_store *store)
 {
     long long bucket = judge(store).bucket;
     for (long long b = bucket - 4; b < bucket + GIVE_UP_MS / BUCKET_MS; b++)
         test_redis_ask(store->redis, "SETBIT %s%lld 0 0", store->keys.names[TL_KEY_SEEN], b);
+}
+
+/* The same, and all joins are old, while no visitor was seen. */
+static void pretend_observed(struct test_store *store)
+{
+    pretend_buckets(store);
     struct tl_args args = {0};
     tl_args_strs(&args, "HSET", store->keys.names[TL_KEY_STATE], "marks", "", NULL);
     assert_true(tl_redis_do(store->redis, &args, NULL));
@@ -133,6 +139,8 @@ static void without_observation_no_visitor_is_dropped(void **state)
     struct test_store *store = *state;
     test_store_queue(store, SETTINGS);
     test_join_many(store, "v", 3, 0);
+    test_seen(store, TL_SEEN_FAREWELL_SEQ, TL_SEEN_FAREWELL_COUNT); /* no worker is silent */
+    test_batch(store);
     test_redis_pass_time(store->redis, 6 * BUCKET_MS);
     assert_int_equal(judge(store).observed, 0);
     assert_int_equal(pass(store), 0);
@@ -141,6 +149,58 @@ static void without_observation_no_visitor_is_dropped(void **state)
     test_redis_ask(store->redis, "DEL %s%lld", store->keys.names[TL_KEY_SEEN], bucket - 1);
     assert_int_equal(pass(store), 0); /* one bucket without is enough */
     assert_int_equal(test_state(store, "waiting"), 3);
+}
+
+static void while_a_worker_is_silent_no_visitor_is_dropped(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, SETTINGS);
+    test_join_many(store, "v", 3, 0);
+    test_seen(store, 0, 0);
+    test_batch(store);
+    pretend_observed(store); /* the worker has reported a moment ago */
+    test_redis_pass_time(store->redis, 3 * BUCKET_MS);
+    pretend_buckets(store);
+    assert_int_equal(judge(store).observed, 0);
+    assert_int_equal(pass(store), 0);
+    test_seen(store, TL_SEEN_FAREWELL_SEQ, TL_SEEN_FAREWELL_COUNT);
+    test_batch(store);
+    assert_int_equal(judge(store).observed, 1);
+    assert_int_equal(pass(store), 3);
+}
+
+static void a_worker_that_never_returns_holds_for_one_waiting_ttl_more(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, SETTINGS);
+    test_join_many(store, "v", 1, 0); /* its first batch counts as a report */
+    long long reported_ms = test_redis_ms(store->redis);
+    long long silent_for_ms;
+    do {
+        pretend_buckets(store);
+        silent_for_ms = test_redis_ms(store->redis) - reported_ms;
+        assert_true(silent_for_ms < GIVE_UP_MS);
+    } while (silent_for_ms < 2 * BUCKET_MS + 50 || judge(store).observed == 0);
+    assert_true(silent_for_ms >= 2 * 4 * BUCKET_MS);
+}
+
+/* Its visitors, who could not be seen meanwhile, have the same time to ask again. */
+static void a_worker_that_returns_holds_as_long(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, SETTINGS);
+    test_join_many(store, "v", 1, 0);
+    long long reported_ms = test_redis_ms(store->redis);
+    long long since_ms;
+    test_redis_pass_time(store->redis, 3 * BUCKET_MS);
+    do {
+        test_seen(store, 0, 0);
+        test_batch(store);
+        pretend_buckets(store);
+        since_ms = test_redis_ms(store->redis) - reported_ms;
+        assert_true(since_ms < GIVE_UP_MS);
+    } while (judge(store).observed == 0);
+    assert_true(since_ms >= 2 * 4 * BUCKET_MS);
 }
 
 static void the_line_after_a_pass_is_what_events_say(void **state)
@@ -161,11 +221,62 @@ static void the_line_after_a_pass_is_what_events_say(void **state)
     assert_int_equal(test_waiting_place(store, "v4"), 4);
 }
 
+/* Visitors on both sides of a border between two chunks, and two from before the seqs jumped. */
+static void presence_is_kept_in_chunks(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t border = (UINT64_C(1) << 44) + TL_PRESENCE_CHUNK;
+    test_store_queue(store, SETTINGS);
+    test_join_many(store, "old", 2, 0);
+    test_redis_ask(store->redis, "HSET %s seq %" PRIu64, store->keys.names[TL_KEY_STATE],
+                   border - 21);
+    test_join_many(store, "v", 40, 0); /* the 21st has the first seq behind the border */
+    pretend_observed(store);
+    test_seen(store, 2, 1);
+    test_seen(store, border - 18, 30);
+    test_batch(store);
+    assert_int_equal(pass(store), 11);
+    for (int i = 1; i <= 40; i++) {
+        char visitor[TL_VISITOR_MAX];
+        snprintf(visitor, sizeof(visitor), "v%d", i);
+        assert_int_equal(test_waiting_place(store, visitor) > 0, i >= 3 && i <= 32);
+    }
+    assert_int_equal(test_waiting_place(store, "old1"), -1);
+    assert_int_equal(test_waiting_place(store, "old2"), 2);
+    struct tl_reply *keys = test_redis_call(store->redis, "KEYS *:seen:*:*");
+    assert_in_range(tl_reply_count(keys), 2, 4); /* two a bucket, and a bucket may have ended */
+    for (size_t i = 0; i < tl_reply_count(keys); i++) {
+        const char *key = tl_reply_string(tl_reply_at(keys, i), NULL);
+        assert_in_range(test_redis_ask(store->redis, "STRLEN %s", key), 1, TL_PRESENCE_CHUNK / 8);
+        assert_in_range(test_redis_ask(store->redis, "PTTL %s", key), 1, 8 * BUCKET_MS);
+    }
+    tl_reply_free(keys);
+}
+
+/* A worker that says more than it can know does not make the script work for minutes. */
+static void no_more_are_marked_than_ever_joined(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, SETTINGS);
+    test_redis_ask(store->redis, "HSET %s seq %llu", store->keys.names[TL_KEY_STATE], 1ULL << 44);
+    test_join_many(store, "v", 100, 0);
+    test_seen(store, 1, TL_PLACE_SEQ_MAX);
+    test_seen(store, 1ULL << 43, TL_PLACE_SEQ_MAX);
+    test_batch(store);
+    struct tl_reply *keys = test_redis_call(store->redis, "KEYS *:seen:*");
+    for (size_t i = 0; i < tl_reply_count(keys); i++)
+        assert_in_range(
+            test_redis_ask(store->redis, "STRLEN %s", tl_reply_string(tl_reply_at(keys, i), NULL)),
+            1, 13);
+    tl_reply_free(keys);
+}
+
 static void more_than_one_portion_goes_in_one_pass(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, SETTINGS " lanes=only");
     test_join_many(store, "v", 1200, 0);
+    test_redis_ask(store->redis, "DEL tl:{q}:reports"); /* no worker is silent if this is slow */
     pretend_observed(store);
     uint64_t dropped = 0;
     for (int64_t start = tl_clock_ms(); dropped < 1200;) { /* a portion may miss its bucket */
@@ -279,7 +390,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(seen_visitors_stay_and_absent_ones_are_dropped, test_store_clean),
         cmocka_unit_test_setup(without_observation_no_visitor_is_dropped, test_store_clean),
+        cmocka_unit_test_setup(while_a_worker_is_silent_no_visitor_is_dropped, test_store_clean),
+        cmocka_unit_test_setup(a_worker_that_never_returns_holds_for_one_waiting_ttl_more,
+                               test_store_clean),
+        cmocka_unit_test_setup(a_worker_that_returns_holds_as_long, test_store_clean),
         cmocka_unit_test_setup(the_line_after_a_pass_is_what_events_say, test_store_clean),
+        cmocka_unit_test_setup(presence_is_kept_in_chunks, test_store_clean),
+        cmocka_unit_test_setup(no_more_are_marked_than_ever_joined, test_store_clean),
         cmocka_unit_test_setup(more_than_one_portion_goes_in_one_pass, test_store_clean),
         cmocka_unit_test_setup(seen_since_the_judgement_stays, test_store_clean),
         cmocka_unit_test_setup(a_judgement_of_an_earlier_bucket_drops_no_visitor, test_store_clean),

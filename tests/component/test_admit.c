@@ -25,7 +25,7 @@ static struct admitted admit(struct test_store *store, const char *most)
     snprintf(arguments, sizeof(arguments), "%s 1000", most);
     struct tl_reply *reply =
         test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
-    assert_int_equal(tl_reply_count(reply), 5);
+    assert_int_equal(tl_reply_count(reply), 7);
     struct admitted result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
                               .room = tl_reply_integer(tl_reply_at(reply, 1)),
                               .waiting = tl_reply_integer(tl_reply_at(reply, 2)),
@@ -64,6 +64,28 @@ static void admits_up_to_capacity(void **state)
     test_batch(store);
     assert_int_equal(admit(store, "10").n, 1);
     assert_true(test_deadline(store, "v4") > 0);
+}
+
+/* The set is gone, the state still counts its visitors. */
+static void a_lost_line_is_counted_again(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=2");
+    test_join_many(store, "v", 5, 0);
+    assert_int_equal(admit(store, "10").n, 2);
+    test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_WAITING]);
+    struct admitted counted = admit(store, "10"); /* checks the sizes and the sum of all outcomes */
+    assert_int_equal(counted.n, 0);
+    assert_true(counted.opens_in_ms > 0); /* call again */
+    assert_int_equal(test_state(store, "waiting"), 0);
+    assert_int_equal(test_state(store, "expired"), 3);
+    long long event = test_state(store, "event");
+    (void)admit(store, "10");
+    assert_int_equal(test_state(store, "event"), event);
+    test_redis_ask(store->redis, "ZADD %s 9 by-hand", store->keys.names[TL_KEY_WAITING]);
+    (void)admit(store, "10");
+    assert_int_equal(test_state(store, "waiting"), 1);
+    assert_int_equal(test_state(store, "joined"), 6);
 }
 
 static void an_empty_line_admits_no_visitor(void **state)
@@ -326,10 +348,31 @@ static void without_a_queue_no_visitor_is_admitted(void **state)
     assert_non_null(strstr(error, "NOQUEUE"));
 }
 
+/* Nothing undoes a script that fails half-way. */
+static void a_key_of_the_wrong_type_fails_the_step_before_it_writes(void **state)
+{
+    struct test_store *store = *state;
+    const enum tl_key keys[] = {TL_KEY_WAITING, TL_KEY_ACTIVE, TL_KEY_SESSIONS, TL_KEY_EVENTS};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        char error[320];
+        const char *name = store->keys.names[keys[i]];
+        test_store_clean(state);
+        test_store_queue(store, "lanes=only capacity=3");
+        test_join_many(store, "v", 2, 0);
+        test_redis_ask(store->redis, "DEL %s", name);
+        test_redis_ask(store->redis, "SET %s x", name);
+        uint64_t before = test_redis_fingerprint(store->redis);
+        assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 1000", error));
+        assert_non_null(strstr(error, "WRONGTYPE"));
+        assert_int_equal(test_redis_fingerprint(store->redis), before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(admits_up_to_capacity, test_store_clean),
+        cmocka_unit_test_setup(a_lost_line_is_counted_again, test_store_clean),
         cmocka_unit_test_setup(an_empty_line_admits_no_visitor, test_store_clean),
         cmocka_unit_test_setup(earlier_lanes_go_first, test_store_clean),
         cmocka_unit_test_setup(a_step_is_bounded, test_store_clean),
@@ -343,6 +386,8 @@ int main(void)
         cmocka_unit_test_setup(no_visitor_is_admitted_before_the_queue_opens, test_store_clean),
         cmocka_unit_test_setup(an_unknown_policy_is_refused, test_store_clean),
         cmocka_unit_test_setup(without_a_queue_no_visitor_is_admitted, test_store_clean),
+        cmocka_unit_test_setup(a_key_of_the_wrong_type_fails_the_step_before_it_writes,
+                               test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -51,6 +51,7 @@ struct model {
     struct visitor visitors[VISITORS];
     int spent_by[INVITES]; /* -1: no visitor */
     uint64_t seq;
+    unsigned max_waiting; /* 0: any number */
     size_t n_batches, n_joined;
     struct expected_batch batches[BATCHES_MAX]; /* of this round */
     tl_place joined[JOINED_MAX];
@@ -68,6 +69,14 @@ static void except(struct expected_batch *batch, size_t index, enum tl_outcome o
         (struct tl_exception){.index = index, .outcome = outcome, .place = place};
 }
 
+static bool is_full(const struct model *model)
+{
+    unsigned waiting = 0;
+    for (unsigned v = 0; v < VISITORS; v++)
+        waiting += model->visitors[v].where == WAITS;
+    return model->max_waiting > 0 && waiting >= model->max_waiting;
+}
+
 static void model_join(struct model *model, struct expected_batch *batch, size_t index, unsigned v,
                        unsigned lane)
 {
@@ -78,6 +87,10 @@ static void model_join(struct model *model, struct expected_batch *batch, size_t
                visitor->place);
         return;
     }
+    if (is_full(model)) {
+        except(batch, index, TL_OUTCOME_FULL, 0);
+        return;
+    }
     *visitor = (struct visitor){WAITS, tl_place_make(lane, model->seq)};
     model->joined[model->n_joined++] = visitor->place;
 }
@@ -86,7 +99,10 @@ static void model_spend(struct model *model, struct expected_batch *batch, size_
                         unsigned lane, unsigned invite)
 {
     int by = model->spent_by[invite];
-    if (by < 0 || (by == (int)v && model->visitors[v].where != NOWHERE)) {
+    if (is_full(model) && model->visitors[v].where == NOWHERE) {
+        model->seq++;
+        except(batch, index, TL_OUTCOME_FULL, 0); /* and the invite is kept */
+    } else if (by < 0 || (by == (int)v && model->visitors[v].where != NOWHERE)) {
         model->spent_by[invite] = (int)v;
         model_join(model, batch, index, v, lane);
     } else {
@@ -271,12 +287,15 @@ static void round_of_batches(struct test_store *store, struct model *model)
     compare_events(store, model, last);
 }
 
-static void each_visitor_ends_as_in_the_model(void **state)
+static void run_model(struct test_store *store, const char *limit, unsigned max_waiting)
 {
-    struct test_store *store = *state;
     static struct model model;
+    char settings[128];
+    model = (struct model){.max_waiting = max_waiting};
     random_state = random_seed("apply_model");
-    test_store_queue(store, "lanes=vip,normal,late capacity=40 session_ttl=1h claim_ttl=1h");
+    snprintf(settings, sizeof(settings),
+             "lanes=vip,normal,late capacity=40 session_ttl=1h claim_ttl=1h%s", limit);
+    test_store_queue(store, settings);
     for (size_t i = 0; i < INVITES; i++)
         model.spent_by[i] = -1;
     for (unsigned i = 0; i < ROUNDS; i++) {
@@ -287,10 +306,22 @@ static void each_visitor_ends_as_in_the_model(void **state)
     assert_int_equal(test_waiting_place(store, "repeated"), -1);
 }
 
+static void each_visitor_ends_as_in_the_model(void **state)
+{
+    run_model(*state, "", 0);
+}
+
+/* Also where joins of one call find room for some of them only. */
+static void a_full_line_takes_exactly_so_many(void **state)
+{
+    run_model(*state, " max_waiting=25", 25);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_visitor_ends_as_in_the_model, test_store_clean),
+        cmocka_unit_test_setup(a_full_line_takes_exactly_so_many, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -241,6 +241,50 @@ static void seen_runs_add_up(void **state)
     assert_string_equal(bits, "0010100101111111111111111");
 }
 
+/* A batch is acknowledged before presence is written: that must not fail. */
+static void a_damaged_bitmap_is_made_again(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only waiting_ttl=7d");
+    long long bucket = test_redis_ms(store->redis) / (7LL * 24 * 3600 * 1000 / 4);
+    test_redis_ask(store->redis, "RPUSH %s%lld damaged", store->keys.names[TL_KEY_SEEN], bucket);
+    test_join(store, "anna", 0);
+    test_join(store, "bert", 0);
+    test_seen(store, 1, 2);
+    test_batch(store);
+    char bits[4];
+    read_seen(store, 2, bits);
+    assert_string_equal(bits, "011");
+    assert_int_equal(test_waiting_place(store, "bert"), 2);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* The other keys are checked before the first write: the batch stays pending, and nothing changes.
+ */
+static void a_damaged_key_leaves_the_batch_pending(void **state)
+{
+    static const char *const names[] = {"reports", "lost"};
+    struct test_store *store = *state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct tl_apply_counts counts = {0};
+        struct tl_error err = {0};
+        test_store_clean(state);
+        test_store_queue(store, "lanes=only");
+        test_redis_ask(store->redis, "RPUSH tl:{q}:%s damaged", names[i]);
+        test_join(store, "anna", 0);
+        test_seen(store, 1, 1);
+        test_send(store, "w", 1, NULL);
+        assert_int_equal(test_deliver(store), 1);
+        assert_false(test_apply_pending(store, 1, &counts, &err));
+        assert_int_equal(test_waiting_place(store, "anna"), -1);
+        test_redis_ask(store->redis, "DEL tl:{q}:%s", names[i]);
+        assert_true(test_apply_pending(store, 1, &counts, &err));
+        assert_int_equal(counts.applied, 1);
+        assert_int_equal(test_waiting_place(store, "anna"), 1);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
 static void seen_without_visitors_is_an_observation_too(void **state)
 {
     struct test_store *store = *state;
@@ -261,9 +305,46 @@ static void seen_without_visitors_is_an_observation_too(void **state)
     tl_reply_free(keys);
 }
 
+/* A worker that has not heard yet that the queue is another one: its visitors' places mean nothing,
+ * although the numbers may be held. Joins do not depend on it. */
+static void a_place_of_another_generation_is_held_by_nobody(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=1 waiting_ttl=1s");
+    test_join_many(store, "v", 2, 0);
+    assert_int_equal(test_admit(store, 1), 1);
+    uint64_t generation = (uint64_t)test_state(store, "generation");
+    long long deadline = test_deadline(store, "v1");
+    tl_batch_generation(store->writer, generation - 1);
+    test_command(store, TL_COMMAND_RENEW, "v1", 1);
+    test_command(store, TL_COMMAND_COMPLETE, "v1", 1);
+    test_command(store, TL_COMMAND_LEAVE, "v2", 2);
+    test_seen(store, 2, 1);
+    test_join(store, "v3", 0);
+    test_batch(store);
+    test_exceptions_are(store, "0:3:1 1:3:1 2:3:2");
+    assert_int_equal(test_deadline(store, "v1"), deadline);
+    assert_int_equal(test_waiting_place(store, "v2"), 2);
+    assert_int_equal(test_waiting_place(store, "v3"), 3);
+    struct tl_reply *keys = test_redis_call(store->redis, "KEYS *:seen:*");
+    assert_int_equal(tl_reply_count(keys), 0);
+    tl_reply_free(keys);
+
+    tl_batch_generation(store->writer, generation);
+    test_command(store, TL_COMMAND_COMPLETE, "v1", 1);
+    test_batch(store);
+    tl_batch_generation(store->writer, 0); /* version 1, or not known */
+    test_command(store, TL_COMMAND_LEAVE, "v2", 2);
+    test_batch(store);
+    assert_int_equal(test_end_reason(store, "v1"), TL_REASON_COMPLETED);
+    assert_int_equal(test_end_reason(store, "v2"), TL_REASON_LEFT);
+    test_invariants(store->redis, &store->keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_place_of_another_generation_is_held_by_nobody, test_store_clean),
         cmocka_unit_test_setup(completing_frees_the_counter_once, test_store_clean),
         cmocka_unit_test_setup(who_waits_can_neither_complete_nor_renew, test_store_clean),
         cmocka_unit_test_setup(a_place_of_before_ends_nothing, test_store_clean),
@@ -274,6 +355,8 @@ int main(void)
         cmocka_unit_test_setup(renewing_what_has_ended_is_gone, test_store_clean),
         cmocka_unit_test_setup(seen_bits_are_those_sent, test_store_clean),
         cmocka_unit_test_setup(seen_runs_add_up, test_store_clean),
+        cmocka_unit_test_setup(a_damaged_bitmap_is_made_again, test_store_clean),
+        cmocka_unit_test_setup(a_damaged_key_leaves_the_batch_pending, test_store_clean),
         cmocka_unit_test_setup(seen_without_visitors_is_an_observation_too, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

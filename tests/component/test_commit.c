@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "generated/admitter_scripts.h"
 #include "generated/ctl_scripts.h"
@@ -108,9 +109,21 @@ static void drop_absent(struct test_store *store)
     run(store, tl_script_absent, arguments);
 }
 
+static void remove_waiting(struct test_store *store)
+{
+    run(store, tl_script_remove, "1000 v5");
+}
+
+static void revoke(struct test_store *store)
+{
+    run(store, tl_script_remove, "1000 v2");
+}
+
 static void configure(struct test_store *store)
 {
-    run(store, tl_script_configure, "1000 settings capacity 7");
+    struct tl_error err = {0};
+    if (!tl_queue_configure(store->redis, &store->keys, "capacity", "7", &err))
+        fail_msg("%s", err.text);
 }
 
 static void notice(struct test_store *store)
@@ -139,13 +152,15 @@ static const struct {
     {"admit", admit, {{"waiting", -2}, {"active", 2}, {"admitted", 2}, {"admit_capacity", 2}}},
     {"expire", expire, {{"active", -2}, {"expired", 2}, {"unclaimed", 1}}},
     {"absent", drop_absent, {{"waiting", -2}, {"expired", 2}, {"absent", 2}}},
+    {"remove", remove_waiting, {{"waiting", -1}, {"expired", 1}, {"removed", 1}}},
+    {"revoke", revoke, {{"active", -1}, {"expired", 1}, {"removed", 1}}},
     {"configure", configure, {{NULL, 0}}},
     {"notice", notice, {{NULL, 0}}},
 };
 
 static const char *const counters[] = {
-    "generation", "fence",   "seq",  "waiting",   "active", "joined",        "admitted",
-    "completed",  "expired", "left", "unclaimed", "absent", "admit_capacity"};
+    "generation", "fence",   "seq",  "waiting",   "active", "joined",  "admitted",
+    "completed",  "expired", "left", "unclaimed", "absent", "removed", "admit_capacity"};
 #define N_COUNTERS (sizeof(counters) / sizeof(counters[0]))
 
 static int expected_change(const struct change changes[4], const char *field)
@@ -201,8 +216,10 @@ static void a_step_that_changes_nothing_commits_nothing(void **state)
         {tl_script_head, ""},
         {tl_script_snapshot_active, "0 100"},
         {tl_script_presence, ""},
-        {tl_script_audit_totals, ""},
-        {tl_script_audit_active, "v1 v4 nobody"},
+        {tl_script_audit_state, "60000"},
+        {tl_script_audit_active, "604800000 v1 v4 nobody"},
+        {tl_script_audit_waiting, "-inf 2"},
+        {tl_script_remove, "1000 nobody"},
     };
     fill(store);
     uint64_t before = test_redis_fingerprint(store->redis);

@@ -12,6 +12,8 @@
 #include "generated/expirer_scripts.h"
 #include "ingest.h"
 
+#define ENDED_MAX 500000 /* prelude.ended.lua */
+
 struct expired {
     long long n, next_ms, now_ms, forgotten;
 };
@@ -22,7 +24,7 @@ static struct expired expire(struct test_store *store, unsigned most)
     snprintf(arguments, sizeof(arguments), "%u 1000", most);
     struct tl_reply *reply =
         test_script(store->redis, tl_script_expire, &store->keys, arguments, NULL);
-    assert_int_equal(tl_reply_count(reply), 4);
+    assert_int_equal(tl_reply_count(reply), 5);
     struct expired result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
                              .next_ms = tl_reply_integer(tl_reply_at(reply, 1)),
                              .now_ms = tl_reply_integer(tl_reply_at(reply, 2)),
@@ -241,6 +243,47 @@ static void ends_are_forgotten_after_an_hour(void **state)
     assert_int_equal(test_state(store, "event"), 2); /* no event */
 }
 
+/* Adds `n` ends of now, in calls that a busy machine finishes within the time limit of one. */
+static void add_ends(struct test_store *store, int n)
+{
+    enum { PORTION = 20000 };
+    int64_t now_ms = test_redis_ms(store->redis);
+    for (int from = 1; from <= n; from += PORTION) {
+        struct tl_args args = {0};
+        tl_args_strs(&args, "EVAL",
+                     "for i = ARGV[2], ARGV[3] do"
+                     " redis.call('ZADD', KEYS[1], ARGV[1] + i, 'v' .. i) end",
+                     "1", store->keys.names[TL_KEY_ENDED], NULL);
+        tl_args_int(&args, now_ms * 8);
+        tl_args_int(&args, from);
+        tl_args_int(&args, n < from + PORTION - 1 ? n : from + PORTION - 1);
+        assert_true(tl_redis_do(store->redis, &args, NULL));
+        tl_args_free(&args);
+    }
+}
+
+static void ends_beyond_the_most_are_forgotten_oldest_first(void **state)
+{
+    struct test_store *store = *state;
+    const char *ended = store->keys.names[TL_KEY_ENDED];
+    admit_many(store, "lanes=only capacity=9", 2);
+    add_ends(store, ENDED_MAX + 5);
+    assert_int_equal(expire(store, 3).forgotten, 3);
+    assert_int_equal(test_redis_ask(store->redis, "ZSCORE %s v3", ended), -1);
+    assert_int_equal(expire(store, 3).forgotten, 2);
+    assert_int_equal(expire(store, 3).forgotten, 0);
+    assert_int_equal(test_redis_ask(store->redis, "ZCARD %s", ended), ENDED_MAX);
+    /* Visitors who leave are bounded too, without the expirer. */
+    test_join(store, "leaver", 0);
+    test_batch(store);
+    test_command(store, TL_COMMAND_LEAVE, "leaver",
+                 (tl_place)test_redis_ask(store->redis, "ZSCORE %s leaver",
+                                          store->keys.names[TL_KEY_WAITING]));
+    test_batch(store);
+    assert_int_equal(test_end_reason(store, "leaver"), TL_REASON_LEFT);
+    assert_int_equal(test_redis_ask(store->redis, "ZCARD %s", ended), ENDED_MAX);
+}
+
 /* A session whose record is lost or damaged must not block the others, nor be retried for ever. */
 static void damaged_sessions_end_all_the_same(void **state)
 {
@@ -282,6 +325,26 @@ static void without_a_queue_nothing_expires(void **state)
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
+/* Nothing undoes a script that fails half-way. */
+static void a_key_of_the_wrong_type_fails_the_step_before_it_writes(void **state)
+{
+    struct test_store *store = *state;
+    const enum tl_key keys[] = {TL_KEY_ACTIVE, TL_KEY_SESSIONS, TL_KEY_ENDED, TL_KEY_EVENTS};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        char error[320];
+        const char *name = store->keys.names[keys[i]];
+        test_store_clean(state);
+        admit_many(store, "lanes=only capacity=9 claim_ttl=1h session_ttl=1h", 2);
+        set_deadline(store, "v1", test_redis_ms(store->redis));
+        test_redis_ask(store->redis, "DEL %s", name);
+        test_redis_ask(store->redis, "SET %s x", name);
+        uint64_t before = test_redis_fingerprint(store->redis);
+        assert_null(test_script(store->redis, tl_script_expire, &store->keys, "10 1000", error));
+        assert_non_null(strstr(error, "WRONGTYPE"));
+        assert_int_equal(test_redis_fingerprint(store->redis), before);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,8 +357,11 @@ int main(void)
         cmocka_unit_test_setup(many_due_at_once_end_in_one_step, test_store_clean),
         cmocka_unit_test_setup(events_have_places_in_order_however_far_apart, test_store_clean),
         cmocka_unit_test_setup(ends_are_forgotten_after_an_hour, test_store_clean),
+        cmocka_unit_test_setup(ends_beyond_the_most_are_forgotten_oldest_first, test_store_clean),
         cmocka_unit_test_setup(damaged_sessions_end_all_the_same, test_store_clean),
         cmocka_unit_test_setup(without_a_queue_nothing_expires, test_store_clean),
+        cmocka_unit_test_setup(a_key_of_the_wrong_type_fails_the_step_before_it_writes,
+                               test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

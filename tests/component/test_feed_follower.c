@@ -26,7 +26,9 @@ struct fixture {
     char told[4096]; /* one word for each callback but clock and listed, in order */
     uint64_t capacity;
     int64_t offset_ms;
+    enum tl_memory_level memory;
     bool clock_known;
+    struct tl_recovery recovery;
 };
 
 static void tell(struct fixture *f, const char *what, const char *queue, const char *text,
@@ -64,6 +66,13 @@ static void on_notice(void *context, const char *queue, const char *text, size_t
     tell(context, "notice:", queue, text, length);
 }
 
+static void on_recovery(void *context, const char *queue, const struct tl_recovery *recovery)
+{
+    struct fixture *f = context;
+    (void)queue;
+    f->recovery = *recovery;
+}
+
 static void on_gone(void *context, const char *queue)
 {
     tell(context, "gone:", queue, "", 0);
@@ -81,6 +90,24 @@ static void on_clock(void *context, int64_t offset_ms)
     struct fixture *f = context;
     f->offset_ms = offset_ms;
     f->clock_known = true;
+}
+
+static void on_memory(void *context, const struct tl_store_memory *memory,
+                      enum tl_memory_level level)
+{
+    struct fixture *f = context;
+    (void)memory;
+    if (level != f->memory)
+        tell(f, level == TL_MEMORY_FULL ? "full" : "room", "", "", 0);
+    f->memory = level;
+}
+
+static void on_blocks(void *context, struct tl_blocks *blocks)
+{
+    char text[32];
+    int n = snprintf(text, sizeof(text), "%zu", blocks->n);
+    tell(context, "blocks", "", text, (size_t)n);
+    free(blocks);
 }
 
 static void on_store(void *context, bool up)
@@ -132,10 +159,13 @@ static int set_up(void **state)
         .entry = on_entry,
         .settings = on_settings,
         .notice = on_notice,
+        .recovery = on_recovery,
         .gone = on_gone,
         .listed = on_listed,
         .clock = on_clock,
-        .store = on_store};
+        .store = on_store,
+        .memory = on_memory,
+        .blocks = on_blocks};
     f->follower = tl_follower_new(&f->loop, &settings, &config, &err);
     if (f->follower == NULL)
         fail_msg("%s", err.text);
@@ -228,6 +258,19 @@ static void a_rebuild_brings_a_new_line_with_the_notice(void **state)
     turn_until(f, "line:q notice:q=soon ");
 }
 
+/* The entry that tells of it may have an id below those that were read, when the store's clock went
+ * back. */
+static void an_incarnation_is_found_without_its_entry(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    test_redis_ask(f->redis, "HSET %s base_seq 77", f->keys.names[TL_KEY_STATE]);
+    turn_until(f, "line:q notice:q ");
+    test_redis_ask(f->redis, "HSET %s capacity 9", f->keys.names[TL_KEY_CONFIG]);
+    turn_until(f, "settings:q ");
+    assert_null(strstr(strstr(f->told, "line:q") + 1, "line:q")); /* once */
+}
+
 static void a_deleted_queue_is_gone_and_a_created_one_comes(void **state)
 {
     struct fixture *f = *state;
@@ -238,6 +281,41 @@ static void a_deleted_queue_is_gone_and_a_created_one_comes(void **state)
     test_queue(f->redis, "capacity=4", &f->keys);
     turn_until(f, "line:q notice:q ");
     assert_int_equal(f->capacity, 4);
+}
+
+/* The table is posted when it changes. One that is lost, or cannot be read, stops nothing. */
+static void blocked_prefixes_are_followed(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    test_redis_ask(f->redis, "HSET tl:blocks version 7 192.0.2.7 0 10.0.0.0/8 0");
+    turn_until(f, "blocks=2 ");
+    test_redis_ask(f->redis, "HSET tl:blocks version 8 192.0.2.8 0");
+    turn_until(f, "blocks=3 ");
+    forget(f);
+    test_redis_ask(f->redis, "DEL tl:blocks");
+    test_redis_ask(f->redis, "RPUSH tl:blocks damaged");
+    test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_STATE]);
+    test_queue(f->redis, "capacity=4", &f->keys);
+    turn_until(f, "line:q ");
+    test_redis_ask(f->redis, "DEL tl:blocks");
+    test_redis_ask(f->redis, "HSET tl:blocks version 9");
+    turn_until(f, "blocks=0 ");
+    assert_null(strstr(f->told, "down"));
+}
+
+static void a_queue_that_comes_back_empty_recovers(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t lost = f->recovery.present;
+    assert_int_equal(f->recovery.until_ms, 0);
+    forget(f);
+    test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_STATE]);
+    test_queue(f->redis, "capacity=4", &f->keys);
+    turn_until(f, "line:q ");
+    assert_true(f->recovery.present > lost);
+    assert_int_equal(f->recovery.lost_generation, lost); /* named by the follower */
+    assert_true(f->recovery.until_ms > 0);
 }
 
 static void a_store_that_went_away_is_followed_again(void **state)
@@ -257,15 +335,31 @@ static void a_store_that_went_away_is_followed_again(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void memory_that_runs_out_is_told_and_told_back(void **state)
+{
+    struct fixture *f = *state;
+    test_redis_ask(f->redis, "CONFIG SET maxmemory 100mb");
+    test_redis_ask(f->redis, "SETRANGE ballast 99000000 x"); /* a string of 99 MB */
+    turn_until(f, "full ");
+    assert_null(strstr(f->told, "room"));
+    test_redis_ask(f->redis, "DEL ballast");
+    turn_until(f, "room ");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(memory_that_runs_out_is_told_and_told_back, set_up,
+                                        tear_down),
         CASE(the_start_tells_lines_then_that_all_are_listed),
         CASE(entries_come_in_order),
         CASE(settings_changed_by_hand_are_found),
         CASE(a_reload_that_changes_nothing_tells_nothing),
         CASE(a_rebuild_brings_a_new_line_with_the_notice),
+        CASE(an_incarnation_is_found_without_its_entry),
         CASE(a_deleted_queue_is_gone_and_a_created_one_comes),
+        CASE(blocked_prefixes_are_followed),
+        CASE(a_queue_that_comes_back_empty_recovers),
         CASE(a_store_that_went_away_is_followed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,23 +26,40 @@ struct fixture {
     struct tl_ingest *ingest;
     int store_calls;
     bool up;
+    enum tl_error_kind refuses;
     int sent_calls;
     uint64_t sent_number;
+    enum tl_batch_fate sent_fate;
     enum tl_error_kind sent_refusal; /* TL_OK: taken */
+    char entry[TL_ENTRY_ID_MAX];
+    int checked_calls;
+    struct tl_batch_check check;
     int found_calls;
     uint64_t found_token;
     enum tl_lookup_found found;
     enum tl_reason reason;
 };
 
-static void on_sent(void *context, const char *queue, uint64_t number,
-                    const struct tl_error *refusal)
+static void on_sent(void *context, const char *queue, const struct tl_batch_receipt *receipt)
 {
     struct fixture *f = context;
     assert_int_equal(queue[1], '\0');
     f->sent_calls++;
-    f->sent_number = number;
-    f->sent_refusal = refusal != NULL ? refusal->kind : TL_OK;
+    f->sent_number = receipt->number;
+    f->sent_fate = receipt->fate;
+    f->sent_refusal = receipt->refusal != NULL ? receipt->refusal->kind : TL_OK;
+    assert_int_equal(receipt->refusal == NULL, receipt->fate == TL_BATCH_TAKEN);
+    snprintf(f->entry, sizeof(f->entry), "%s", receipt->entry);
+}
+
+static void on_checked(void *context, const char *queue, uint64_t number,
+                       const struct tl_batch_check *check)
+{
+    struct fixture *f = context;
+    assert_string_equal(queue, "q");
+    assert_int_equal(number, 7);
+    f->checked_calls++;
+    f->check = *check;
 }
 
 static void on_found(void *context, uint64_t token, enum tl_lookup_found found,
@@ -55,9 +72,10 @@ static void on_found(void *context, uint64_t token, enum tl_lookup_found found,
     f->reason = reason;
 }
 
-static void on_store(void *context, bool up)
+static void on_store(void *context, bool up, enum tl_error_kind refuses)
 {
     struct fixture *f = context;
+    f->refuses = refuses;
     f->store_calls++;
     f->up = up;
 }
@@ -104,6 +122,7 @@ static int set_up(void **state)
         .metrics = f->metrics,
         .context = f,
         .sent = on_sent,
+        .checked = on_checked,
         .found = on_found,
         .store = on_store};
     f->ingest = tl_ingest_new(&f->loop, &settings, &err);
@@ -128,11 +147,16 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void send_batch(struct fixture *f, const char *queue, uint64_t number)
+static void send_commands(struct fixture *f, const char *queue, uint64_t number, bool joins)
 {
     char *bytes = strdup("payload");
     assert_non_null(bytes);
-    assert_true(tl_ingest_send(f->ingest, queue, number, bytes, strlen(bytes)));
+    assert_true(tl_ingest_send(f->ingest, queue, number, bytes, strlen(bytes), joins));
+}
+
+static void send_batch(struct fixture *f, const char *queue, uint64_t number)
+{
+    send_commands(f, queue, number, true);
 }
 
 static long long entries(struct fixture *f)
@@ -157,6 +181,7 @@ static void a_batch_of_a_deleted_queue_is_refused(void **state)
     send_batch(f, "x", 1);
     turn_until(f, &f->sent_calls, 1);
     assert_int_equal(f->sent_refusal, TL_ERR_NOQUEUE);
+    assert_int_equal(f->sent_fate, TL_BATCH_REFUSED);
     assert_int_equal(test_redis_number(f->redis, "EXISTS tl:{x}:ingest"), 0);
     assert_int_equal(tl_metrics_get(f->metrics, TL_WORKER_BATCHES_REFUSED), 1);
     assert_true(f->up);
@@ -169,8 +194,40 @@ static void a_store_that_is_full_refuses(void **state)
     send_batch(f, "q", 1);
     turn_until(f, &f->sent_calls, 1);
     assert_int_equal(f->sent_refusal, TL_ERR_OOM);
-    assert_int_equal(f->store_calls, 1); /* it is up all the same */
+    assert_int_equal(f->sent_fate, TL_BATCH_REFUSED);
     assert_int_equal(entries(f), 0);
+    turn_until(f, &f->store_calls, 2);
+    assert_int_equal(f->refuses, TL_ERR_OOM);
+    assert_true(f->up);
+    /* That it takes batches again is noticed without one. */
+    tl_reply_free(test_redis_call(f->redis, "CONFIG SET maxmemory 0"));
+    turn_until(f, &f->store_calls, 3);
+    assert_int_equal(f->refuses, TL_OK);
+    assert_int_equal(test_redis_number(f->redis, "EXISTS tl:{none:none}:ingest"), 0);
+    send_batch(f, "q", 2);
+    turn_until(f, &f->sent_calls, 2);
+    assert_int_equal(f->sent_refusal, TL_OK);
+    assert_int_equal(f->store_calls, 3);
+}
+
+static void a_full_store_takes_batches_without_joins(void **state)
+{
+    struct fixture *f = *state;
+    tl_reply_free(test_redis_call(f->redis, "CONFIG SET maxmemory 1"));
+    send_commands(f, "q", 1, false);
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_refusal, TL_OK);
+    assert_int_equal(f->sent_fate, TL_BATCH_TAKEN);
+    assert_int_equal(entries(f), 1);
+    send_commands(f, "x", 2, false); /* still, no queue is made */
+    turn_until(f, &f->sent_calls, 2);
+    assert_int_equal(f->sent_refusal, TL_ERR_NOQUEUE);
+    assert_int_equal(test_redis_number(f->redis, "EXISTS tl:{x}:ingest"), 0);
+    send_batch(f, "q", 3);
+    turn_until(f, &f->sent_calls, 3);
+    assert_int_equal(f->sent_refusal, TL_ERR_OOM);
+    assert_int_equal(f->refuses, TL_ERR_OOM);
+    assert_int_equal(entries(f), 1);
 }
 
 /* The store falls silent after the batch went out: it is sent again until there is an answer. */
@@ -189,6 +246,89 @@ static void a_batch_of_unknown_outcome_is_repeated(void **state)
     assert_true(f->up);
     assert_true(entries(f) >= 2); /* the frozen store had got the first one too */
     assert_true(tl_metrics_get(f->metrics, TL_WORKER_BATCHES_REPEATED) >= 1);
+}
+
+/* Sends a batch that the store does not answer in time: then its outcome is unknown. */
+static void send_into_a_pause(struct fixture *f)
+{
+    tl_reply_free(test_redis_call(f->redis, "CLIENT PAUSE 600000 WRITE"));
+    send_batch(f, "q", 3);
+    turn_until(f, &f->store_calls, 2);
+    assert_false(f->up);
+}
+
+/* The store may have the batch. That it refuses to take it again says nothing about that. */
+static void a_refused_repeat_is_not_a_refusal(void **state)
+{
+    struct fixture *f = *state;
+    send_into_a_pause(f);
+    tl_reply_free(test_redis_call(f->redis, "CONFIG SET maxmemory 1"));
+    tl_reply_free(test_redis_call(f->redis, "CLIENT UNPAUSE"));
+    turn_until(f, &f->store_calls, 3);
+    assert_true(f->up);
+    send_batch(f, "r", 4); /* meanwhile others are answered */
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_number, 4);
+    assert_int_equal(f->sent_fate, TL_BATCH_REFUSED);
+    tl_reply_free(test_redis_call(f->redis, "CONFIG SET maxmemory 0"));
+    turn_until(f, &f->sent_calls, 2);
+    assert_int_equal(f->sent_number, 3);
+    assert_int_equal(f->sent_fate, TL_BATCH_TAKEN);
+    assert_int_equal(entries(f), 1);
+}
+
+/* The queue is gone, and with it the batch, if it was taken. */
+static void a_repeat_without_a_queue_ends_with_an_unknown_fate(void **state)
+{
+    struct fixture *f = *state;
+    struct tl_error err = {0};
+    struct tl_args args = {0};
+    send_into_a_pause(f);
+    tl_args_strs(&args, "CLIENT", "UNPAUSE", NULL);
+    assert_true(tl_redis_append(f->redis, &args, &err));
+    tl_args_reset(&args);
+    tl_args_strs(&args, "DEL", f->keys.names[TL_KEY_INGEST], NULL);
+    assert_true(tl_redis_append(f->redis, &args, &err));
+    tl_args_free(&args);
+    tl_reply_free(tl_redis_next(f->redis, &err));
+    tl_reply_free(tl_redis_next(f->redis, &err));
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_number, 3);
+    assert_int_equal(f->sent_fate, TL_BATCH_UNKNOWN);
+    assert_int_equal(f->sent_refusal, TL_ERR_NOQUEUE);
+    assert_int_equal(tl_metrics_get(f->metrics, TL_WORKER_BATCHES_REFUSED), 0);
+}
+
+static void the_store_is_asked_about_a_batch(void **state)
+{
+    struct fixture *f = *state;
+    send_batch(f, "q", 7);
+    turn_until(f, &f->sent_calls, 1);
+    assert_true(strlen(f->entry) > 10);
+    assert_true(tl_ingest_check(f->ingest, "q", "worker-1", 7, f->entry));
+    turn_until(f, &f->checked_calls, 1);
+    assert_true(f->check.waits);
+    test_redis_ask(f->redis, "HSET %s worker-1 7:1700000000000", f->keys.names[TL_KEY_BATCHES]);
+    assert_true(tl_ingest_check(f->ingest, "q", "worker-1", 7, f->entry));
+    turn_until(f, &f->checked_calls, 2);
+    assert_false(f->check.waits);
+}
+
+/* A batch that met a replica is sent again until there is a master. */
+static void a_replica_is_the_store_down(void **state)
+{
+    struct fixture *f = *state;
+    tl_reply_free(test_redis_call(f->redis, "REPLICAOF 127.0.0.1 1"));
+    send_batch(f, "q", 3);
+    turn_until(f, &f->store_calls, 2);
+    assert_false(f->up);
+    assert_int_equal(f->sent_calls, 0); /* neither taken nor refused */
+    tl_reply_free(test_redis_call(f->redis, "REPLICAOF NO ONE"));
+    turn_until(f, &f->sent_calls, 1);
+    assert_int_equal(f->sent_number, 3);
+    assert_int_equal(f->sent_refusal, TL_OK);
+    assert_true(f->up);
+    assert_int_equal(entries(f), 1);
 }
 
 static void without_a_connection_what_was_never_sent_is_refused(void **state)
@@ -226,16 +366,8 @@ static enum tl_lookup_found look(struct fixture *f, const char *visitor, tl_plac
 static void a_visitor_is_looked_up(void **state)
 {
     struct fixture *f = *state;
-    char(*names)[sizeof(f->keys.names[0])] = f->keys.names;
-    test_redis_ask(f->redis, "ZADD %s 5 waits 100000000 far", names[TL_KEY_WAITING]);
-    test_redis_ask(f->redis, "HSET %s active 6:1700000000000:1", names[TL_KEY_SESSIONS]);
-    test_redis_ask(f->redis, "ZADD %s %lld ended", names[TL_KEY_ENDED],
+    test_redis_ask(f->redis, "ZADD %s %lld ended", f->keys.names[TL_KEY_ENDED],
                    1700000000000LL * 8 + TL_REASON_LEFT);
-    assert_int_equal(look(f, "waits", 5), TL_LOOKUP_ALIVE);
-    assert_int_equal(look(f, "waits", 4), TL_LOOKUP_NOWHERE);
-    assert_int_equal(look(f, "far", 100000000), TL_LOOKUP_ALIVE);
-    assert_int_equal(look(f, "active", 6), TL_LOOKUP_ALIVE);
-    assert_int_equal(look(f, "active", 5), TL_LOOKUP_NOWHERE);
     assert_int_equal(look(f, "ended", 7), TL_LOOKUP_ENDED);
     assert_int_equal(f->reason, TL_REASON_LEFT);
     assert_int_equal(look(f, "unknown", 8), TL_LOOKUP_NOWHERE);
@@ -267,7 +399,12 @@ int main(void)
         CASE(a_batch_is_appended_to_the_stream),
         CASE(a_batch_of_a_deleted_queue_is_refused),
         CASE(a_store_that_is_full_refuses),
+        CASE(a_full_store_takes_batches_without_joins),
         CASE(a_batch_of_unknown_outcome_is_repeated),
+        CASE(a_refused_repeat_is_not_a_refusal),
+        CASE(a_repeat_without_a_queue_ends_with_an_unknown_fate),
+        CASE(the_store_is_asked_about_a_batch),
+        CASE(a_replica_is_the_store_down),
         CASE(without_a_connection_what_was_never_sent_is_refused),
         CASE(a_visitor_is_looked_up),
         CASE(a_lookup_that_the_store_refuses_fails),

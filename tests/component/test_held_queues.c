@@ -13,15 +13,14 @@
 #include "common/store/reply.h"
 #include "redis_server.h"
 
-#define RETRY_MS 1000
-
-enum { GAUGE, METRICS };
+enum { GAUGE, TROUBLED, METRICS };
 static const struct tl_metric_desc metrics_table[METRICS] = {
-    [GAUGE] = {"test_queues", "Queues held.", TL_GAUGE}};
+    [GAUGE] = {"test_queues", "Queues held.", TL_GAUGE},
+    [TROUBLED] = {"test_troubled", "Queues set aside.", TL_GAUGE}};
 
 /* The state of one queue in the role of the test. */
 struct queue {
-    unsigned served, outdated;
+    unsigned served, served_resting, outdated;
     enum tl_error_kind fail; /* what serve fails with */
     int64_t due_ms;
     void *owned; /* a leak or a double free shows that `lost` was not called once */
@@ -81,6 +80,14 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     return queue->fail == TL_OK || tl_error_set(err, queue->fail, "serve failed");
 }
 
+static void serve_resting(void *context, struct tl_held_queue *held, int64_t now_ms,
+                          int64_t *due_ms)
+{
+    (void)context;
+    ((struct queue *)held->state)->served_resting++;
+    *due_ms = now_ms + 50;
+}
+
 static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
 {
     struct fixture *fixture = context;
@@ -112,12 +119,13 @@ static int start(void **state)
     const struct tl_held_queues_settings settings = {.role = "tester",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = GAUGE,
-                                                     .error = "cannot be served",
+                                                     .troubled = TROUBLED,
                                                      .context = fixture,
                                                      .acquired = acquired,
                                                      .lost = lost,
                                                      .outdated = outdated,
                                                      .serve = serve,
+                                                     .serve_resting = serve_resting,
                                                      .on_entry = on_entry};
     fixture->queues = tl_held_queues_new(&settings, fixture->config, "me", fixture->metrics, &err);
     if (fixture->queues == NULL)
@@ -208,14 +216,20 @@ static void an_error_of_one_queue_does_not_stop_the_others(void **state)
     (void)serve_all(fixture);
     assert_int_equal(beta->served, 1);
     assert_int_equal(alpha->outdated, 1);
-    fixture->now_ms += RETRY_MS - 1;
+    fixture->now_ms += TL_TROUBLE_PAUSE_MS - 1;
+    (void)refresh(fixture, 0);
+    assert_int_equal(tl_metrics_get(fixture->metrics, TROUBLED), 1);
     (void)serve_all(fixture);
-    assert_int_equal(alpha->served, 1); /* left alone */
+    assert_int_equal(alpha->served, 1); /* left alone, but for what can be done nevertheless */
+    assert_int_equal(alpha->served_resting, 1);
+    assert_int_equal(beta->served_resting, 0);
     assert_int_equal(beta->served, 2);
     fixture->now_ms += 1;
     alpha->fail = TL_OK;
     (void)serve_all(fixture);
     assert_int_equal(alpha->served, 2);
+    (void)refresh(fixture, 0);
+    assert_int_equal(tl_metrics_get(fixture->metrics, TROUBLED), 0);
 }
 
 static void any_other_error_fails_the_turn_and_makes_all_outdated(void **state)

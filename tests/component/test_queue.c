@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -36,7 +38,9 @@ static void a_queue_is_created_once(void **state)
     assert_true(tl_queue_numbers(store->redis, &store->keys, &numbers, &err));
     assert_in_range(numbers.generation / 1000, test_redis_ms(store->redis) - 60000,
                     test_redis_ms(store->redis));
-    assert_int_equal(numbers.seq, 0);
+    /* Seqs and events start at a base that grows with the clock: see test_incarnation.c. */
+    assert_true(numbers.seq > UINT64_C(1) << 44);
+    assert_int_equal(numbers.event, numbers.seq);
     test_invariants(store->redis, &store->keys);
     uint64_t before = test_redis_fingerprint(store->redis);
     assert_true(ensure(store, "q", &created, &err));
@@ -102,13 +106,16 @@ static void settings_of_a_newer_version_are_ignored(void **state)
     struct tl_error err = {0};
     test_store_queue(store, "capacity=5 session_ttl=3s");
     tl_reply_free(
-        test_redis_call(store->redis, "HSET tl:{q}:config novelty 1 claim_ttl soon capacity 8"));
-    tl_reply_free(test_redis_call(store->redis, "HDEL tl:{q}:config waiting_ttl"));
+        test_redis_call(store->redis, "HSET tl:{q}:config novelty 1 paused soon capacity 8"));
+    tl_reply_free(test_redis_call(store->redis, "HDEL tl:{q}:config default_lane"));
     assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
     assert_int_equal(settings.capacity, 8);
-    assert_int_equal(settings.claim_ttl_ms, 120000); /* the default */
-    assert_int_equal(settings.waiting_ttl_ms, 600000);
+    assert_false(settings.paused); /* the default */
     assert_int_equal(settings.session_ttl_ms, 3000);
+    /* Without a setting that the scripts need, the rest is of no use. */
+    tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config claim_ttl soon"));
+    assert_false(tl_queue_load(store->redis, &store->keys, &settings, &err));
+    assert_int_equal(err.kind, TL_ERR_NOQUEUE);
     tl_reply_free(test_redis_call(store->redis, "DEL tl:{q}:config"));
     assert_false(tl_queue_load(store->redis, &store->keys, &settings, &err));
     assert_int_equal(err.kind, TL_ERR_NOQUEUE);
@@ -145,6 +152,63 @@ static void a_bad_setting_changes_nothing(void **state)
         assert_int_equal(err.kind, TL_ERR_INVALID);
         assert_int_equal(test_redis_fingerprint(store->redis), before);
     }
+}
+
+/* Sets one setting again and again, and looks after each change whether it is in force. Returns how
+ * many changes were undone by a program that never sets this setting. */
+static unsigned set_often(const struct test_redis *server, const struct tl_keys *keys,
+                          const char *name)
+{
+    enum { CHANGES = 300 };
+    unsigned undone = 0;
+    struct tl_redis *redis = test_redis_connect(server);
+    for (unsigned i = 1; i <= CHANGES; i++) {
+        char value[16];
+        struct tl_error err = {0};
+        snprintf(value, sizeof(value), "%u", 1000 + i);
+        if (!tl_queue_configure(redis, keys, name, value, &err))
+            fail_msg("%s", err.text);
+        if (test_redis_ask(redis, "HGET %s %s", keys->names[TL_KEY_CONFIG], name) != 1000 + i)
+            undone++;
+    }
+    tl_redis_free(&redis);
+    return undone;
+}
+
+static void changes_at_once_do_not_undo_each_other(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "capacity=5");
+    pid_t other = fork();
+    assert_true(other >= 0);
+    if (other == 0)
+        _exit(set_often(store->server, &store->keys, "capacity") > 0 ? 1 : 0);
+    unsigned undone = set_often(store->server, &store->keys, "waiting_ttl");
+    int status = -1;
+    assert_int_equal(waitpid(other, &status, 0), other);
+    assert_int_equal(status, 0);
+    assert_int_equal(undone, 0);
+    assert_int_equal(test_redis_number(store->redis, "HGET tl:{q}:config capacity"), 1300);
+}
+
+static void a_change_leaves_what_it_does_not_name(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    test_store_queue(store, "capacity=5 lanes=vip,normal default_lane=vip");
+    tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config novelty 1 claim_ttl soon"));
+    assert_true(tl_queue_configure(store->redis, &store->keys, "capacity", "7", &err));
+    struct tl_reply *reply = test_redis_call(store->redis, "HMGET tl:{q}:config claim_ttl novelty");
+    assert_string_equal(tl_reply_string(tl_reply_at(reply, 0), NULL), "soon");
+    assert_string_equal(tl_reply_string(tl_reply_at(reply, 1), NULL), "1");
+    tl_reply_free(reply);
+    /* The default lane goes with the lanes, and a value that cannot be read is replaced. */
+    assert_true(tl_queue_configure(store->redis, &store->keys, "lanes", "gold,silver", &err));
+    assert_true(tl_queue_configure(store->redis, &store->keys, "claim_ttl", "2m", &err));
+    reply = test_redis_call(store->redis, "HMGET tl:{q}:config default_lane claim_ttl");
+    assert_string_equal(tl_reply_string(tl_reply_at(reply, 0), NULL), "silver");
+    assert_string_equal(tl_reply_string(tl_reply_at(reply, 1), NULL), "120000");
+    tl_reply_free(reply);
 }
 
 static void a_notice_is_set_and_removed(void **state)
@@ -202,6 +266,8 @@ int main(void)
         cmocka_unit_test_setup(settings_of_a_newer_version_are_ignored, test_store_clean),
         cmocka_unit_test_setup(a_changed_setting_emits_an_event, test_store_clean),
         cmocka_unit_test_setup(a_bad_setting_changes_nothing, test_store_clean),
+        cmocka_unit_test_setup(changes_at_once_do_not_undo_each_other, test_store_clean),
+        cmocka_unit_test_setup(a_change_leaves_what_it_does_not_name, test_store_clean),
         cmocka_unit_test_setup(a_notice_is_set_and_removed, test_store_clean),
         cmocka_unit_test_setup(queues_are_listed_by_name, test_store_clean),
     };

@@ -26,10 +26,19 @@ static void error_replies_have_kinds(void **state)
         const char *answer;
         enum tl_error_kind kind;
     } table[] = {
-        {"NOQUEUE it is gone", TL_ERR_NOQUEUE}, {"STALE fence", TL_ERR_STALE},
-        {"ORDER older", TL_ERR_STALE},          {"INVALID command 3", TL_ERR_INVALID},
-        {"MASTERDOWN link", TL_ERR_READONLY},   {"LOADING data", TL_ERR_LOADING},
-        {"POLICY unknown", TL_ERR_STORE},       {"ERR max number of clients", TL_ERR_CONNECT},
+        {"NOQUEUE it is gone", TL_ERR_NOQUEUE},
+        {"STALE fence", TL_ERR_STALE},
+        {"ORDER older", TL_ERR_ORDER},
+        {"INVALID command 3", TL_ERR_INVALID},
+        {"NOREPLICAS few", TL_ERR_MISCONF},
+        {"LOADING data", TL_ERR_LOADING},
+        {"POLICY unknown", TL_ERR_STORE},
+        {"ERR max number of clients", TL_ERR_CONNECT},
+        {"ERR Error running script (call to f_1): @user_script:1: -OOM full", TL_ERR_OOM},
+        {"ERR Error running script (call to f_1): @user_script:1: nil", TL_ERR_STORE},
+        {"NOPERM no permissions", TL_ERR_DENIED},
+        {"ERR The user executing the script can't run this command", TL_ERR_DENIED},
+        {"ERR ACL failure in script: No permissions to access a key", TL_ERR_DENIED},
     };
     struct test_store *store = *state;
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -50,13 +59,68 @@ static void error_replies_have_kinds(void **state)
         TL_ERR_NOSCRIPT);
 }
 
-static void a_replica_is_readonly(void **state)
+/* Each of these says that the server is a replica: directly, from a script on Redis 7, from a
+ * script before Redis 7, with its master away, and to a command that was blocked. */
+static void who_says_to_be_a_replica_is_left(void **state)
+{
+    static const char *const answers[] = {
+        "READONLY You can't write against a read only replica.",
+        "READONLY You can't write against a read only replica. script: 1, on @user_script:1.",
+        "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write.",
+        "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+        "UNBLOCKED force unblock from blocking operation, instance state changed",
+    };
+    struct test_store *store = *state;
+    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        struct tl_args args = {0};
+        struct tl_error err = {0};
+        uint64_t epoch = tl_redis_epoch(store->redis);
+        tl_args_strs(&args, "EVAL", "return redis.error_reply(ARGV[1])", "0", answers[i], NULL);
+        assert_null(tl_redis_call(store->redis, &args, &err));
+        tl_args_free(&args);
+        assert_int_equal(err.kind, TL_ERR_READONLY);
+        assert_non_null(strstr(err.text, answers[i]));
+        assert_false(tl_redis_connected(store->redis));
+        assert_true(tl_redis_connect(store->redis, &err)); /* it is a master */
+        assert_int_equal(tl_redis_epoch(store->redis), epoch + 1);
+    }
+}
+
+static void a_replica_is_left_until_it_is_a_master(void **state)
+{
+    static const char *const writes[] = {"SET x y", "EVAL redis.call('SET','x','y') 0"};
+    struct test_store *store = *state;
+    struct tl_redis *admin = test_redis_connect(store->server);
+    for (size_t i = 0; i < sizeof(writes) / sizeof(writes[0]); i++) {
+        struct tl_error err = {0};
+        tl_reply_free(test_redis_call(admin, "REPLICAOF 127.0.0.1 1"));
+        assert_int_equal(test_redis_refusal(store->redis, writes[i]), TL_ERR_READONLY);
+        assert_false(tl_redis_connected(store->redis));
+        assert_false(tl_redis_connect(store->redis, &err));
+        assert_int_equal(err.kind, TL_ERR_READONLY);
+        assert_false(tl_redis_connected(store->redis));
+        tl_reply_free(test_redis_call(admin, "REPLICAOF NO ONE"));
+        assert_true(tl_redis_connect(store->redis, &err));
+        tl_reply_free(test_redis_call(store->redis, writes[i]));
+    }
+    tl_redis_free(&admin);
+}
+
+/* Reads succeed on a replica, so a connection that never writes has to ask. */
+static void a_reader_leaves_a_replica_too(void **state)
 {
     struct test_store *store = *state;
-    tl_reply_free(test_redis_call(store->redis, "REPLICAOF 127.0.0.1 1"));
-    assert_int_equal(test_redis_refusal(store->redis, "SET x y"), TL_ERR_READONLY);
-    tl_reply_free(test_redis_call(store->redis, "REPLICAOF NO ONE"));
-    tl_reply_free(test_redis_call(store->redis, "SET x y"));
+    struct tl_error err = {0};
+    struct tl_redis *admin = test_redis_connect(store->server);
+    tl_reply_free(test_redis_call(admin, "REPLICAOF 127.0.0.1 1"));
+    for (int64_t began = tl_clock_ms(); tl_redis_connect(store->redis, &err);) {
+        assert_true(test_redis_ping(store->redis, &err));
+        assert_in_range(tl_clock_ms() - began, 0, GIVE_UP_MS);
+        usleep(2000); /* between two polls */
+    }
+    assert_int_equal(err.kind, TL_ERR_READONLY);
+    assert_false(tl_redis_connected(store->redis));
+    tl_redis_free(&admin);
 }
 
 static void at_the_memory_limit_it_is_oom(void **state)
@@ -222,7 +286,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(error_replies_have_kinds, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(a_replica_is_readonly, test_store_open, test_store_close),
+        cmocka_unit_test_setup_teardown(who_says_to_be_a_replica_is_left, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(a_replica_is_left_until_it_is_a_master, test_store_open,
+                                        test_store_close),
+        cmocka_unit_test_setup_teardown(a_reader_leaves_a_replica_too, test_store_open,
+                                        test_store_close),
         cmocka_unit_test_setup_teardown(at_the_memory_limit_it_is_oom, test_store_open,
                                         test_store_close),
         cmocka_unit_test_setup_teardown(a_store_that_cannot_save_is_misconf, test_store_open,

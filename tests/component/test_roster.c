@@ -29,6 +29,7 @@ static const char yaml[] = "queues:\n  alpha: {capacity: 3}\n  beta: {}\n";
 struct side {
     struct tl_store *store;
     struct tl_roster *roster;
+    struct tl_troubles *troubles;
     unsigned acquired, lost;
     bool refuse; /* acquired fails */
     int64_t now_ms;
@@ -63,13 +64,16 @@ static void open_side(struct fixture *fixture, struct side *side, const char *ow
 {
     const struct tl_redis_settings redis = {.url = test_redis_url(fixture->server),
                                             .timeout_ms = 5000};
+    *side = (struct side){.now_ms = 1000};
+    side->troubles = tl_troubles_new();
+    assert_non_null(side->troubles);
     const struct tl_roster_settings settings = {.role = "dispatcher",
                                                 .owner = owner,
                                                 .fenced = fenced,
+                                                .troubles = side->troubles,
                                                 .context = side,
                                                 .acquired = acquired,
                                                 .lost = lost};
-    *side = (struct side){.now_ms = 1000};
     side->store = tl_store_new(&redis, NULL);
     assert_non_null(side->store);
     assert_true(tl_store_connect(side->store, NULL));
@@ -81,6 +85,7 @@ static void close_side(struct side *side)
 {
     tl_roster_free(&side->roster);
     tl_store_free(&side->store);
+    tl_troubles_free(&side->troubles);
     assert_int_equal(side->acquired, side->lost);
 }
 
@@ -128,13 +133,20 @@ static size_t held_after_round(struct side *side)
     return tl_roster_count(side->roster);
 }
 
-/* The fence of the lease on this queue, -1 if it is not held. */
+/* A queue is created with this fence. */
+static long long first_fence(struct side *side, const char *queue)
+{
+    return test_redis_ask(tl_store_of(side->store, NULL), "HGET tl:{%s}:state base_seq", queue);
+}
+
+/* How often the fence of the lease on this queue was counted, 0 for a lease without one, -1 if it
+ * is not held. */
 static long long fence_of(struct side *side, const char *queue)
 {
     for (size_t i = 0; i < tl_roster_count(side->roster); i++) {
         const struct tl_held_queue *held = tl_roster_at(side->roster, i);
         if (strcmp(held->keys.queue, queue) == 0)
-            return (long long)held->fence;
+            return held->fence == 0 ? 0 : (long long)held->fence - first_fence(side, queue);
     }
     return -1;
 }
@@ -151,7 +163,8 @@ static void one_replica_acquires_a_lease_and_the_other_does_not(void **state)
     assert_int_equal(fixture->a.acquired, 2);
     assert_int_equal(fixture->a.lost, 0);
     assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
-    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"), 1);
+    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"),
+                     first_fence(&fixture->a, "alpha") + 1);
     assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:config capacity"), 3);
     assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{beta}:dispatcher"), 1, LEASE_MS);
 }
@@ -279,7 +292,8 @@ static void a_recheck_finds_a_changed_fence(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
-    tl_reply_free(test_redis_call(fixture->redis, "HSET tl:{alpha}:state fence 7"));
+    test_redis_ask(fixture->redis, "HSET tl:{alpha}:state fence %lld",
+                   first_fence(&fixture->a, "alpha") + 7);
     tl_roster_recheck_now(fixture->a.roster); /* as after STALE */
     assert_int_equal(held_after_round(&fixture->a), 2);
     assert_int_equal(fence_of(&fixture->a, "alpha"), 7);
@@ -331,7 +345,8 @@ static void a_role_without_fence_has_none(void **state)
     open_side(fixture, &fixture->a, "a", false);
     assert_int_equal(held_after_round(&fixture->a), 2);
     assert_int_equal(fence_of(&fixture->a, "alpha"), 0);
-    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"), 0);
+    assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"),
+                     first_fence(&fixture->a, "alpha"));
 }
 
 static void a_new_queue_is_found_and_a_deleted_one_lost(void **state)
@@ -361,8 +376,7 @@ static void configured_queues_are_restored_in_an_empty_store(void **state)
     assert_int_equal(held_after_round(&fixture->a), 2);
     assert_true(test_redis_number(fixture->redis, "HGET tl:{alpha}:state generation") > before);
     assert_int_equal(test_redis_number(fixture->redis, "HGET tl:{alpha}:config capacity"), 3);
-    assert_int_equal(fence_of(&fixture->a, "alpha"),
-                     test_redis_number(fixture->redis, "HGET tl:{alpha}:state fence"));
+    assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
     struct tl_reply *groups = test_redis_call(fixture->redis, "XINFO GROUPS tl:{alpha}:ingest");
     assert_int_equal(tl_reply_count(groups), 1);
     tl_reply_free(groups);
@@ -421,9 +435,23 @@ static void a_lease_the_role_refuses_is_left_to_others(void **state)
     assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
+/* A role that is restarted at the memory limit must be able to serve: what frees memory is its
+ * work.
+ */
+static void at_the_memory_limit_a_lease_is_taken(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(held_after_round(&fixture->a), 2);
+    tl_roster_release_all(fixture->a.roster, fixture->a.store);
+    tl_reply_free(test_redis_call(fixture->redis, "CONFIG SET maxmemory 1"));
+    assert_int_equal(test_redis_refusal(fixture->redis, "SET x y"), TL_ERR_OOM);
+    assert_int_equal(held_after_round(&fixture->b), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(at_the_memory_limit_a_lease_is_taken, start, stop),
         cmocka_unit_test_setup_teardown(one_replica_acquires_a_lease_and_the_other_does_not, start,
                                         stop),
         cmocka_unit_test_setup_teardown(a_round_happens_only_when_it_is_due, start, stop),

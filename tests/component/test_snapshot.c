@@ -29,6 +29,7 @@ struct follower {
     struct tl_line *line;
     struct tl_tail *tail;
     enum tl_line_result last; /* of applying the last entry */
+    bool inconsistent;        /* the store is: the sizes may differ */
 };
 
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
@@ -41,6 +42,7 @@ static bool on_entry(void *context, const struct tl_keys *keys, const void *payl
         fail_msg("%s", err.text);
     follower->last = tl_line_apply(follower->line, &entry, 1);
     tl_events_free(&entry);
+    assert_true(follower->inconsistent || follower->last != TL_LINE_DIFFERS);
     return follower->last != TL_LINE_GAP;
 }
 
@@ -415,6 +417,45 @@ static void a_stream_trimmed_up_to_our_position_is_no_gap(void **state)
     unfollow(&follower);
 }
 
+static void a_line_with_other_sizes_than_the_store_is_noticed(void **state)
+{
+    struct test_store *store = *state;
+    struct follower follower;
+    test_store_queue(store, "lanes=only");
+    test_join_many(store, "a", 5, 0);
+    follow(store, &follower);
+    follower.inconsistent = true;
+    test_redis_ask(store->redis, "ZREM %s a3", store->keys.names[TL_KEY_WAITING]);
+    test_redis_ask(store->redis, "HINCRBY %s waiting -1", store->keys.names[TL_KEY_STATE]);
+    test_join_many(store, "b", 1, 0);
+    catch_up(store, &follower);
+    assert_int_equal(follower.last, TL_LINE_DIFFERS);
+    unfollow(&follower);
+    follow(store, &follower);
+    test_join_many(store, "c", 1, 0);
+    catch_up(store, &follower);
+    assert_int_equal(follower.last, TL_LINE_APPLIED);
+    unfollow(&follower);
+}
+
+static void a_new_incarnation_is_a_gap(void **state)
+{
+    struct test_store *store = *state;
+    struct follower follower;
+    struct tl_tail_head before, head;
+    test_store_queue(store, "lanes=only");
+    test_join_many(store, "a", 3, 0);
+    follow(store, &follower);
+    assert_true(tl_tail_head(store->redis, &store->keys, &before, NULL));
+    test_redis_ask(store->redis, "HSET %s store another", store->keys.names[TL_KEY_STATE]);
+    (void)test_admit(store, 1);
+    catch_up(store, &follower);
+    assert_int_equal(follower.last, TL_LINE_GAP);
+    assert_true(tl_tail_head(store->redis, &store->keys, &head, NULL));
+    assert_true(head.base_seq > before.base_seq);
+    unfollow(&follower);
+}
+
 static void a_store_that_came_back_empty_is_a_gap(void **state)
 {
     struct test_store *store = *state;
@@ -469,6 +510,8 @@ int main(void)
         cmocka_unit_test_setup(a_score_that_is_not_a_place_is_refused, test_store_clean),
         cmocka_unit_test_setup(a_trimmed_stream_is_a_gap, test_store_clean),
         cmocka_unit_test_setup(a_stream_trimmed_up_to_our_position_is_no_gap, test_store_clean),
+        cmocka_unit_test_setup(a_line_with_other_sizes_than_the_store_is_noticed, test_store_clean),
+        cmocka_unit_test_setup(a_new_incarnation_is_a_gap, test_store_clean),
         cmocka_unit_test_setup(a_store_that_came_back_empty_is_a_gap, test_store_clean),
         cmocka_unit_test_setup(a_stopped_queue_does_not_stop_the_tail, test_store_clean),
     };

@@ -195,7 +195,8 @@ def test_health_on_every_address(line: Callable[..., Line]) -> None:
 def test_a_file_as_configuration(line: Callable[..., Line], tmp_path: Path) -> None:
     """TELLERLINE_CONFIG names a mounted file, for program and health check. A broken file stops the start."""
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_text("http:\n  listen: 0.0.0.0:9090\nqueues:\n  filed: { capacity: 1 }\n")
+    good.write_text("http:\n  listen: 0.0.0.0:9090\nsecrets:\n  ticket_keys: /var/lib/tellerline/secrets/ticket.keys\n"
+                    "  pass_keys: /var/lib/tellerline/secrets/pass.keys\nqueues:\n  filed: { capacity: 1 }\n")
     bad.write_text("http:\n  listen: 1\n")
     tmp_path.chmod(0o755)
     system = line()

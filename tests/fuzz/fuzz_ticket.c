@@ -34,13 +34,18 @@ static void sign_and_change(const struct tl_keyring *keyring, const uint8_t *byt
 {
     if (length < 3 || !tl_visitor_valid((const char *)bytes + 2, length - 2))
         return;
-    struct tl_ticket ticket = {.generation = bytes[0], .place = bytes[1]};
+    bool numbered = bytes[1] != 0;
+    struct tl_ticket ticket = {.generation = numbered ? bytes[0] : 0,
+                               .invite = numbered ? 0 : bytes[0],
+                               .place = bytes[1],
+                               .front = bytes[0] % (bytes[1] + 1U)};
     struct tl_ticket read;
     char text[TL_TICKET_MAX];
     memcpy(ticket.visitor, bytes + 2, length - 2);
     tl_ticket_sign(keyring, "q", &ticket, text);
     if (!tl_ticket_verify(keyring, "q", text, strlen(text), &read) ||
-        strcmp(read.visitor, ticket.visitor) != 0 || read.generation != ticket.generation)
+        strcmp(read.visitor, ticket.visitor) != 0 || read.generation != ticket.generation ||
+        read.invite != ticket.invite || read.front > ticket.front)
         abort();
     text[bytes[0] % strlen(text)] ^= (char)(bytes[1] | 1);
     if (tl_ticket_verify(keyring, "q", text, strlen(text), &read))

@@ -32,8 +32,7 @@ static void try_networks(const char *text)
     struct tl_error err;
     struct tl_address address = {{0}};
     struct tl_networks *networks = tl_networks_parse(text, &err);
-    if (tl_address_parse(text, &address))
-        address = tl_address_site(&address);
+    (void)tl_address_parse(text, &address);
     if (networks != NULL)
         (void)tl_networks_contain(networks, &address);
     tl_networks_free(&networks);

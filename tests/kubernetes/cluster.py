@@ -91,13 +91,16 @@ class Process:
     def port(self, of: str | int) -> int:
         return self.ports[port_number(self.workload, of)]
 
-    def is_ready(self) -> bool:
+    def succeeds(self, kind: str) -> bool:
         assert self._process is not None and self._process.poll() is None, self.tail()
         try:
-            answer = self.probe("readinessProbe")
+            answer = self.probe(kind)
         except CONNECTION_TROUBLE:
             return False
         return answer == 0 if isinstance(answer, int) else answer.status == 200
+
+    def is_ready(self) -> bool:
+        return self.succeeds("readinessProbe")
 
     def metrics(self) -> str:
         client = Client(self.port("metrics"))

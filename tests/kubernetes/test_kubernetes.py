@@ -312,8 +312,7 @@ def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[O
         for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
             if "tcpSocket" in container(process.workload)[kind]:
                 continue  # the visitors' port
-            answer = process.probe(kind)
-            assert answer == 0 if isinstance(answer, int) else answer.status == 200, (process.role, kind)
+            wait_until(lambda p=process, k=kind: p.succeeds(k), PATIENCE, f"{process.role}: {kind}")
 
     worker = cluster.processes["worker"]
     port = worker.port("http")
@@ -341,6 +340,24 @@ def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[O
     assert redis_says(cluster, url, "CONFIG", "GET", "*").startswith("NOPERM")
     assert redis_says(cluster, url, "SET", "other", "1").startswith("NOPERM")
     assert redis_says(cluster, f"redis://127.0.0.1:{cluster.redis_port}", "PING").startswith("NOAUTH")
+
+
+def test_pods_serve_while_redis_is_away(cluster: Cluster, example: list[Object]) -> None:
+    """A worker's pod stays in the service without Redis, and answers positions; joins are refused, and it says so."""
+    worker, redis = cluster.processes["worker"], cluster.processes["redis"]
+    (queue,) = yaml.safe_load(environment_of(worker.workload, example)["TELLERLINE_QUEUES"])
+    client = Client(worker.port("http"))
+    visitor = Visitor(client, queue).join()
+    redis.kill()
+    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "joins cannot be served")
+    assert client.post(f"/v1/queues/{queue}/join").status == 503
+    assert worker.is_ready(), "its probe leaves the store out"
+    assert visitor.status()["visitor"] == visitor.view["visitor"]
+    redis.start(cluster.redis_port)
+    for process in cluster.processes.values():
+        wait_until(process.is_ready, PATIENCE, f"{process.role} is ready again")
+    wait_until(lambda: client.get("/readyz").status == 200, PATIENCE, "joins are served again")
+    client.close()
 
 
 def test_the_line_survives_a_crash_of_redis(cluster: Cluster, example: list[Object]) -> None:
@@ -380,6 +397,9 @@ def test_a_pod_without_its_keys_does_not_start(example: list[Object], binaries: 
     # The programs refuse world-readable key files, so the mode matters.
     (tmp_path / "ticket.keys").write_bytes(secret["ticket.keys"])
     (tmp_path / "ticket.keys").chmod(0o644)
-    env |= {"TELLERLINE_SECRETS_TICKET_KEYS": str(tmp_path / "ticket.keys")}
+    (tmp_path / "pass.keys").write_bytes(secret["pass.keys"])
+    (tmp_path / "pass.keys").chmod(0o600)
+    env |= {"TELLERLINE_SECRETS_TICKET_KEYS": str(tmp_path / "ticket.keys"),
+            "TELLERLINE_SECRETS_PASS_KEYS": str(tmp_path / "pass.keys")}
     done = run(binaries / "tellerline-worker", env=env)
     assert done.returncode == 1 and "mode 0644" in done.stderr

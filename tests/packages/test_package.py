@@ -51,6 +51,14 @@ def test_control(packages: Packages) -> None:
     assert said("dpkg-deb", "-f", packages.second, "Version").strip().endswith("-2")
 
 
+def test_programs_are_hardened(packages: Packages, tmp_path: Path) -> None:
+    """Position-independent, full RELRO, bound at start, stack protector, _FORTIFY_SOURCE."""
+    subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
+    done = subprocess.run([ROOT / "tests/gates/hardening", "--fortified", tmp_path / "usr/bin"],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_manual_pages_say_what_the_programs_say(packages: Packages, tmp_path: Path) -> None:
     """Every option that --help lists is in the program's manual page."""
     if shutil.which("man") is None:

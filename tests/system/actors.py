@@ -1,12 +1,16 @@
-"""Visitors for tests that cause failures. They join, wait, are served and leave, and record what they saw."""
+"""Visitors for tests that cause failures. They join, wait, are served and leave, and record what they saw.
+
+Some poll, some listen to an event stream. Times are those of the machine's clock, which is Redis's as well.
+"""
 from __future__ import annotations
 
 import random
 import threading
 import time
 
-from history import History, Stay
+from history import FORGOTTEN, History, Stay
 from http_client import CONNECTION_TROUBLE, Answer, Client
+from sse import Ended, EventStream
 
 #: Answers that ask the client to retry later. Any other unexpected answer is recorded as an oddity.
 TRY_AGAIN = (502, 503)
@@ -16,12 +20,15 @@ class Actor(threading.Thread):
     """One client that plays one visitor after another. Once told to stop, it finishes the current visitor."""
 
     def __init__(self, number: int, seed: int, ports: list[int], queue: str, history: History,
-                 stop: threading.Event, deadline: float) -> None:
+                 stop: threading.Event, deadline: float, listens: bool = True,
+                 served: tuple[float, float] = (0.0, 0.15), leavers: float = 0.15) -> None:
         super().__init__(name=f"actor-{number}", daemon=True)
         self._random = random.Random(f"{seed}/{number}")
         self._clients = [Client(port, timeout=5) for port in ports]
         self._path = f"/v1/queues/{queue}"
         self._history, self._stop_asked, self._deadline = history, stop, deadline
+        self._ports, self._listens, self._streams = ports, listens, 0
+        self._served, self._leavers = served, leavers
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -43,30 +50,60 @@ class Actor(threading.Thread):
         stay, ticket = joined
         if self._random.random() < 0.2:
             ticket = self._join_again(stay, ticket)
-        leaves_after = self._random.uniform(0, 1) if self._random.random() < 0.15 else None
-        began = time.monotonic()
-        while True:
-            sent = time.monotonic()
+        leaves_at = time.time() + self._random.uniform(0, 1) if self._random.random() < self._leavers else None
+        listens = self._listens and leaves_at is None and self._random.random() < 0.4
+        while stay.end is None:
+            if listens and stay.first_active is None:
+                self._listen(stay, ticket)
+            sent = time.time()
             answer = self._ask("GET", "status", ticket)
-            status = answer.json["status"] if answer.status == 200 else None
-            if status == "waiting":
-                stay.last_waiting = sent
-                if leaves_after is not None and sent - began > leaves_after:
+            received = time.time()
+            if answer.status == 200 and answer.json["status"] == "waiting":
+                stay.saw_position(sent, received, answer.json["position"])
+                if leaves_at is not None and sent > leaves_at:
                     self._end(stay, ticket, "leave")
-                    return
-            elif status == "active":
-                stay.first_active = time.monotonic()
-                self._pause(0.0, 0.15)
+            elif answer.status == 200 and answer.json["status"] == "active":
+                stay.saw_active(received, answer.json)
+                self._pause(*self._served)
                 self._end(stay, ticket, "complete")
-                return
-            else:
-                self._odd(stay, "status", answer)
-                return
+            elif answer.status != 202 or not self._history.losses:
+                self._other_end(stay, "status", answer)
+            if answer.status == 200 and "ticket" in answer.json:
+                ticket = answer.json["ticket"]
+                stay.saw_ticket(ticket)
             self._pause(0.02, 0.1)
+            self._check_time("status")
+
+    def _listen(self, stay: Stay, ticket: str) -> None:
+        """Listens to an event stream until it ends or tells of the admission."""
+        self._streams += 1
+        try:
+            stream = EventStream(self._random.choice(self._ports), f"{self._path}/events", ticket)
+        except (*CONNECTION_TROUBLE, Ended, ValueError):
+            return
+        try:
+            while stream.status == 200:
+                event = stream.next(5)
+                view = event.json if event.kind in ("position", "admitted", "ended") else {}
+                status, now = view.get("status"), time.time()
+                if view.get("visitor", stay.visitor) != stay.visitor:
+                    self._history.odd(f"{stay.visitor} at {stay.place} was told on a stream: {event.data[:300]}")
+                if event.kind == "position" and status == "waiting":
+                    stay.saw_position(now, now, view["position"], self._streams)
+                elif status == "active":
+                    stay.saw_active(now, view)
+                    return
+                elif event.kind == "ended":
+                    return  # the status says the same, and is judged
+                self._check_time("events")
+        except (Ended, AssertionError, OSError):
+            return  # the program that served the stream is gone, or silent
+        finally:
+            stream.close()
 
     def _join(self) -> tuple[Stay, str] | None:
         """Joins as a new visitor. None when the outcome is unknown."""
-        ticket = None
+        ticket, asked = None, time.time()
         while True:
             try:
                 answer = (self._some_client().post(f"{self._path}/join") if ticket is None
@@ -80,7 +117,10 @@ class Actor(threading.Thread):
                 continue
             if answer.status == 200:
                 ticket = answer.json.get("ticket", ticket)
-                return self._history.acknowledged(ticket), ticket
+                if ticket is None:
+                    self._history.odd(f"join: no ticket: {answer.body[:200]!r}")
+                    return None
+                return self._history.acknowledged(ticket, asked, time.time()), ticket
             if answer.status == 202:  # accepted, not yet numbered: poll with the pending ticket
                 ticket = answer.json["ticket"]
             elif answer.status in TRY_AGAIN:
@@ -100,21 +140,30 @@ class Actor(threading.Thread):
         if answer.status == 202:
             return ticket
         if answer.status != 200 or answer.json["status"] not in ("waiting", "active"):
-            self._odd(stay, "join again", answer)
+            self._other_end(stay, "join again", answer)
         return ticket
 
     def _end(self, stay: Stay, ticket: str, verb: str) -> None:
         """Leaves or completes. Repeats the request until it is acknowledged."""
+        stay.gives_back(time.time())
         answer = self._ask("POST", verb, ticket)
-        if answer.status == 409 and verb == "complete":
-            self._odd(stay, verb, answer)
-            return
         # A visitor who leaves may have been admitted, and may have completed, at the same moment.
         ends = {"leave": ("left",), "complete": ("completed",)}[verb]
         if answer.status == 200 and answer.json["status"] in ends:
-            stay.end = answer.json["status"]
+            stay.end, stay.ended_at = answer.json["status"], time.time()
         else:
-            self._odd(stay, verb, answer)
+            self._other_end(stay, verb, answer)
+
+    def _other_end(self, stay: Stay, verb: str, answer: Answer) -> None:
+        """An answer that only a line gives that has lost something."""
+        if self._history.lost(stay) is None:
+            self._history.odd(f"{verb} of place {stay.place} ({stay.visitor}): {answer.status} {answer.body[:300]!r}")
+            stay.end, stay.ended_at = "odd", time.time()
+        elif answer.status == 409 and verb == "complete":
+            return  # admitted, and waiting again
+        elif answer.status in (404, 409) or answer.status == 200 and answer.json["status"] not in (
+                "waiting", "active", "pending"):
+            stay.end, stay.ended_at = FORGOTTEN, time.time()
 
     # ---- asking ----
 
@@ -140,7 +189,3 @@ class Actor(threading.Thread):
     def _check_time(self, verb: str) -> None:
         if time.monotonic() > self._deadline:
             raise AssertionError(f"{self.name}: no answer to {verb} before the end of the test")
-
-    def _odd(self, stay: Stay, verb: str, answer: Answer) -> None:
-        self._history.odd(f"{verb} of place {stay.place} ({stay.visitor}): {answer.status} "
-                          f"{answer.body[:300]!r}")

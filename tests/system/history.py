@@ -2,8 +2,12 @@
 
 Clients record each answer and its time. The checker then tests the whole history: was an acknowledged place lost or
 given twice, was a visitor placed or admitted before an earlier one, were more visitors active than the capacity
-allows, did a position rise. If the clients use Redis's clock (time.time() on the same machine), every position they
-saw can be compared with the true state of the line.
+allows, was a pass given without an admission, did a position rise without a cause, is anyone left. If the clients use
+Redis's clock (time.time() on the same machine), every position they saw can be compared with the true state of the
+line.
+
+A test that lets the store forget records it as a Loss. What the store could have forgotten is then not demanded of the
+events stream. What visitors were told stays as strict: a place belongs to one visitor across losses and generations.
 """
 from __future__ import annotations
 
@@ -11,9 +15,17 @@ import bisect
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import wire
+
+
+#: All programs share the machine's clock, but Redis counts whole milliseconds and reads the clock once per command.
+_CLOCK_GRAIN = 0.05
+
+#: The end of a stay whose ticket was refused as one of a line that is gone.
+FORGOTTEN = "forgotten"
 
 
 class Sighting(NamedTuple):
@@ -35,26 +47,53 @@ class Stay:
     last_waiting: float = 0.0         # the last request sent that was answered `waiting`
     first_active: float | None = None  # the first answer `active`
     gave_back: float | None = None     # first attempt to complete or leave, acknowledged or not
-    end: str | None = None            # the acknowledged end: completed or left
+    end: str | None = None            # the end that the visitor was told, or FORGOTTEN
+    ended_at: float | None = None     # when
     sightings: list[Sighting] = field(default_factory=list)
     tickets: set[wire.Ticket] = field(default_factory=set)  # every ticket given for this place
+    passes: list[dict[str, Any]] = field(default_factory=list)  # claims of every pass given for this place
+    inside_until: float | None = None  # the deadline told with the last answer `active`
 
     def saw_position(self, sent: float, received: float, position: int, stream: int = 0) -> None:
         self.last_waiting = max(self.last_waiting, sent)
         self.sightings.append(Sighting(sent, received, position, stream))
 
-    def saw_active(self, received: float) -> None:
+    def saw_active(self, received: float, view: dict[str, Any] | None = None) -> None:
         if self.first_active is None:
             self.first_active = received
+        if view is not None and "expires_at" in view:
+            self.inside_until = datetime.fromisoformat(view["expires_at"].replace("Z", "+00:00")).timestamp()
+        if view is not None and "pass" in view:
+            self.passes.append(wire.read_pass(view["pass"]))
+
+    def saw_ticket(self, ticket: str) -> None:
+        self.tickets.add(wire.read_ticket(ticket))
 
     def gives_back(self, sent: float) -> None:
         if self.gave_back is None:
             self.gave_back = sent
 
 
+class Loss(NamedTuple):
+    """The store forgot what happened from `since` on, and worked again at `until`. total: and all that was before."""
+    since: float
+    until: float
+    total: bool = False
+
+
+class Final(NamedTuple):
+    """What the store holds in the end: the counters, and the sizes of the sets."""
+    numbers: dict[str, int]
+    waiting: int
+    active: int
+
+
 @dataclass
 class History:
     stays: list[Stay] = field(default_factory=list)
+    losses: list[Loss] = field(default_factory=list)
+    causes: list[tuple[float, float]] = field(default_factory=list)  # when positions may rise for another reason: a move
+    restarts: int = 0  # of the store, with or without a loss
     joins_without_answer: int = 0  # sent, and the connection broke: outcome unknown
     oddities: list[str] = field(default_factory=list)  # answers that a correct service never gives
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -67,6 +106,14 @@ class History:
             self.stays.append(stay)
         return stay
 
+    def lost(self, stay: Stay) -> Loss | None:
+        """The first loss that may have taken this stay, or a part of it, from the store."""
+        ended = stay.ended_at if stay.end is not None and stay.ended_at is not None else float("inf")
+        for loss in sorted(self.losses):
+            if stay.join_sent <= loss.until and (loss.total or ended >= loss.since):
+                return loss
+        return None
+
     def unanswered(self) -> None:
         with self._lock:
             self.joins_without_answer += 1
@@ -76,35 +123,51 @@ class History:
             self.oddities.append(text)
 
 
-def check(history: History, steps: Iterable[wire.Step], capacity: int, joined: int,
+def check(history: History, steps: Iterable[wire.Step], capacity: int, final: Final,
           staleness: float, one_clock: bool = False) -> None:
-    """Raises AssertionError for a violation. `steps` is the whole events stream, `joined` the store's count of
-    joins, `staleness` how far behind a worker's answer may be (seconds). one_clock: clients and events stream use
-    the same clock, so the positions seen are compared with the stream."""
-    assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
+    """Raises AssertionError for a violation. `steps` is the whole events stream, of the last generation; `staleness` how
+    far behind a worker's answer may be (seconds). one_clock: clients and events stream use the same clock, so the
+    positions seen are compared with the stream."""
     steps = list(steps)
-    _check_places(history, joined)
+    _check_places(history)
+    assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
     _check_arrivals(history)
-    _check_stream(steps, capacity)
+    _check_stream(steps, capacity, history)
     _check_fates(history, steps)
+    _check_passes(history, steps)
     _check_turns_as_seen(history, staleness)
     _check_overlap(history, capacity)
+    _check_final(history, steps, final)
+    ahead = _joins_ahead(history, steps) if one_clock else {}
     for stay in history.stays:
-        _check_positions_as_seen(stay, staleness)
-    if one_clock:
+        _check_positions_as_seen(stay, staleness, ahead.get(stay.place // wire.LANE, []), history)
+    if one_clock and len(_lanes(history)) <= 1 and not history.losses:
         _check_positions_true(history, steps, staleness)
 
 
-def _check_places(history: History, joined: int) -> None:
+def _check_places(history: History) -> None:
     places = [stay.place for stay in history.stays]
     assert len(set(places)) == len(places), "one place was given to two stays"
-    assert len({stay.generation for stay in history.stays}) == 1, "the queue was created again"
+    totals = [loss for loss in history.losses if loss.total]
+    generations = {ticket.generation for stay in history.stays for ticket in stay.tickets} | {
+        stay.generation for stay in history.stays}
+    assert len(generations) <= 1 + len(totals), f"the queue was created again: {generations}"
     for stay in history.stays:
-        assert {(ticket.generation, ticket.place, ticket.visitor) for ticket in stay.tickets} <= {
-            (stay.generation, stay.place, stay.visitor)}, f"place {stay.place} became another one: {stay.tickets}"
-    known, unknown = len(places), history.joins_without_answer
-    assert known <= joined <= known + unknown, (
-        f"{joined} places for {known} acknowledged joins and {unknown} without an answer")
+        assert {(ticket.place, ticket.visitor) for ticket in stay.tickets} <= {
+            (stay.place, stay.visitor)}, f"place {stay.place} became another one: {stay.tickets}"
+
+
+def _check_final(history: History, steps: list[wire.Step], final: Final) -> None:
+    """The line drained, the counters are the sizes, and as many joined as were told so."""
+    assert (final.waiting, final.active) == (0, 0), f"{final.waiting} still wait and {final.active} are still active"
+    numbers = final.numbers
+    assert (numbers["waiting"], numbers["active"]) == (0, 0), f"the state counts those who are gone: {numbers}"
+    ended = sum(numbers[name] for name in ("completed", "expired", "left"))
+    assert numbers["joined"] == ended, f"the totals do not add up: {numbers}"
+    if not history.losses:
+        known, unknown = len(history.stays), history.joins_without_answer
+        assert known <= numbers["joined"] <= known + unknown, (
+            f"{numbers['joined']} places for {known} acknowledged joins and {unknown} without an answer")
 
 
 def _lanes(history: History) -> list[list[Stay]]:
@@ -128,16 +191,16 @@ def _check_arrivals(history: History) -> None:
                 earliest_known = min(earliest_known, stay.join_received)
 
 
-def _check_stream(steps: list[wire.Step], capacity: int) -> None:
-    numbers = [step.number for step in steps]
-    assert numbers == list(range(1, len(numbers) + 1)), "the events have a gap, or lack their beginning"
+def _check_stream(steps: list[wire.Step], capacity: int, history: History) -> None:
+    """An incarnation of the store begins with an entry without events, and its number may be any higher one."""
+    incarnations = 0
+    for before, step in zip(steps, steps[1:]):
+        begins = not step.events and step.number > before.number + 1
+        assert step.number == before.number + 1 or begins, f"the events have a gap: {before.number}, {step.number}"
+        incarnations += begins
+    assert incarnations <= len(history.losses) + history.restarts, f"{incarnations} incarnations without a reason"
     assert max(step.active for step in steps) <= capacity, "more active than the capacity"
-    admitted = [place for step in steps for place in step.admitted]
-    by_lane: dict[int, int] = {}
-    for place in admitted:
-        before = by_lane.get(place // wire.LANE, 0)
-        assert place > before, f"place {place} was admitted after {before}"
-        by_lane[place // wire.LANE] = place
+    _check_order(steps)
     for kind in ("joined", "admitted"):
         places = [place for step in steps for place in getattr(step, kind)]
         assert len(set(places)) == len(places), f"a place was {kind} twice"
@@ -146,10 +209,29 @@ def _check_stream(steps: list[wire.Step], capacity: int) -> None:
     _check_counts(steps)
 
 
+def _check_order(steps: list[wire.Step]) -> None:
+    """Nobody is admitted before someone ahead in the same lane who was waiting then. A place that came back after a loss
+    was not waiting before it came back."""
+    joined = {place: at for at, step in enumerate(steps) for place in step.joined}
+    admissions: dict[int, list[tuple[int, int]]] = {}  # lane -> (place, step)
+    highest: dict[int, int] = {}
+    for at, step in enumerate(steps):
+        for place in step.admitted:
+            lane = place // wire.LANE
+            in_lane = admissions.setdefault(lane, [])
+            if place < highest.get(lane, 0):
+                last, when = max(((other, then) for other, then in in_lane if other > place), key=lambda pair: pair[1])
+                assert when < joined.get(place, -1), f"place {place} was admitted after {last}"
+            highest[lane] = max(highest.get(lane, 0), place)
+            in_lane.append((place, at))
+
+
 def _check_counts(steps: list[wire.Step]) -> None:
     """The sizes stated in every step match its events."""
     waiting: set[int] = set()
     active: set[int] = set()
+    first = steps[0]
+    assert first.waiting + first.active <= len(first.joined), "the events lack their beginning"
     for step in steps:
         waiting |= set(step.joined)
         assert set(step.admitted) <= waiting, f"step {step.number} admits a visitor who does not wait"
@@ -168,6 +250,10 @@ def _check_fates(history: History, steps: list[wire.Step]) -> None:
     admitted = {place for step in steps for place in step.admitted}
     ends = {place: reason for step in steps for place, reason in step.removed + step.freed}
     for stay in history.stays:
+        if history.lost(stay) is not None:
+            assert stay.end is not None, f"place {stay.place} of {stay.visitor} never came to an end"
+            continue
+        assert stay.end != FORGOTTEN, f"place {stay.place} of {stay.visitor} was forgotten, though nothing was lost"
         assert stay.place in joined, f"place {stay.place} of {stay.visitor} never joined the line"
         assert stay.end is not None, f"place {stay.place} of {stay.visitor} never came to an end"
         assert ends.get(stay.place) == stay.end, (
@@ -176,11 +262,22 @@ def _check_fates(history: History, steps: list[wire.Step]) -> None:
             assert stay.place in admitted, f"place {stay.place} was active but never admitted"
 
 
+def _check_passes(history: History, steps: list[wire.Step]) -> None:
+    """A pass names its visitor and place, and was given after the admission."""
+    admitted_at = {place: step.time_ms / 1000 for step in steps for place in step.admitted}
+    for stay in history.stays:
+        for claims in stay.passes:
+            assert claims["sub"] == stay.visitor, f"place {stay.place} of {stay.visitor} got a pass of {claims['sub']}"
+            assert claims.get("place", stay.place) == stay.place, f"place {stay.place} got a pass of {claims['place']}"
+        if stay.passes and history.lost(stay) is None:
+            assert stay.place in admitted_at, f"place {stay.place} got a pass but was never admitted"
+
+
 def _check_turns_as_seen(history: History, staleness: float) -> None:
     """No visitor was still waiting well after a visitor behind them was active."""
     for stays in _lanes(history):
         earliest_behind = float("inf")
-        for stay in reversed(stays):
+        for stay in reversed([stay for stay in stays if history.lost(stay) is None]):
             assert stay.last_waiting <= earliest_behind + staleness, (
                 f"place {stay.place} still waited {stay.last_waiting - earliest_behind:.2f} s after "
                 "a visitor behind it was active")
@@ -189,47 +286,62 @@ def _check_turns_as_seen(history: History, staleness: float) -> None:
 
 
 def _check_overlap(history: History, capacity: int) -> None:
-    """A client is inside from the answer `active` until it ends its session. Never more at once than the capacity."""
+    """A client is inside from the answer `active` until it ends its session, is told its end, reaches the deadline it
+    was told, or the store may have forgotten it. Never more at once than the capacity."""
     moments = []
     for stay in history.stays:
-        if stay.first_active is not None and stay.gave_back is not None:
-            moments += [(stay.first_active, 1), (max(stay.gave_back, stay.first_active), -1)]
+        if stay.first_active is None:
+            continue
+        loss = history.lost(stay)
+        outs = [stay.gave_back, stay.ended_at, stay.inside_until, loss.since if loss is not None else None]
+        out = min((at for at in outs if at is not None), default=float("inf"))
+        moments += [(stay.first_active, 1), (max(out, stay.first_active), -1)]
     inside = 0
     for at, change in sorted(moments):  # at the same moment, exits come first
         inside += change
         assert inside <= capacity, f"{inside} clients knew themselves active at {at:.3f}"
 
 
-def _check_positions_as_seen(stay: Stay, staleness: float) -> None:
-    """A position never rises on one event stream, and elsewhere only within the staleness of an answer. (This holds
-    in the first lane, and in other lanes while no visitor joins a lane before them.)"""
-    on_stream: dict[int, int] = {}
+def _joins_ahead(history: History, steps: list[wire.Step]) -> dict[int, list[float]]:
+    """For each lane, when visitors joined the lanes before it."""
+    lanes = {stay.place // wire.LANE for stay in history.stays}
+    joins = [(step.time_ms / 1000, place // wire.LANE) for step in steps for place in step.joined]
+    return {lane: sorted(at for at, other in joins if other < lane) for lane in lanes}
+
+
+def _check_positions_as_seen(stay: Stay, staleness: float, ahead: list[float], history: History) -> None:
+    """A position rises only for a cause: as many joined lanes before this one, the store lost something, or a cause that
+    the test recorded. On one event stream answers come in order; elsewhere one may be older by the staleness."""
+    def may_rise(before: tuple[float, int], seen: Sighting) -> bool:
+        since, until = before[0] - staleness - _CLOCK_GRAIN, seen.received + _CLOCK_GRAIN
+        spans = [(loss.since, loss.until + staleness) for loss in history.losses] + history.causes
+        if any(begin <= until and end >= since for begin, end in spans):
+            return True
+        return seen.position - before[1] <= bisect.bisect_right(ahead, until) - bisect.bisect_left(ahead, since)
+
+    on_stream: dict[int, tuple[float, int]] = {}
     lowest: list[tuple[float, int]] = []  # (received, lowest position so far)
     for seen in sorted(stay.sightings, key=lambda seen: seen.received):
         if seen.stream:
-            before = on_stream.get(seen.stream, seen.position)
-            assert seen.position <= before, (
-                f"place {stay.place}: position {before} rose to {seen.position} on one stream")
-            on_stream[seen.stream] = seen.position
+            before = on_stream.get(seen.stream)
+            assert before is None or seen.position <= before[1] or may_rise(before, seen), (
+                f"place {stay.place}: position {before[1]} rose to {seen.position} on one stream")
+            on_stream[seen.stream] = (seen.received, seen.position)
         known = bisect.bisect_left(lowest, (seen.sent - staleness, 0))
         if known > 0:
-            before = lowest[known - 1][1]
-            assert seen.position <= before, (
-                f"place {stay.place}: position {before}, and {seen.position} more than {staleness} s later")
+            before = lowest[known - 1]
+            assert seen.position <= before[1] or may_rise(before, seen), (
+                f"place {stay.place}: position {before[1]}, and {seen.position} more than {staleness} s later")
         if not lowest or seen.position < lowest[-1][1]:
             lowest.append((seen.received, seen.position))
 
 
 # ---- positions seen against true positions ----
 
-#: All programs share the machine's clock, but Redis counts whole milliseconds and reads the clock once per command.
-_CLOCK_GRAIN = 0.05
-
 
 def _check_positions_true(history: History, steps: list[wire.Step], staleness: float) -> None:
     """Every position seen was true at some moment shortly before the answer. In one lane a true position never rises,
     so the position seen lies between the true ones at both ends of that interval."""
-    assert len({stay.place // wire.LANE for stay in history.stays}) <= 1, "more than one lane: positions may rise"
     times = [step.time_ms / 1000 for step in steps]
     joined_at = {place: at for at, step in enumerate(steps) for place in step.joined}
     over_at = {place: at for at, step in enumerate(steps)

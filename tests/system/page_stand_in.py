@@ -114,7 +114,7 @@ class StandIn:
     def render(self, language: str, query: dict[str, str]) -> bytes:
         view = self.view
         state = view["status"]
-        if state == "expired" and view.get("reason") in ("absent", "unclaimed"):
+        if state == "expired" and view.get("reason") in ("absent", "removed", "unclaimed"):
             state = view["reason"]
         fields: dict[str, Any] = {"state": state, "visitor": "v1", "waiting_ttl_ms": 600000,
                                   "now_ms": int(time.time() * 1000),

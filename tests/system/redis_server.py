@@ -110,6 +110,7 @@ class RedisServer:
         self.socket = directory / "redis.sock"
         self.log = directory / "redis.log"
         self.options = {"appendonly": "yes", "appendfsync": "everysec"} | (options or {})
+        self.prefix: list[str] = []  # before its command line: env, prlimit, ip netns exec ...
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -128,7 +129,7 @@ class RedisServer:
         for name, value in settings.items():
             argv += [f"--{name}", value]
         self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", *argv],
+            [*self.prefix, "setpriv", "--pdeathsig", "KILL", *argv],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if wait:
             wait_until(self.answers, 40, "redis-server answers")
@@ -153,9 +154,48 @@ class RedisServer:
     def connect(self, timeout: float = 30.0) -> Redis:
         return Redis(self.socket, timeout)
 
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def ask(self, *command: Argument):
+        """One command over a connection of its own."""
+        client = self.connect()
+        try:
+            return client.command(*command)
+        finally:
+            client.close()
+
+    def _history_file(self) -> Path:
+        """The file to which commands are appended. Each start makes a new one."""
+        (file,) = (self.directory / "appendonlydir").glob("*.incr.aof")
+        return file
+
+    def history(self) -> int:
+        """How long the append-only file is. With appendfsync always, all that was answered is in it."""
+        return self._history_file().stat().st_size
+
+    def lose_tail(self, history: int) -> None:
+        """Removes all that was appended since it had this length. Redis must have been killed."""
+        os.truncate(self._history_file(), history)
+
+    def take_over(self, other: RedisServer) -> None:
+        """Answers at the socket of that server, which must have been killed."""
+        os.rename(self.socket, other.socket)
+        self.socket = other.socket
+
     def kill(self) -> None:
         """Simulates a crash (kill -9)."""
         self._end(signal.SIGKILL)
+
+    def pause(self) -> None:
+        """Its connections stay open without an answer."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         self._end(signal.SIGTERM)

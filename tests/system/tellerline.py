@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import wire
+from history import Final
 from http_client import CONNECTION_TROUBLE, Client, Visitor
 from redis_server import Redis, RedisServer
 from waiting import PATIENCE, wait_until
@@ -103,24 +104,36 @@ class Program:
     """One running program with its log. It may be killed and restarted."""
 
     def __init__(self, role: str, name: str, directory: Path, config: Path, admin_port: int,
-                 http_port: int = 0) -> None:
+                 http_port: int = 0, cwd: Path | None = None) -> None:
         self.role, self.name = role, name
         self.log = directory / f"{name}.log"
         self.admin_port, self.http_port = admin_port, http_port
-        self._config = config
+        self.folder = BIN  # of the executable; a test may set another one
+        self.prefix: list[str] = []  # before its command line: env, prlimit ...
+        self.env: dict[str, str] = {}  # more variables of the environment
+        self._config, self._cwd = config, cwd
         self._process: subprocess.Popen[bytes] | None = None
         self._paused = False
 
-    def start(self) -> None:
+    def replace(self, folder: Path) -> None:
+        """Stops it, and starts the program of this folder."""
+        self.stop()
+        self.folder = folder
+        self.start()
+        self.wait_ready()
+
+    def start(self, log: int | None = None) -> None:
+        """log: a descriptor to write the log to, instead of the file."""
         env = {f"TELLERLINE_ADMIN_{self.role.upper()}": f"127.0.0.1:{self.admin_port}"}
         if self.http_port:
             env["TELLERLINE_HTTP_LISTEN"] = f"127.0.0.1:{self.http_port}"
-        with self.log.open("ab") as log:
+        with self.log.open("ab") as file:
             # Ends with this process, even if that is killed.
             self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", str(BIN / f"tellerline-{self.role}"),
+                [*self.prefix, "setpriv", "--pdeathsig", "KILL", str(self.folder / f"tellerline-{self.role}"),
                  "--config", str(self._config)],
-                env=environment(env), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                env=environment(env | self.env), cwd=self._cwd, stdin=subprocess.DEVNULL,
+                stdout=log or file, stderr=log or file)
 
     @property
     def pid(self) -> int:
@@ -202,6 +215,8 @@ class System:
         self._expected: list[str] = []
         self._clients: list[Client] = []
         self._store: Redis | None = None
+        self.folder = BIN  # of the command line
+        self.sound = True  # a test that breaks something for good sets it to False: then finish() checks nothing
         self.programs: list[Program] = []
         for role, count in counts.items():
             for i in range(count):
@@ -215,7 +230,7 @@ class System:
         sections: dict[str, Any] = {
             "redis": {"url": self.redis.url},
             "worker": {"processes": 1},
-            "http": {"join_wait": HELD},
+            "http": {"join_wait": HELD, "joins_per_minute": 0},  # 0: all of a test come from one address
             "secrets": {"ticket_keys": str(self.directory / "ticket.keys"),
                         "api_keys": str(self.directory / "api.keys"),
                         "pass_keys": str(self.directory / "pass.keys"),
@@ -225,11 +240,16 @@ class System:
             sections[name] = sections.get(name, {}) | section
         sections["queues"] = self._queues
         self.config.write_text(yaml(sections))
-        self.redis.start()
+        if not self.redis.running:
+            self.redis.start()
         for program in self.programs:
             program.start()
         for program in self.programs:
             program.wait_ready()
+
+    def settings(self, section: str, values: dict[str, Any]) -> None:
+        """Adds settings to a section of the configuration, before the start."""
+        self._settings = self._settings | {section: self._settings.get(section, {}) | values}
 
     def expect(self, pattern: str) -> None:
         """Accepts log lines of level error that match, for tests that provoke errors."""
@@ -237,6 +257,8 @@ class System:
 
     def finish(self) -> None:
         """Checks what must hold after every test: invariants, clean exits, no unexpected log line."""
+        if not self.sound:
+            return
         if self.redis.running:
             audit = self.ctl("audit")
             assert audit.returncode == 0, f"audit:\n{audit.stdout}{audit.stderr}"
@@ -269,8 +291,8 @@ class System:
     def of(self, role: str) -> list[Program]:
         return [program for program in self.programs if program.role == role]
 
-    def client(self, worker: int = 0) -> Client:
-        client = Client(self.of("worker")[worker].http_port)
+    def client(self, worker: int = 0, timeout: float = 15.0) -> Client:
+        client = Client(self.of("worker")[worker].http_port, timeout)
         self._clients.append(client)
         return client
 
@@ -302,6 +324,10 @@ class System:
         return {name: int(value) for name, value in state.items()
                 if value.isdigit() and name != "event"}
 
+    def final(self, queue: str) -> Final:
+        """What the store holds, for the history checker."""
+        return Final(self.numbers(queue), self.waiting(queue), self.active(queue))
+
     def active(self, queue: str) -> int:
         return self.store.command("ZCARD", self.key(queue, "active"))
 
@@ -317,7 +343,7 @@ class System:
         """The commands of the ingest stream after that entry, without presence (SEEN)."""
         entries = self.store.command("XRANGE", self.key(queue, "ingest"), f"({last}", "+")
         batches = [wire.unpack(fields[1].encode("utf-8", "surrogateescape")) for _, fields in entries]
-        return [command for batch in batches for command in batch[3] if command[0] != wire.SEEN]
+        return [command for batch in batches for command in batch[-1] if command[0] != wire.SEEN]
 
     def steps(self, queue: str) -> Iterator[wire.Step]:
         """The whole events stream."""
@@ -326,7 +352,7 @@ class System:
 
     def ctl(self, *args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         """Runs `tellerline ARGS --config ...`."""
-        return run(BIN / "tellerline", *args, "--config", str(self.config), timeout=timeout)
+        return run(self.folder / "tellerline", *args, "--config", str(self.config), timeout=timeout)
 
     def set(self, queue: str, *settings: str) -> None:
         done = self.ctl("set", queue, *settings)

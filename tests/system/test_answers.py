@@ -203,6 +203,25 @@ def test_half_a_request_and_silence(start):
     peer.close()
 
 
+def test_pipelined_requests_are_answered_in_order(system):
+    """Several requests in one write: also those behind a join that waits for its outcome, and behind a wrong one."""
+    head = b" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+    requests = [(b"GET /v1/queues/bank", 200), (b"POST /v1/queues/bank/join", 200), (b"GET /v1/queues/nowhere", 404),
+                (b"POST /v1/queues/post/join", 200), (b"GET /v1/queues/bank/status", 401), (b"POST /v1/queue", 404),
+                (b"GET /v1/queues/post", 200)]
+    with socket.create_connection(("127.0.0.1", system.of("worker")[0].http_port), PATIENCE) as peer:
+        peer.sendall(b"".join(line + head + b"\r\n" for line, _ in requests[:-1])
+                     + requests[-1][0] + head + b"Connection: close\r\n\r\n")
+        received = b""
+        while data := peer.recv(65536):
+            received += data
+    answers = received.split(b"HTTP/1.1 ")[1:]
+    assert [int(answer[:3]) for answer in answers] == [status for _, status in requests], received
+    assert b'"ticket"' in answers[1] and b"tellerline_bank=" in answers[1], answers[1]
+    assert b'"ticket"' in answers[3] and b"tellerline_post=" in answers[3], answers[3]
+    assert {queue: system.numbers(queue)["joined"] for queue in QUEUES} == {"bank": 1, "post": 1}
+
+
 def test_dripped_request_is_cut_off(start):
     """Single bytes do not keep a connection open: the whole request must arrive within idle_timeout."""
     system = start({"bank": CALM}, settings={"http": {"idle_timeout": "1s"}})

@@ -3,25 +3,14 @@ from __future__ import annotations
 
 import re
 
-from http_client import Client
+from figures_of import metric
 from sse import EventStream
 from tellerline import CALM, PATIENCE, Program, System
 from waiting import wait_until
 
 
-def gauge(program: Program, name: str) -> int:
-    client = Client(program.admin_port)
-    try:
-        text = client.get("/metrics").body.decode()
-    finally:
-        client.close()
-    found = re.search(rf"^{name}{{.*}} (\d+)$", text, re.MULTILINE)
-    assert found, f"no {name} in {text[:400]}"
-    return int(found.group(1))
-
-
 def total(system: System, name: str) -> int:
-    return sum(gauge(program, name) for program in system.of("dispatcher"))
+    return sum(metric(program, name) for program in system.of("dispatcher"))
 
 
 def unapplied(system: System) -> int:
@@ -29,7 +18,7 @@ def unapplied(system: System) -> int:
 
 
 def age_ms(system: System) -> int:
-    return max(gauge(program, "tellerline_dispatcher_ingest_age_milliseconds")
+    return max(metric(program, "tellerline_dispatcher_ingest_age_milliseconds")
                for program in system.of("dispatcher"))
 
 
@@ -75,6 +64,7 @@ def test_what_cannot_be_measured_stops_nothing(start) -> None:
                "the dispatcher says so")
     system.join("bank")
     assert dispatcher.ready()
+    system.store.command("ACL", "SETUSER", "default", "+xinfo")  # the audit after the test needs it
 
 
 def test_open_event_streams_are_counted(start) -> None:
@@ -85,13 +75,13 @@ def test_open_event_streams_are_counted(start) -> None:
     streams = [EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket)
                for visitor in line[:2]]
     name = "tellerline_worker_event_streams"
-    wait_until(lambda: gauge(worker, name) == 2, PATIENCE, "two streams are open")
+    wait_until(lambda: metric(worker, name) == 2, PATIENCE, "two streams are open")
 
     poll = system.client()
     poll.send("GET", f"{line[2].path}/status?wait=20s", ticket=line[2].ticket)
-    wait_until(lambda: gauge(worker, "tellerline_worker_subscribers") == 3, PATIENCE, "a third one waits")
-    assert gauge(worker, name) == 2
+    wait_until(lambda: metric(worker, "tellerline_worker_subscribers") == 3, PATIENCE, "a third one waits")
+    assert metric(worker, name) == 2
 
     for left, stream in enumerate(reversed(streams)):
         stream.close()
-        wait_until(lambda: gauge(worker, name) == 1 - left, PATIENCE, "a closed one is gone")
+        wait_until(lambda: metric(worker, name) == 1 - left, PATIENCE, "a closed one is gone")

@@ -13,7 +13,8 @@ import time
 import pytest
 
 from actors import Actor
-from history import History, check
+from faults import conclude
+from history import History
 from redis_server import Redis, RedisError, RedisGone
 from tellerline import Program, System
 from waiting import wait_until
@@ -106,23 +107,11 @@ def test_kill_any_program_at_any_moment(start, figure):
         supervisor.work(seconds)
     finally:
         stop.set()
-    for program in system.programs:
-        program.wait_ready()
-    for actor in actors:
-        actor.join()
-        assert actor.error is None, f"{actor.error} (TELLERLINE_SEED={seed})"
-
-    # Places whose client got no answer are never claimed and expire.
-    wait_until(lambda: system.waiting("door") == 0 and system.active("door") == 0, 60,
-               "the line drains to empty")
+    conclude(system, "door", CAPACITY, actors, history, STALENESS, f"TELLERLINE_SEED={seed}")
     sampler.done.set()
     sampler.join()
     assert sampler.error is None and sampler.samples > 100, sampler.error
     assert sampler.highest <= CAPACITY
-    try:
-        check(history, system.steps("door"), CAPACITY, system.numbers("door")["joined"], STALENESS)
-    except AssertionError as error:
-        raise AssertionError(f"{error} (TELLERLINE_SEED={seed})") from error
     assert len(history.stays) > 5 * seconds, "too few visitors to prove anything"
     figure(f"seed {seed}: {sum(supervisor.kills.values())} kills {supervisor.kills}, "
            f"{len(history.stays)} acknowledged joins, {history.joins_without_answer} without an "

@@ -1,10 +1,14 @@
 """Expiry and changes while running: sessions, claims, absence, capacity, pause, lanes."""
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import statistics
 import threading
 
 from http_client import Client, Visitor
+from sse import EventStream
 from tellerline import CALM, PATIENCE, System
 from test_answers import API_KEY
 from waiting import one_of, wait_until
@@ -106,6 +110,57 @@ def test_absent_are_dropped_and_present_kept(start):
         view = visitor.status()
         assert (view["status"], view["reason"]) == ("expired", "absent")
     assert system.numbers("bank")["absent"] == len(absent)
+
+
+def test_silence_of_a_worker_costs_nobody_a_place(start):
+    """A worker that is cut off for longer than waiting_ttl keeps its visitors. When it is gone for good, they go too."""
+    system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "4s"}}, workers=2)
+    first = system.join("bank")
+    there = [system.join("bank", worker=0) for _ in range(4)]
+    cut_off = [system.join("bank", worker=1) for _ in range(6)]
+    streams = [EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket) for visitor in cut_off[:3]]
+    for stream in streams:
+        stream.event("position")
+    for visitor in cut_off[3:]:
+        visitor.status()
+    worker = system.of("worker")[1]
+    processes = [worker.pid, *worker.children()]
+
+    def redis_seconds() -> float:
+        seconds, micros = system.store.command("TIME")
+        return int(seconds) + int(micros) / 1e6
+
+    poller = Poller([first, *there], [system.of("worker")[0].http_port])
+    poller.start()
+    try:
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        began = redis_seconds()
+        wait_until(lambda: redis_seconds() > began + 6.5, PATIENCE, "more than waiting_ttl and its buckets", every=0.1)
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+        for visitor in cut_off:  # those without a stream ask again
+            assert visitor.status()["status"] == "waiting", visitor.view
+        assert system.waiting("bank") == len(there) + len(cut_off)
+        worker.kill()
+        wait_until(lambda: system.waiting("bank") == len(there), PATIENCE, "the visitors of a dead worker go")
+    finally:
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
+        poller.stop()
+        for stream in streams:
+            stream.close()
+
+
+def test_a_worker_that_ends_says_farewell(start):
+    system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "4s"}}, workers=2)
+    for i in range(4):
+        system.join("bank", worker=i % 2)
+    reports = system.key("bank", "reports")
+    wait_until(lambda: system.store.command("ZCARD", reports) == 2, PATIENCE, "both workers report")
+    system.of("worker")[1].stop()
+    wait_until(lambda: system.store.command("ZCARD", reports) == 1, PATIENCE, "the one that ended does not")
 
 
 class Poller(threading.Thread):

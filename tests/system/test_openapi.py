@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from http_client import Answer, Client, Visitor
+from puzzles import asked, join, solve
 from sse import EventStream
 from tellerline import CALM, PATIENCE, TOP, System
 from test_pass import API_KEY, Shop, key_file
@@ -188,6 +189,8 @@ def ordinary(contract: Contract, system: System, shop: Shop) -> None:
     client.get("/v1/queues/bank")
     client.get("/v1/queues/later")
     Visitor(client, "later").join().status()
+    client.get("/readyz?exclude=store")
+    client.get("/readyz?exclude=disk")
     for path in ("/livez", "/readyz", "/.well-known/jwks.json"):
         assert client.get(path).status == 200
     joined = client.post("/v1/queues/bank/join",
@@ -217,6 +220,13 @@ def refused(contract: Contract, system: System, shop: Shop) -> None:
                          (json.dumps({"invite": shop.invite("user-2", jti="1")}).encode(), 403)):
         client.post(join, body).problem(status)
     client.post("/v1/queues/club/join").problem(403)
+    removed = Visitor(client, "bank").join()
+    assert system.ctl("visitor", "remove", "bank", removed.ticket).returncode == 0
+    wait_until(lambda: removed.status().get("reason") == "removed", PATIENCE, "removed")
+    client.post(join, ticket=removed.ticket).problem(403)
+    for verb in ("join", "leave", "complete", "renew"):
+        foreign = client.post(f"/v1/queues/bank/{verb}", headers={"Origin": "https://evil.example"})
+        assert foreign.problem(403)["type"] == "/problems/foreign-origin"
     client.post(join, b"{}", headers={"Content-Type": "text/plain"}).problem(415)
     client.get("/nowhere").problem(404)
 
@@ -236,6 +246,9 @@ def pages(contract: Contract, system: System, shop: Shop) -> None:
     for verb in ("leave", "join"):
         assert client.post(f"/q/bank/{verb}", headers=cookie).status == 303
     assert client.post("/q/bank/leave").status == 401
+    assert client.post("/q/bank/leave", headers={"Origin": "https://evil.example"}).status == 403
+    assert client.get("/q/bank", headers={"Sec-Purpose": "prefetch"}).status == 204
+    assert client.get(f"/q/bank?ticket={ticket}", headers=cookie).status == 303
     for method in ("GET", "POST"):
         path = "/q/club" if method == "GET" else "/q/club/join"
         assert client.request(method, path).status == 403
@@ -243,13 +256,65 @@ def pages(contract: Contract, system: System, shop: Shop) -> None:
         assert client.request(method, f"{path}?invite={nowhere}").status == 400
 
 
+def challenged(contract: Contract, system: System) -> None:
+    """A queue with a challenge."""
+    client = witness(contract, system)
+    solution = solve(asked(client, "gate"))
+    assert join(client, "gate", solution).status == 200
+    assert join(client, "gate", "x").problem(403)["type"] == "/problems/challenge-failed"
+    assert client.get("/q/gate").status == 200
+    assert client.post("/q/gate/join").status == 200
+
+
 def crowded(contract: Contract, system: System) -> None:
-    """More joins from one address than the limit allows."""
+    """More joins from one address than the limit allows, and then more than may wait."""
     client = witness(contract, system)
     assert client.post("/v1/queues/bank/join").status == 200
     client.post("/v1/queues/bank/join").problem(429)
     assert client.get("/q/bank").status == 429
     assert client.post("/q/bank/join").status == 429
+    assert system.ctl("set", "bank", "capacity=0", "max_waiting=1").returncode == 0
+    trusted = {"Authorization": f"Bearer {API_KEY}"}
+    wait_until(lambda: client.post("/v1/queues/bank/join", headers=trusted).status == 503, PATIENCE, "the line is full")
+    assert client.post("/v1/queues/bank/join", headers=trusted).problem(503)["type"] == "/problems/full"
+
+
+def blocked(contract: Contract, system: System) -> None:
+    """The operator blocks the address of this test."""
+    client = witness(contract, system)
+    ticket = Visitor(client, "bank").join().ticket
+    assert system.ctl("block", "127.0.0.1").returncode == 0
+    wait_until(lambda: client.post("/v1/queues/bank/join").status == 403, PATIENCE, "blocked")
+    for verb in ("status", "events"):
+        assert client.get(f"/v1/queues/bank/{verb}", ticket=ticket).problem(403)["type"] == "/problems/blocked"
+    assert client.get("/q/bank").status == client.post("/q/bank/join").status == 403
+
+
+def shared(contract: Contract, system: System) -> None:
+    """Two clients use one session in turn."""
+    client = witness(contract, system)
+    visitor = Visitor(client, "bank").join()
+    wait_until(visitor.is_active, PATIENCE, "admitted")
+
+    def refused() -> bool:
+        statuses = [client.get("/v1/queues/bank/check", ticket=visitor.ticket,
+                               headers={"X-Forwarded-For": address, "User-Agent": address}).status
+                    for address in ("192.0.2.7", "198.51.100.7")]
+        return statuses == [204, 403]
+
+    wait_until(refused, PATIENCE, "the later one is refused", every=0.2)
+
+
+def forged(contract: Contract, system: System) -> None:
+    """More forged tokens from one address than are verified in a minute."""
+    client = witness(contract, system)
+
+    def refused() -> bool:
+        return client.get("/v1/queues/bank/check", ticket="header.claims.signature").status == 429
+
+    wait_until(refused, PATIENCE, "forged tokens are not verified any more", every=0)
+    problem = client.post("/v1/queues/bank/join", json.dumps({"invite": "x.y.z"}).encode()).problem(429)
+    assert problem["type"] == "/problems/too-many-forgeries"
 
 
 def slow_dispatcher(contract: Contract, system: System) -> None:
@@ -394,15 +459,20 @@ def test_answers_are_as_documented(contract, start, tmp_path):
     bank = {"capacity": 1} | CALM
     system = start({"bank": bank | {"target_url": "https://shop.example/in?a=\"b"},
                     "later": bank | {"opens_at": "2999-01-01T00:00:00Z", "paused": True},
-                    "club": bank | {"join": "invited"}},
+                    "club": bank | {"join": "invited"}, "gate": bank | {"challenge": "work"}},
                    settings=shop.settings | {"pass": {"algorithm": "ES256"}}, prepare=keys)
     ordinary(contract, system, shop)
     refused(contract, system, shop)
     pages(contract, system, shop)
-    crowded(contract, start({"bank": bank}, settings={"http": {"joins_per_minute": 1}}))
+    challenged(contract, system)
+    crowded(contract, start({"bank": bank}, settings={"http": {"joins_per_minute": 1}}, prepare=keys))
+    blocked(contract, start({"bank": bank}))
+    forged(contract, start({"bank": bank}))
+    shared(contract, start({"bank": bank | {"shared_sessions": "refuse"}},
+                           settings={"http": {"trusted_proxies": "127.0.0.1"}}))
     slow_dispatcher(contract, start({"bank": bank}, settings={
         "http": {"join_wait": "300ms"}, "worker": {"max_pending": 8}}))
-    away = start({"bank": bank}, settings={"redis": {"timeout": "1s"}, "http": {"join_wait": "1s"}})
+    away = start({"bank": bank | {"recovery_window": "0s"}}, settings={"redis": {"timeout": "1s"}, "http": {"join_wait": "1s"}})
     away.expect(STORE_TROUBLE)
     store_away(contract, away)
 

@@ -11,8 +11,10 @@ import pytest
 from selenium import webdriver
 
 from browser import Page, chromium, look, make_new, press, scripts, until, visit
+from figures_of import metric
 from http_client import Visitor
 from local_pages import LocalPage, LocalPages
+from sse import EventStream
 from tellerline import CALM, PATIENCE, TOP, System
 from waiting import wait_until
 
@@ -271,6 +273,23 @@ def serving(system: System) -> list[int]:
         if links & open_here:
             found.append(pid)
     return found
+
+
+def test_a_page_whose_stream_gives_way_asks_instead(browser, start, shop):
+    system = start({"shop": CALM | {"capacity": 1, "target_url": shop.url + "/"}},
+                   settings={"http": {"streams_per_ticket": 1}})
+    others = [system.join("shop") for _ in range(3)]
+    open_page(browser, system)
+    at(browser, 3)
+    ticket = browser.get_cookie("tellerline_shop")["value"]
+    newer = EventStream(system.of("worker")[0].http_port, "/v1/queues/shop/events", ticket)
+    newer.event("position")
+    wait_until(lambda: metric(system.of("worker")[0], "tellerline_worker_streams_replaced_total") == 1, PATIENCE,
+               "the page's stream gave way")
+    others[2].leave()
+    at(browser, 2)
+    assert metric(system.of("worker")[0], "tellerline_worker_streams_replaced_total") == 1, "the newer one stays"
+    newer.close()
 
 
 def test_place_survives_the_worker_that_served_it(browser, line, shop):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import signal
 import threading
 import time
@@ -244,6 +245,7 @@ def test_key_rotation_without_a_gap(start, tmp_path):
         return [jwt.get_unverified_header(visitor.status(client)["pass"])["kid"]
                 for client in clients]
 
+    wait_until(lambda: all("pass" in visitor.status(client) for client in clients), PATIENCE, "both workers know")
     all_good()
     assert kids() == ["old", "old"]
     key_file(path, old + new)
@@ -340,6 +342,44 @@ def test_check_by_pass(start):
     for other in wrong:
         turned_away(check(client, ticket=other))
     turned_away(check(client, "post", ticket=token), "post")
+
+
+def test_a_pass_ends_with_its_session(start):
+    """At capacity 2, 50 who join and complete leave 50 passes that have not expired. Only those of active sessions open
+    the gate, at every worker."""
+    system = start({"bank": {"capacity": 2, "session_ttl": "30m"}}, workers=2)
+    clients = [system.client(0), system.client(1)]
+    over, inside = [], []
+    for i in range(50):
+        visitor = active_visitor(system, worker=i % 2)
+        (over if i < 48 else inside).append(visitor.view["pass"])
+        if i < 48:
+            assert let_in(check(clients[i % 2], ticket=over[-1]), visitor.view["visitor"])
+            visitor.complete()
+    for client in clients:
+        # The newest pass is one of the last event, so who knows it knows all ends.
+        wait_until(lambda c=client: check(c, ticket=inside[-1]).status == 204, PATIENCE, "known to this worker")
+        assert [check(client, ticket=token).status for token in inside] == [204, 204]
+        assert {check(client, ticket=token).status for token in over} == {401}
+
+
+def test_a_worker_that_lags_waits_for_the_event_of_a_pass(start):
+    """A worker that was stopped gets the check of a new pass together with the event of its admission."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2)
+    behind = system.of("worker")[1].children()
+    client = system.client(1)
+    assert check(client).status == 401, "a connection"
+    at_once = 0
+    for _ in range(5):
+        for pid in behind:
+            os.kill(pid, signal.SIGSTOP)
+        visitor = active_visitor(system)
+        client.send("GET", f"{visitor.path}/check", ticket=visitor.view["pass"])
+        for pid in behind:
+            os.kill(pid, signal.SIGCONT)
+        at_once += let_in(client.receive(), visitor.view["visitor"])
+        visitor.complete()
+    assert at_once > 2, f"{at_once} of 5: only a machine that stalls for 250 ms turns one away"
 
 
 def test_check_names_the_place_to_wait(start):
@@ -467,6 +507,26 @@ def test_invite_counts_once(start, shop):
     assert join_by(clients[0], shop.invite("user-1")).status == 200, "a new invite is a new chance"
 
 
+def test_lane_is_spent_with_the_invite(start, shop):
+    """Joining again without a new invite leads to the default lane, at every worker. The place still held stays."""
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=shop.settings)
+    active_visitor(system)
+    system.join("bank")
+    clients = [system.client(0), system.client(1)]
+    view = join_by(clients[0], shop.invite("user-1", lane="vip")).json
+    assert view["position"] == 1
+    guest = Visitor(clients[0], "bank", view["ticket"])
+    assert guest.join().view["position"] == 1, "a repeated join"
+    old = guest.ticket
+    for client in clients:
+        guest.leave()
+        again = Visitor(client, "bank", old).join().view
+        assert again["position"] == 2, "behind the one who waits in the default lane"
+        guest.ticket = again["ticket"]
+    guest.leave()
+    assert join_by(clients[0], shop.invite("user-1", lane="vip")).json["position"] == 1
+
+
 def test_invite_raced(start, shop):
     """The same invite from many clients at once makes one place."""
     system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=shop.settings)
@@ -483,6 +543,41 @@ def test_invite_raced(start, shop):
     assert [answer.status for answer in answers] == [200] * 12
     assert {(a.json["visitor"], a.json["position"]) for a in answers} == {("user-1", 1)}
     assert system.numbers("bank")["joined"] == 2
+
+
+def test_a_pending_ticket_is_no_credential_of_its_own(start, shop):
+    """A spent invite, sent again while joins take long, gives a pending ticket that leads to no place; neither does the
+    pending ticket of a visitor who has left."""
+    system = start({"bank": {"capacity": 1, "join": "invited"} | CALM, "post": {"capacity": 1} | CALM},
+                   settings=shop.settings | {"http": {"join_wait": "1s"}})
+    client = system.client()
+    spent = shop.invite("user-1")
+    visitor = Visitor(client, "bank", join_by(client, spent).json["ticket"])
+    wait_until(lambda: visitor.status()["status"] in ("waiting", "active"), PATIENCE, "in line")
+    visitor.leave()
+    (dispatcher,) = system.of("dispatcher")
+    dispatcher.send(signal.SIGSTOP)
+    replayed = join_by(client, spent)
+    fresh = join_by(client, shop.invite("user-2"))
+    uninvited = client.post("/v1/queues/post/join")
+    given = time.time()
+    assert [answer.status for answer in (replayed, fresh, uninvited)] == [202] * 3
+    dispatcher.send(signal.SIGCONT)
+
+    def settled(pending: Answer, queue: str) -> Answer:
+        return wait_until(lambda: (now := client.get(f"/v1/queues/{queue}/status", ticket=pending.json["ticket"])).status
+                          != 202 and now, PATIENCE, "the join has an outcome")
+
+    settled(replayed, "bank").problem(401)
+    client.post("/v1/queues/bank/join", ticket=replayed.json["ticket"]).problem(401)
+    for pending, queue in ((fresh, "bank"), (uninvited, "post")):
+        guest = Visitor(client, queue, settled(pending, queue).json["ticket"])
+        assert guest.view.get("visitor", pending.json["visitor"]) == pending.json["visitor"]
+        guest.status()
+        wait_until(lambda: int(time.time()) > int(given), PATIENCE, "a later second than that of the ticket")
+        guest.leave()
+        settled(pending, queue).problem(401)
+    assert system.numbers("bank")["joined"] == 2 and system.numbers("post")["joined"] == 1
 
 
 def test_invite_that_does_not_count(start, shop):

@@ -305,9 +305,9 @@ def test_kill_of_the_worker(start, open_stream):
 
 def test_drain_sends_everybody_away_over_time(start, open_stream, figure):
     """SIGTERM: each stream gets a reconnection time and ends. They do not all end at once."""
-    system, line = bank(start, 2, workers=2)
+    system, line = bank(start, 41, workers=2)
     victim, other = system.of("worker")
-    streams = [open_stream(line[1], victim.http_port) for _ in range(40)]
+    streams = [open_stream(visitor, victim.http_port) for visitor in line[1:]]
     for stream in streams:
         stream.event("position")
     began = time.monotonic()

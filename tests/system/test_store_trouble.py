@@ -1,11 +1,16 @@
 """Redis is down, full, read-only or loading: a clear answer, no change, and normal operation after recovery."""
 from __future__ import annotations
 
+import datetime
+import re
+
 import pytest
 
+from figures_of import metric
 from http_client import Answer, Client
-from redis_server import RedisError
-from tellerline import CALM, PATIENCE, System
+from redis_server import Redis, RedisError, RedisServer
+from sse import EventStream
+from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import wait_until
 
 #: Errors are expected in the log while the store fails. Programs name the kind.
@@ -18,6 +23,17 @@ def refused(client: Client, path: str = "/v1/queues/bank/join") -> Answer:
     assert answer.problem(503)["detail"]
     assert int(answer.headers["retry-after"]) >= 1
     return answer
+
+
+def not_ready(client: Client, reason: str) -> None:
+    """The worker takes no joins and says why, but goes on answering from memory, and says that, too."""
+    def says_so() -> bool:
+        answer = client.get("/readyz")
+        return answer.status == 503 and reason in answer.problem(503)["detail"]
+
+    wait_until(says_so, PATIENCE, f"not ready: {reason}")
+    assert client.get("/readyz?exclude=store").status == 200
+    assert client.get("/readyz?exclude=disk").status == 400
 
 
 def joins_again(system: System, client: Client) -> None:
@@ -44,6 +60,60 @@ def places_kept(visitors: list) -> None:
         assert visitor.status()["position"] == i
 
 
+def test_positions_carry_their_age_while_redis_is_away(start):
+    """JSON, event stream and page say of when the numbers are; once Redis is back they say nothing."""
+    system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT, redis={"appendfsync": "always"})
+    system.expect(STORE_TROUBLE)
+    visitor = line_of(system, 3)[-1]
+    stream = EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket)
+
+    def told_on_the_stream(stale: bool) -> bool:
+        view = stream.event("position").json
+        assert view["position"] == 2
+        return ("as_of" in view) == stale
+
+    assert told_on_the_stream(False)
+    went_down = int(system.store.command("TIME")[0])
+    system.redis.kill()
+    system.forget_store()
+    wait_until(lambda: told_on_the_stream(True), PATIENCE, "the stream says how old its position is")
+    view = visitor.status()
+    assert view["position"] == 2
+    as_of = datetime.datetime.fromisoformat(view["as_of"].replace("Z", "+00:00")).timestamp()
+    assert went_down - 3 <= as_of <= went_down + 3, (went_down, view)
+    page = visitor.client.get("/q/bank", visitor.ticket, headers={"Accept-Language": "en"}).body.decode()
+    assert "The line is being reconnected. This is the state at" in page
+    system.redis.start()
+    wait_until(lambda: told_on_the_stream(False), PATIENCE, "the stream is up to date again")
+    assert "as_of" not in visitor.status()
+    stream.close()
+
+
+def test_a_line_that_falls_behind_takes_no_more_joins(start):
+    """Without a dispatcher joins pile up in Redis, for worker.max_lag at most. Those that were accepted count."""
+    system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT | {"worker": {"max_lag": "2s"}})
+    dispatcher, client = system.of("dispatcher")[0], system.client()
+    dispatcher.kill()
+    accepted = []
+
+    def is_refused() -> bool:
+        answer = client.post("/v1/queues/bank/join")
+        if answer.status == 503:
+            return "behind" in refused(client).problem(503)["detail"]
+        assert answer.status == 202, answer.body
+        accepted.append(answer.json)
+        return False
+
+    wait_until(is_refused, PATIENCE, "joins are refused", every=0.2)
+    assert accepted
+    # Who was accepted is not turned away.
+    again = client.post("/v1/queues/bank/join", ticket=accepted[0]["ticket"])
+    assert again.status == 202, again.body
+    dispatcher.start()
+    joins_again(system, client)
+    wait_until(lambda: system.numbers("bank")["joined"] == len(accepted) + 1, PATIENCE, "all who were accepted joined")
+
+
 @pytest.mark.parametrize("crash", [True, False], ids=["killed", "stopped"])
 def test_redis_down_and_back(start, crash):
     """With appendfsync always, even kill -9 of Redis keeps every acknowledged place."""
@@ -57,7 +127,7 @@ def test_redis_down_and_back(start, crash):
     system.redis.kill() if crash else system.redis.stop()
     system.forget_store()
     refused(client)
-    wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "not ready")
+    not_ready(client, "cannot be reached")
     assert client.get("/livez").status == 200
     refused(client)
     # Waiting visitors still get their position, from memory.
@@ -80,6 +150,7 @@ def test_out_of_memory(start):
     client = system.client()
     system.store.command("CONFIG", "SET", "maxmemory", "1")
     refused(client)
+    not_ready(client, "memory limit")
     assert visitors[3].status()["position"] == 3
     assert system.numbers("bank") == before
     system.store.command("CONFIG", "SET", "maxmemory", "0")
@@ -88,19 +159,125 @@ def test_out_of_memory(start):
     assert system.numbers("bank")["joined"] == before["joined"] + 1
 
 
+def test_alarm_before_the_memory_is_full(start):
+    """From 80 % of maxmemory /readyz of the admin listener says so, and the alert sees it. Joins go on."""
+    system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT)
+    system.expect(STORE_TROUBLE)
+    worker, client = system.of("worker")[0], system.client()
+
+    def says_so() -> bool:
+        admin = Client(worker.admin_port)
+        try:
+            answer = admin.get("/readyz")
+        finally:
+            admin.close()
+        assert answer.status == 200, answer
+        return "of its memory (maxmemory)" in answer.body.decode()
+
+    assert not says_so()
+    info = system.store.command("INFO", "memory")
+    used = int(re.search(r"^used_memory:(\d+)", info, re.MULTILINE).group(1))
+    system.store.command("CONFIG", "SET", "maxmemory", str(used * 100 // 87))
+    wait_until(says_so, PATIENCE, "the note")
+    names = re.findall(r"tellerline_worker_store_memory\w+", (TOP / "deploy" / "compose" / "alerts.yml").read_text())
+    part, whole = (metric(worker, name) for name in dict.fromkeys(names))
+    assert 0.8 < part / whole < 0.95
+    assert client.post("/v1/queues/bank/join").status == 200
+    system.store.command("CONFIG", "SET", "maxmemory", "0")
+    wait_until(lambda: not says_so(), PATIENCE, "the note is gone")
+
+
+def test_the_line_moves_on_out_of_memory(start):
+    """At the memory limit visitors complete and leave, and the next is called. Only joins are refused."""
+    system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT)
+    system.expect(STORE_TROUBLE)
+    visitors = line_of(system, 4)
+    system.store.command("CONFIG", "SET", "maxmemory", "1")
+    refused(system.client())
+    assert visitors[0].complete()["status"] == "completed"
+    wait_until(visitors[1].is_active, PATIENCE, "the next is called")
+    assert visitors[2].leave()["status"] == "left"
+    wait_until(lambda: visitors[3].status()["position"] == 1, PATIENCE, "the one behind moved up")
+    system.store.command("CONFIG", "SET", "maxmemory", "0")
+    joins_again(system, system.client())
+
+
+def test_roles_restarted_out_of_memory_take_their_leases(start):
+    """At the memory limit sessions end and the next visitors are called, also by programs that have just started."""
+    system = start({"bank": {"capacity": 1, "session_ttl": "3s", "claim_ttl": "3s", "waiting_ttl": "10m"}},
+                   settings=PROMPT)
+    system.expect(STORE_TROUBLE)
+    visitors = line_of(system, 3)
+    roles = [program for program in system.programs if program.role != "worker"]
+    for program in roles:
+        program.kill()
+    system.store.command("CONFIG", "SET", "maxmemory", "1")
+    for program in roles:
+        program.start()
+    for program in roles:
+        program.wait_ready()
+    wait_until(visitors[1].is_active, PATIENCE, "the session of the first ended, the next is called")
+    system.store.command("CONFIG", "SET", "maxmemory", "0")
+    joins_again(system, system.client())
+
+
 def test_read_only_replica(start):
+    """A replica is as good as down, for every program. What met it is sent to the next master."""
     system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT)
     system.expect(STORE_TROUBLE)
     visitors = line_of(system, 5)
     before = system.numbers("bank")
     client = system.client()
     system.store.command("REPLICAOF", "127.0.0.1", "1")
+    for program in system.programs:
+        wait_until(lambda p=program: not p.ready(), PATIENCE, f"{program.name} is not ready")
     refused(client)
+    assert visitors[3].status()["position"] == 3
     assert system.numbers("bank") == before
     system.store.command("REPLICAOF", "NO", "ONE")
     joins_again(system, client)
     places_kept(visitors)
     assert system.numbers("bank")["joined"] == before["joined"] + 1
+
+
+def clients_of(store: Redis) -> int:
+    """Connections, without replicas and masters."""
+    return len(store.command("CLIENT", "LIST", "TYPE", "NORMAL").splitlines())
+
+
+def test_demoted_master_is_left(start):
+    """The address leads to another server, but the connections to the old one stay open, and it answers."""
+    def two_addresses(system: System) -> None:
+        old = system.directory / "old.sock"
+        system.redis.options |= {"port": str(free_port()), "unixsocket": str(old)}
+        system.redis.socket.symlink_to(old)
+
+    system = start({"bank": {"capacity": 1} | CALM}, workers=2, settings=PROMPT, prepare=two_addresses)
+    system.expect(STORE_TROUBLE)
+    visitors = line_of(system, 5)
+    joined = system.numbers("bank")["joined"]
+    client = system.client()
+    address, demoted, old = system.redis.socket, system.redis, system.store
+    system.redis = RedisServer(system.directory / "new", {"port": str(free_port())})
+    system.redis.directory.mkdir()
+    system.redis.start()
+    new = system.redis.connect()
+    new.command("REPLICAOF", "127.0.0.1", demoted.options["port"])
+    wait_until(lambda: new.command("ROLE")[3] == "connected", PATIENCE, "the replica has caught up")
+    address.unlink()
+    address.symlink_to(system.redis.socket)
+    new.command("REPLICAOF", "NO", "ONE")
+    old.command("REPLICAOF", "127.0.0.1", system.redis.options["port"])
+    wait_until(lambda: clients_of(old) == 1, PATIENCE, "all programs have left the old master")
+    new.close()
+    system.forget_store()
+    joins_again(system, client)
+    places_kept(visitors)
+    assert joined + 1 <= system.numbers("bank")["joined"]
+    visitors[0].complete()
+    wait_until(visitors[1].is_active, PATIENCE, "the line goes on")
+    demoted.stop()
+    address.symlink_to(system.redis.socket)  # stopping has removed it
 
 
 def test_disk_trouble(start):
@@ -117,9 +294,13 @@ def test_disk_trouble(start):
     wait_until(lambda: "rdb_last_bgsave_status:err" in store.command("INFO", "persistence"),
                PATIENCE, "the save fails")
     refused(client)
+    not_ready(client, "MISCONF")
+    assert visitors[3].status()["position"] == 3
     assert system.numbers("bank") == before
     (system.directory / "dump.rdb").rmdir()
     store.command("CONFIG", "SET", "save", "")
+    # Noticed without a join: a balancer sends none to a worker that is not ready.
+    wait_until(lambda: client.get("/readyz").status == 200, PATIENCE, "ready again")
     joins_again(system, client)
     places_kept(visitors)
     assert system.numbers("bank")["joined"] == before["joined"] + 1

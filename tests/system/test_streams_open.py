@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import signal
+import socket
 
+from figures_of import metric
 from http_client import Client
 from sse import Ended, EventStream
 from tellerline import CALM, PATIENCE
@@ -54,7 +56,7 @@ def test_place_taken_a_moment_ago_on_another_worker(start):
 
 def test_no_connection_left_for_a_stream(start):
     """A short stream sends the state once, then the reconnection time, and ends."""
-    system = start({"bank": {"capacity": 1} | CALM}, settings={"http": {"max_connections": 16}})
+    system = start({"bank": {"capacity": 1} | CALM}, settings={"http": {"max_connections": 16, "streams_per_ticket": 0}})
     visitor = system.join("bank")
     wait_until(visitor.is_active, PATIENCE, "the visitor is active")
     streams = []
@@ -70,5 +72,31 @@ def test_no_connection_left_for_a_stream(start):
             streams.append(stream)
         assert len(streams) < 16
     assert streams
+    worker = system.of("worker")[0]
+    assert metric(worker, "tellerline_worker_streams_short_total") >= 1
+    assert metric(worker, "tellerline_worker_connections_max") == 16
+    # Visitors without a stream take the last connections, too: the limit is logged.
+    idle = [socket.create_connection(("127.0.0.1", worker.http_port)) for _ in range(16)]
+    wait_until(lambda: "all 16 connections (http.max_connections) are in use" in worker.text(), PATIENCE, "logged")
+    for stream in [*streams, *idle]:
+        stream.close()
+
+
+def test_the_oldest_stream_of_a_ticket_gives_way(start):
+    """Its reader is told, and told to come back late: the two would replace each other in turns."""
+    system = start({"bank": {"capacity": 1} | CALM}, settings={"http": {"streams_per_ticket": 3}})
+    visitor = system.join("bank")
+    wait_until(visitor.is_active, PATIENCE, "the visitor is active")
+    streams = [opened(visitor.client, visitor.path, visitor.ticket) for _ in range(4)]
     for stream in streams:
+        stream.event("admitted")
+    rest = streams[0].rest()
+    assert [event.kind for event in rest] == ["retry", "replaced"]
+    assert 60000 <= int(rest[0].data) <= 120000
+    # A long poll replaces nothing: it is answered at once.
+    polled = visitor.client.get(f"{visitor.path}/status?wait=50s", ticket=visitor.ticket)
+    assert polled.json["status"] == "active"
+    visitor.complete()
+    for stream in streams[1:]:
+        assert stream.event("ended", "replaced").kind == "ended"
         stream.close()

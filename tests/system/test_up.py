@@ -5,6 +5,8 @@ import os
 import shutil
 import signal
 import subprocess
+import time
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -165,6 +167,53 @@ def test_up_restarts_a_program_that_dies(tmp_path, up):
     running.end(signal.SIGTERM)
 
 
+def workers(up: Up) -> list[int]:
+    """The worker that `up` started, without its children."""
+    return [pid for pid in descendants(up.process.pid) if program_of(pid) == "tellerline-worker" and
+            int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) == up.process.pid]
+
+
+def test_up_keeps_the_port_open(tmp_path, up):
+    """Clients that connect all the time while the worker is killed and started again are never refused: they wait."""
+    config, port = write_config(tmp_path)
+    running = up(config)
+    running.wait_ready(port)
+    answered, broken, refused = [], [], []
+    over = threading.Event()
+
+    def come_and_go() -> None:
+        while not over.is_set():
+            client = Client(port, timeout=PATIENCE)
+            try:
+                client.get("/livez")
+                answered.append(time.monotonic())
+            except ConnectionRefusedError as error:
+                refused.append(error)
+            except CONNECTION_TROUBLE as error:  # the killed worker had accepted it
+                broken.append(error)
+            finally:
+                client.close()
+
+    clients = [threading.Thread(target=come_and_go) for _ in range(4)]
+    for client in clients:
+        client.start()
+    try:
+        for _ in range(3):
+            (worker,) = workers(running)
+            for pid in descendants(worker) + [worker]:
+                os.kill(pid, signal.SIGKILL)
+            wait_until(lambda old=worker: workers(running) not in ([], [old]), PATIENCE, "a new worker runs")
+            wait_until(lambda now=time.monotonic(): answered and answered[-1] > now, PATIENCE, "it answers")
+    finally:
+        over.set()
+        for client in clients:
+            client.join()
+    assert not refused, f"{len(refused)} refused, {len(answered)} answered"
+    running.end(signal.SIGTERM)
+    with pytest.raises(ConnectionRefusedError):
+        Client(port).get("/livez")
+
+
 def copy_sources(target: Path) -> None:
     """The files of a clone: tracked and new files, without those that git ignores."""
     listed = subprocess.run(["git", "-C", str(TOP), "ls-files", "-co", "--exclude-standard", "-z"],
@@ -207,7 +256,7 @@ def test_quickstart_on_a_clean_copy(tmp_path):
         wait_until(moving, 20, "the line moves", every=0.1)
         client.close()
         family = descendants(process.pid)
-        assert process.wait(60) == 0, log.read_text(errors="replace")[-4000:]
+        assert process.wait(180) == 0, log.read_text(errors="replace")[-4000:]
         wait_until(lambda: not any(alive(pid) for pid in family), PATIENCE, "no process is left")
         assert f":{port}" in log.read_text(errors="replace"), "the address is printed"
     finally:

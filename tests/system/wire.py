@@ -5,6 +5,7 @@ The formats are those of docs/contributors/wire-format.md.
 from __future__ import annotations
 
 import base64
+import json
 import struct
 from dataclasses import dataclass, field
 from typing import Any
@@ -92,6 +93,7 @@ class Step:
     generation: int
     waiting: int
     active: int
+    events: int = 0  # how many events the entry has
     joined: list[int] = field(default_factory=list)
     admitted: list[int] = field(default_factory=list)
     removed: list[tuple[int, str]] = field(default_factory=list)
@@ -103,7 +105,7 @@ def step_of(entry_id: str, payload: str) -> Step:
     version, number, generation, waiting, active, events = unpack(
         payload.encode("utf-8", "surrogateescape"))
     assert version == 1
-    step = Step(int(entry_id.split("-")[0]), number, generation, waiting, active)
+    step = Step(int(entry_id.split("-")[0]), number, generation, waiting, active, len(events))
     for event in events:
         if event[0] == JOINED:
             step.joined += expand(event[1])
@@ -117,6 +119,12 @@ def step_of(entry_id: str, payload: str) -> Step:
         elif event[0] == FREED:
             step.freed += [(place, REASONS[event[2]]) for place in expand(event[1])]
     return step
+
+
+def read_pass(text: str) -> dict[str, Any]:
+    """The claims of a pass. Does not check the signature."""
+    payload = text.split(".")[1]
+    return json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
 
 
 @dataclass(frozen=True)

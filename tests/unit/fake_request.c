@@ -30,9 +30,44 @@ const char *tl_request_header(const struct tl_request *request, const char *name
     return find(request->headers, 8, name);
 }
 
+size_t tl_request_headers(const struct tl_request *request, const char *name, const char **values,
+                          size_t most)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < 8 && request->headers[i].name != NULL && n < most; i++) {
+        if (strcasecmp(request->headers[i].name, name) == 0)
+            values[n++] = request->headers[i].value;
+    }
+    return n;
+}
+
 const char *tl_request_cookie(const struct tl_request *request, const char *name)
 {
     return find(request->cookies, 4, name);
+}
+
+bool tl_request_accept_cookie(const struct tl_request *request, const char *name,
+                              bool (*accept)(void *context, const char *value), void *context)
+{
+    for (size_t i = 0; i < 4 && request->cookies[i].name != NULL; i++) {
+        if (strcmp(request->cookies[i].name, name) == 0 &&
+            accept(context, request->cookies[i].value))
+            return true;
+    }
+    return false;
+}
+
+void tl_request_share_with(struct tl_request *request, const char *origin)
+{
+    request->by_origin = true;
+    request->shared_origin = origin;
+}
+
+size_t tl_request_share_headers(const struct tl_request *request,
+                                struct tl_header headers[TL_SHARE_HEADERS_MAX])
+{
+    headers[0] = (struct tl_header){"Access-Control-Allow-Origin", request->shared_origin};
+    return request->shared_origin != NULL ? 1 : 0;
 }
 
 const char *tl_request_query(const struct tl_request *request, const char *name)

@@ -22,6 +22,8 @@ struct tl_request {
     const char *peer; /* an address; NULL: unknown */
     void *context;
     const struct tl_renderer *renderer;
+    bool by_origin;
+    const char *shared_origin; /* whose pages may read the answer; NULL: none */
 
     bool held;
     bool taken_over;

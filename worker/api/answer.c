@@ -5,13 +5,13 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/api/answer.h"
+#include "worker/api/cookie.h"
+#include "worker/api/restore.h"
 #include "worker/api/view.h"
+#include "worker/api/visitor.h"
 #include "worker/http/problem.h"
 #include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
-
-/* The cookie outlives a closed browser, not the event. */
-enum { COOKIE_MAX_AGE_S = 86400, COOKIE_BYTES = 512 };
 
 struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
                                   const struct tl_queue_env *env, const char *visitor,
@@ -19,8 +19,10 @@ struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
 {
     struct tl_ticket ticket = {.place = place,
                                .issued = (uint32_t)(tl_queue_env_store_ms(env, now_ms) / 1000)};
-    if (tl_local_queue_loaded(queue) && tl_place_seq(place) != 0)
+    if (tl_local_queue_loaded(queue) && tl_place_seq(place) != 0) {
         ticket.generation = tl_local_queue_generation(queue);
+        ticket.front = tl_local_queue_lane_front(queue, tl_place_lane(place));
+    }
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     return ticket;
 }
@@ -35,21 +37,32 @@ struct filled {
     char ticket[TL_TICKET_MAX];
 };
 
-/* The pass of an admitted visitor, valid until the session's deadline. False: none. */
-static bool sign_pass(const struct tl_api *api, const struct tl_local_queue *queue,
+/* The pass of an admitted visitor, valid until the session's deadline: the one given before, if it
+ * is kept, or a new one. False: none. */
+static bool give_pass(const struct tl_api *api, const struct tl_local_queue *queue,
                       struct filled *filled)
 {
     const struct tl_view *view = &filled->view;
     struct tl_error err = {0};
     struct tl_pass pass = {.issued = view->store_ms / 1000,
-                           .expires = view->state.deadline_ms / 1000};
+                           .expires = view->state.deadline_ms / 1000,
+                           .generation = tl_local_queue_generation(queue),
+                           .place = view->place,
+                           .event = tl_local_queue_event(queue)};
     snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
-    tl_pass_id(view->queue, tl_local_queue_generation(queue), view->place, pass.id);
+    tl_pass_id(view->queue, tl_local_queue_origin(queue, view->place), view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
-    if (tl_pass_sign(api->secrets.pass_keys, api->config->http.public_url, view->queue, &pass,
-                     filled->pass, &err))
+    const char *kept = tl_kept_passes_find(api->kept_passes, &pass);
+    if (kept != NULL) {
+        memcpy(filled->pass, kept, strlen(kept) + 1);
         return true;
+    }
+    if (tl_pass_sign(api->secrets.pass_keys, api->config->http.public_url, view->queue, &pass,
+                     filled->pass, &err)) {
+        tl_kept_passes_keep(api->kept_passes, &pass, filled->pass);
+        return true;
+    }
     tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = view->queue, .error = &err},
            "a pass could not be signed");
     return false;
@@ -70,8 +83,10 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                              .waiting = tl_local_queue_waiting(queue),
                              .active = tl_local_queue_active(queue),
                              .notice = notice[0] != '\0' ? notice : NULL,
-                             .store_ms = tl_queue_env_store_ms(api->env, now_ms)};
-    if (state->status == TL_LINE_ACTIVE && sign_pass(api, queue, filled))
+                             .store_ms = tl_queue_env_store_ms(api->env, now_ms),
+                             .recovering = tl_local_queue_recovering(queue),
+                             .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
+    if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
         view->pass = filled->pass;
     if (state->status == TL_LINE_WAITING &&
         tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta))
@@ -84,14 +99,21 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
 
 static void send_view(struct tl_api *api, struct tl_request *request, const struct tl_view *view)
 {
-    char cookie[COOKIE_BYTES];
-    if (view->ticket != NULL) {
-        bool https = strncmp(api->config->http.public_url, "https:", 6) == 0;
-        snprintf(cookie, sizeof(cookie),
-                 "tellerline_%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s", view->queue,
-                 view->ticket, COOKIE_MAX_AGE_S, https ? "; Secure" : "");
-    }
+    char cookie[TL_COOKIE_TEXT_MAX];
+    if (view->ticket != NULL)
+        tl_cookie_write(api, request, view->queue, view->ticket, cookie);
     tl_render_view(request, view, view->ticket != NULL ? cookie : NULL);
+}
+
+void tl_answer_unknown(struct tl_api *api, const struct tl_held *held)
+{
+    struct tl_ticket joined = held->ticket;
+    joined.invite = TL_TICKET_TRUSTED;
+    if (held->give_ticket) /* a join that was accepted */
+        tl_answer_pending(api, held->queue, held->request, &joined);
+    else
+        tl_render_refused(held->request, TL_REFUSAL_STORE,
+                          "The store could not be asked about this place; try again");
 }
 
 void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
@@ -101,12 +123,23 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     int64_t now_ms = now_us / 1000;
     bool known;
     struct filled filled;
+    if (tl_visitor_outdated(queue, ticket) || /* recreated while the request waited */
+        tl_local_queue_may_return(queue, ticket)) {
+        struct tl_refusal refusal;
+        (void)tl_restore_request(api, queue, request, ticket, &refusal);
+        if (refusal.kind != TL_REFUSAL_HELD)
+            tl_render_refusal(request, &refusal);
+        return;
+    }
     struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
     if (!known) {
-        if (!tl_queue_env_store_up(api->env) ||
-            !tl_holds_lookup(api->holds, queue, request, ticket, now_us))
-            tl_render_refused(request, TL_REFUSAL_STORE,
-                              "The store cannot be asked about this place; try again");
+        const struct tl_held held = {.queue = queue,
+                                     .request = request,
+                                     .ticket = *ticket,
+                                     .give_ticket = give_ticket,
+                                     .since_us = now_us};
+        if (!tl_queue_env_store_up(api->env) || !tl_holds_lookup(api->holds, &held))
+            tl_answer_unknown(api, &held);
         return;
     }
     /* A visitor who is called in the very answer to the join has yet to show up: only the next
@@ -118,13 +151,16 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
 }
 
 void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const char *visitor, unsigned lane)
+                       const struct tl_ticket *joined)
 {
     int64_t now_ms = tl_clock_ms();
     struct filled filled;
     const struct tl_line_view unknown = {.status = TL_LINE_UNKNOWN};
-    const struct tl_ticket ticket =
-        tl_answer_ticket(queue, api->env, visitor, tl_place_make(lane, 0), now_ms);
+    struct tl_ticket ticket = tl_answer_ticket(
+        queue, api->env, joined->visitor, tl_place_make(tl_place_lane(joined->place), 0), now_ms);
+    ticket.invite = joined->invite;
+    if (tl_place_seq(joined->place) == 0 && joined->issued != 0)
+        ticket.issued = joined->issued;
     tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_PENDING, 1);
     fill(api, queue, &ticket, &ticket, &unknown, now_ms, &filled);
     send_view(api, request, &filled.view);
@@ -136,8 +172,8 @@ size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
 {
     const struct tl_api *api = context;
     struct filled filled;
-    struct tl_ticket give = *ticket;
-    give.issued = (uint32_t)(tl_queue_env_store_ms(api->env, now_ms) / 1000);
+    const struct tl_ticket give =
+        tl_answer_ticket(queue, api->env, ticket->visitor, ticket->place, now_ms);
     fill(api, queue, ticket, give_ticket ? &give : NULL, state, now_ms, &filled);
     return tl_view_write(&filled.view, text);
 }

@@ -15,9 +15,13 @@ struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
  * carries the ticket, and a cookie is set. Holds the request if the store has to be asked. */
 void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                     const struct tl_ticket *ticket, bool give_ticket);
-/* 202: accepted, not numbered yet, with a ticket to ask again with. */
+/* The store could not say what became of the held ticket's place: 202 to a join, which was
+ * accepted, else 503. */
+void tl_answer_unknown(struct tl_api *api, const struct tl_held *held);
+/* 202: accepted, not numbered yet, with a ticket to ask again with: a pending one of the visitor,
+ * the lane and the invite of this ticket, and of its time if it is a pending ticket itself. */
 void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const char *visitor, unsigned lane);
+                       const struct tl_ticket *joined);
 
 /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
  * its length. context is the api. */

@@ -2,12 +2,17 @@
 
 #include "worker/api/answer.h"
 #include "worker/api/api.h"
+#include "worker/api/check.h"
 #include "worker/api/context.h"
+#include "worker/api/cross_site.h"
 #include "worker/api/join.h"
+#include "worker/api/misuse.h"
 #include "worker/api/outcome.h"
+#include "worker/api/restore.h"
 #include "worker/api/routes.h"
 #include "worker/http/router.h"
 
+#include "common/auth/keyring.h"
 #include "common/base/clock.h"
 
 /* For holds: hands a lookup to the process. */
@@ -23,7 +28,9 @@ static void ask_place(void *context, struct tl_local_queue *queue, const struct 
 {
     struct tl_api *api = context;
     if (tl_queue_env_store_up(api->env)) /* else the stream asks again */
-        (void)tl_holds_lookup(api->holds, queue, NULL, ticket, tl_clock_us());
+        (void)tl_holds_lookup(
+            api->holds,
+            &(struct tl_held){.queue = queue, .ticket = *ticket, .since_us = tl_clock_us()});
 }
 
 static struct tl_brand *load_brand(const struct tl_config *config, struct tl_error *err)
@@ -41,7 +48,7 @@ static struct tl_brand *load_brand(const struct tl_config *config, struct tl_err
 static bool load(struct tl_api *api, const struct tl_api_settings *settings, struct tl_error *err)
 {
     const struct tl_config *config = settings->config;
-    if (!tl_secrets_load(&api->secrets, config, err) ||
+    if (!tl_secrets_load(&api->secrets, config, false, err) ||
         (api->brand = load_brand(config, err)) == NULL ||
         (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL)
         return false;
@@ -50,31 +57,46 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                                             .context = api,
                                             .ask = ask_store,
                                             .settled = tl_outcome_settled,
-                                            .looked_up = tl_outcome_looked_up};
-    api->limiter = tl_limiter_new(config->http.joins_per_minute);
+                                            .looked_up = tl_outcome_looked_up,
+                                            .caught_up = tl_check_caught_up};
+    api->kept_passes = tl_kept_passes_new();
+    api->misuse = tl_misuse_new();
     api->holds = tl_holds_new(&holds);
-    const struct tl_queues_settings queues = {.env = settings->env,
-                                              .holds = api->holds,
-                                              .subscribers = {.loop = settings->loop,
-                                                              .metrics = settings->env->metrics,
-                                                              .context = api,
-                                                              .write_view = tl_answer_write_view,
-                                                              .answer = tl_outcome_changed,
-                                                              .refuse = tl_outcome_refused,
-                                                              .ask_number = tl_join_ask_number,
-                                                              .ask_place = ask_place}};
+    api->clients = tl_clients_new(config->http.streams_per_address);
+    const struct tl_queues_settings queues = {
+        .env = settings->env,
+        .holds = api->holds,
+        .commands_max = config->worker.max_pending,
+        .subscribers = {.loop = settings->loop,
+                        .metrics = settings->env->metrics,
+                        .clients = api->clients,
+                        .per_ticket = config->http.streams_per_ticket,
+                        .context = api,
+                        .write_view = tl_answer_write_view,
+                        .answer = tl_outcome_changed,
+                        .refuse = tl_outcome_refused,
+                        .ask_number = tl_join_ask_number,
+                        .ask_place = ask_place,
+                        .restore = tl_restore_subscriber}};
     api->queues = tl_queues_new(&queues);
-    if (api->limiter == NULL || api->holds == NULL || api->queues == NULL)
+    if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
+        api->kept_passes == NULL || api->misuse == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }
 
-bool tl_api_check(const struct tl_config *config, struct tl_error *err)
+bool tl_api_check_page(const struct tl_config *config, struct tl_error *err)
+{
+    struct tl_brand *brand = load_brand(config, err);
+    bool ok = brand != NULL;
+    tl_brand_free(&brand);
+    return ok;
+}
+
+bool tl_api_check_secrets(const struct tl_config *config, struct tl_error *err)
 {
     struct tl_secrets secrets;
-    struct tl_brand *brand = NULL;
-    bool ok = tl_secrets_load(&secrets, config, err) && (brand = load_brand(config, err)) != NULL;
-    tl_brand_free(&brand);
+    bool ok = tl_secrets_load(&secrets, config, true, err);
     tl_secrets_free(&secrets);
     return ok;
 }
@@ -88,6 +110,8 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     }
     api->config = settings->config;
     api->env = settings->env;
+    api->limiter = settings->limiter;
+    api->sharing = settings->sharing;
     api->process = settings->process;
     api->ask = settings->ask;
     api->stream_fits = settings->stream_fits;
@@ -98,7 +122,7 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
 
 void tl_api_stop(struct tl_api *api)
 {
-    tl_holds_drop_lookups(api->holds, NULL);
+    tl_holds_drop(api->holds, NULL);
     tl_queues_clear(api->queues);
 }
 
@@ -108,9 +132,11 @@ void tl_api_free(struct tl_api **api)
         return;
     tl_queues_free(&(*api)->queues);
     tl_holds_free(&(*api)->holds);
-    tl_limiter_free(&(*api)->limiter);
+    tl_clients_free(&(*api)->clients);
+    tl_misuse_free(&(*api)->misuse);
     tl_networks_free(&(*api)->proxies);
     tl_brand_free(&(*api)->brand);
+    tl_kept_passes_free(&(*api)->kept_passes);
     tl_secrets_free(&(*api)->secrets);
     free(*api);
     *api = NULL;
@@ -119,24 +145,42 @@ void tl_api_free(struct tl_api **api)
 bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl_error *err)
 {
     struct tl_secrets fresh;
-    if (!tl_secrets_load(&fresh, config, err))
+    if (!tl_secrets_load(&fresh, config, false, err))
         return false;
     tl_secrets_free(&api->secrets);
     api->secrets = fresh;
+    tl_kept_passes_clear(api->kept_passes);
     return true;
 }
 
 void tl_api_handle(void *context, struct tl_request *request)
 {
-    tl_router_handle(tl_routes, context, request);
+    const struct tl_api *api = context;
+    struct tl_refusal refusal;
+    tl_cross_site_share(api, request);
+    if (tl_cross_site_preflight(api, request))
+        return;
+    if (tl_cross_site_allows(api, request, &refusal))
+        tl_router_handle(tl_routes, context, request);
+    else
+        tl_router_refuse(tl_routes, request, &refusal);
 }
 
 void tl_api_too_large(void *context, struct tl_request *request)
 {
     const struct tl_api *api = context;
     struct tl_refusal refusal;
+    tl_cross_site_share(api, request);
     tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
               (unsigned long long)api->config->http.max_body);
+    tl_router_refuse(tl_routes, request, &refusal);
+}
+
+void tl_api_malformed(void *context, struct tl_request *request, const char *problem)
+{
+    struct tl_refusal refusal;
+    (void)context;
+    tl_refuse(&refusal, TL_REFUSAL_MALFORMED, "%s", problem);
     tl_router_refuse(tl_routes, request, &refusal);
 }
 
@@ -148,6 +192,22 @@ void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
     if (pending->kind == TL_COMMAND_JOIN && result->end == TL_PENDING_APPLIED &&
         tl_place_seq(result->place) != 0 && subscribers != NULL)
         tl_subscribers_numbered(subscribers, pending->visitor, result->place, tl_clock_ms());
+    if (pending->kind == TL_COMMAND_RESTORE && result->end == TL_PENDING_APPLIED &&
+        subscribers != NULL)
+        tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
+}
+
+void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue)
+{
+    struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    tl_holds_drop(api->holds, queue);
+    if (subscribers != NULL)
+        tl_subscribers_recreated(subscribers, tl_clock_ms());
+}
+
+uint32_t tl_api_ticket_key(const struct tl_api *api)
+{
+    return tl_keyring_fingerprint(api->secrets.keyring);
 }
 
 struct tl_queues *tl_api_queues(const struct tl_api *api)
@@ -158,4 +218,9 @@ struct tl_queues *tl_api_queues(const struct tl_api *api)
 struct tl_holds *tl_api_holds(const struct tl_api *api)
 {
     return api->holds;
+}
+
+const struct tl_networks *tl_api_proxies(const struct tl_api *api)
+{
+    return api->proxies;
 }

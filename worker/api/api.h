@@ -4,12 +4,16 @@
 #define TL_API_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <uv.h>
 
 #include "common/base/error.h"
+#include "common/base/networks.h"
 #include "common/config/config.h"
+#include "worker/http/limiter.h"
 #include "worker/http/request.h"
+#include "worker/http/sharing.h"
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
@@ -20,16 +24,22 @@ struct tl_api_settings {
     const struct tl_config *config;
     struct tl_queue_env *env;
     uv_loop_t *loop;
-    void *process; /* for the callbacks */
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
+    void *process;              /* for the callbacks */
     /* Asks the store about a visitor's place; tl_holds_found is called with this number. */
     bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
                 uint64_t number);
-    /* Are file descriptors left for another event stream, and for the requests beside it? */
+    /* Are connections left for another event stream or long poll, and for the requests beside it?
+     */
     bool (*stream_fits)(void *process);
 };
 
-/* Can an api be made with these settings? Reads all files that they name, and keeps nothing. */
-bool tl_api_check(const struct tl_config *config, struct tl_error *err);
+/* Can an api be made with these settings? Both read the files that they name and keep nothing:
+ * those of the pages, and those with secrets. The second makes missing files with keys that sign;
+ * nothing below does. */
+bool tl_api_check_page(const struct tl_config *config, struct tl_error *err);
+bool tl_api_check_secrets(const struct tl_config *config, struct tl_error *err);
 
 /* Reads keys and the look of the pages. All settings are borrowed. NULL on failure. */
 struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_error *err);
@@ -43,12 +53,20 @@ bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl
 /* The server's callbacks; context is the api. */
 void tl_api_handle(void *context, struct tl_request *request);
 void tl_api_too_large(void *context, struct tl_request *request);
+void tl_api_malformed(void *context, struct tl_request *request, const char *problem);
 
 /* A pending command has an outcome: answers all who wait for it. */
 void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
                     struct tl_pending_command *pending, const struct tl_pending_result *result);
 
+/* The queue has a line of another generation: ends what waits for places of the former one. */
+void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue);
+
+/* Of the key that signs tickets now (tl_keyring_fingerprint). */
+uint32_t tl_api_ticket_key(const struct tl_api *api);
 struct tl_queues *tl_api_queues(const struct tl_api *api);
 struct tl_holds *tl_api_holds(const struct tl_api *api);
+/* The trusted proxies. */
+const struct tl_networks *tl_api_proxies(const struct tl_api *api);
 
 #endif

@@ -27,22 +27,19 @@ static void hash_key(const char *key, unsigned char hash[crypto_generichash_BYTE
                              strlen(key), NULL, 0);
 }
 
-static bool add(struct tl_api_keys *keys, const char *path, unsigned number, const char *line,
-                struct tl_error *err)
+static bool add(struct tl_api_keys *keys, const char *line, struct tl_error *err)
 {
     size_t name_length = strcspn(line, " \t");
     const char *key = line + name_length + strspn(line + name_length, " \t");
     size_t key_length = strlen(key);
     if (keys->n == CALLERS_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", path, number,
-                            CALLERS_MAX);
+        return tl_error_set(err, TL_ERR_INVALID, "more than %d keys", CALLERS_MAX);
     if (name_length == 0 || name_length > NAME_MAX_BYTES || key_length < KEY_MIN ||
         key_length > KEY_MAX || strpbrk(key, " \t") != NULL)
-        return tl_error_set(
-            err, TL_ERR_INVALID,
-            "%s:%u: expected a name of at most %d characters and a key of %d to %d; "
-            "make one with: openssl rand -hex 32",
-            path, number, NAME_MAX_BYTES, KEY_MIN, KEY_MAX);
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "expected a name of at most %d characters and a key of %d to %d; "
+                            "make one with: openssl rand -hex 32",
+                            NAME_MAX_BYTES, KEY_MIN, KEY_MAX);
     struct caller *caller = &keys->callers[keys->n++];
     memcpy(caller->name, line, name_length);
     hash_key(key, caller->hash);
@@ -68,7 +65,7 @@ struct tl_api_keys *tl_api_keys_load(const char *path, struct tl_error *err)
     char *rest = text;
     char *line;
     for (unsigned number = 1; ok && tl_secret_line(&rest, &line); number++)
-        ok = *line == '\0' || add(keys, path, number, line, err);
+        ok = *line == '\0' || add(keys, line, err) || tl_error_prefix(err, "%s:%u", path, number);
     tl_secret_free(&text, length);
     if (!ok)
         tl_api_keys_free(&keys);

@@ -19,7 +19,10 @@ static void send_asset(struct tl_request *request, const struct tl_asset *asset,
     tl_answer_header(&answer, "ETag", asset->etag);
     tl_answer_header(&answer, "Vary", "Accept-Encoding");
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
-    tl_answer_header(&answer, "Content-Security-Policy", TL_ASSET_POLICY);
+    tl_answer_header(&answer, "Content-Security-Policy",
+                     strncmp(asset->type, "text/javascript", strlen("text/javascript")) == 0
+                         ? TL_ASSET_SCRIPT_POLICY
+                         : TL_ASSET_POLICY);
     if (gzip && answer.status == 200)
         tl_answer_header(&answer, "Content-Encoding", "gzip");
     tl_request_answer(request, &answer);
@@ -53,6 +56,6 @@ bool tl_handle_openapi(void *context, struct tl_request *request, const char *qu
     (void)context;
     (void)queue;
     (void)refusal;
-    send_asset(request, tl_page_openapi(), "public, max-age=300");
+    send_asset(request, &tl_page_openapi, "public, max-age=300");
     return true;
 }

@@ -5,7 +5,11 @@
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "worker/api/check.h"
+#include "worker/api/cookie.h"
+#include "worker/api/misuse.h"
+#include "worker/api/restore.h"
 #include "worker/api/visitor.h"
+#include "worker/http/renderer.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
 
@@ -27,6 +31,15 @@ static void percent_encode(const char *text, char *out, size_t size)
     out[n] = '\0';
 }
 
+/* One request for a check. */
+struct check {
+    const struct tl_api *api;
+    struct tl_request *request;
+    const char *name;             /* of the queue */
+    struct tl_local_queue *queue; /* NULL: its line is not loaded */
+    int64_t now_ms;
+};
+
 static void answer_in(struct tl_request *request, const char *visitor)
 {
     struct tl_answer answer = {.status = 204};
@@ -37,8 +50,9 @@ static void answer_in(struct tl_request *request, const char *visitor)
 /* 401, and where to wait: the waiting page, with the address that the visitor wanted, as the
  * gateway says it. That is only a proposal: the page checks where it may send people. One that is
  * too long is left out. */
-static void answer_out(const struct tl_api *api, struct tl_request *request, const char *queue)
+static void answer_out(const struct check *check)
 {
+    struct tl_request *request = check->request;
     static const char body[] =
         "{\"type\":\"/problems/not-admitted\",\"title\":\"Not admitted\",\"status\":401}\n";
     const char *whole = tl_request_header(request, "X-Original-URL");
@@ -56,8 +70,8 @@ static void answer_out(const struct tl_api *api, struct tl_request *request, con
     if (n < 0 || (size_t)n >= sizeof(address))
         address[0] = '\0';
     percent_encode(address, encoded, sizeof(encoded));
-    n = snprintf(location, sizeof(location), "%s/q/%s%s%s", api->config->http.public_url, queue,
-                 encoded[0] != '\0' ? "?return=" : "", encoded);
+    n = snprintf(location, sizeof(location), "%s/q/%s%s%s", check->api->config->http.public_url,
+                 check->name, encoded[0] != '\0' ? "?return=" : "", encoded);
     struct tl_answer answer = {.status = 401,
                                .type = "application/problem+json",
                                .body = body,
@@ -68,70 +82,178 @@ static void answer_out(const struct tl_api *api, struct tl_request *request, con
     tl_request_answer(request, &answer);
 }
 
-/* Does the ticket's visitor hold a session now? The request counts as a sign of life. */
-static bool holds_session(const struct tl_api *api, struct tl_local_queue *queue,
-                          const struct tl_request *request, struct tl_ticket *ticket)
+/* Is the session at this place active now? The request counts as a sign of life. Needs a line. */
+static bool is_active(const struct check *check, const struct tl_ticket *ticket)
 {
     bool known;
-    int64_t now_ms = tl_clock_ms();
-    if (!tl_visitor_ticket(api, request, tl_local_queue_name(queue), ticket) ||
-        tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket))
+    struct tl_local_queue *queue = check->queue;
+    if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket))
         return false;
     struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
     if (state.status != TL_LINE_ACTIVE ||
-        state.deadline_ms <= tl_queue_env_store_ms(api->env, now_ms))
+        state.deadline_ms <= tl_queue_env_store_ms(check->api->env, check->now_ms))
         return false;
-    tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
+    tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, check->now_ms);
     return true;
 }
 
-/* A pass carries its own expiry: it is checked without the line. */
-static bool shows_pass(const struct tl_api *api, const struct tl_request *request,
-                       const char *queue, struct tl_pass *pass)
+/* ---- passes ---- */
+
+enum verdict {
+    NO_PASS,
+    COUNTS,
+    VOID,    /* its session is over */
+    HELD,    /* to be decided later */
+    REFUSED, /* it was not looked at */
+};
+
+/* The line of this process does not know of the event yet after which the session was active. */
+static enum verdict wait_for_event(const struct check *check, const struct tl_ticket *ticket,
+                                   uint64_t event)
 {
-    const char *bearer = tl_visitor_bearer(request);
+    const struct tl_held held = {.queue = check->queue,
+                                 .request = check->request,
+                                 .ticket = *ticket,
+                                 .since_us = check->now_ms * 1000};
+    /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
+    if (!tl_queue_env_store_up(check->api->env))
+        return COUNTS;
+    return tl_holds_event(check->api->holds, &held, event) ? HELD : VOID;
+}
+
+/* What the line says of a valid pass. */
+static enum verdict ask_line(const struct check *check, const struct tl_pass *pass)
+{
+    struct tl_local_queue *queue = check->queue;
+    struct tl_ticket ticket = tl_restore_ticket(pass);
+    struct tl_refusal refusal;
+    if (pass->generation == 0 || pass->place == 0)
+        return COUNTS; /* of a release that did not tell */
+    if (tl_local_queue_recovering(queue))
+        return tl_restore_session(queue, pass) ? COUNTS : VOID;
+    (void)tl_local_queue_adopt(queue, &ticket);
+    if (is_active(check, &ticket))
+        return COUNTS;
+    if (tl_local_queue_may_return(queue, &ticket)) {
+        (void)tl_restore_pass(check->api, queue, check->request, pass, &refusal);
+        return refusal.kind == TL_REFUSAL_HELD ? HELD : COUNTS; /* nobody can say that it is over */
+    }
+    if (tl_visitor_outdated(queue, &ticket) || pass->event <= tl_local_queue_event(queue))
+        return VOID;
+    return wait_for_event(check, &ticket, pass->event);
+}
+
+static enum verdict judge_pass(const struct check *check, struct tl_pass *pass,
+                               struct tl_refusal *refusal)
+{
+    const struct tl_api *api = check->api;
+    const char *bearer = tl_visitor_bearer(check->request);
+    int64_t store_s = tl_queue_env_store_ms(api->env, check->now_ms) / 1000;
+    const struct tl_jwt_keys *keys = api->secrets.pass_keys;
     struct tl_error err = {0};
-    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
-    return bearer != NULL && tl_pass_verify(api->secrets.pass_keys, api->config->http.public_url,
-                                            queue, bearer, strlen(bearer), store_s, pass, &err);
+    if (bearer == NULL || strchr(bearer, '.') == NULL) /* a ticket, or an API key */
+        return NO_PASS;
+    if (!tl_visitor_may_verify(api, check->request, keys, bearer, check->now_ms, refusal))
+        return REFUSED;
+    if (!tl_pass_verify(keys, api->config->http.public_url, check->name, bearer, strlen(bearer),
+                        store_s, pass, &err)) {
+        tl_visitor_refused(api, check->request, keys, bearer, check->now_ms);
+        return NO_PASS;
+    }
+    return check->queue == NULL ? COUNTS : ask_line(check, pass);
+}
+
+/* Lets the visitor with this place in, unless another client came first to the session. Without a
+ * line nobody knows who did. */
+static void let_in(const struct check *check, const char *visitor, uint64_t generation,
+                   tl_place place)
+{
+    struct tl_refusal refusal;
+    if (check->queue == NULL || tl_misuse_session(check->api, check->queue, check->request, visitor,
+                                                  generation, place, &refusal))
+        answer_in(check->request, visitor);
+    else
+        tl_render_refusal(check->request, &refusal);
+}
+
+void tl_check_caught_up(void *context, const struct tl_held *held)
+{
+    const struct check check = {.api = context,
+                                .request = held->request,
+                                .name = tl_local_queue_name(held->queue),
+                                .queue = held->queue,
+                                .now_ms = tl_clock_ms()};
+    if (is_active(&check, &held->ticket) || tl_local_queue_recovering(held->queue))
+        let_in(&check, held->ticket.visitor, held->ticket.generation, held->ticket.place);
+    else
+        answer_out(&check);
+}
+
+/* ---- GET /v1/queues/{q}/check ---- */
+
+/* Does the request bring something that should open the gate? */
+static bool has_credential(const struct check *check)
+{
+    return tl_visitor_bearer(check->request) != NULL || tl_cookie_sent(check->request, check->name);
+}
+
+/* The same for one that does not. */
+static void answer_failed(const struct check *check)
+{
+    tl_misuse_failed(check->api, check->request, check->name);
+    answer_out(check);
 }
 
 /* Fail open for unknown visitors while Redis is down? */
-static bool fails_open(const struct tl_api *api, const struct tl_local_queue *queue,
-                       const char *name)
+static bool fails_open(const struct check *check)
 {
-    if (queue != NULL && tl_local_queue_loaded(queue))
+    const struct tl_api *api = check->api;
+    if (check->queue != NULL)
         return !tl_queue_env_store_up(api->env) &&
-               tl_local_queue_settings(queue)->on_store_error == TL_STORE_ERROR_OPEN;
-    for (size_t i = 0; i < api->config->n_queues; i++) { /* its settings were never loaded */
-        const struct tl_queue_config *configured = &api->config->queues[i];
-        if (strcmp(configured->name, name) == 0)
-            return configured->settings.on_store_error == TL_STORE_ERROR_OPEN;
-    }
-    return false;
+               tl_local_queue_settings(check->queue)->on_store_error == TL_STORE_ERROR_OPEN;
+    /* Its settings were never loaded. */
+    const struct tl_queue_settings *configured =
+        tl_config_queue(api->config->queues, api->config->n_queues, check->name);
+    return configured != NULL && configured->on_store_error == TL_STORE_ERROR_OPEN;
 }
 
-/* A visitor known to be active stays so until the deadline, also while the store is down. For all
- * others nothing new can be learned then: on_store_error decides. */
+/* A visitor known to be active stays so until the deadline, also while the store is down. A pass
+ * counts while its session is active, or while nobody can know: no line is loaded, the queue
+ * recovers, or the store is down. For all others nothing new can be learned then: on_store_error
+ * decides. */
 bool tl_handle_check(void *context, struct tl_request *request, const char *name,
                      struct tl_refusal *refusal)
 {
     const struct tl_api *api = context;
     struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    struct check check = {.api = api, .request = request, .name = name, .now_ms = tl_clock_ms()};
     struct tl_ticket ticket;
     struct tl_pass pass;
     if (queue == NULL && api->env->draining) /* queues are freed before the last answers are sent */
         return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (queue == NULL && api->env->listed && tl_queue_env_store_up(api->env))
+    if (tl_visitor_no_queue(api, name) && tl_queue_env_store_up(api->env))
         return tl_refuse(refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
-    if (queue != NULL && tl_local_queue_loaded(queue) &&
-        holds_session(api, queue, request, &ticket))
-        answer_in(request, ticket.visitor);
-    else if (shows_pass(api, request, name, &pass))
-        answer_in(request, pass.visitor);
-    else if (fails_open(api, queue, name))
+    if (queue != NULL && tl_local_queue_loaded(queue))
+        check.queue = queue;
+    const bool has_ticket = check.queue != NULL && tl_visitor_ticket(api, request, name, &ticket);
+    if (has_ticket)
+        (void)tl_local_queue_adopt(queue, &ticket);
+    if (has_ticket && is_active(&check, &ticket)) {
+        let_in(&check, ticket.visitor, ticket.generation, ticket.place);
+        return true;
+    }
+    enum verdict verdict = judge_pass(&check, &pass, refusal);
+    if (verdict == HELD || verdict == REFUSED)
+        return verdict == HELD;
+    if (verdict == COUNTS)
+        let_in(&check, pass.visitor, pass.generation, pass.place);
+    else if (has_ticket && tl_local_queue_may_return(queue, &ticket))
+        return tl_restore_request(api, check.queue, request, &ticket, refusal);
+    else if (verdict == NO_PASS && fails_open(&check))
         answer_in(request, NULL);
+    else if (has_credential(&check))
+        answer_failed(&check);
     else
-        answer_out(api, request, name);
+        answer_out(&check);
     return true;
 }

@@ -4,7 +4,10 @@
 #define TL_CHECK_H
 
 #include "worker/http/router.h"
+#include "worker/queue/holds.h"
 
 tl_handler tl_handle_check;
+/* Decides a check that waited for an event: the callback of holds; context is the api. */
+void tl_check_caught_up(void *context, const struct tl_held *held);
 
 #endif

@@ -2,9 +2,13 @@
 #ifndef TL_API_CONTEXT_H
 #define TL_API_CONTEXT_H
 
+#include "common/base/log.h"
 #include "common/base/networks.h"
 #include "common/config/config.h"
+#include "worker/api/effort.h"
+#include "worker/api/kept_passes.h"
 #include "worker/api/secrets.h"
+#include "worker/http/clients.h"
 #include "worker/http/limiter.h"
 #include "worker/page/brand.h"
 #include "worker/queue/env.h"
@@ -15,9 +19,15 @@ struct tl_api {
     const struct tl_config *config;
     const struct tl_queue_env *env;
     struct tl_secrets secrets;
+    struct tl_kept_passes *kept_passes;
     struct tl_brand *brand;
     struct tl_networks *proxies; /* whose X-Forwarded-For is trusted */
-    struct tl_limiter *limiter;
+    struct tl_limiter *limiter;  /* of all processes */
+    struct tl_sharing *sharing;  /* likewise */
+    struct tl_misuse *misuse;
+    struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
+    struct tl_clients *clients;        /* the event streams and long polls of each address */
+    struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
     void *process; /* for the callbacks: see worker/api/api.h */

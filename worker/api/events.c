@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
+#include "worker/api/block.h"
 #include "worker/api/events.h"
 #include "worker/api/visitor.h"
 #include "worker/http/sse.h"
@@ -45,6 +46,8 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
 {
     struct tl_api *api = context;
     struct tl_ticket ticket;
+    if (!tl_block_passes(api, request, name, refusal))
+        return false;
     struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
     if (queue == NULL) {
         bool may_come = refusal->kind == TL_REFUSAL_LOADING || refusal->kind == TL_REFUSAL_STOPPING;
@@ -53,9 +56,12 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
         answer_short(api, NULL, request, &ticket);
         return true;
     }
+    struct tl_address address;
+    const struct tl_address *client;
     if (strcmp(tl_request_method(request), "GET") != 0 || api->env->draining ||
-        !api->stream_fits(api->process) ||
-        !tl_subscribers_stream(tl_local_queue_subscribers(queue), request, &ticket, tl_clock_ms()))
+        !tl_visitor_may_stay(api, request, &address, &client) ||
+        !tl_subscribers_stream(tl_local_queue_subscribers(queue), request, &ticket, client,
+                               tl_clock_ms()))
         answer_short(api, queue, request, &ticket);
     return true;
 }

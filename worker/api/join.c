@@ -1,60 +1,168 @@
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/auth/invite.h"
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
+#include "worker/api/block.h"
+#include "worker/api/challenge.h"
 #include "worker/api/join.h"
 #include "worker/api/join_body.h"
+#include "worker/api/misuse.h"
+#include "worker/api/restore.h"
 #include "worker/api/visitor.h"
 #include "worker/report/worker_metrics.h"
 
 /* ---- joining ---- */
 
-/* Holds the request for its join; pending NULL: there was no memory for that. */
+/* Holds the request for its join; pending NULL: there was no memory for that. ticket: the pending
+ * one that repeats a join; or of a first join what opened it, for the pending ticket to come. */
 static bool hold(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                 struct tl_pending_command *pending, struct tl_refusal *refusal)
+                 struct tl_pending_command *pending, const struct tl_ticket *ticket,
+                 struct tl_refusal *refusal)
 {
-    if (pending != NULL &&
-        tl_holds_command(api->holds, queue, request, pending, NULL, tl_clock_us()))
+    const struct tl_held held = {
+        .queue = queue, .request = request, .ticket = *ticket, .since_us = tl_clock_us()};
+    if (pending != NULL && tl_holds_command(api->holds, &held, pending))
         return true;
     tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
     return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
 }
 
+/* May a visitor join now who was not accepted before? */
+static bool may_join(const struct tl_api *api, struct tl_local_queue *queue,
+                     struct tl_refusal *refusal)
+{
+    bool may = tl_visitor_may_send(api, refusal);
+    if (may && api->env->memory_full)
+        may = tl_refuse(refusal, TL_REFUSAL_STORE,
+                        "The store's memory is nearly full; try again later");
+    int64_t lag_ms = tl_outbox_lag_ms(tl_local_queue_outbox(queue), tl_clock_ms());
+    if (may && lag_ms > api->config->worker.max_lag_ms)
+        may = tl_refuse(refusal, TL_REFUSAL_BUSY, "The line is %lld s behind; try again",
+                        (long long)(lag_ms / 1000));
+    if (!may)
+        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+    return may;
+}
+
+/* trusted: a trusted caller says so. */
+static bool join_visitor(struct tl_api *api, struct tl_local_queue *queue,
+                         struct tl_request *request, const char *visitor, unsigned lane,
+                         bool trusted, struct tl_refusal *refusal)
+{
+    const struct tl_ticket first = {.invite = trusted ? TL_TICKET_TRUSTED : 0};
+    if (!may_join(api, queue, refusal))
+        return false;
+    return hold(api, queue, request, tl_outbox_join(tl_local_queue_outbox(queue), visitor, lane),
+                &first, refusal);
+}
+
 bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                      const char *visitor, unsigned lane, struct tl_refusal *refusal)
 {
-    if (!tl_visitor_may_send(api, refusal)) {
-        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-        return false;
-    }
-    return hold(api, queue, request, tl_outbox_join(tl_local_queue_outbox(queue), visitor, lane),
-                refusal);
+    return join_visitor(api, queue, request, visitor, lane, false, refusal);
 }
 
-/* The lane of an earlier place, or the default lane if the queue has no such lane any more. */
+bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                      const char *visitor, unsigned lane, const char *solution,
+                      struct tl_refusal *refusal)
+{
+    struct tl_puzzle_solved solved;
+    char fresh[TL_VISITOR_MAX + 1];
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. */
+    if (settings->max_waiting > 0 && tl_local_queue_waiting(queue) >= settings->max_waiting) {
+        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+        return tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+    }
+    if (!tl_challenge_passed(api, queue, request, solution, &solved, refusal) ||
+        !tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal))
+        return false;
+    bool paid = solved.id[0] != '\0';
+    /* The puzzle names the new visitor: so a repeated request gets the same place, and a solution
+     * never has two, even if the store does not answer for a while. */
+    if (visitor == NULL && paid)
+        snprintf(fresh, sizeof(fresh), "%s", solved.id + 1);
+    else if (visitor == NULL)
+        tl_visitor_random(fresh);
+    const char *joins = visitor != NULL ? visitor : fresh;
+    if (!paid)
+        return tl_join_visitor(api, queue, request, joins, lane, refusal);
+    if (!may_join(api, queue, refusal))
+        return false;
+    return hold(api, queue, request,
+                tl_outbox_join_invited(tl_local_queue_outbox(queue), joins, lane, solved.id,
+                                       (uint64_t)solved.kept_until * 1000),
+                &(struct tl_ticket){.invite = 0}, refusal);
+}
+
+/* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
+ * the queue still has it. With any other, a new place is in the default lane: the old one used up
+ * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
 static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
 {
     const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
     unsigned lane = tl_place_lane(place);
-    return lane < settings->n_lanes ? lane : settings->default_lane;
+    bool pending = tl_place_seq(place) == 0;
+    return pending && lane < settings->n_lanes ? lane : settings->default_lane;
+}
+
+/* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
+ * if the place has not ended and the invite was not spent before (dispatcher/apply.joins.lua). */
+static struct tl_pending_command *repeat(struct tl_local_queue *queue,
+                                         const struct tl_ticket *ticket)
+{
+    struct tl_outbox *outbox = tl_local_queue_outbox(queue);
+    char id[TL_BATCH_INVITE_MAX];
+    /* An invite's own end is not known here: none is later than this. */
+    uint64_t until_ms = (ticket->issued + (uint64_t)TL_INVITE_LIFETIME_S + 2 * UINT64_C(60)) * 1000;
+    struct tl_pending_command *pending = tl_outbox_joining(outbox, ticket->visitor);
+    if (pending != NULL)
+        return pending;
+    if (ticket->invite == 0 || ticket->invite == TL_TICKET_TRUSTED)
+        snprintf(id, sizeof(id), " %lu", (unsigned long)ticket->issued);
+    else
+        snprintf(id, sizeof(id), " %lu %016llx", (unsigned long)ticket->issued,
+                 (unsigned long long)ticket->invite);
+    return tl_outbox_join_invited(outbox, ticket->visitor, lane_of(queue, ticket->place), id,
+                                  until_ms);
+}
+
+/* May a pending ticket still join? Not into another generation of the queue, except while that
+ * recovers; and not uninvited where only the invited may join. */
+static bool may_repeat(const struct tl_local_queue *queue, const struct tl_ticket *ticket,
+                       struct tl_refusal *refusal)
+{
+    enum { CLOCK_S = 5 }; /* the time of issue is a worker's estimate of the store's clock */
+    bool before = ticket->issued + CLOCK_S < tl_local_queue_generation(queue) / 1000000;
+    if (before && !tl_local_queue_recovering(queue))
+        return tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
+    if (ticket->invite == 0 && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
+        return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    return true;
 }
 
 bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
-    return tl_join_visitor(api, queue, request, ticket->visitor, lane_of(queue, ticket->place),
-                           refusal);
+    if (!may_repeat(queue, ticket, refusal))
+        return false;
+    /* Accepted before: what keeps new visitors out does not matter. */
+    if (!tl_visitor_may_send(api, refusal)) {
+        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+        return false;
+    }
+    return hold(api, queue, request, repeat(queue, ticket), ticket, refusal);
 }
 
 void tl_join_ask_number(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
 {
     const struct tl_api *api = context;
     struct tl_refusal refusal;
-    if (tl_visitor_may_send(api, &refusal)) /* else the stream asks again */
-        (void)tl_outbox_join(tl_local_queue_outbox(queue), ticket->visitor,
-                             lane_of(queue, ticket->place));
+    if (may_repeat(queue, ticket, &refusal) && tl_visitor_may_send(api, &refusal))
+        (void)repeat(queue, ticket); /* else the stream asks again */
 }
 
 /* The number of a lane's name; "" is the default lane. */
@@ -80,16 +188,23 @@ bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct 
     struct tl_invite invite;
     struct tl_error err = {0};
     unsigned lane;
-    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
-    if (!tl_invite_verify(api->secrets.invite_keys, tl_local_queue_name(queue), text, strlen(text),
-                          store_s, &invite, &err))
-        return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
-    if (!find_lane(queue, invite.lane, &lane, refusal) || !tl_visitor_may_send(api, refusal))
+    int64_t now_ms = tl_clock_ms();
+    int64_t store_s = tl_queue_env_store_ms(api->env, now_ms) / 1000;
+    const struct tl_jwt_keys *keys = api->secrets.invite_keys;
+    if (!tl_visitor_may_verify(api, request, keys, text, now_ms, refusal))
         return false;
+    if (!tl_invite_verify(keys, tl_local_queue_name(queue), text, strlen(text), store_s, &invite,
+                          &err)) {
+        tl_visitor_refused(api, request, keys, text, now_ms);
+        return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
+    }
+    if (!find_lane(queue, invite.lane, &lane, refusal) || !may_join(api, queue, refusal))
+        return false;
+    const struct tl_ticket first = {.invite = tl_invite_digest(invite.id)};
     return hold(api, queue, request,
                 tl_outbox_join_invited(tl_local_queue_outbox(queue), invite.visitor, lane,
                                        invite.id, (uint64_t)invite.kept_until * 1000),
-                refusal);
+                &first, refusal);
 }
 
 /* ---- POST /v1/queues/{q}/join ---- */
@@ -103,37 +218,73 @@ static bool is_json(const struct tl_request *request)
     return strchr("; \t", type[sizeof(json) - 1]) != NULL; /* or the end of the header */
 }
 
+/* The body may be empty: nothing is wanted then. */
 static bool read_body(const struct tl_request *request, struct tl_join_body *body,
                       struct tl_refusal *refusal)
 {
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(request, &length);
-    if (length > 0 && !is_json(request))
-        tl_refuse(refusal, TL_REFUSAL_NOT_JSON, "%s", "");
-    else if (!tl_join_body_parse(text, length, body, &err))
-        tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
-    else
+    *body = (struct tl_join_body){0};
+    if (length == 0)
         return true;
-    return false;
+    if (!is_json(request))
+        return tl_refuse(refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+    return tl_join_body_parse(text, length, body, &err) ||
+           tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
 
-/* A visitor who comes with a ticket: the place still held, or a new one in the same lane. */
+/* As far as this process knows, the visitor holds the place. But it may have been given up through
+ * another worker a moment ago, with the event still on its way here. A command knows: it follows in
+ * the ingest stream what gave the place up. JOIN returns the place held, or takes a new one; where
+ * an invite or a solution is needed for that, RENEW only looks. Without the store, the place is
+ * given as known.
+ */
+static void confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                    const struct tl_ticket *ticket)
+{
+    struct tl_refusal unused;
+    struct tl_outbox *outbox = tl_local_queue_outbox(queue);
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    bool free = settings->join == TL_JOIN_OPEN && settings->challenge == TL_CHALLENGE_NONE;
+    struct tl_pending_command *pending = NULL;
+    if (tl_visitor_may_send(api, &unused))
+        pending = free
+                      ? tl_outbox_join(outbox, ticket->visitor, lane_of(queue, ticket->place))
+                      : tl_outbox_command(outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
+    const struct tl_held held = {.queue = queue,
+                                 .request = request,
+                                 .ticket = *ticket,
+                                 .again = true,
+                                 .since_us = tl_clock_us()};
+    if (pending == NULL || !tl_holds_command(api->holds, &held, pending))
+        tl_answer_view(api, queue, request, ticket, true);
+}
+
+/* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
 static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const struct tl_ticket *ticket, struct tl_refusal *refusal)
+                       const struct tl_ticket *ticket, const char *solution,
+                       struct tl_refusal *refusal)
 {
     bool pending = tl_place_seq(ticket->place) == 0;
+    if (tl_local_queue_may_return(queue, ticket))
+        return tl_restore_request(api, queue, request, ticket, refusal);
     if (!pending && !tl_visitor_outdated(queue, ticket)) {
         bool known;
         enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
         if (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE) {
-            tl_answer_view(api, queue, request, ticket, true);
+            confirm(api, queue, request, ticket);
             return true;
         }
+        if (tl_restore_removed(queue, ticket->generation, ticket->place))
+            return tl_refuse(refusal, TL_REFUSAL_REMOVED, "%s", "");
     }
-    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED && !pending)
+    if (pending) /* accepted before: what new visitors need does not matter */
+        return tl_join_by_ticket(api, queue, request, ticket, refusal);
+    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    return tl_join_by_ticket(api, queue, request, ticket, refusal);
+    return tl_join_newcomer(api, queue, request, ticket->visitor, lane_of(queue, ticket->place),
+                            solution, refusal);
 }
 
 bool tl_handle_join(void *context, struct tl_request *request, const char *name,
@@ -146,22 +297,28 @@ bool tl_handle_join(void *context, struct tl_request *request, const char *name,
     unsigned lane;
     if (queue == NULL || !read_body(request, &body, refusal))
         return false;
-    const char *bearer = tl_visitor_bearer(request);
-    bool trusted = bearer != NULL && tl_api_keys_find(api->secrets.api_keys, bearer) != NULL;
+    bool trusted = tl_visitor_trusted(api, request);
     bool named = body.visitor[0] != '\0' || body.lane[0] != '\0';
+    if (!trusted && !tl_block_passes(api, request, name, refusal))
+        return false;
+    if (!trusted)
+        tl_misuse_join(api, request, name);
     if (named && !trusted)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED,
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
         return tl_join_by_invite(api, queue, request, body.invite, refusal);
-    if (!named && tl_visitor_ticket(api, request, name, &ticket))
-        return join_again(api, queue, request, &ticket, refusal);
+    if (!named && tl_visitor_ticket(api, request, name, &ticket)) {
+        (void)tl_local_queue_adopt(queue, &ticket);
+        return join_again(api, queue, request, &ticket, body.solution, refusal);
+    }
     if (!trusted && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (!find_lane(queue, body.lane, &lane, refusal) ||
-        (!trusted && !tl_visitor_may_join(api, request, tl_clock_ms(), refusal)))
+    if (!find_lane(queue, body.lane, &lane, refusal))
         return false;
+    if (!trusted)
+        return tl_join_newcomer(api, queue, request, NULL, lane, body.solution, refusal);
     if (body.visitor[0] == '\0')
         tl_visitor_random(body.visitor);
-    return tl_join_visitor(api, queue, request, body.visitor, lane, refusal);
+    return join_visitor(api, queue, request, body.visitor, lane, trusted, refusal);
 }

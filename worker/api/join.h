@@ -16,10 +16,16 @@ tl_handler tl_handle_join;
  * place already held. False: refused. */
 bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                      const char *visitor, unsigned lane, struct tl_refusal *refusal);
+/* Joins a visitor who holds no place and has no invite: the request must pass the queue's
+ * challenge. visitor: as of an earlier ticket, or NULL for a new one. Counted against the address.
+ * solution: NULL or "" when the request brings none. False: refused. */
+bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                      const char *visitor, unsigned lane, const char *solution,
+                      struct tl_refusal *refusal);
 /* Joins the visitor of an invite. */
 bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const char *invite, struct tl_refusal *refusal);
-/* Joins the visitor of a ticket again, in the lane of that ticket. */
+/* Joins the visitor of a pending ticket again: the same join. */
 bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, struct tl_refusal *refusal);
 /* For event streams: asks for the number of a pending ticket's place, if a command can be sent now.

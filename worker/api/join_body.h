@@ -1,20 +1,22 @@
-/* The JSON body of a join: empty, or an object with `visitor` and `lane`, both optional, or with
- * `invite`. */
+/* The JSON body of a join: an object with `visitor` and `lane`, both optional, or with `invite`; or
+ * with `solution`. */
 #ifndef TL_JOIN_BODY_H
 #define TL_JOIN_BODY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/auth/puzzle.h"
 #include "common/base/error.h"
 #include "common/wire/names.h"
 
 #define TL_JOIN_INVITE_MAX 2048 /* characters of an invite */
 
 struct tl_join_body {
-    char visitor[TL_VISITOR_MAX + 1];    /* "" when not given */
-    char lane[32];                       /* "" when not given */
-    char invite[TL_JOIN_INVITE_MAX + 1]; /* "" when not given */
+    char visitor[TL_VISITOR_MAX + 1];      /* "" when not given */
+    char lane[32];                         /* "" when not given */
+    char invite[TL_JOIN_INVITE_MAX + 1];   /* "" when not given */
+    char solution[TL_PUZZLE_SOLUTION_MAX]; /* of a puzzle; "" when not given */
 };
 
 /* TL_ERR_INVALID with a sentence for the client: line and column, or which member is wrong. */

@@ -1,6 +1,11 @@
-#include "worker/api/outcome.h"
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
+#include "worker/api/challenge.h"
+#include "worker/api/outcome.h"
+#include "worker/api/routes.h"
+#include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
 
@@ -10,8 +15,17 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
 {
     struct tl_metrics *metrics = api->env->metrics;
     bool applied = result != NULL && result->end == TL_PENDING_APPLIED;
-    if (applied && result->outcome == TL_OUTCOME_SPENT) {
-        tl_render_refused(held->request, TL_REFUSAL_INVITE_SPENT, "");
+    bool repeated = tl_place_seq(held->ticket.place) == 0 && held->ticket.issued != 0;
+    if (applied && result->outcome == TL_OUTCOME_SPENT && repeated) {
+        tl_render_refused(held->request, TL_REFUSAL_BAD_TICKET,
+                          "Its place has ended, or its invite was spent before");
+    } else if (applied && result->outcome == TL_OUTCOME_SPENT) {
+        struct tl_refusal refusal;
+        tl_challenge_refuse_spent(api, held->queue, held->request, pending->invite, &refusal);
+        tl_render_refusal(held->request, &refusal);
+    } else if (applied && result->outcome == TL_OUTCOME_FULL) {
+        tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
+        tl_render_refused(held->request, TL_REFUSAL_FULL, "As many wait as may; try again later");
     } else if (applied) {
         int64_t now_us = tl_clock_us();
         const struct tl_ticket ticket =
@@ -22,20 +36,54 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
             !tl_subscribers_wait_for_admission(tl_local_queue_subscribers(held->queue),
                                                held->request, &ticket, held->since_us / 1000))
             tl_answer_view(api, held->queue, held->request, &ticket, true);
-    } else if (result != NULL ? result->end == TL_PENDING_LOST : pending->sent) {
-        tl_answer_pending(api, held->queue, held->request, pending->visitor, pending->lane);
+    } else if (result == NULL || result->end == TL_PENDING_LOST) {
+        struct tl_ticket joined = {.place = tl_place_make(pending->lane, 0),
+                                   .invite = held->ticket.invite,
+                                   .issued = repeated ? held->ticket.issued : 0};
+        memcpy(joined.visitor, pending->visitor, sizeof(joined.visitor));
+        tl_answer_pending(api, held->queue, held->request, &joined);
     } else {
         tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
         tl_render_refused(held->request, TL_REFUSAL_STORE,
-                          result != NULL ? "The store did not take the join; try again"
-                                         : "The store has not taken the join in time; try again");
+                          "The store did not take the join; try again");
     }
+}
+
+/* The place has ended, and a new one needs an invite or a solution. */
+static void refuse_new_place(struct tl_api *api, const struct tl_held *held)
+{
+    struct tl_puzzle_solved unused;
+    struct tl_refusal refusal;
+    if (tl_local_queue_settings(held->queue)->join == TL_JOIN_INVITED)
+        tl_refuse(&refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    else if (tl_challenge_passed(api, held->queue, held->request, NULL, &unused, &refusal))
+        tl_refuse(&refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "%s",
+                  "The queue's settings changed; try again");
+    tl_render_refusal(held->request, &refusal);
+}
+
+/* Joining again: by JOIN, or by RENEW where an invite is needed for a new place. Without an outcome
+ * the visitor gets what is known here. */
+static void answer_again(struct tl_api *api, const struct tl_held *held,
+                         const struct tl_pending_command *pending,
+                         const struct tl_pending_result *result)
+{
+    bool applied = result != NULL && result->end == TL_PENDING_APPLIED;
+    bool lost = tl_visitor_outdated(held->queue, &held->ticket);
+    if (pending->kind == TL_COMMAND_JOIN && (applied || lost))
+        answer_join(api, held, pending, result);
+    else if (lost || (applied && result->outcome == TL_OUTCOME_GONE))
+        refuse_new_place(api, held);
+    else
+        tl_answer_view(api, held->queue, held->request, &held->ticket, true);
 }
 
 static void answer_command(struct tl_api *api, const struct tl_held *held,
                            const struct tl_pending_result *result)
 {
-    if (result == NULL)
+    if (tl_visitor_outdated(held->queue, &held->ticket))
+        tl_render_refused(held->request, TL_REFUSAL_OLD_GENERATION, "");
+    else if (result == NULL)
         tl_render_refused(held->request, TL_REFUSAL_UNKNOWN_OUTCOME,
                           "The command is in progress; ask for the status to see its outcome");
     else if (result->end == TL_PENDING_REFUSED)
@@ -51,14 +99,29 @@ static void answer_command(struct tl_api *api, const struct tl_held *held,
         tl_answer_view(api, held->queue, held->request, &held->ticket, false);
 }
 
+/* The request is handled again: its ticket is of the present generation now, or is refused. */
+static void answer_restore(struct tl_api *api, const struct tl_held *held,
+                           const struct tl_pending_result *result)
+{
+    if (result == NULL || result->end != TL_PENDING_APPLIED)
+        tl_render_refused(held->request, TL_REFUSAL_STORE,
+                          "Your place is being restored; try again");
+    else
+        tl_router_handle(tl_routes, api, held->request);
+}
+
 void tl_outcome_settled(void *context, const struct tl_held *held,
                         const struct tl_pending_command *pending,
                         const struct tl_pending_result *result)
 {
     if (result != NULL && tl_local_queue_deleted(held->queue))
         tl_render_refused(held->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
+    else if (held->again)
+        answer_again(context, held, pending, result);
     else if (pending->kind == TL_COMMAND_JOIN)
         answer_join(context, held, pending, result);
+    else if (pending->kind == TL_COMMAND_RESTORE)
+        answer_restore(context, held, result);
     else
         answer_command(context, held, result);
 }
@@ -68,19 +131,24 @@ void tl_outcome_looked_up(void *context, const struct tl_held *held, bool known)
     struct tl_subscribers *subscribers = tl_local_queue_subscribers(held->queue);
     if (held->request == NULL && subscribers != NULL) /* asked for an event stream */
         tl_subscribers_look(subscribers, held->ticket.place, tl_clock_ms());
-    else if (held->request != NULL && known)
-        tl_answer_view(context, held->queue, held->request, &held->ticket, false);
+    else if (held->request != NULL && (known || tl_visitor_outdated(held->queue, &held->ticket)))
+        tl_answer_view(context, held->queue, held->request, &held->ticket, held->give_ticket);
     else if (held->request != NULL)
-        tl_render_refused(held->request, TL_REFUSAL_STORE,
-                          "The store could not be asked about this place; try again");
+        tl_answer_unknown(context, held);
 }
 
 void tl_outcome_changed(void *context, struct tl_local_queue *queue, struct tl_request *request,
                         const struct tl_ticket *ticket, bool give_ticket)
 {
     const struct tl_api *api = context;
-    const struct tl_ticket fresh =
-        tl_answer_ticket(queue, api->env, ticket->visitor, ticket->place, tl_clock_ms());
+    struct tl_ticket fresh = *ticket;
+    bool lost = tl_visitor_outdated(queue, ticket) || tl_local_queue_may_return(queue, ticket);
+    if (give_ticket && lost) { /* a join */
+        fresh.invite = TL_TICKET_TRUSTED;
+        tl_answer_pending(context, queue, request, &fresh);
+        return;
+    }
+    fresh.issued = (uint32_t)(tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000);
     tl_answer_view(context, queue, request, &fresh, give_ticket);
 }
 

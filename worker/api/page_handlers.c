@@ -2,40 +2,66 @@
 
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
+#include "worker/api/block.h"
+#include "worker/api/cookie.h"
 #include "worker/api/join.h"
+#include "worker/api/misuse.h"
+#include "worker/api/navigation.h"
 #include "worker/api/page_handlers.h"
+#include "worker/api/page_renderer.h"
+#include "worker/api/restore.h"
 #include "worker/api/visitor.h"
+
+/* Does the visitor hold the place, as far as this process knows? */
+static bool holds_place(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+{
+    bool known;
+    enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
+    return !tl_visitor_outdated(queue, ticket) &&
+           (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE);
+}
 
 /* ticket NULL: the visitor has none. */
 static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                  const struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
     const char *invite = tl_request_query(request, "invite");
-    char visitor[TL_VISITOR_MAX + 1];
+    if (ticket == NULL)
+        tl_misuse_join(api, request, tl_local_queue_name(queue));
     if (invite != NULL)
         return tl_join_by_invite(api, queue, request, invite, refusal);
-    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
+    bool pending = ticket != NULL && tl_place_seq(ticket->place) == 0; /* was accepted before */
+    if (!pending && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (pending)
+        return tl_join_by_ticket(api, queue, request, ticket, refusal);
     unsigned lane = tl_local_queue_settings(queue)->default_lane;
-    if (ticket != NULL)
-        return tl_join_visitor(api, queue, request, ticket->visitor, lane, refusal);
-    if (!tl_visitor_may_join(api, request, tl_clock_ms(), refusal))
-        return false;
-    tl_visitor_random(visitor);
-    return tl_join_visitor(api, queue, request, visitor, lane, refusal);
+    if (ticket != NULL && holds_place(queue, ticket)) {
+        if (tl_local_queue_settings(queue)->challenge == TL_CHALLENGE_NONE)
+            return tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal) &&
+                   tl_join_visitor(api, queue, request, ticket->visitor, lane, refusal);
+        tl_answer_view(api, queue, request, ticket, false);
+        return true;
+    }
+    return tl_join_newcomer(api, queue, request, ticket != NULL ? ticket->visitor : NULL, lane,
+                            tl_request_query(request, "solution"), refusal);
 }
 
-/* Is this a prefetch by a browser, or a look by a link checker? Neither wants a place. */
-static bool is_prefetch(const struct tl_request *request)
+/* A visitor without a ticket. */
+static bool arrive(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                   const char *name, struct tl_refusal *refusal)
 {
-    static const char *const names[] = {"Sec-Purpose", "Purpose", "X-Moz"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *purpose = tl_request_header(request, names[i]);
-        if (purpose != NULL &&
-            (strstr(purpose, "prefetch") != NULL || strstr(purpose, "prerender") != NULL))
-            return true;
+    switch (tl_navigation_of(request)) {
+    case TL_NAVIGATION_PERSON:
+        return join(api, queue, request, NULL, refusal);
+    case TL_NAVIGATION_AHEAD: /* a browser then fetches the page again when it is opened */
+        tl_request_answer(request, &(struct tl_answer){.status = 204});
+        return true;
+    case TL_NAVIGATION_EMBEDDED:
+    default:
+        tl_page_send_outside(api, request, name);
+        return true;
     }
-    return strcmp(tl_request_method(request), "HEAD") == 0;
 }
 
 bool tl_handle_page(void *context, struct tl_request *request, const char *name,
@@ -44,18 +70,21 @@ bool tl_handle_page(void *context, struct tl_request *request, const char *name,
     struct tl_api *api = context;
     struct tl_ticket ticket;
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
-    if (queue == NULL)
+    if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;
-    if (!tl_visitor_ticket(api, request, name, &ticket)) {
-        if (!is_prefetch(request))
-            return join(api, queue, request, NULL, refusal);
-        tl_request_answer(request, &(struct tl_answer){.status = 204});
-        return true;
-    }
+    bool by_cookie;
+    if (!tl_visitor_ticket(api, request, name, &ticket))
+        return arrive(api, queue, request, name, refusal);
+    (void)tl_local_queue_adopt(queue, &ticket);
     if (tl_visitor_outdated(queue, &ticket))
-        return tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
+        return tl_restore_request(api, queue, request, &ticket, refusal);
     if (tl_place_seq(ticket.place) == 0)
         return join(api, queue, request, &ticket, refusal);
+    /* The cookie works, so the address need not hold what others could use. */
+    if (tl_page_is_secret(request) && tl_cookie_ticket(api, request, name, &ticket, &by_cookie)) {
+        tl_page_send_clean(api, request, name);
+        return true;
+    }
     tl_answer_view(api, queue, request, &ticket, false);
     return true;
 }
@@ -67,8 +96,12 @@ bool tl_handle_page_join(void *context, struct tl_request *request, const char *
     struct tl_api *api = context;
     struct tl_ticket ticket;
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
-    if (queue == NULL)
+    if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;
     bool known = tl_visitor_ticket(api, request, name, &ticket);
+    if (known)
+        (void)tl_local_queue_adopt(queue, &ticket);
+    if (known && tl_restore_removed(queue, ticket.generation, ticket.place))
+        return tl_refuse(refusal, TL_REFUSAL_REMOVED, "%s", "");
     return join(api, queue, request, known ? &ticket : NULL, refusal);
 }

@@ -2,9 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
+#include "worker/api/challenge.h"
 #include "worker/api/context.h"
+#include "worker/api/cookie.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/view.h"
+#include "worker/api/visitor.h"
 #include "worker/http/problem.h"
 #include "worker/page/page.h"
 #include "worker/page/return_address.h"
@@ -13,16 +18,8 @@
 
 enum { ALLOWED_MAX = 32, RETRY_TEXT = 16, LANGUAGE_COOKIE_MAX = 96 };
 
-static const char prefix[] = "/q/";
-
-/* ---- what the request carries ---- */
-
-static enum tl_language language_of(const struct tl_request *request)
-{
-    return tl_language_choose(tl_request_query(request, "lang"),
-                              tl_request_cookie(request, "tellerline_lang"),
-                              tl_request_header(request, "Accept-Language"));
-}
+/* A page of a refusal tries again after this, spread evenly; or after Retry-After. */
+enum { RETRY_MIN_MS = 4000, RETRY_SPREAD_MS = 4000 };
 
 /* `?return=` if it leads to the site that the queue guards, or to one the operator named. */
 static const char *return_address(const struct tl_api *api, const struct tl_request *request,
@@ -42,22 +39,12 @@ static const char *return_address(const struct tl_api *api, const struct tl_requ
     return tl_return_address_allowed(wanted, target_url, allowed, n) ? wanted : NULL;
 }
 
-/* The queue's name in "/q/NAME" or "/q/NAME/join". */
-static void queue_of(const struct tl_request *request, char queue[TL_QUEUE_NAME_MAX + 1])
+static enum tl_language language_of(const struct tl_request *request)
 {
-    const char *name = tl_request_path(request) + sizeof(prefix) - 1;
-    snprintf(queue, TL_QUEUE_NAME_MAX + 1, "%.*s", (int)strcspn(name, "/"), name);
+    return tl_language_choose(tl_request_query(request, "lang"),
+                              tl_request_cookie(request, "tellerline_lang"),
+                              tl_request_header(request, "Accept-Language"));
 }
-
-/* Does the browser keep the ticket's cookie? Until it has shown so, addresses carry the ticket. */
-static bool keeps_cookies(const struct tl_request *request, const char *queue)
-{
-    char name[16 + TL_QUEUE_NAME_MAX];
-    snprintf(name, sizeof(name), "tellerline_%s", queue);
-    return tl_request_cookie(request, name) != NULL;
-}
-
-/* ---- answering ---- */
 
 static void send_page(const struct tl_api *api, struct tl_request *request,
                       const struct tl_page_view *view, unsigned status, unsigned retry_after_s,
@@ -98,12 +85,13 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
     tl_text_free(&text);
 }
 
-/* After a form: back to the page by GET, so that a reload sends nothing twice. */
+/* To the page by GET: after a form, so that a reload sends nothing twice. */
 static void send_back(struct tl_request *request, const struct tl_page_view *view,
                       const char *cookie)
 {
     struct tl_text address = {0};
-    tl_page_address(view, "", &address);
+    bool chosen = tl_request_query(request, "lang") != NULL;
+    tl_page_address(view, "", chosen ? tl_language_code(language_of(request)) : NULL, &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
     tl_answer_header(&answer, "Set-Cookie", cookie);
@@ -116,7 +104,7 @@ static enum tl_page_state state_of(const struct tl_view *view)
     static const enum tl_page_state ends[] = {
         [TL_REASON_COMPLETED] = TL_PAGE_COMPLETED, [TL_REASON_LEFT] = TL_PAGE_LEFT,
         [TL_REASON_EXPIRED] = TL_PAGE_EXPIRED,     [TL_REASON_UNCLAIMED] = TL_PAGE_UNCLAIMED,
-        [TL_REASON_ABSENT] = TL_PAGE_ABSENT,
+        [TL_REASON_ABSENT] = TL_PAGE_ABSENT,       [TL_REASON_REMOVED] = TL_PAGE_REMOVED,
     };
     if (tl_place_seq(view->place) == 0)
         return TL_PAGE_PENDING;
@@ -127,26 +115,35 @@ static enum tl_page_state state_of(const struct tl_view *view)
     return view->state.status == TL_LINE_ENDED ? ends[view->state.reason] : TL_PAGE_ENDED;
 }
 
+/* The position that the visitor began with, as the page's own addresses say. */
+static uint64_t first_position(const struct tl_request *request)
+{
+    const char *from = tl_request_query(request, "from");
+    return from != NULL ? strtoull(from, NULL, 10) : 0;
+}
+
 static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)
 {
     const struct tl_api *api = context;
     const struct tl_queue_settings *settings = view->settings;
-    const char *from = tl_request_query(request, "from");
     const char *given = tl_request_query(request, "ticket");
     struct tl_page_view page = {.state = state_of(view),
                                 .queue = view->queue,
                                 .visitor = view->visitor,
-                                .from = from != NULL ? strtoull(from, NULL, 10) : 0,
+                                .from = first_position(request),
                                 .paused = settings->paused,
+                                .recovering = view->recovering,
                                 .opens_at_ms = settings->opens_at_ms,
                                 .now_ms = view->store_ms,
+                                .as_of_ms = view->as_of_ms,
                                 .waiting_ttl_ms = settings->waiting_ttl_ms,
                                 .poll_after_ms = tl_view_poll_after_ms(view),
                                 .notice = view->notice,
                                 .target_url = settings->target_url,
                                 .return_url = return_address(api, request, settings->target_url)};
-    if (!keeps_cookies(request, view->queue))
+    /* Until the browser has shown that it keeps the cookie, addresses carry the ticket. */
+    if (!tl_cookie_sent(request, view->queue))
         page.ticket = view->ticket != NULL ? view->ticket : given;
     if (page.state == TL_PAGE_WAITING) {
         page.position = view->state.ahead + 1;
@@ -174,13 +171,66 @@ static enum tl_page_state state_refused(enum tl_refusal_kind kind)
         return TL_PAGE_CLOSED;
     case TL_REFUSAL_OLD_GENERATION:
         return TL_PAGE_LOST;
+    case TL_REFUSAL_BLOCKED:
+        return TL_PAGE_BLOCKED;
+    case TL_REFUSAL_REMOVED:
+        return TL_PAGE_REMOVED;
+    case TL_REFUSAL_FOREIGN_ORIGIN:
+        return TL_PAGE_OUTSIDE;
     case TL_REFUSAL_BY_INVITATION:
     case TL_REFUSAL_BAD_INVITE:
     case TL_REFUSAL_INVITE_SPENT:
         return TL_PAGE_INVITED;
+    case TL_REFUSAL_FULL:
+        return TL_PAGE_FULL;
+    case TL_REFUSAL_CHALLENGE:
+    case TL_REFUSAL_CHALLENGE_FAILED:
+        return TL_PAGE_CHALLENGE;
     default:
         return TL_PAGE_DOWN;
     }
+}
+
+/* A page without a view of a place. The queue is a valid name. */
+static struct tl_page_view view_without_place(const struct tl_api *api,
+                                              const struct tl_request *request,
+                                              enum tl_page_state state, const char *name)
+{
+    const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    struct tl_page_view page = {.state = state,
+                                .queue = name,
+                                .now_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
+                                .poll_after_ms =
+                                    RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
+                                .ticket = tl_request_query(request, "ticket"),
+                                .invite = tl_request_query(request, "invite")};
+    if (queue != NULL) {
+        const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+        page.target_url = settings->target_url;
+        page.waiting_ttl_ms = settings->waiting_ttl_ms;
+        page.return_url = return_address(api, request, page.target_url);
+    }
+    return page;
+}
+
+void tl_page_send_outside(const struct tl_api *api, struct tl_request *request, const char *queue)
+{
+    const struct tl_page_view page = view_without_place(api, request, TL_PAGE_OUTSIDE, queue);
+    send_page(api, request, &page, 200, 0, NULL);
+}
+
+bool tl_page_is_secret(const struct tl_request *request)
+{
+    return tl_request_query(request, "ticket") != NULL ||
+           tl_request_query(request, "invite") != NULL;
+}
+
+void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, const char *queue)
+{
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_WAITING, queue);
+    page.from = first_position(request);
+    page.ticket = page.invite = NULL;
+    send_back(request, &page, NULL);
 }
 
 static void render_refusal(void *context, struct tl_request *request,
@@ -188,27 +238,32 @@ static void render_refusal(void *context, struct tl_request *request,
 {
     const struct tl_api *api = context;
     char name[TL_QUEUE_NAME_MAX + 1];
+    char wait[TL_PUZZLE_MAX];
+    unsigned status = tl_problem_status(refusal->kind);
     if (refusal->kind == TL_REFUSAL_METHOD) { /* sent by programs, not by browsers */
         tl_problem_answer(request, refusal);
         return;
     }
-    queue_of(request, name);
+    const char *path = tl_request_path(request) + sizeof("/q/") - 1; /* "NAME" or "NAME/join" */
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(path, "/"), path);
     bool valid = tl_queue_name_valid(name, strlen(name));
+    unsigned retry_after_s = tl_problem_retry_after_s(refusal->kind);
+    /* A name that no queue can have is not shown. */
+    struct tl_page_view page = view_without_place(
+        api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED, valid ? name : "-");
     const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
-    struct tl_page_view page = {
-        .state = valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
-        .queue = valid ? name : "-", /* a name that no queue can have is not shown */
-        .now_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
-        .poll_after_ms = 5000,
-        .ticket = tl_request_query(request, "ticket")};
-    if (queue != NULL) {
-        const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
-        page.target_url = settings->target_url;
-        page.waiting_ttl_ms = settings->waiting_ttl_ms;
-        page.return_url = return_address(api, request, page.target_url);
+    if (page.poll_after_ms < INT64_C(1000) * retry_after_s)
+        page.poll_after_ms = INT64_C(1000) * retry_after_s;
+    if (queue != NULL && page.state == TL_PAGE_CHALLENGE) {
+        tl_challenge_wait(api, queue, request, wait);
+        page.puzzle = refusal->puzzle.text;
+        page.puzzle_parts = refusal->puzzle.parts;
+        page.puzzle_bits = refusal->puzzle.bits;
+        page.wait = wait;
+        page.wait_s = TL_CHALLENGE_WAIT_S;
+        status = 200; /* to a person this is a step, and no error */
     }
-    send_page(api, request, &page, tl_problem_status(refusal->kind),
-              tl_problem_retry_after_s(refusal->kind), NULL);
+    send_page(api, request, &page, status, retry_after_s, NULL);
 }
 
 const struct tl_renderer tl_page_renderer = {.view = render_view, .refusal = render_refusal};

@@ -2,8 +2,16 @@
 #ifndef TL_PAGE_RENDERER_H
 #define TL_PAGE_RENDERER_H
 
+#include "worker/api/context.h"
 #include "worker/http/renderer.h"
 
 extern const struct tl_renderer tl_page_renderer; /* context is the api */
+
+/* The page of a visitor without a place: it says how to join. */
+void tl_page_send_outside(const struct tl_api *api, struct tl_request *request, const char *queue);
+/* Does the address have a ticket or an invite? */
+bool tl_page_is_secret(const struct tl_request *request);
+/* Sends the browser to the same page at an address without these. */
+void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, const char *queue);
 
 #endif

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
 
-enum { QUEUE_TEXT_MAX = 2048 };
+enum { QUEUE_TEXT_MAX = 2048, READY_TEXT_MAX = 512 };
 
 bool tl_handle_queue(void *context, struct tl_request *request, const char *name,
                      struct tl_refusal *refusal)
@@ -62,13 +63,12 @@ bool tl_handle_jwks(void *context, struct tl_request *request, const char *queue
     return true;
 }
 
-static bool answer_ok(struct tl_request *request)
+static bool answer_line(struct tl_request *request, const char *body)
 {
-    const char body[] = "ok\n";
     tl_request_answer(request, &(struct tl_answer){.status = 200,
                                                    .type = "text/plain; charset=utf-8",
                                                    .body = body,
-                                                   .length = sizeof(body) - 1});
+                                                   .length = strlen(body)});
     return true;
 }
 
@@ -78,7 +78,7 @@ bool tl_handle_livez(void *context, struct tl_request *request, const char *queu
     (void)context;
     (void)queue;
     (void)refusal;
-    return answer_ok(request);
+    return answer_line(request, "ok\n");
 }
 
 bool tl_handle_readyz(void *context, struct tl_request *request, const char *queue,
@@ -86,9 +86,17 @@ bool tl_handle_readyz(void *context, struct tl_request *request, const char *que
 {
     (void)queue;
     const struct tl_api *api = context;
-    enum tl_readiness readiness = tl_queues_readiness(api->queues);
-    if (readiness == TL_READY)
-        return answer_ok(request);
+    const char *exclude = tl_request_query(request, "exclude");
+    if (exclude != NULL && strcmp(exclude, "store") != 0)
+        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "exclude: only \"store\" can be");
+    enum tl_readiness readiness =
+        exclude != NULL ? tl_queues_readiness_here(api->queues) : tl_queues_readiness(api->queues);
+    if (readiness == TL_READY) {
+        char troubles[READY_TEXT_MAX], line[READY_TEXT_MAX + 8];
+        tl_queues_troubles(api->queues, troubles, sizeof(troubles));
+        snprintf(line, sizeof(line), "ok%s%s\n", troubles[0] != '\0' ? "; " : "", troubles);
+        return answer_line(request, line);
+    }
     return tl_refuse(refusal,
                      readiness == TL_DRAINING        ? TL_REFUSAL_STOPPING
                      : readiness == TL_LINES_LOADING ? TL_REFUSAL_LOADING

@@ -16,9 +16,14 @@ struct tl_secrets {
     struct tl_jwt_keys *invite_keys;
 };
 
-/* Reads all of them; files that may be made are made. On failure secrets is empty. */
-bool tl_secrets_load(struct tl_secrets *secrets, const struct tl_config *config,
+/* Reads all of them. With `make`, missing files with keys that sign are made; without, they are an
+ * error. On failure secrets is empty. */
+bool tl_secrets_load(struct tl_secrets *secrets, const struct tl_config *config, bool make,
                      struct tl_error *err);
+/* A genuine ticket of this queue; a pending one no older than TL_TICKET_PENDING_S at now_ms, Unix
+ * time by the store's clock. */
+bool tl_secrets_ticket(const struct tl_secrets *secrets, const char *queue, const char *text,
+                       int64_t now_ms, struct tl_ticket *ticket);
 void tl_secrets_free(struct tl_secrets *secrets);
 
 #endif

@@ -2,11 +2,16 @@
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "worker/api/answer.h"
+#include "worker/api/block.h"
 #include "worker/api/join.h"
 #include "worker/api/visitor.h"
 #include "worker/report/worker_metrics.h"
 
-enum { WAIT_MAX_MS = 55000 }; /* proxies commonly give up after a minute */
+enum {
+    WAIT_MAX_MS = 55000, /* proxies commonly give up after a minute */
+    TICKET_AGE_S = 60,   /* a visitor who waits gets a new ticket for an older one: it tells the
+                            front of the line as it is now */
+};
 
 /* How long `?wait=20s` asks to wait for a change; 0 without it. */
 static bool wanted_wait(const struct tl_request *request, int64_t *wait_ms,
@@ -27,6 +32,8 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
     struct tl_ticket ticket;
     int64_t wait_ms;
     bool known;
+    if (!tl_block_passes(api, request, name, refusal))
+        return false;
     struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
     if (queue == NULL)
         return false;
@@ -38,10 +45,19 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
     enum tl_line_status status = tl_local_queue_look(queue, ticket.place, &known).status;
     bool may_change = status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
     int64_t now_ms = tl_clock_ms();
+    bool renewed =
+        status == TL_LINE_WAITING &&
+        (ticket.outdated ||
+         tl_ticket_age_s(&ticket, tl_queue_env_store_ms(api->env, now_ms) / 1000) >= TICKET_AGE_S);
+    if (renewed)
+        ticket = tl_answer_ticket(queue, api->env, ticket.visitor, ticket.place, now_ms);
+    struct tl_address address;
+    const struct tl_address *client;
     if (wait_ms == 0 || api->env->draining || !may_change ||
-        !tl_subscribers_wait(tl_local_queue_subscribers(queue), request, &ticket, now_ms,
+        !tl_visitor_may_stay(api, request, &address, &client) ||
+        !tl_subscribers_wait(tl_local_queue_subscribers(queue), request, &ticket, client, now_ms,
                              now_ms + wait_ms))
-        tl_answer_view(api, queue, request, &ticket, false);
+        tl_answer_view(api, queue, request, &ticket, renewed);
     return true;
 }
 
@@ -63,8 +79,12 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
         return false;
     struct tl_pending_command *pending =
         tl_outbox_command(tl_local_queue_outbox(queue), kind, ticket.visitor, ticket.place);
-    if (pending != NULL &&
-        tl_holds_command(api->holds, queue, request, pending, &ticket, tl_clock_us()))
+    if (pending != NULL && tl_holds_command(api->holds,
+                                            &(struct tl_held){.queue = queue,
+                                                              .request = request,
+                                                              .ticket = ticket,
+                                                              .since_us = tl_clock_us()},
+                                            pending))
         return true;
     return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this command; try again");
 }

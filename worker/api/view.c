@@ -21,6 +21,8 @@ static const char *reason_name(enum tl_line_status status, enum tl_reason reason
         return "unclaimed";
     case TL_REASON_ABSENT:
         return "absent";
+    case TL_REASON_REMOVED:
+        return "removed";
     }
     return "unknown";
 }
@@ -65,16 +67,24 @@ static void write_waiting(struct tl_json *json, const struct tl_view *view)
     tl_json_uint(json, "eta_high", (uint64_t)ceil(view->eta->high_s));
 }
 
+static void write_time(struct tl_json *json, const char *name, int64_t ms)
+{
+    char text[TL_UNITS_TEXT_MAX];
+    tl_time_format(ms, text, sizeof(text));
+    tl_json_string(json, name, text);
+}
+
 /* Why the line may stand still, and what the operator says. */
 static void write_queue(struct tl_json *json, const struct tl_view *view)
 {
-    if (view->settings->opens_at_ms > view->store_ms) {
-        char opens_at[TL_UNITS_TEXT_MAX];
-        tl_time_format(view->settings->opens_at_ms, opens_at, sizeof(opens_at));
-        tl_json_string(json, "opens_at", opens_at);
-    }
+    if (view->as_of_ms != 0)
+        write_time(json, "as_of", view->as_of_ms);
+    if (view->settings->opens_at_ms > view->store_ms)
+        write_time(json, "opens_at", view->settings->opens_at_ms);
     if (view->settings->paused)
         tl_json_bool(json, "paused", true);
+    if (view->recovering)
+        tl_json_bool(json, "recovering", true);
     if (view->notice != NULL)
         tl_json_string(json, "notice", view->notice);
 }
@@ -99,9 +109,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     if (view->settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", view->settings->capacity);
     if (numbered && status == TL_LINE_ACTIVE) {
-        char expires_at[TL_UNITS_TEXT_MAX];
-        tl_time_format(view->state.deadline_ms, expires_at, sizeof(expires_at));
-        tl_json_string(&json, "expires_at", expires_at);
+        write_time(&json, "expires_at", view->state.deadline_ms);
         if (view->pass != NULL)
             tl_json_string(&json, "pass", view->pass);
         if (view->settings->target_url[0] != '\0')

@@ -18,9 +18,11 @@ struct tl_view {
     const struct tl_queue_settings *settings;
     uint64_t waiting, active;
     const struct tl_eta_range *eta; /* NULL: nothing honest to say */
+    bool recovering;                /* the queue recovers from a loss of its data */
     const char *pass;               /* ACTIVE; NULL: none */
     const char *notice;             /* what the operator says; NULL: nothing */
     int64_t store_ms;               /* Unix time by the store's clock */
+    int64_t as_of_ms;               /* Unix time when the line was last up to date; 0: it is */
 };
 
 /* Writes the view; returns its length. */

@@ -1,8 +1,21 @@
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "common/auth/jwt_read.h"
+#include "common/base/clock.h"
+#include "common/base/prefix.h"
+#include "worker/api/cookie.h"
+#include "worker/api/restore.h"
 #include "worker/api/visitor.h"
+#include "worker/http/forwarded.h"
+#include "worker/queue/press.h"
+#include "worker/report/worker_metrics.h"
+
+enum {
+    FORWARDED_LINES_MAX = 16,
+    UNTRUSTED_LOG_MS = 60000,
+    FORGERIES_MAX = 100, /* of an address in a minute: 15 ms of verifying */
+};
 
 /* ---- credentials ---- */
 
@@ -15,18 +28,34 @@ const char *tl_visitor_bearer(const struct tl_request *request)
     return header + strspn(header, " ");
 }
 
+bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request)
+{
+    const char *bearer = tl_visitor_bearer(request);
+    return bearer != NULL && tl_api_keys_find(api->secrets.api_keys, bearer) != NULL;
+}
+
+static bool verify(const struct tl_api *api, const char *queue, const char *text,
+                   struct tl_ticket *ticket)
+{
+    return text != NULL &&
+           tl_secrets_ticket(&api->secrets, queue, text,
+                             tl_queue_env_store_ms(api->env, tl_clock_ms()), ticket);
+}
+
 bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
                        const char *queue, struct tl_ticket *ticket)
 {
-    char cookie[16 + TL_QUEUE_NAME_MAX];
-    snprintf(cookie, sizeof(cookie), "tellerline_%s", queue);
-    const char *const texts[] = {tl_visitor_bearer(request), tl_request_cookie(request, cookie),
-                                 tl_request_query(request, "ticket")};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        if (texts[i] != NULL &&
-            tl_ticket_verify(api->secrets.keyring, queue, texts[i], strlen(texts[i]), ticket))
-            return true;
-    }
+    const char *bearer = tl_visitor_bearer(request);
+    const char *query = tl_request_query(request, "ticket");
+    bool cookies = false;
+    if (verify(api, queue, bearer, ticket) ||
+        tl_cookie_ticket(api, request, queue, ticket, &cookies) ||
+        verify(api, queue, query, ticket))
+        return true;
+    /* The bearer may be a pass or an API key. */
+    if (cookies || query != NULL ||
+        (bearer != NULL && strchr(bearer, '.') == NULL && !tl_visitor_trusted(api, request)))
+        tl_metrics_add(api->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
     return false;
 }
 
@@ -38,6 +67,13 @@ bool tl_visitor_outdated(const struct tl_local_queue *queue, const struct tl_tic
 
 /* ---- queues ---- */
 
+bool tl_visitor_no_queue(const struct tl_api *api, const char *name)
+{
+    return tl_queues_find(api->queues, name) == NULL && api->env->listed &&
+           !tl_queues_troubled(api->queues, name) &&
+           tl_config_queue(api->config->queues, api->config->n_queues, name) == NULL;
+}
+
 struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
                                         struct tl_refusal *refusal)
 {
@@ -46,14 +82,14 @@ struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *na
         return queue;
     if (api->env->draining) /* the queues are freed before the last answers are sent */
         tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
-    else if (queue == NULL && api->env->listed)
+    else if (tl_visitor_no_queue(api, name))
         tl_refuse(refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
     else
         tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
     return NULL;
 }
 
-struct tl_local_queue *tl_visitor_of(const struct tl_api *api, const struct tl_request *request,
+struct tl_local_queue *tl_visitor_of(const struct tl_api *api, struct tl_request *request,
                                      const char *name, struct tl_ticket *ticket,
                                      struct tl_refusal *refusal)
 {
@@ -65,8 +101,9 @@ struct tl_local_queue *tl_visitor_of(const struct tl_api *api, const struct tl_r
                   "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
         return NULL;
     }
+    (void)tl_local_queue_adopt(queue, ticket);
     if (tl_visitor_outdated(queue, ticket)) {
-        tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
+        (void)tl_restore_request(api, queue, request, ticket, refusal);
         return NULL;
     }
     return queue;
@@ -81,47 +118,101 @@ bool tl_visitor_may_send(const struct tl_api *api, struct tl_refusal *refusal)
         return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
     if (!tl_queue_env_store_up(env))
         return tl_refuse(refusal, TL_REFUSAL_STORE, "The store cannot be reached; try again");
-    if (!env->can_send(env->context))
+    if (env->full)
         return tl_refuse(refusal, TL_REFUSAL_BUSY,
                          "Too many commands wait to be applied; try again");
     return true;
 }
 
-/* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
- * last address in X-Forwarded-For that is not one. */
-static bool visitor_address(const struct tl_api *api, const struct tl_request *request,
-                            struct tl_address *address)
+bool tl_visitor_address(const struct tl_api *api, const struct tl_request *request,
+                        struct tl_address *address)
 {
-    const char *header = tl_request_header(request, "X-Forwarded-For");
-    char list[512];
+    const char *lines[FORWARDED_LINES_MAX];
     if (!tl_request_peer(request, address))
         return false;
-    if (header == NULL || strlen(header) >= sizeof(list))
-        return true;
-    memcpy(list, header, strlen(header) + 1);
-    while (tl_networks_contain(api->proxies, address)) {
-        char *comma = strrchr(list, ',');
-        const char *last = comma != NULL ? comma + 1 : list;
-        struct tl_address named;
-        if (!tl_address_parse(last + strspn(last, " "), &named))
-            break;
-        *address = named;
-        if (comma == NULL)
-            break;
-        *comma = '\0';
+    if (tl_networks_contain(api->proxies, address)) {
+        size_t n = tl_request_headers(request, "X-Forwarded-For", lines, FORWARDED_LINES_MAX);
+        tl_forwarded_walk(api->proxies, lines, n, address);
     }
     return true;
 }
 
-bool tl_visitor_may_join(struct tl_api *api, const struct tl_request *request, int64_t now_ms,
+/* Says now and then that visitors are counted as one because their proxy is not trusted. */
+static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *request,
+                                 const struct tl_address *address, int64_t now_ms)
+{
+    const struct tl_prefix peer = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    char text[TL_PREFIX_TEXT_MAX];
+    unsigned suppressed;
+    struct tl_address other_end;
+    if (!tl_request_peer(request, &other_end) ||
+        memcmp(&other_end, address, sizeof(other_end)) != 0 ||
+        tl_request_header(request, "X-Forwarded-For") == NULL ||
+        !tl_log_allow(&api->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
+        return;
+    tl_prefix_format(&peer, text);
+    tl_warn("joins from %s are refused by http.joins_per_minute, and have X-Forwarded-For: if that "
+            "is a proxy, name it in http.trusted_proxies; else all its visitors count as one",
+            text);
+}
+
+bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,
+                         const struct tl_request *request, int64_t now_ms,
                          struct tl_refusal *refusal)
 {
+    const struct tl_queue_env *env = api->env;
+    const struct tl_press press = {
+        .pending = env->in_flight,
+        .pending_max = api->config->worker.max_pending,
+        .lag_ms = tl_outbox_lag_ms(tl_local_queue_outbox(queue), now_ms),
+        .lag_max_ms = api->config->worker.max_lag_ms,
+        .memory_percent = env->memory_percent,
+    };
+    const uint64_t most = api->config->http.joins_per_minute, share = tl_press_share(&press);
     struct tl_address address;
-    if (!visitor_address(api, request, &address))
+    if (most == 0 || !tl_visitor_address(api, request, &address))
         return true;
-    address = tl_address_site(&address);
-    if (tl_limiter_allow(api->limiter, &address, now_ms))
+    if (!tl_limiter_allow(api->limiter, TL_LIMITER_SHARES, &address, share, now_ms)) {
+        tl_metrics_add(env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+        return tl_refuse(refusal, TL_REFUSAL_BUSY,
+                         "Too many join at the moment, and this address had its share; try again");
+    }
+    if (tl_limiter_allow(api->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
         return true;
+    note_untrusted_proxy(api, request, &address, now_ms);
     return tl_refuse(refusal, TL_REFUSAL_TOO_MANY, "At most %llu a minute; please wait a little",
-                     (unsigned long long)api->config->http.joins_per_minute);
+                     (unsigned long long)most);
+}
+
+bool tl_visitor_may_stay(const struct tl_api *api, const struct tl_request *request,
+                         struct tl_address *address, const struct tl_address **client)
+{
+    *client = tl_visitor_address(api, request, address) ? address : NULL;
+    if (!api->stream_fits(api->process))
+        return false;
+    if (*client == NULL || tl_clients_may(api->clients, *client))
+        return true;
+    tl_metrics_add(api->env->metrics, TL_WORKER_STREAMS_SHORT, 1);
+    return false;
+}
+
+bool tl_visitor_may_verify(const struct tl_api *api, const struct tl_request *request,
+                           const struct tl_jwt_keys *keys, const char *text, int64_t now_ms,
+                           struct tl_refusal *refusal)
+{
+    struct tl_address address;
+    if (!tl_visitor_address(api, request, &address) ||
+        tl_limiter_within(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms) ||
+        tl_jwt_known(keys, text, strlen(text)))
+        return true;
+    return tl_refuse(refusal, TL_REFUSAL_FORGERIES, "At most %d a minute; please wait a little",
+                     FORGERIES_MAX);
+}
+
+void tl_visitor_refused(const struct tl_api *api, const struct tl_request *request,
+                        const struct tl_jwt_keys *keys, const char *text, int64_t now_ms)
+{
+    struct tl_address address;
+    if (!tl_jwt_known(keys, text, strlen(text)) && tl_visitor_address(api, request, &address))
+        (void)tl_limiter_allow(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms);
 }

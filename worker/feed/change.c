@@ -23,6 +23,7 @@ void tl_change_free(struct tl_message *message)
     struct tl_change *change = (struct tl_change *)message;
     tl_line_free(&change->line);
     free(change->settings);
+    free(change->blocks);
     free(change);
 }
 
@@ -84,6 +85,18 @@ bool tl_change_post_gone(struct tl_mailbox *changes, const char *queue, struct t
 {
     struct tl_change *change = new_change(TL_CHANGE_GONE, queue, 0, err);
     return change != NULL && post(changes, change);
+}
+
+bool tl_change_post_blocks(struct tl_mailbox *changes, struct tl_blocks *blocks,
+                           struct tl_error *err)
+{
+    struct tl_change *change = new_change(TL_CHANGE_BLOCKS, "", 0, err);
+    if (change == NULL) {
+        free(blocks);
+        return false;
+    }
+    change->blocks = blocks;
+    return post(changes, change);
 }
 
 bool tl_change_post_number(struct tl_mailbox *changes, enum tl_change_kind kind, int64_t number,

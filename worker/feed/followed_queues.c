@@ -1,9 +1,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+#include "common/config/config.h"
 #include "common/config/queue_settings.h"
+#include "common/store/durable.h"
 #include "common/store/keys.h"
+#include "common/store/mend.h"
 #include "common/store/queue.h"
+#include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"
 #include "common/store/tail.h"
@@ -20,8 +25,10 @@ struct followed {
     struct tl_keys keys;
     struct tl_queue_settings settings;
     uint64_t generation;
-    bool posted; /* the loop has its line */
-    bool listed; /* found by the update in progress */
+    uint64_t base_seq; /* of the incarnation */
+    bool known;        /* the settings were read at least once */
+    bool posted;       /* the loop has its line */
+    bool listed;       /* found by the update in progress */
     bool rebuild;
     bool reload;
 };
@@ -33,9 +40,12 @@ struct tl_followed_queues {
     size_t n_configured;
     bool create_missing;
     struct tl_tail *tail;
+    struct tl_durable *durable; /* NULL: changes in the memory of the store are good enough */
+    struct tl_troubles *troubles;
     struct followed **queues;
     size_t n;
     size_t next_check; /* the first queue to check in the next update */
+    bool check_all;    /* the next update checks all queues */
 };
 
 /* ---- the list ---- */
@@ -50,6 +60,12 @@ static bool on_entry(void *context, const struct tl_keys *keys, const void *payl
     return false;
 }
 
+static bool make_durable(void *context, struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_followed_queues *self = context;
+    return tl_durable_wait(self->durable, redis, err);
+}
+
 struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
                                                   const struct tl_config *config,
                                                   struct tl_mailbox *changes)
@@ -62,10 +78,19 @@ struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
     self->changes = changes;
     self->create_missing = true;
     self->tail = tl_tail_new(on_entry, self);
+    self->troubles = tl_troubles_new();
     self->configured = calloc(n > 0 ? n : 1, sizeof(*self->configured));
-    if (self->tail == NULL || self->configured == NULL) {
+    if (self->tail == NULL || self->troubles == NULL || self->configured == NULL) {
         tl_followed_queues_free(&self);
         return NULL;
+    }
+    if (config->redis.durability != TL_DURABILITY_MEMORY) {
+        self->durable = tl_durable_new(config->redis.durability, key_prefix);
+        if (self->durable == NULL) {
+            tl_followed_queues_free(&self);
+            return NULL;
+        }
+        tl_tail_set_gate(self->tail, make_durable, self);
     }
     if (n > 0)
         memcpy(self->configured, config->queues, n * sizeof(*self->configured));
@@ -84,6 +109,8 @@ void tl_followed_queues_free(struct tl_followed_queues **queues)
     free(old->queues);
     free(old->configured);
     tl_tail_free(&old->tail);
+    tl_durable_free(&old->durable);
+    tl_troubles_free(&old->troubles);
     free(old);
 }
 
@@ -109,12 +136,69 @@ static bool drop(struct tl_followed_queues *self, size_t i, struct tl_error *err
     if (!tl_change_post_gone(self->changes, followed->keys.queue, err))
         return false;
     tl_tail_forget(self->tail, &followed->keys);
+    tl_troubles_forget(self->troubles, followed->keys.queue);
     self->queues[i] = self->queues[--self->n];
     free(followed);
     return true;
 }
 
+/* ---- the trouble of one queue ---- */
+
+static const struct tl_queue_settings *configured(const struct tl_followed_queues *self,
+                                                  const char *name)
+{
+    return tl_config_queue(self->configured, self->n_configured, name);
+}
+
+static bool resting(const struct tl_followed_queues *self, const char *name)
+{
+    return tl_troubles_resting(self->troubles, name, tl_clock_ms());
+}
+
+/* A queue could not be followed: mends what can be mended, and sets it aside. `memory`: its
+ * settings as read before; may be NULL. False when the error concerns all queues. */
+static bool queue_failed(struct tl_followed_queues *self, struct tl_redis *redis,
+                         const struct tl_keys *keys, const struct tl_queue_settings *memory,
+                         struct tl_error *err)
+{
+    const struct tl_mend_offer offer = {.from_memory = memory != NULL,
+                                        .settings = memory != NULL ? memory
+                                                                   : configured(self, keys->queue)};
+    if (!tl_error_is_of_queue(err, redis))
+        return false;
+    if (!tl_queue_set_aside(self->troubles, redis, keys, &offer, err, tl_clock_ms())) {
+        self->create_missing = true; /* it does not exist */
+        return true;
+    }
+    return tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, keys->queue, err->text,
+                                strlen(err->text), err);
+}
+
+static bool followed_failed(struct tl_followed_queues *self, struct tl_redis *redis,
+                            const struct followed *followed, struct tl_error *err)
+{
+    return queue_failed(self, redis, &followed->keys, followed->known ? &followed->settings : NULL,
+                        err);
+}
+
+static void followed_served(struct tl_followed_queues *self, const struct followed *followed)
+{
+    const char *name = followed->keys.queue;
+    if (followed->posted && !followed->rebuild &&
+        tl_troubles_end(self->troubles, name, tl_clock_ms()))
+        (void)tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, name, "", 0, NULL);
+}
+
 /* ---- one queue ---- */
+
+static bool post_recovery(const struct tl_followed_queues *self, struct tl_redis *redis,
+                          const struct followed *followed, struct tl_error *err)
+{
+    struct tl_recovery recovery;
+    return tl_recovery_read(redis, &followed->keys, &recovery, err) &&
+           tl_change_post_bytes(self->changes, TL_CHANGE_RECOVERY, followed->keys.queue, &recovery,
+                                sizeof(recovery), err);
+}
 
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
  * queue that is being deleted is not an error: the next update drops it. */
@@ -125,20 +209,34 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     struct tl_tail_head head;
     struct tl_error problem = {0};
     struct tl_line *line = NULL;
-    if (tl_queue_load(redis, keys, &followed->settings, &problem))
+    struct tl_queue_settings settings;
+    if (tl_queue_load(redis, keys, &settings, &problem))
         line = tl_snapshot(redis, keys, &head, &problem);
-    if (line == NULL && problem.kind == TL_ERR_NOQUEUE) {
-        tl_tail_forget(self->tail, keys);
-        followed->posted = false;
-        followed->rebuild = false;
-        return true;
-    }
     if (line == NULL) {
         *err = problem;
-        return tl_error_prefix(err, "loading queue %s", keys->queue);
+        tl_tail_forget(self->tail, keys);
+        followed->posted = followed->posted && problem.kind != TL_ERR_NOQUEUE;
+        followed->rebuild = followed->rebuild && followed->posted;
+        return followed_failed(self, redis, followed, err) ||
+               tl_error_prefix(err, "loading queue %s", keys->queue);
     }
+    followed->settings = settings;
+    followed->known = true;
+    uint64_t before = followed->generation;
     followed->generation = tl_line_generation(line);
+    if (before != 0 && before < followed->generation &&
+        !tl_recovery_name(redis, keys, before, followed->generation, err)) {
+        followed->generation = before; /* named by the next attempt */
+        tl_line_free(&line);
+        return followed_failed(self, redis, followed, err);
+    }
+    followed->base_seq = head.base_seq;
     followed->posted = true;
+    if (!post_recovery(self, redis, followed, err)) {
+        tl_line_free(&line);
+        followed->posted = false;
+        return followed_failed(self, redis, followed, err);
+    }
     if (!tl_change_post_line(self->changes, keys->queue, &followed->settings, line, err))
         return false;
     struct tl_args args = {0};
@@ -146,15 +244,17 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
-        return false;
+        return followed_failed(self, redis, followed, err);
     size_t length;
     const char *notice = tl_reply_string(reply, &length);
     bool ok =
         tl_change_post_bytes(self->changes, TL_CHANGE_NOTICE, keys->queue, notice, length, err) &&
         tl_tail_follow(self->tail, keys, &head, err);
     tl_reply_free(reply);
-    if (ok)
+    if (ok) {
         followed->rebuild = false;
+        followed_served(self, followed);
+    }
     return ok;
 }
 
@@ -177,19 +277,49 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
 
 /* ---- the update, once a second ---- */
 
+static bool was_loaded(const struct tl_followed_queues *self, const char *name)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        if (strcmp(self->queues[i]->keys.queue, name) == 0)
+            return self->queues[i]->generation != 0;
+    }
+    return false;
+}
+
+static bool ensure(const struct tl_followed_queues *self, struct tl_redis *redis,
+                   const struct tl_queue_config *queue, struct tl_error *err)
+{
+    struct tl_error problem = {0};
+    bool ok = was_loaded(self, queue->name)
+                  ? tl_queue_ensure_known(redis, self->key_prefix, queue->name, &queue->settings,
+                                          &problem)
+                  : tl_queue_ensure(redis, self->key_prefix, queue->name, &queue->settings, NULL,
+                                    &problem);
+    /* A worker's own user of the store may not create queues: the other programs do. */
+    if (ok || problem.kind == TL_ERR_DENIED)
+        return true;
+    *err = problem;
+    return false;
+}
+
 static bool create_missing(struct tl_followed_queues *self, struct tl_redis *redis,
                            struct tl_error *err)
 {
     for (size_t i = 0; self->create_missing && i < self->n_configured; i++) {
-        if (!tl_queue_ensure(redis, self->key_prefix, self->configured[i].name,
-                             &self->configured[i].settings, NULL, err))
+        const struct tl_queue_config *queue = &self->configured[i];
+        struct tl_keys keys;
+        if (resting(self, queue->name) || ensure(self, redis, queue, err))
+            continue;
+        tl_keys_init(&keys, self->key_prefix, queue->name);
+        if (!queue_failed(self, redis, &keys, NULL, err))
             return false;
     }
     self->create_missing = false;
     return true;
 }
 
-/* Updates the list from the store, and notes when a configured queue is missing. */
+/* Updates the list from the store, and notes when a configured queue is missing. That one stays: it
+ * is created again at once, and its visitors must be told so. */
 static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
@@ -197,7 +327,8 @@ static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct
     if (!tl_queue_list(redis, self->key_prefix, &names, &n, err))
         return false;
     for (size_t i = 0; i < self->n_configured; i++) {
-        if (!tl_queue_find_name(names, n, self->configured[i].name, NULL))
+        const char *name = self->configured[i].name;
+        if (!tl_queue_find_name(names, n, name, NULL) && !resting(self, name))
             self->create_missing = true;
     }
     bool *known = calloc(n > 0 ? n : 1, sizeof(*known));
@@ -218,7 +349,8 @@ static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct
     free(known);
     free(names);
     for (size_t i = self->n; ok && i > 0; i--) {
-        if (!self->queues[i - 1]->listed)
+        const struct followed *followed = self->queues[i - 1];
+        if (!followed->listed && configured(self, followed->keys.queue) == NULL)
             ok = drop(self, i - 1, err);
     }
     return ok;
@@ -230,8 +362,9 @@ static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
     return self->queues[(self->next_check + i) % self->n];
 }
 
-/* Finds queues that were replaced and settings that were changed by hand. Reads the next queues in
- * one pipeline, and receives all answers before it acts on any. */
+/* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
+ * went back with the store's clock), and settings that were changed by hand. Reads the next queues
+ * in one pipeline, and receives all answers before it acts on any. */
 static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
                        struct tl_error *err)
 {
@@ -247,26 +380,33 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
         return false;
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
-        if (problems[i].kind == TL_ERR_NOQUEUE) {
-            self->create_missing = true; /* listed, but it does not exist */
+        if (resting(self, followed->keys.queue))
             continue;
-        }
         if (problems[i].kind != TL_OK) {
             *err = problems[i];
-            return false;
+            if (!followed_failed(self, redis, followed, err))
+                return false;
+            continue;
         }
-        bool current = followed->posted && infos[i].generation == followed->generation;
+        bool current = followed->posted && infos[i].generation == followed->generation &&
+                       infos[i].base_seq == followed->base_seq;
         if (!(current ? update_settings(self, followed, &infos[i].settings, err)
                       : rebuild(self, redis, followed, err)))
             return false;
+        if (current)
+            followed_served(self, followed);
     }
     self->next_check = n > 0 ? (self->next_check + n) % self->n : 0;
     return true;
 }
 
-void tl_followed_queues_create_missing(struct tl_followed_queues *queues)
+bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_redis *redis,
+                                    struct tl_error *err)
 {
     queues->create_missing = true;
+    queues->check_all = true;
+    tl_troubles_retry(queues->troubles);
+    return queues->durable == NULL || tl_durable_supported(queues->durable, redis, err);
 }
 
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
@@ -278,10 +418,18 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redi
         (!create_missing(queues, redis, err) || !list(queues, redis, err)))
         return false;
     for (size_t i = 0; i < queues->n; i++) {
-        if (!queues->queues[i]->posted && !rebuild(queues, redis, queues->queues[i], err))
+        struct followed *followed = queues->queues[i];
+        if (!followed->posted && !resting(queues, followed->keys.queue) &&
+            !rebuild(queues, redis, followed, err))
             return false;
     }
-    return check_next(queues, redis, err);
+    size_t checks = queues->check_all ? queues->n / CHECKS_PER_UPDATE + 1 : 1;
+    for (size_t i = 0; i < checks; i++) {
+        if (!check_next(queues, redis, err))
+            return false;
+    }
+    queues->check_all = false;
+    return true;
 }
 
 /* ---- requests ---- */
@@ -307,6 +455,11 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
 {
     for (size_t i = 0; i < queues->n; i++) {
         struct followed *followed = queues->queues[i];
+        if (resting(queues, followed->keys.queue))
+            continue;
+        /* A posted queue whose events are not followed: its stream could not be read. */
+        if (followed->posted && !tl_tail_follows(queues->tail, &followed->keys))
+            followed->rebuild = true;
         if (followed->rebuild && !rebuild(queues, redis, followed, err))
             return false;
         if (!followed->reload)
@@ -314,12 +467,15 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
         struct tl_queue_settings settings;
         struct tl_error problem = {0};
         followed->reload = false; /* also after a failure: updates check the settings too */
-        if (tl_queue_load(redis, &followed->keys, &settings, &problem)) {
+        if (tl_queue_load(redis, &followed->keys, &settings, &problem) &&
+            post_recovery(queues, redis, followed, &problem)) {
             if (!update_settings(queues, followed, &settings, err))
                 return false;
-        } else if (problem.kind != TL_ERR_NOQUEUE) { /* NOQUEUE: the next update drops it */
+            followed_served(queues, followed);
+        } else {
             *err = problem;
-            return false;
+            if (!followed_failed(queues, redis, followed, err))
+                return false;
         }
     }
     return true;

@@ -1,7 +1,7 @@
 /*
  * The queues that the follower's thread knows: which there are, their settings and generations, and
- * how far their events have been read. Posts every change of them to a mailbox, in order. Belongs
- * to one thread.
+ * how far their events have been read. Posts every change of them to a mailbox, in order. A queue
+ * whose data is damaged is set aside and does not stop the others. Belongs to one thread.
  */
 #ifndef TL_FOLLOWED_QUEUES_H
 #define TL_FOLLOWED_QUEUES_H
@@ -24,10 +24,14 @@ struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
                                                   struct tl_mailbox *changes);
 void tl_followed_queues_free(struct tl_followed_queues **queues);
 
-/* The next update creates the configured queues that are missing: for a new connection. */
-void tl_followed_queues_create_missing(struct tl_followed_queues *queues);
-/* Once a second: finds queues that were created, deleted or replaced, and settings that were
- * changed by hand. With many queues, each call checks the next few. */
+/* The connection is a new one, perhaps to another store: the next update creates the configured
+ * queues that are missing, checks all queues, and tries those that are set aside. False when the
+ * store cannot keep the durability that is configured. */
+bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_redis *redis,
+                                    struct tl_error *err);
+/* Once a second: finds queues that were created, deleted or replaced, those whose store lost part
+ * of its history, and settings that were changed by hand. With many queues, each call checks the
+ * next few. */
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
                                struct tl_error *err);
 
@@ -38,8 +42,9 @@ void tl_followed_queues_reload(struct tl_followed_queues *queues, const char *qu
 bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis *redis,
                               struct tl_error *err);
 
-/* Waits up to block_ms for events and posts them; returns immediately when it follows no queue.
- * *entries gets how many came. */
+/* Waits up to block_ms for events and, until they are as durable as is configured, up to a second
+ * more; then posts them. One wait serves all that have come. Returns immediately when it follows no
+ * queue. *entries gets how many came. */
 bool tl_followed_queues_read(struct tl_followed_queues *queues, struct tl_redis *redis,
                              int64_t block_ms, size_t *entries, struct tl_error *err);
 /* The number of queues whose events are followed. */

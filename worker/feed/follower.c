@@ -9,6 +9,8 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/store/blocks.h"
+#include "common/store/memory.h"
 #include "common/store/reply.h"
 #include "common/store/store.h"
 #include "worker/feed/change.h"
@@ -44,7 +46,12 @@ struct tl_follower {
     struct tl_followed_queues *queues;
     uint64_t epoch;    /* of the connection */
     int64_t update_ms; /* when the next update is due */
-    bool idle;         /* the last read brought nothing */
+    bool new_connection;
+    uint64_t blocks_version;     /* of the blocked prefixes that the loop has; 0: it has none */
+    bool blocks_failed;          /* they could not be read, which was logged */
+    enum tl_memory_level memory; /* of the store */
+    bool idle;                   /* the last read brought nothing */
+    bool unread;                 /* the last read failed: the store is not up before one succeeds */
     bool up;
     bool reported; /* the loop knows whether the store is up */
     struct tl_backoff backoff;
@@ -100,6 +107,71 @@ static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, str
     return tl_change_post_number(follower->changes, TL_CHANGE_CLOCK, offset_us / 1000, err);
 }
 
+/* Logs each change of the level once. */
+static void log_level(const struct tl_follower *follower, const struct tl_store_memory *memory,
+                      enum tl_memory_level level)
+{
+    unsigned long long used = memory->used, limit = memory->limit;
+    if (level == TL_MEMORY_FULL)
+        tl_warn("the store uses %llu of %llu bytes (maxmemory): joins are refused until there is "
+                "room",
+                used, limit);
+    else if (follower->memory == TL_MEMORY_FULL)
+        tl_info("the store has room again: joins are accepted");
+    else if (level == TL_MEMORY_SCARCE)
+        tl_warn("the store uses %llu of %llu bytes (maxmemory): at 95 %% joins are refused", used,
+                limit);
+    else
+        tl_info("the store has room again: it uses %llu of %llu bytes", used, limit);
+}
+
+/* Posts how full the store's memory is. Warns on a new connection if the store may delete keys. */
+static bool read_memory(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_memory_change change;
+    if (!tl_store_memory_read(redis, &change.memory, err))
+        return false;
+    if (follower->new_connection && tl_store_memory_evicts(&change.memory))
+        tl_warn("the store deletes keys of queues when it is full (maxmemory-policy %s): set it to "
+                "noeviction",
+                change.memory.policy);
+    follower->new_connection = false;
+    change.level = tl_store_memory_level(&change.memory, follower->memory);
+    if (change.level != follower->memory)
+        log_level(follower, &change.memory, change.level);
+    follower->memory = change.level;
+    return tl_change_post_bytes(follower->changes, TL_CHANGE_MEMORY, "", &change, sizeof(change),
+                                err);
+}
+
+/* Reads the blocked prefixes, if they have changed, and posts them. A table that the store has lost
+ * stays in force here; one that cannot be read stops nothing else. */
+static bool read_blocks(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
+{
+    const char *prefix = follower->settings.key_prefix;
+    uint64_t version;
+    struct tl_blocks *blocks = NULL;
+    bool ok = tl_blocks_version(redis, prefix, &version, err);
+    bool lost = ok && version == 0 && follower->blocks_version != 0;
+    bool changed = ok && version != 0 && version != follower->blocks_version;
+    if (changed)
+        blocks = tl_blocks_read(redis, prefix, err);
+    ok = ok && (!changed || blocks != NULL);
+    if ((!ok || lost) && !follower->blocks_failed)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = ok ? NULL : err},
+               "%s; those known here stay in force until this process ends",
+               lost ? "the store has lost the blocked prefixes: block them again"
+                    : "the blocked prefixes cannot be read");
+    follower->blocks_failed = !ok || lost;
+    if (!ok)
+        return tl_redis_connected(redis);
+    if (!changed)
+        return true;
+    tl_info("%zu prefixes of addresses are blocked", blocks->n);
+    follower->blocks_version = version;
+    return tl_change_post_blocks(follower->changes, blocks, err);
+}
+
 /* Tells the loop when the state of the store has changed. */
 static void report_store(struct tl_follower *follower, bool up)
 {
@@ -116,13 +188,16 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
         return false;
     struct tl_redis *redis = tl_store_of(follower->store, NULL);
     if (tl_redis_epoch(redis) != follower->epoch) {
+        if (!tl_followed_queues_reconnected(follower->queues, redis, err))
+            return false;
         follower->epoch = tl_redis_epoch(redis);
         follower->update_ms = 0;
-        tl_followed_queues_create_missing(follower->queues);
+        follower->new_connection = true;
     }
     int64_t now_ms = tl_clock_ms();
     if (now_ms >= follower->update_ms) {
-        if (!read_clock(follower, redis, err) ||
+        if (!read_clock(follower, redis, err) || !read_memory(follower, redis, err) ||
+            !read_blocks(follower, redis, err) ||
             !tl_followed_queues_update(follower->queues, redis, err) ||
             !tl_change_post_number(follower->changes, TL_CHANGE_LISTED, 0, err))
             return false;
@@ -130,12 +205,15 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
     }
     if (!tl_followed_queues_serve(follower->queues, redis, err))
         return false;
-    report_store(follower, true);
-    tl_backoff_reset(&follower->backoff);
     size_t entries;
     int64_t block_ms = follower->idle ? BLOCK_IDLE_MS : BLOCK_MS;
-    if (!tl_followed_queues_read(follower->queues, redis, block_ms, &entries, err))
+    if (!follower->unread)
+        report_store(follower, true);
+    follower->unread = !tl_followed_queues_read(follower->queues, redis, block_ms, &entries, err);
+    if (follower->unread)
         return false;
+    report_store(follower, true);
+    tl_backoff_reset(&follower->backoff);
     follower->idle = entries == 0;
     return true;
 }
@@ -154,7 +232,8 @@ static void *run(void *context)
         unsigned suppressed;
         int64_t now_ms = tl_clock_ms();
         if (tl_log_allow(&follower->limit, now_ms, LOG_EVERY_MS, &suppressed))
-            tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err},
+            tl_log(err.kind == TL_ERR_INVALID ? TL_LOG_ERROR : TL_LOG_WARN,
+                   &(struct tl_log_fields){.error = &err},
                    "cannot follow the events in the store; trying again");
         report_store(follower, false);
         next_ms = now_ms + tl_backoff_next(&follower->backoff, randombytes_random());
@@ -183,6 +262,16 @@ static void deliver(void *context, struct tl_message *message)
         settings->notice(settings->context, change->queue, (const char *)change->bytes,
                          change->length);
         break;
+    case TL_CHANGE_TROUBLE:
+        settings->trouble(settings->context, change->queue, (const char *)change->bytes,
+                          change->length);
+        break;
+    case TL_CHANGE_RECOVERY: {
+        struct tl_recovery recovery;
+        memcpy(&recovery, change->bytes, sizeof(recovery));
+        settings->recovery(settings->context, change->queue, &recovery);
+        break;
+    }
     case TL_CHANGE_GONE:
         settings->gone(settings->context, change->queue);
         break;
@@ -195,6 +284,16 @@ static void deliver(void *context, struct tl_message *message)
     case TL_CHANGE_STORE:
         settings->store(settings->context, change->number != 0);
         break;
+    case TL_CHANGE_BLOCKS:
+        settings->blocks(settings->context, change->blocks);
+        change->blocks = NULL;
+        break;
+    case TL_CHANGE_MEMORY: {
+        struct tl_memory_change memory;
+        memcpy(&memory, change->bytes, sizeof(memory));
+        settings->memory(settings->context, &memory.memory, memory.level);
+        break;
+    }
     }
 }
 

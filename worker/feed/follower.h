@@ -16,6 +16,9 @@
 #include "common/base/error.h"
 #include "common/config/config.h"
 #include "common/line/line.h"
+#include "common/store/blocks.h"
+#include "common/store/memory.h"
+#include "common/store/recovery.h"
 #include "common/store/redis.h"
 
 struct tl_follower;
@@ -32,10 +35,18 @@ struct tl_follower_settings {
     void (*settings)(void *context, const char *queue, const struct tl_queue_settings *settings);
     /* length 0: there is no notice. */
     void (*notice)(void *context, const char *queue, const char *text, size_t length);
+    /* The queue cannot be followed, and why; length 0: it is followed again. */
+    void (*trouble)(void *context, const char *queue, const char *text, size_t length);
+    /* Before the first line, with each new line, and whenever it changes. */
+    void (*recovery)(void *context, const char *queue, const struct tl_recovery *recovery);
     void (*gone)(void *context, const char *queue);
     void (*listed)(void *context);                   /* every queue has been posted */
     void (*clock)(void *context, int64_t offset_ms); /* store's Unix ms minus tl_clock_ms */
     void (*store)(void *context, bool up);
+    /* The blocked prefixes have changed. The table is the callee's. */
+    void (*blocks)(void *context, struct tl_blocks *blocks);
+    /* How full the store's memory is; about once a second. */
+    void (*memory)(void *context, const struct tl_store_memory *memory, enum tl_memory_level level);
 };
 
 /* config names the queues to create; they are copied. NULL on failure, with err set. */

@@ -8,38 +8,37 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/store/keys.h"
-#include "common/store/records.h"
-#include "common/store/reply.h"
 #include "common/store/store.h"
+#include "worker/feed/exchange.h"
 #include "worker/feed/ingest.h"
 #include "worker/feed/mailbox.h"
 #include "worker/report/worker_metrics.h"
 
-enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, LOG_EVERY_MS = 5000 };
+/* IDLE_MS: without a batch, the connection is checked this often. */
+enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, LOG_EVERY_MS = 5000, IDLE_MS = 1000 };
 
-enum job_kind { SEND_BATCH, LOOK_UP, STORE_STATE };
+/* How long repeats of a batch may be refused. */
+enum { REPEAT_MS = 60000 };
 
-/* Goes from the loop to the thread and comes back with the result; STORE_STATE only comes back. */
+/* Goes from the loop to the thread and comes back with the result; without an exchange it only
+ * comes back, with the state of the store. */
 struct job {
     struct tl_message message;
-    enum job_kind kind;
-    char queue[TL_QUEUE_NAME_MAX + 1];
+    bool exchanges;
+    struct tl_exchange exchange;
+    uint64_t token; /* of a look-up */
     bool refused;
     struct tl_error refusal;
-    /* SEND_BATCH */
-    uint64_t number;
-    void *bytes;
-    size_t length;
-    bool tried; /* sent at least once: its outcome is unknown until the store answers */
-    /* LOOK_UP */
-    char visitor[TL_VISITOR_MAX + 1];
-    tl_place place;
-    uint64_t token;
-    enum tl_lookup_found found;
-    enum tl_reason reason;
-    /* STORE_STATE */
+    bool due; /* part of the round trip in progress */
+    /* A batch: */
+    bool joins;         /* it has a JOIN */
+    bool tried;         /* sent at least once */
+    bool doubtful;      /* an attempt has no known outcome: the store may have it */
+    int64_t retry_ms;   /* not before; 0: at once */
+    int64_t give_up_ms; /* repeats are refused: until then they go on; 0: none was */
+    /* The state of the store: */
     bool up;
+    enum tl_error_kind refuses;
 };
 
 struct tl_ingest {
@@ -54,7 +53,9 @@ struct tl_ingest {
     struct tl_backoff backoff;
     int64_t retry_ms; /* when to connect again */
     bool up;
-    bool reported; /* the loop knows whether the store is up */
+    enum tl_error_kind refuses;       /* what the store answered to the last batch */
+    enum tl_error_kind refuses_known; /* to the loop */
+    bool reported;                    /* the loop knows whether the store is up */
     struct tl_args args;
     struct tl_log_limit limit;
 };
@@ -64,10 +65,15 @@ static struct job *job_of(struct tl_message *message)
     return (struct job *)message;
 }
 
+static bool is_batch(const struct job *job)
+{
+    return job->exchanges && job->exchange.kind == TL_EXCHANGE_BATCH;
+}
+
 static void free_job(struct tl_message *message)
 {
     struct job *job = job_of(message);
-    free(job->bytes);
+    free(job->exchange.bytes);
     free(job);
 }
 
@@ -76,7 +82,7 @@ static void free_job(struct tl_message *message)
 /* The connection that serves the queue of this job. */
 static struct tl_redis *connection_of(struct tl_ingest *ingest, const struct job *job)
 {
-    return tl_store_of(ingest->store, job->queue);
+    return tl_store_of(ingest->store, job->exchange.queue);
 }
 
 static bool connected(const struct tl_ingest *ingest)
@@ -93,24 +99,33 @@ static void post_refusal(struct tl_ingest *ingest, struct job *job, const struct
 {
     job->refused = true;
     job->refusal = *err;
-    job->found = TL_LOOKUP_FAILED;
-    if (job->kind == SEND_BATCH)
+    job->exchange.found = TL_LOOKUP_FAILED;
+    if (is_batch(job) && !job->doubtful)
         tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REFUSED, 1);
     post_result(ingest, job);
+}
+
+/* Notes from the answer to a batch whether the store refuses all batches. */
+static void note_answer(struct tl_ingest *ingest, const struct tl_error *refusal)
+{
+    bool all = refusal->kind == TL_ERR_MISCONF || refusal->kind == TL_ERR_OOM;
+    if (all || refusal->kind == TL_OK)
+        ingest->refuses = all ? refusal->kind : TL_OK;
 }
 
 /* Tells the loop when the state of the store has changed. */
 static void report_store(struct tl_ingest *ingest, bool up)
 {
-    if (ingest->reported && ingest->up == up)
+    if (ingest->reported && ingest->up == up && ingest->refuses == ingest->refuses_known)
         return;
     struct job *job = calloc(1, sizeof(*job));
     if (job == NULL)
         return; /* the next turn of the thread tries again */
     ingest->up = up;
+    ingest->refuses_known = ingest->refuses;
     ingest->reported = true;
-    job->kind = STORE_STATE;
     job->up = up;
+    job->refuses = ingest->refuses;
     post_result(ingest, job);
 }
 
@@ -123,10 +138,12 @@ static void refuse_unsent(struct tl_ingest *ingest, const struct tl_error *err)
     tl_messages_move(&all, &ingest->pending);
     while ((message = tl_messages_take(&all)) != NULL) {
         struct job *job = job_of(message);
-        if (job->kind == SEND_BATCH && job->tried)
+        if (is_batch(job) && job->tried) {
+            job->doubtful = true;
             tl_messages_add(&ingest->pending, message);
-        else
+        } else {
             post_refusal(ingest, job, err);
+        }
     }
 }
 
@@ -145,134 +162,89 @@ static void connection_failed(struct tl_ingest *ingest, const struct tl_error *e
 
 /* ---- the thread: one round trip ---- */
 
-static bool append_batch(struct tl_ingest *ingest, struct job *job, struct tl_error *err)
+static bool append(struct tl_ingest *ingest, struct job *job, struct tl_error *err)
 {
-    struct tl_keys keys;
-    struct tl_args *args = &ingest->args;
-    if (job->tried)
+    if (is_batch(job) && job->tried && !job->exchange.past_limit)
         tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REPEATED, 1);
     job->tried = true;
-    tl_keys_init(&keys, ingest->settings.key_prefix, job->queue);
-    tl_args_reset(args);
-    /* NOMKSTREAM: a deleted queue must not come back as a lone stream. */
-    tl_args_strs(args, "XADD", keys.names[TL_KEY_INGEST], "NOMKSTREAM", "*", "d", NULL);
-    tl_args_bin(args, job->bytes, job->length);
-    return tl_redis_append(connection_of(ingest, job), args, err);
+    return tl_exchange_append(&job->exchange, connection_of(ingest, job), &ingest->args,
+                              ingest->settings.key_prefix, err);
 }
 
-/* In the order in which a visitor changes state, so that one who moves between two answers is
- * found.
- */
-static const struct {
-    const char *command;
-    enum tl_key key;
-} lookups[] = {{"ZSCORE", TL_KEY_WAITING}, {"HGET", TL_KEY_SESSIONS}, {"ZSCORE", TL_KEY_ENDED}};
-enum { LOOKUPS = sizeof(lookups) / sizeof(lookups[0]) };
-
-static bool append_lookup(struct tl_ingest *ingest, const struct job *job, struct tl_error *err)
+/* The store has refused this job. Is it to be sent again? A batch without joins, when the store is
+ * full. Else only a batch that the store may have from an earlier attempt, while the queue exists:
+ * what it took is gone with the queue. */
+static bool try_later(struct tl_ingest *ingest, struct job *job, const struct tl_error *refusal)
 {
-    struct tl_keys keys;
-    tl_keys_init(&keys, ingest->settings.key_prefix, job->queue);
-    for (size_t i = 0; i < LOOKUPS; i++) {
-        tl_args_reset(&ingest->args);
-        tl_args_strs(&ingest->args, lookups[i].command, keys.names[lookups[i].key], job->visitor,
-                     NULL);
-        if (!tl_redis_append(connection_of(ingest, job), &ingest->args, err))
-            return false;
+    unsigned suppressed;
+    int64_t now_ms = tl_clock_ms();
+    if (is_batch(job) && refusal->kind == TL_ERR_OOM && !job->joins && !job->exchange.past_limit) {
+        job->exchange.past_limit = true;
+        return true;
     }
-    return true;
-}
-
-/* False for a refusal: the store has answered. */
-static bool outcome_unknown(const struct tl_error *err)
-{
-    return err->kind == TL_ERR_CONNECT || err->kind == TL_ERR_TIMEOUT ||
-           err->kind == TL_ERR_PROTOCOL;
-}
-
-/* False when the connection failed: then the outcome is unknown. A refusal goes to `refusal`. */
-static bool receive_batch(struct tl_ingest *ingest, const struct job *job, struct tl_error *refusal,
-                          struct tl_error *err)
-{
-    struct tl_error problem = {0};
-    struct tl_reply *reply = tl_redis_next(connection_of(ingest, job), &problem);
-    if (reply == NULL && outcome_unknown(&problem)) {
-        *err = problem;
+    if (!is_batch(job) || !job->doubtful || refusal->kind == TL_ERR_NOQUEUE)
         return false;
-    }
-    if (reply != NULL && tl_reply_type(reply) != TL_REPLY_STRING)
-        tl_error_set(&problem, TL_ERR_NOQUEUE, "the queue does not exist in the store");
-    *refusal = problem;
-    tl_reply_free(reply);
-    return true;
+    if (job->give_up_ms == 0)
+        job->give_up_ms = now_ms + REPEAT_MS;
+    job->retry_ms = now_ms + tl_backoff_next(&ingest->backoff, randombytes_random());
+    ingest->retry_ms = job->retry_ms;
+    if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = job->exchange.queue, .error = refusal},
+               "the store refuses to take a batch that it may have; trying again");
+    return now_ms < job->give_up_ms;
 }
 
-/* As receive_batch. */
-static bool receive_lookup(struct tl_ingest *ingest, struct job *job, struct tl_error *refusal,
-                           struct tl_error *err)
-{
-    struct tl_reply *replies[LOOKUPS] = {NULL};
-    bool ok = true;
-    for (size_t i = 0; i < LOOKUPS && ok; i++) {
-        struct tl_error problem = {0};
-        replies[i] = tl_redis_next(connection_of(ingest, job), &problem);
-        if (replies[i] == NULL) {
-            ok = !outcome_unknown(&problem);
-            *(ok ? refusal : err) = problem;
-        }
-    }
-    if (ok && refusal->kind == TL_OK) {
-        tl_place held = 0;
-        struct tl_session_record session;
-        struct tl_end_record end;
-        if (tl_record_session(tl_reply_string(replies[1], NULL), &session))
-            held = session.place;
-        else
-            (void)tl_record_place(tl_reply_string(replies[0], NULL), &held);
-        if (held == job->place && held != 0) {
-            job->found = TL_LOOKUP_ALIVE;
-        } else if (tl_record_end(tl_reply_string(replies[2], NULL), &end)) {
-            job->found = TL_LOOKUP_ENDED;
-            job->reason = end.reason;
-        } else {
-            job->found = TL_LOOKUP_NOWHERE;
-        }
-    }
-    for (size_t i = 0; i < LOOKUPS; i++)
-        tl_reply_free(replies[i]);
-    return ok;
-}
-
-/* Sends all pending jobs in one pipeline, then receives and posts their results in order. False
- * when the connection failed: the jobs without a result stay pending. */
+/* Sends all pending jobs that are due in one pipeline, then receives and posts their results in
+ * order. False when the connection failed: the jobs without a result stay pending. */
 static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
 {
     int64_t start_us = tl_clock_us();
-    bool has_batch = false;
+    bool has_batch = false, ok = true;
+    struct tl_messages later;
     for (struct tl_message *message = ingest->pending.first; message != NULL;
          message = message->next) {
         struct job *job = job_of(message);
-        if (!(job->kind == SEND_BATCH ? append_batch(ingest, job, err)
-                                      : append_lookup(ingest, job, err)))
+        job->due = job->retry_ms <= start_us / 1000;
+        has_batch = has_batch || (job->due && is_batch(job));
+        if (job->due && !append(ingest, job, err))
             return false;
     }
-    while (ingest->pending.first != NULL) {
+    tl_messages_init(&later);
+    while (ok && ingest->pending.first != NULL) {
         struct job *job = job_of(ingest->pending.first);
         struct tl_error refusal = {0};
-        has_batch = has_batch || job->kind == SEND_BATCH;
-        if (!(job->kind == SEND_BATCH ? receive_batch(ingest, job, &refusal, err)
-                                      : receive_lookup(ingest, job, &refusal, err)))
-            return false;
+        ok = !job->due ||
+             tl_exchange_receive(&job->exchange, connection_of(ingest, job), &refusal, err);
+        if (!ok)
+            break;
         (void)tl_messages_take(&ingest->pending);
-        if (refusal.kind == TL_OK)
+        if (job->due && is_batch(job) && !job->exchange.past_limit)
+            note_answer(ingest, &refusal);
+        if (!job->due || (refusal.kind != TL_OK && try_later(ingest, job, &refusal)))
+            tl_messages_add(&later, &job->message);
+        else if (refusal.kind == TL_OK)
             post_result(ingest, job);
         else
             post_refusal(ingest, job, &refusal);
     }
-    if (has_batch)
+    if (ok && later.first == NULL)
+        tl_backoff_reset(&ingest->backoff);
+    tl_messages_move(&ingest->pending, &later);
+    if (ok && has_batch)
         tl_metrics_observe(ingest->settings.metrics, TL_WORKER_INGEST_TIME,
                            tl_clock_us() - start_us);
-    return true;
+    return ok;
+}
+
+/* Does a store that refused a batch still refuse? */
+static bool look_again(struct tl_ingest *ingest, struct tl_error *err)
+{
+    struct tl_error refusal = {0};
+    bool ok = tl_exchange_probe(tl_store_of(ingest->store, NULL), &ingest->args,
+                                ingest->settings.key_prefix, &refusal, err);
+    if (ok)
+        note_answer(ingest, &refusal);
+    return ok;
 }
 
 static void *run(void *context)
@@ -281,7 +253,7 @@ static void *run(void *context)
     for (;;) {
         struct tl_error err = {0};
         bool idle = connected(ingest) && ingest->pending.first == NULL;
-        if (!tl_mailbox_wait(ingest->requests, idle ? TL_MAILBOX_FOREVER : ingest->retry_ms,
+        if (!tl_mailbox_wait(ingest->requests, idle ? tl_clock_ms() + IDLE_MS : ingest->retry_ms,
                              &ingest->pending))
             return NULL;
         if (!connected(ingest) && tl_clock_ms() < ingest->retry_ms) {
@@ -294,8 +266,9 @@ static void *run(void *context)
             continue;
         }
         report_store(ingest, true);
-        if (round_trip(ingest, &err))
-            tl_backoff_reset(&ingest->backoff);
+        bool look = ingest->refuses != TL_OK && ingest->pending.first == NULL;
+        if (look ? look_again(ingest, &err) : round_trip(ingest, &err))
+            report_store(ingest, true);
         else
             connection_failed(ingest, &err);
     }
@@ -307,36 +280,71 @@ static void deliver(void *context, struct tl_message *message)
 {
     const struct tl_ingest_settings *settings = &((struct tl_ingest *)context)->settings;
     const struct job *job = job_of(message);
-    switch (job->kind) {
-    case SEND_BATCH:
-        settings->sent(settings->context, job->queue, job->number,
-                       job->refused ? &job->refusal : NULL);
+    const struct tl_exchange *exchange = &job->exchange;
+    if (!job->exchanges) {
+        settings->store(settings->context, job->up, job->refuses);
+        return;
+    }
+    switch (exchange->kind) {
+    case TL_EXCHANGE_BATCH:
+        settings->sent(settings->context, exchange->queue,
+                       &(struct tl_batch_receipt){.number = exchange->number,
+                                                  .fate = !job->refused   ? TL_BATCH_TAKEN
+                                                          : job->doubtful ? TL_BATCH_UNKNOWN
+                                                                          : TL_BATCH_REFUSED,
+                                                  .entry = exchange->entry,
+                                                  .refusal = job->refused ? &job->refusal : NULL});
         break;
-    case LOOK_UP:
-        settings->found(settings->context, job->token, job->found, job->reason);
+    case TL_EXCHANGE_CHECK:
+        settings->checked(settings->context, exchange->queue, exchange->number, &exchange->check);
         break;
-    case STORE_STATE:
-        settings->store(settings->context, job->up);
+    case TL_EXCHANGE_LOOKUP:
+        settings->found(settings->context, job->token, exchange->found, exchange->reason);
         break;
     }
 }
 
-static void request(struct tl_ingest *ingest, struct job *job)
-{
-    tl_mailbox_put(ingest->requests, &job->message, sizeof(*job) + job->length);
-}
-
-bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
-                    size_t length)
+static struct job *new_job(enum tl_exchange_kind kind, const char *queue)
 {
     struct job *job = calloc(1, sizeof(*job));
     if (job == NULL)
+        return NULL;
+    job->exchanges = true;
+    job->exchange.kind = kind;
+    snprintf(job->exchange.queue, sizeof(job->exchange.queue), "%s", queue);
+    return job;
+}
+
+static void request(struct tl_ingest *ingest, struct job *job)
+{
+    tl_mailbox_put(ingest->requests, &job->message, sizeof(*job) + job->exchange.length);
+}
+
+bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
+                    size_t length, bool joins)
+{
+    struct job *job = new_job(TL_EXCHANGE_BATCH, queue);
+    if (job == NULL)
         return false;
-    job->kind = SEND_BATCH;
-    job->number = number;
-    job->bytes = bytes;
-    job->length = length;
-    snprintf(job->queue, sizeof(job->queue), "%s", queue);
+    job->joins = joins;
+    job->exchange.number = number;
+    job->exchange.bytes = bytes;
+    job->exchange.length = length;
+    request(ingest, job);
+    return true;
+}
+
+bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
+                     uint64_t number, const char *entry)
+{
+    struct job *job = new_job(TL_EXCHANGE_CHECK, queue);
+    if (job == NULL)
+        return false;
+    struct tl_exchange *exchange = &job->exchange;
+    exchange->number = number;
+    exchange->check.waits = true;
+    snprintf(exchange->worker, sizeof(exchange->worker), "%s", worker);
+    snprintf(exchange->entry, sizeof(exchange->entry), "%s", entry);
     request(ingest, job);
     return true;
 }
@@ -344,14 +352,12 @@ bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number
 bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const char *visitor,
                     tl_place place, uint64_t token)
 {
-    struct job *job = calloc(1, sizeof(*job));
+    struct job *job = new_job(TL_EXCHANGE_LOOKUP, queue);
     if (job == NULL)
         return false;
-    job->kind = LOOK_UP;
-    job->place = place;
     job->token = token;
-    snprintf(job->queue, sizeof(job->queue), "%s", queue);
-    snprintf(job->visitor, sizeof(job->visitor), "%s", visitor);
+    job->exchange.place = place;
+    snprintf(job->exchange.visitor, sizeof(job->exchange.visitor), "%s", visitor);
     request(ingest, job);
     return true;
 }

@@ -3,8 +3,13 @@
  * pipeline, and posts the results back to the loop; meanwhile the next batches gather.
  *
  * A batch whose outcome is unknown (the connection broke or the store fell silent) is sent again,
- * the same bytes under the same number, until the store answers; the apply script ignores repeats.
- * A batch that was never sent, or that the store refused, is reported as refused immediately.
+ * the same bytes under the same number, until the store takes it; the apply script ignores repeats.
+ * A refusal of a repeat (the store is loading, full or read-only) says nothing about the first
+ * attempt: it is repeated, with backoff, for a minute at most. A batch that was never sent, or that
+ * the store refused at the first attempt, is reported as refused immediately.
+ *
+ * Whether the store refuses all batches, as with a full disk, is learned from its answers to them;
+ * while it does, and no batch comes, one small command a second looks whether it still does.
  */
 #ifndef TL_INGEST_H
 #define TL_INGEST_H
@@ -19,15 +24,16 @@
 #include "common/base/metrics.h"
 #include "common/store/redis.h"
 #include "common/wire/events.h"
+#include "worker/feed/exchange.h"
+#include "worker/feed/pending.h"
 
 struct tl_ingest;
 
-/* What the store knows about a visitor whose place is not in our line. */
-enum tl_lookup_found {
-    TL_LOOKUP_NOWHERE,
-    TL_LOOKUP_ALIVE, /* waiting or active at that place: our line is not up to date */
-    TL_LOOKUP_ENDED,
-    TL_LOOKUP_FAILED, /* the store did not answer */
+struct tl_batch_receipt {
+    uint64_t number;
+    enum tl_batch_fate fate;
+    const char *entry;              /* TAKEN: the entry's id in the ingest stream; else "" */
+    const struct tl_error *refusal; /* unless TAKEN */
 };
 
 struct tl_ingest_settings {
@@ -36,18 +42,26 @@ struct tl_ingest_settings {
     struct tl_metrics *metrics;
     void *context;
     /* Called on the loop's thread. */
-    void (*sent)(void *context, const char *queue, uint64_t number,
-                 const struct tl_error *refusal); /* NULL: the store has it */
+    void (*sent)(void *context, const char *queue, const struct tl_batch_receipt *receipt);
+    void (*checked)(void *context, const char *queue, uint64_t number,
+                    const struct tl_batch_check *check);
     void (*found)(void *context, uint64_t token, enum tl_lookup_found found, enum tl_reason reason);
-    void (*store)(void *context, bool up);
+    /* The state of the store changed. refuses: TL_ERR_MISCONF or TL_ERR_OOM while it answers, but
+     * takes no batch; else TL_OK. */
+    void (*store)(void *context, bool up, enum tl_error_kind refuses);
 };
 
 struct tl_ingest *tl_ingest_new(uv_loop_t *loop, const struct tl_ingest_settings *settings,
                                 struct tl_error *err);
-/* Sends a batch, and takes over its bytes (to free). At most one batch of a queue may be pending.
+/* Sends a batch, and takes over its bytes (to free). joins: it has a JOIN; without one it is taken
+ * at the memory limit too. At most one batch of a queue may be pending.
  * False when out of memory: then the bytes stay the caller's. */
 bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
-                    size_t length);
+                    size_t length, bool joins);
+/* Asks the store what became of this worker's batch; `checked` is called once, unless the ingest is
+ * freed before. False when out of memory. */
+bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
+                     uint64_t number, const char *entry);
 /* Asks the store about a visitor; `found` is called with token once, unless the ingest is freed
  * before. */
 bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const char *visitor,

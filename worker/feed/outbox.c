@@ -2,8 +2,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/feed/joins.h"
 #include "worker/feed/outbox.h"
-#include "worker/feed/pending_table.h"
+
+enum {
+    AGAIN_MAX = 4,          /* a command is gathered again at most so often */
+    OVERDUE_MS = 3000,      /* an outcome normally comes within a few ms */
+    OVERDUE_MAX_MS = 30000, /* while the store has the batch, it is asked ever less often */
+};
 
 enum batch_state { GATHERED, SENDING, SENT };
 
@@ -11,11 +17,18 @@ struct batch {
     struct batch *next;
     uint64_t number;
     enum batch_state state;
-    bool counted;
     size_t n;
-    struct tl_pending_command **pending; /* by index in the batch; NULL for SEEN */
+    struct tl_pending_command **pending; /* by index in the batch; NULL: nobody waits for it */
     void *payload;                       /* GATHERED only */
     size_t length;
+    bool joins;                  /* one of the commands is a JOIN */
+    bool missed;                 /* SENDING: events were missed meanwhile */
+    char entry[TL_ENTRY_ID_MAX]; /* SENT: its id in the ingest stream */
+    int64_t sent_ms;             /* SENT: since when */
+    int64_t overdue_ms;          /* SENT: when to ask the store about it */
+    int64_t pause_ms;            /* SENT: from one question to the next */
+    bool over;                   /* SENT: the store says that it does not wait any more */
+    uint64_t event;              /* over: its outcome is in an event up to this; 0: it is gone */
 };
 
 struct tl_outbox {
@@ -25,12 +38,16 @@ struct tl_outbox {
     struct tl_batch_writer *writer;
     struct tl_pending_command **pending; /* of the batch being gathered */
     size_t pending_capacity;
-    struct tl_pending_table *joins;
+    uint64_t generation, gathered; /* of the places to come; of those being gathered */
+    struct tl_joins *joins;
     struct batch *first, *last; /* oldest first, without the one being gathered */
     uint64_t next_number;
-    uint64_t sending; /* the number of the batch being sent, or 0 */
+    uint64_t sending;  /* the number of the batch being sent, or 0 */
+    uint64_t checking; /* the number of the batch that the store is asked about, or 0 */
     size_t count;
 };
+
+/* ---- life ---- */
 
 struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle, void *context)
 {
@@ -42,40 +59,46 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle,
     outbox->context = context;
     outbox->next_number = 1;
     outbox->writer = tl_batch_writer_new();
-    outbox->joins = tl_pending_table_new();
-    if (outbox->writer == NULL || outbox->joins == NULL)
+    outbox->joins = tl_joins_new();
+    if (outbox->joins == NULL || outbox->writer == NULL)
         tl_outbox_free(&outbox);
     return outbox;
 }
 
-static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pending,
-                        const struct tl_pending_result *result)
+static void free_pending(struct tl_pending_command *pending)
 {
-    if (pending == NULL)
-        return;
-    if (pending->kind == TL_COMMAND_JOIN && !pending->invited)
-        tl_pending_table_remove(outbox->joins, pending);
-    outbox->settle(outbox->context, pending, result);
+    free(pending->invite);
     free(pending);
 }
 
-static void uncount(struct tl_outbox *outbox, struct batch *batch)
+/* A command that was gathered again is not refused: the store may have got the first one. */
+static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pending,
+                        struct tl_pending_result result)
 {
-    if (batch->counted)
-        outbox->count -= batch->n;
-    batch->counted = false;
+    if (pending == NULL)
+        return;
+    if (result.end == TL_PENDING_REFUSED && pending->again > 0)
+        result.end = TL_PENDING_LOST;
+    if (pending->kind == TL_COMMAND_JOIN && pending->invite == NULL)
+        tl_joins_remove(outbox->joins, pending);
+    outbox->settle(outbox->context, pending, &result);
+    free_pending(pending);
 }
 
-/* Ends a batch that is no longer in the list; its remaining commands all get the same result. */
-static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pending_end end)
+static void free_batch(struct batch *batch)
 {
-    struct tl_pending_result result = {.end = end};
-    uncount(outbox, batch);
-    for (size_t i = 0; i < batch->n; i++)
-        end_pending(outbox, batch->pending[i], &result);
     free(batch->pending);
     free(batch->payload);
     free(batch);
+}
+
+/* Ends a batch that is no longer in the list; its remaining commands all end in the same way. */
+static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pending_end end)
+{
+    outbox->count -= batch->n;
+    for (size_t i = 0; i < batch->n; i++)
+        end_pending(outbox, batch->pending[i], (struct tl_pending_result){.end = end});
+    free_batch(batch);
 }
 
 static struct batch *pop(struct tl_outbox *outbox)
@@ -92,15 +115,14 @@ void tl_outbox_free(struct tl_outbox **outbox)
     struct tl_outbox *old = *outbox;
     if (old == NULL)
         return;
-    struct tl_pending_result refused = {.end = TL_PENDING_REFUSED};
     while (old->first != NULL) {
-        enum tl_pending_end end = old->first->state == SENT ? TL_PENDING_LOST : TL_PENDING_REFUSED;
-        end_batch(old, pop(old), end);
+        bool unsent = old->first->state == GATHERED;
+        end_batch(old, pop(old), unsent ? TL_PENDING_REFUSED : TL_PENDING_LOST);
     }
     for (size_t i = 0; old->writer != NULL && i < tl_batch_count(old->writer); i++)
-        end_pending(old, old->pending[i], &refused);
+        end_pending(old, old->pending[i], (struct tl_pending_result){.end = TL_PENDING_REFUSED});
     tl_batch_writer_free(&old->writer);
-    tl_pending_table_free(&old->joins);
+    tl_joins_free(&old->joins);
     free(old->pending);
     free(old);
     *outbox = NULL;
@@ -124,11 +146,12 @@ static bool close_batch(struct tl_outbox *outbox)
     }
     memcpy(payload, bytes, length);
     *batch = (struct batch){.number = outbox->next_number++,
-                            .counted = true,
                             .n = n,
                             .pending = outbox->pending,
                             .payload = payload,
                             .length = length};
+    for (size_t i = 0; i < n; i++)
+        batch->joins |= batch->pending[i] != NULL && batch->pending[i]->kind == TL_COMMAND_JOIN;
     outbox->pending = NULL;
     outbox->pending_capacity = 0;
     if (outbox->last != NULL)
@@ -171,14 +194,24 @@ static int write_command(struct tl_outbox *outbox, const struct tl_command *comm
     case TL_COMMAND_RENEW:
         return tl_batch_place(outbox->writer, command->kind, command->visitor,
                               command->visitor_length, command->number);
+    case TL_COMMAND_RESTORE:
+    case TL_COMMAND_LOST:
+    case TL_COMMAND_CALLED:
+        return tl_batch_recover(outbox->writer, command);
     }
     return -1;
 }
 
-/* Adds a command and its pending command (or NULL). Closes a full batch and starts the next one. */
+/* Adds a command and its pending command (or NULL). Closes a full batch, or one of another
+ * generation, and starts the next one. */
 static bool add(struct tl_outbox *outbox, const struct tl_command *command,
                 struct tl_pending_command *pending)
 {
+    if (outbox->gathered != outbox->generation && tl_batch_count(outbox->writer) > 0 &&
+        !close_batch(outbox))
+        return false;
+    outbox->gathered = outbox->generation;
+    tl_batch_generation(outbox->writer, outbox->generation);
     if (!reserve(outbox))
         return false;
     int index = write_command(outbox, command);
@@ -194,57 +227,90 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command,
     return true;
 }
 
-/* Adds a command of this visitor. The invite of a JOIN is NUL-terminated. */
-static struct tl_pending_command *add_pending(struct tl_outbox *outbox, const char *visitor,
-                                              struct tl_command command)
+static bool add_pending(struct tl_outbox *outbox, struct tl_pending_command *pending)
 {
-    struct tl_pending_command *pending = calloc(1, sizeof(*pending));
+    struct tl_command command = {.kind = pending->kind,
+                                 .visitor = pending->visitor,
+                                 .visitor_length = strlen(pending->visitor),
+                                 .number = pending->kind == TL_COMMAND_JOIN ? pending->lane
+                                                                            : pending->place,
+                                 .invite = pending->invite,
+                                 .invite_until_ms = pending->invite_until_ms};
+    memcpy(command.numbers, pending->numbers, sizeof(command.numbers));
+    return add(outbox, &command, pending);
+}
+
+/* Adds a copy of this command, with this visitor and invite (or NULL). */
+static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *visitor,
+                                          const char *invite, struct tl_pending_command command)
+{
+    struct tl_pending_command *pending = malloc(sizeof(*pending));
     if (pending == NULL)
         return NULL;
-    bool is_join = command.kind == TL_COMMAND_JOIN;
-    pending->kind = command.kind;
-    pending->invited = command.invite != NULL;
-    if (is_join)
-        pending->lane = (unsigned)command.number;
-    else
-        pending->place = command.number;
+    *pending = command;
     snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
-    command.visitor = pending->visitor;
-    command.visitor_length = strlen(pending->visitor);
-    if (!add(outbox, &command, pending)) {
-        free(pending);
+    pending->invite = invite != NULL ? strdup(invite) : NULL;
+    if ((invite != NULL && pending->invite == NULL) || !add_pending(outbox, pending)) {
+        free_pending(pending);
         return NULL;
     }
-    if (is_join && !pending->invited)
-        tl_pending_table_add(outbox->joins, pending);
     return pending;
+}
+
+void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation)
+{
+    outbox->generation = generation;
+}
+
+struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, const char *visitor)
+{
+    return tl_joins_find(outbox->joins, visitor);
 }
 
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
                                           unsigned lane)
 {
-    struct tl_pending_command *pending = tl_pending_table_find(outbox->joins, visitor);
+    struct tl_pending_command *pending = tl_outbox_joining(outbox, visitor);
     if (pending != NULL)
         return pending;
-    return add_pending(outbox, visitor,
-                       (struct tl_command){.kind = TL_COMMAND_JOIN, .number = lane});
+    pending = add_new(outbox, visitor, NULL,
+                      (struct tl_pending_command){.kind = TL_COMMAND_JOIN, .lane = lane});
+    if (pending != NULL)
+        tl_joins_add(outbox->joins, pending);
+    return pending;
 }
 
 struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
                                                   unsigned lane, const char *invite,
                                                   uint64_t invite_until_ms)
 {
-    return add_pending(outbox, visitor,
-                       (struct tl_command){.kind = TL_COMMAND_JOIN,
-                                           .number = lane,
-                                           .invite = invite,
-                                           .invite_until_ms = invite_until_ms});
+    return add_new(outbox, visitor, invite,
+                   (struct tl_pending_command){
+                       .kind = TL_COMMAND_JOIN, .lane = lane, .invite_until_ms = invite_until_ms});
 }
 
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
                                              const char *visitor, tl_place place)
 {
-    return add_pending(outbox, visitor, (struct tl_command){.kind = kind, .number = place});
+    return add_new(outbox, visitor, NULL,
+                   (struct tl_pending_command){.kind = kind, .place = place});
+}
+
+struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
+                                             tl_place place,
+                                             const uint64_t numbers[TL_COMMAND_NUMBERS])
+{
+    struct tl_pending_command command = {.kind = TL_COMMAND_RESTORE, .place = place};
+    memcpy(command.numbers, numbers, sizeof(command.numbers));
+    return add_new(outbox, visitor, NULL, command);
+}
+
+bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
+                    const uint64_t numbers[TL_COMMAND_NUMBERS])
+{
+    struct tl_pending_command command = {.kind = kind};
+    memcpy(command.numbers, numbers, sizeof(command.numbers));
+    return add_new(outbox, "", NULL, command) != NULL;
 }
 
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count)
@@ -279,26 +345,36 @@ bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
     *payload = (struct tl_outbox_payload){.number = batch->number,
                                           .bytes = batch->payload,
                                           .length = batch->length,
-                                          .n_commands = batch->n};
+                                          .n_commands = batch->n,
+                                          .joins = batch->joins};
     batch->payload = NULL;
     return true;
 }
 
 static void unlink_batch(struct tl_outbox *outbox, struct batch *batch)
 {
-    struct batch *before = NULL;
-    for (struct batch *b = outbox->first; b != batch; b = b->next)
-        before = b;
-    if (before == NULL) {
-        (void)pop(outbox);
-        return;
-    }
-    before->next = batch->next;
+    struct batch **link = &outbox->first, *before = NULL;
+    for (; *link != batch; link = &(*link)->next)
+        before = *link;
+    *link = batch->next;
     if (outbox->last == batch)
         outbox->last = before;
 }
 
-void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken)
+/* Gathers the commands of a batch that is no longer in the list once more, under a new number. */
+static void gather_again(struct tl_outbox *outbox, struct batch *batch)
+{
+    outbox->count -= batch->n;
+    for (size_t i = 0; i < batch->n; i++) {
+        struct tl_pending_command *pending = batch->pending[i];
+        if (pending != NULL && (++pending->again > AGAIN_MAX || !add_pending(outbox, pending)))
+            end_pending(outbox, pending, (struct tl_pending_result){.end = TL_PENDING_LOST});
+    }
+    free_batch(batch);
+}
+
+void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, enum tl_batch_fate fate,
+                    const char *entry, int64_t now_ms)
 {
     if (outbox->sending != number)
         return;
@@ -306,16 +382,19 @@ void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken)
     struct batch *batch = find(outbox, SENDING);
     if (batch == NULL)
         return; /* the APPLIED event came before the reply to XADD */
-    if (!taken) {
-        unlink_batch(outbox, batch);
-        end_batch(outbox, batch, TL_PENDING_REFUSED);
+    if (fate == TL_BATCH_TAKEN) {
+        batch->state = SENT;
+        batch->sent_ms = now_ms;
+        snprintf(batch->entry, sizeof(batch->entry), "%s", entry);
+        batch->overdue_ms = batch->missed ? now_ms : now_ms + OVERDUE_MS;
+        batch->pause_ms = 2 * OVERDUE_MS;
         return;
     }
-    batch->state = SENT;
-    for (size_t i = 0; i < batch->n; i++) {
-        if (batch->pending[i] != NULL)
-            batch->pending[i]->sent = true;
-    }
+    unlink_batch(outbox, batch);
+    if (fate == TL_BATCH_UNKNOWN)
+        gather_again(outbox, batch);
+    else
+        end_batch(outbox, batch, TL_PENDING_REFUSED);
 }
 
 /* ---- applied ---- */
@@ -324,7 +403,7 @@ void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
 {
     while (outbox->first != NULL && outbox->first->number < event->batch &&
            outbox->first->state == SENT)
-        end_batch(outbox, pop(outbox), TL_PENDING_LOST);
+        gather_again(outbox, pop(outbox));
     struct batch *batch = outbox->first;
     if (batch == NULL || batch->number != event->batch || batch->state == GATHERED)
         return; /* a repeat */
@@ -351,22 +430,79 @@ void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
             result.place = exceptions[i]->place;
         }
         batch->pending[i] = NULL;
-        end_pending(outbox, pending, &result);
+        end_pending(outbox, pending, result);
     }
     end_batch(outbox, batch, TL_PENDING_APPLIED);
+}
+
+/* ---- missed ---- */
+
+bool tl_outbox_overdue(struct tl_outbox *outbox, uint64_t event, int64_t now_ms, uint64_t *number,
+                       const char **entry)
+{
+    while (outbox->first != NULL && outbox->first->over && outbox->first->event <= event)
+        gather_again(outbox, pop(outbox));
+    const struct batch *batch = outbox->first; /* those behind it wait in the store behind it */
+    if (batch == NULL || batch->state != SENT || batch->over || batch->overdue_ms > now_ms ||
+        outbox->checking != 0)
+        return false;
+    outbox->checking = batch->number;
+    *number = batch->number;
+    *entry = batch->entry;
+    return true;
+}
+
+void tl_outbox_checked(struct tl_outbox *outbox, uint64_t number,
+                       const struct tl_batch_check *check, int64_t now_ms)
+{
+    struct batch *batch = outbox->first;
+    outbox->checking = 0;
+    if (batch == NULL || batch->number != number)
+        return; /* its outcome has come meanwhile */
+    batch->over = !check->waits;
+    batch->event = check->event;
+    batch->overdue_ms = now_ms + batch->pause_ms;
+    if (batch->pause_ms < OVERDUE_MAX_MS)
+        batch->pause_ms *= 2;
 }
 
 void tl_outbox_missed(struct tl_outbox *outbox)
 {
     for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
-        if (batch->state == SENT)
-            uncount(outbox, batch);
+        batch->missed = batch->state == SENDING;
+        batch->overdue_ms = 0;
     }
+}
+
+/* Ends this command unless it is a JOIN. */
+static void forget_place(struct tl_outbox *outbox, struct tl_pending_command **command)
+{
+    struct tl_pending_command *pending = *command;
+    if (pending == NULL || pending->kind == TL_COMMAND_JOIN)
+        return;
+    *command = NULL;
+    end_pending(outbox, pending, (struct tl_pending_result){.end = TL_PENDING_LOST});
+}
+
+void tl_outbox_forget_places(struct tl_outbox *outbox)
+{
+    for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
+        for (size_t i = 0; i < batch->n; i++)
+            forget_place(outbox, &batch->pending[i]);
+    }
+    for (size_t i = 0; i < tl_batch_count(outbox->writer); i++)
+        forget_place(outbox, &outbox->pending[i]);
 }
 
 size_t tl_outbox_count(const struct tl_outbox *outbox)
 {
     return outbox->count;
+}
+
+int64_t tl_outbox_lag_ms(const struct tl_outbox *outbox, int64_t now_ms)
+{
+    const struct batch *batch = outbox->first;
+    return batch != NULL && batch->state == SENT ? now_ms - batch->sent_ms : 0;
 }
 
 bool tl_outbox_flushed(const struct tl_outbox *outbox)

@@ -3,6 +3,8 @@
  * at a time, then pending until they are applied.
  *
  *   gathered -> closed -> sending -> sent -> applied (or refused on the way)
+ *      ^                     |        |
+ *      +---------------------+--------+  outcome unknown: gathered again, under a new number
  *
  * While one batch is being sent the next one gathers, so the size of batches follows the load and
  * the store's latency. Batch numbers count up from 1 and belong to one payload each; the number of
@@ -10,7 +12,12 @@
  * after an unknown outcome never arrives behind a later number, where the apply script would take
  * it for applied.
  *
- * Every pending command is settled exactly once. Knows nothing of HTTP, threads or the store.
+ * Every pending command is settled exactly once, and in the end in any case. When the outcome of a
+ * batch in the store is overdue, or events were missed, the caller asks the store whether the batch
+ * still waits there to be applied. If not, its commands are gathered again: they are idempotent,
+ * and requests that wait for them stay attached. After a few attempts they are settled as lost.
+ *
+ * Knows nothing of HTTP, threads or the store. now_ms is local monotonic time.
  */
 #ifndef TL_OUTBOX_H
 #define TL_OUTBOX_H
@@ -32,9 +39,14 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle,
 /* Settles the remaining commands as lost or refused. */
 void tl_outbox_free(struct tl_outbox **outbox);
 
+/* The places of the commands to come are of this generation; 0, as at first: not known. */
+void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation);
+
 /* Adds a JOIN of this visitor, or returns the one that is pending. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
                                           unsigned lane);
+/* The JOIN of this visitor that is pending, not counting those with an invite; NULL: none. */
+struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, const char *visitor);
 /* A join that spends an invite: always a command of its own, since the invite decides. */
 struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
                                                   unsigned lane, const char *invite,
@@ -42,6 +54,13 @@ struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, cons
 /* LEAVE, COMPLETE or RENEW. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
                                              const char *visitor, tl_place place);
+/* RESTORE; the numbers are those of struct tl_command. NULL when out of memory. */
+struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
+                                             tl_place place,
+                                             const uint64_t numbers[TL_COMMAND_NUMBERS]);
+/* LOST or CALLED. False when out of memory. */
+bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
+                    const uint64_t numbers[TL_COMMAND_NUMBERS]);
 /* SEEN. False when out of memory. */
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count);
 
@@ -52,18 +71,32 @@ struct tl_outbox_payload {
     void *bytes;
     size_t length;
     size_t n_commands;
+    bool joins; /* one of them is a JOIN */
 };
 bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload);
-/* The batch being sent is in the store, or has been refused. */
-void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, bool taken);
-/* Settles the batch of an APPLIED event of this worker, and all batches sent before it. */
+/* What became of the batch being sent; entry: its id in the ingest stream, if it was taken. */
+void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, enum tl_batch_fate fate,
+                    const char *entry, int64_t now_ms);
+/* Settles the batch of an APPLIED event of this worker. Batches sent before it were lost on the
+ * way: their commands are gathered again. */
 void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event);
-/* Events were missed: batches in the store may have been applied, so they no longer count as
- * pending. */
+
+/* The oldest batch in the store, if its outcome is overdue: ask the store what became of the entry,
+ * and answer with tl_outbox_checked. entry is borrowed. event: number of the last event read here;
+ * gathers again what is gone, and what was applied up to that event. */
+bool tl_outbox_overdue(struct tl_outbox *outbox, uint64_t event, int64_t now_ms, uint64_t *number,
+                       const char **entry);
+void tl_outbox_checked(struct tl_outbox *outbox, uint64_t number,
+                       const struct tl_batch_check *check, int64_t now_ms);
+/* Events were missed: the outcomes of all batches sent so far are overdue now. */
 void tl_outbox_missed(struct tl_outbox *outbox);
+/* The places of all commands but JOIN are of a generation that is lost: settles these as lost. */
+void tl_outbox_forget_places(struct tl_outbox *outbox);
 
 /* Pending commands. */
 size_t tl_outbox_count(const struct tl_outbox *outbox);
+/* For how long the oldest batch in the store has waited to be applied; 0: none waits. */
+int64_t tl_outbox_lag_ms(const struct tl_outbox *outbox, int64_t now_ms);
 /* Is each command in the store or refused? */
 bool tl_outbox_flushed(const struct tl_outbox *outbox);
 /* The number of the batch that gathers now: every command added so far is in a batch up to it. */

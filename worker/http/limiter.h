@@ -1,7 +1,12 @@
 /*
- * Limits the joins of an address per minute, in each worker process. Counts are kept for the
- * current minute only, for at most ADDRESSES_MAX addresses. Further addresses are not limited: a
- * flood of addresses then costs a fixed amount of memory and locks no visitor out.
+ * Counts what comes from an address, for all processes of a worker: one table in shared memory,
+ * without locks, so that a process can be killed anywhere in it.
+ *
+ * Counted is a customer: an IPv4 address or an IPv6 /56. A /48, which has 256 of those, has 16
+ * times the allowance. Counts are of the current window of time, in a table of fixed size. One
+ * network (an IPv4 /16 or an IPv6 /32) fills at most a sixteenth of it; customers without a place
+ * in the table share one count of their network, with the allowance of a /48. So a network that
+ * brings very many addresses shuts out itself and not others.
  */
 #ifndef TL_LIMITER_H
 #define TL_LIMITER_H
@@ -9,13 +14,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/networks.h"
+#include "common/base/address.h"
+#include "common/base/error.h"
 
 struct tl_limiter;
 
-struct tl_limiter *tl_limiter_new(uint64_t per_minute); /* 0: no limit. NULL when out of memory */
-void tl_limiter_free(struct tl_limiter **limiter);
-/* Counts one, and says whether it is within the limit. now_ms: local monotonic time. */
-bool tl_limiter_allow(struct tl_limiter *limiter, const struct tl_address *site, int64_t now_ms);
+/* What is counted, each kind on its own. A new kind needs its window in limiter.c. */
+enum tl_limiter_kind {
+    TL_LIMITER_JOINS,     /* per minute */
+    TL_LIMITER_SHARES,    /* joins under pressure, per second */
+    TL_LIMITER_FORGERIES, /* tokens whose signature was wrong, per minute */
+    TL_LIMITER_WAITS,     /* signed waits that join, per minute */
+    TL_LIMITER_KINDS
+};
+
+/* Must be made before forking. NULL with TL_ERR_SYSTEM. */
+struct tl_limiter *tl_limiter_new(struct tl_error *err);
+void tl_limiter_free(struct tl_limiter **limiter); /* NULL allowed */
+/* Counts one, unless that exceeds `most` in this window (0: no limit); then false. now_ms: local
+ * monotonic time. */
+bool tl_limiter_allow(struct tl_limiter *limiter, enum tl_limiter_kind kind,
+                      const struct tl_address *address, uint64_t most, int64_t now_ms);
+/* Would one more be allowed? Counts nothing. */
+bool tl_limiter_within(struct tl_limiter *limiter, enum tl_limiter_kind kind,
+                       const struct tl_address *address, uint64_t most, int64_t now_ms);
 
 #endif

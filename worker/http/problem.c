@@ -1,17 +1,20 @@
 #include <stdio.h>
 
+#include <sodium.h>
+
 #include "worker/http/json_text.h"
 #include "worker/http/problem.h"
 
 struct kind {
     unsigned status;
-    unsigned retry_after_s; /* 0: none */
+    unsigned retry_after_s; /* at least, and at most twice that; 0: none */
     const char *type;
     const char *title;
 };
 
 static const struct kind kinds[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_NOT_FOUND] = {404, 0, "/problems/not-found", "Not found"},
+    [TL_REFUSAL_MALFORMED] = {400, 0, "/problems/malformed", "The request is malformed"},
     [TL_REFUSAL_METHOD] = {405, 0, "/problems/method-not-allowed", "Method not allowed"},
     [TL_REFUSAL_NO_QUEUE] = {404, 0, "/problems/no-such-queue", "There is no such queue"},
     [TL_REFUSAL_BAD_BODY] = {400, 0, "/problems/bad-body", "The request body is not valid"},
@@ -20,6 +23,8 @@ static const struct kind kinds[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_TOO_LARGE] = {413, 0, "/problems/too-large", "The request body is too large"},
     [TL_REFUSAL_NOT_TRUSTED] = {403, 0, "/problems/not-trusted",
                                 "Only a trusted caller may do this"},
+    [TL_REFUSAL_FOREIGN_ORIGIN] = {403, 0, "/problems/foreign-origin",
+                                   "A page of another web site sent this"},
     [TL_REFUSAL_BAD_TICKET] = {401, 0, "/problems/bad-ticket",
                                "A valid ticket of this queue is required"},
     [TL_REFUSAL_BY_INVITATION] = {403, 0, "/problems/by-invitation",
@@ -27,8 +32,19 @@ static const struct kind kinds[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_BAD_INVITE] = {403, 0, "/problems/bad-invite", "The invite is not valid"},
     [TL_REFUSAL_INVITE_SPENT] = {403, 0, "/problems/invite-spent",
                                  "This invite has been used already"},
+    [TL_REFUSAL_REMOVED] = {403, 0, "/problems/removed", "This place was removed by the operator"},
+    [TL_REFUSAL_BLOCKED] = {403, 0, "/problems/blocked", "This address is blocked"},
+    [TL_REFUSAL_SHARED] = {403, 0, "/problems/shared-session",
+                           "This session is used by another client"},
+    [TL_REFUSAL_FORGERIES] = {429, 30, "/problems/too-many-forgeries",
+                              "Too many tokens from this address were not genuine"},
+    [TL_REFUSAL_CHALLENGE] = {403, 0, "/problems/challenge-required",
+                              "Solve the puzzle to join this queue"},
+    [TL_REFUSAL_CHALLENGE_FAILED] = {403, 0, "/problems/challenge-failed",
+                                     "The solution is not valid; here is another puzzle"},
     [TL_REFUSAL_TOO_MANY] = {429, 30, "/problems/too-many-joins",
                              "Too many joins from this address"},
+    [TL_REFUSAL_FULL] = {503, 15, "/problems/full", "The line is full"},
     [TL_REFUSAL_OLD_GENERATION] = {409, 0, "/problems/made-anew",
                                    "The queue was recreated; join again"},
     [TL_REFUSAL_NOT_NUMBERED] = {409, 1, "/problems/not-numbered", "The place has no number yet"},
@@ -48,7 +64,8 @@ unsigned tl_problem_status(enum tl_refusal_kind kind)
 
 unsigned tl_problem_retry_after_s(enum tl_refusal_kind kind)
 {
-    return kinds[kind].retry_after_s;
+    unsigned least = kinds[kind].retry_after_s;
+    return least > 0 ? least + randombytes_uniform(least + 1) : 0;
 }
 
 void tl_problem_answer(struct tl_request *request, const struct tl_refusal *refusal)
@@ -64,12 +81,17 @@ void tl_problem_answer(struct tl_request *request, const struct tl_refusal *refu
     if (refusal->detail[0] != '\0')
         tl_json_string(&json, "detail", refusal->detail);
     tl_json_string(&json, "instance", tl_request_id(request));
+    if (refusal->puzzle.text[0] != '\0') {
+        tl_json_string(&json, "puzzle", refusal->puzzle.text);
+        tl_json_uint(&json, "parts", refusal->puzzle.parts);
+        tl_json_uint(&json, "bits", refusal->puzzle.bits);
+    }
     struct tl_answer answer = {.status = kind->status,
                                .type = "application/problem+json",
                                .body = text,
                                .length = tl_json_end(&json)};
     if (kind->retry_after_s > 0) {
-        snprintf(retry_after, sizeof(retry_after), "%u", kind->retry_after_s);
+        snprintf(retry_after, sizeof(retry_after), "%u", tl_problem_retry_after_s(refusal->kind));
         tl_answer_header(&answer, "Retry-After", retry_after);
     }
     if (kind->status == 401)

@@ -7,7 +7,8 @@
 
 /* The status code of this kind of refusal. */
 unsigned tl_problem_status(enum tl_refusal_kind kind);
-/* Seconds for Retry-After; 0: none. */
+/* Seconds for Retry-After; 0: none. Differs from call to call, so that clients do not come back all
+ * at once. */
 unsigned tl_problem_retry_after_s(enum tl_refusal_kind kind);
 
 /* Answers the request with the refusal as JSON. */

@@ -6,6 +6,7 @@
 
 enum tl_refusal_kind {
     TL_REFUSAL_NOT_FOUND,
+    TL_REFUSAL_MALFORMED,
     TL_REFUSAL_METHOD,
     TL_REFUSAL_NO_QUEUE,
     TL_REFUSAL_BAD_BODY,
@@ -13,11 +14,19 @@ enum tl_refusal_kind {
     TL_REFUSAL_NOT_JSON,
     TL_REFUSAL_TOO_LARGE,
     TL_REFUSAL_NOT_TRUSTED,
+    TL_REFUSAL_FOREIGN_ORIGIN, /* a page of another web site sent it */
     TL_REFUSAL_BAD_TICKET,
     TL_REFUSAL_BY_INVITATION,
     TL_REFUSAL_BAD_INVITE,
     TL_REFUSAL_INVITE_SPENT,
+    TL_REFUSAL_REMOVED,          /* by the operator: the ticket gets no other place */
+    TL_REFUSAL_BLOCKED,          /* the operator blocked the address */
+    TL_REFUSAL_SHARED,           /* another client came first to this session */
+    TL_REFUSAL_CHALLENGE,        /* a new place needs the solution of a puzzle */
+    TL_REFUSAL_CHALLENGE_FAILED, /* there was a solution, and it is not good */
     TL_REFUSAL_TOO_MANY,
+    TL_REFUSAL_FULL,      /* as many wait as may */
+    TL_REFUSAL_FORGERIES, /* too many tokens of the address were not genuine */
     TL_REFUSAL_OLD_GENERATION,
     TL_REFUSAL_NOT_NUMBERED,
     TL_REFUSAL_NOT_ADMITTED,
@@ -26,13 +35,19 @@ enum tl_refusal_kind {
     TL_REFUSAL_LOADING, /* the line is not in memory yet */
     TL_REFUSAL_UNKNOWN_OUTCOME,
     TL_REFUSAL_STOPPING,
-    TL_REFUSAL_COUNT
+    TL_REFUSAL_COUNT,
+    TL_REFUSAL_HELD /* none: the request is held, and will be handled again */
 };
 
 struct tl_refusal {
     enum tl_refusal_kind kind;
     char detail[256];    /* for a person; nothing secret; "": the kind says it all */
     const char *allowed; /* METHOD: the methods allowed, "GET, HEAD" */
+    struct {
+        char text[48];
+        unsigned parts, bits;
+    } puzzle; /* CHALLENGE, CHALLENGE_FAILED: the one to solve (common/auth/puzzle.h); text "": none
+               */
 };
 
 /* Fills in a refusal. Returns false, so that a predicate can `return tl_refuse(...)`. */

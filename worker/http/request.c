@@ -1,5 +1,7 @@
 #include <assert.h>
 #include <fcntl.h>
+#include <string.h>
+#include <strings.h>
 
 #include "worker/http/request.h"
 #include "worker/http/request_data.h"
@@ -21,9 +23,61 @@ const char *tl_request_header(const struct tl_request *request, const char *name
     return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
 }
 
+struct lines {
+    const char *name;
+    const char **values;
+    size_t n, most;
+};
+
+static enum MHD_Result add_line(void *context, enum MHD_ValueKind kind, const char *name,
+                                const char *value)
+{
+    struct lines *lines = context;
+    (void)kind;
+    if (strcasecmp(name, lines->name) != 0 || value == NULL)
+        return MHD_YES;
+    if (lines->n == lines->most)
+        memmove(lines->values, lines->values + 1, --lines->n * sizeof(*lines->values));
+    lines->values[lines->n++] = value;
+    return MHD_YES;
+}
+
+size_t tl_request_headers(const struct tl_request *request, const char *name, const char **values,
+                          size_t most)
+{
+    struct lines lines = {.name = name, .values = values, .most = most};
+    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &lines);
+    return lines.n;
+}
+
 const char *tl_request_cookie(const struct tl_request *request, const char *name)
 {
     return MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, name);
+}
+
+struct cookie_search {
+    const char *name;
+    bool (*accept)(void *context, const char *value);
+    void *context;
+    bool accepted;
+};
+
+static enum MHD_Result try_cookie(void *cls, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    struct cookie_search *search = cls;
+    (void)kind;
+    search->accepted =
+        value != NULL && strcmp(name, search->name) == 0 && search->accept(search->context, value);
+    return search->accepted ? MHD_NO : MHD_YES;
+}
+
+bool tl_request_accept_cookie(const struct tl_request *request, const char *name,
+                              bool (*accept)(void *context, const char *value), void *context)
+{
+    struct cookie_search search = {.name = name, .accept = accept, .context = context};
+    MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, try_cookie, &search);
+    return search.accepted;
 }
 
 const char *tl_request_query(const struct tl_request *request, const char *name)
@@ -64,7 +118,28 @@ const struct tl_renderer *tl_request_renderer(const struct tl_request *request)
     return request->renderer;
 }
 
+void tl_request_share_with(struct tl_request *request, const char *origin)
+{
+    request->by_origin = true;
+    request->shared_origin = origin;
+}
+
 /* ---- answering ---- */
+
+size_t tl_request_share_headers(const struct tl_request *request,
+                                struct tl_header headers[TL_SHARE_HEADERS_MAX])
+{
+    size_t n = 0;
+    if (request->by_origin)
+        headers[n++] = (struct tl_header){"Vary", "Origin"};
+    if (request->shared_origin == NULL)
+        return n;
+    headers[n++] = (struct tl_header){"Access-Control-Allow-Origin", request->shared_origin};
+    headers[n++] = (struct tl_header){"Access-Control-Allow-Credentials", "true"};
+    headers[n++] =
+        (struct tl_header){"Access-Control-Expose-Headers", "Date, Retry-After, X-Request-Id"};
+    return n;
+}
 
 void tl_request_hold(struct tl_request *request)
 {
@@ -88,6 +163,8 @@ static struct MHD_Response *make_response(const struct tl_request *request,
         answer->length > 0 ? MHD_RESPMEM_MUST_COPY : MHD_RESPMEM_PERSISTENT);
     if (response == NULL)
         return NULL;
+    struct tl_header shared[TL_SHARE_HEADERS_MAX];
+    size_t n_shared = tl_request_share_headers(request, shared);
     bool ok =
         add_header(response, "Cache-Control", answer->cache != NULL ? answer->cache : "no-store") &&
         add_header(response, "X-Request-Id", request->id);
@@ -95,7 +172,9 @@ static struct MHD_Response *make_response(const struct tl_request *request,
         ok = add_header(response, "Content-Type", answer->type);
     for (size_t i = 0; ok && i < answer->n_headers; i++)
         ok = add_header(response, answer->headers[i].name, answer->headers[i].value);
-    if (ok && request->host->closing)
+    for (size_t i = 0; ok && i < n_shared; i++)
+        ok = add_header(response, shared[i].name, shared[i].value);
+    if (ok && (request->host->closing || request->last))
         ok = add_header(response, "Connection", "close");
     if (ok)
         return response;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/base/networks.h"
+#include "common/base/address.h"
 
 struct tl_request;
 struct tl_renderer;
@@ -18,8 +18,17 @@ const char *tl_request_method(const struct tl_request *request);
 const char *tl_request_path(const struct tl_request *request);
 /* NULL when absent. */
 const char *tl_request_header(const struct tl_request *request, const char *name);
+/* The first cookie with this name. A browser may send several. */
 const char *tl_request_cookie(const struct tl_request *request, const char *name);
+/* Shows the value of each cookie with this name, in order, until `accept` returns true. Returns
+ * whether it did. */
+bool tl_request_accept_cookie(const struct tl_request *request, const char *name,
+                              bool (*accept)(void *context, const char *value), void *context);
 const char *tl_request_query(const struct tl_request *request, const char *name);
+/* The values of all lines of this header, in their order: at most `most`, the last ones. Returns
+ * how many. */
+size_t tl_request_headers(const struct tl_request *request, const char *name, const char **values,
+                          size_t most);
 /* The address at the other end of the connection. False when it is unknown. */
 bool tl_request_peer(const struct tl_request *request, struct tl_address *address);
 /* The server's context. */
@@ -32,6 +41,10 @@ const char *tl_request_id(const struct tl_request *request);
 /* How the answer looks; set by the request's route before its handler runs. */
 void tl_request_set_renderer(struct tl_request *request, const struct tl_renderer *renderer);
 const struct tl_renderer *tl_request_renderer(const struct tl_request *request);
+
+/* The answer depends on the Origin of the request, and pages of `origin` may read it (CORS); NULL:
+ * no other site's pages may. The origin is borrowed until the answer. */
+void tl_request_share_with(struct tl_request *request, const char *origin);
 
 /* Keeps the request for an answer in a later turn; one that is held already stays held. */
 void tl_request_hold(struct tl_request *request);
@@ -54,6 +67,11 @@ struct tl_answer {
     size_t n_headers;  /* beside type, length, date, Cache-Control and X-Request-Id */
     struct tl_header headers[TL_ANSWER_HEADERS_MAX]; /* copied */
 };
+/* The headers for tl_request_share_with. request.c adds them to every answer; only a socket that
+ * was taken over needs them. Returns how many there are. */
+#define TL_SHARE_HEADERS_MAX 4
+size_t tl_request_share_headers(const struct tl_request *request,
+                                struct tl_header headers[TL_SHARE_HEADERS_MAX]);
 /* Adds a header, unless its value is NULL or the answer is full. Both strings are borrowed until
  * the answer is given. */
 void tl_answer_header(struct tl_answer *answer, const char *name, const char *value);

@@ -23,6 +23,9 @@ struct tl_request {
     size_t body_length, body_capacity;
     size_t dropped; /* bytes of a too large body */
     bool too_large, complete, held, answered;
+    bool last;                     /* of its connection */
+    bool by_origin;                /* the answer depends on the Origin */
+    const char *shared_origin;     /* whose pages may read the answer; NULL: none */
     struct MHD_Response *response; /* of an answer that is not delivered yet */
     unsigned status;
     char id[TL_REQUEST_ID_MAX + 1];

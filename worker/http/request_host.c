@@ -7,35 +7,24 @@
 /* This much of a body that is too large is read and dropped, so that the client can read why. */
 enum { DROPPED_MAX = 1024 * 1024 };
 
-/* splitmix64 (G. Steele et al., 2014): ids need to differ, not to be secret. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
-static bool is_valid_id(const char *id)
-{
-    size_t n = 0;
-    for (; id[n] != '\0'; n++) {
-        if (n == TL_REQUEST_ID_MAX ||
-            (!isalnum((unsigned char)id[n]) && strchr("._-", id[n]) == NULL))
-            return false;
-    }
-    return n > 0;
-}
-
+/* The id that the client sent, if it is valid, or a new one. */
 static void make_id(struct tl_request *request)
 {
     static const char digits[] = "0123456789abcdef";
     const char *given = tl_request_header(request, "X-Request-Id");
-    if (given != NULL && is_valid_id(given)) {
-        memcpy(request->id, given, strlen(given) + 1);
+    size_t n = 0;
+    while (given != NULL && n <= TL_REQUEST_ID_MAX &&
+           (isalnum((unsigned char)given[n]) || (given[n] != '\0' && strchr("._-", given[n]))))
+        n++;
+    if (n > 0 && n <= TL_REQUEST_ID_MAX && given[n] == '\0') {
+        memcpy(request->id, given, n + 1);
         return;
     }
-    uint64_t number = next_random(&request->host->id_random);
+    /* splitmix64 (G. Steele et al., 2014): ids need to differ, not to be secret. */
+    uint64_t number = (request->host->id_random += UINT64_C(0x9E3779B97F4A7C15));
+    number = (number ^ (number >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    number = (number ^ (number >> 27)) * UINT64_C(0x94D049BB133111EB);
+    number ^= number >> 31;
     for (size_t i = 0; i < 16; i++, number >>= 4)
         request->id[i] = digits[number & 15];
     request->id[16] = '\0';
@@ -96,6 +85,11 @@ bool tl_request_declares_too_much(struct tl_request *request)
     const char *declared = tl_request_header(request, "Content-Length");
     request->too_large = declared != NULL && strtoull(declared, NULL, 10) > request->host->max_body;
     return request->too_large;
+}
+
+void tl_request_close_after(struct tl_request *request)
+{
+    request->last = true;
 }
 
 bool tl_request_too_large(const struct tl_request *request)

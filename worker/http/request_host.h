@@ -17,6 +17,8 @@ struct MHD_Connection *tl_request_connection(const struct tl_request *request);
 bool tl_request_add_body(struct tl_request *request, const char *bytes, size_t n);
 /* Does the request declare a body larger than max_body? Then it counts as too large from now on. */
 bool tl_request_declares_too_much(struct tl_request *request);
+/* The connection is closed after the answer. */
+void tl_request_close_after(struct tl_request *request);
 bool tl_request_too_large(const struct tl_request *request);
 /* Marks the request as complete; returns whether it was so before. */
 bool tl_request_complete(struct tl_request *request);

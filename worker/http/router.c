@@ -29,41 +29,44 @@ static bool takes(const struct tl_route *route, const char *method)
            (strcmp(method, "HEAD") == 0 && strcmp(route->method, "GET") == 0);
 }
 
-/* The route of the request. *fits: one with its path but another method, or NULL. */
-static const struct tl_route *find(const struct tl_route *route, const struct tl_request *request,
-                                   char queue[QUEUE_MAX], const struct tl_route **fits)
+/* The route of the request: the first that takes it; or one with its path but another method; or
+ * one without a handler, which fits the beginning of the path. The answer looks as this row says.
+ */
+static const struct tl_route *find(const struct tl_route *route, struct tl_request *request,
+                                   char queue[QUEUE_MAX])
 {
     const char *path = tl_request_path(request);
-    *fits = NULL;
+    const struct tl_route *other_method = NULL;
     for (;; route++) {
         if (route->method == NULL) {
             if (strncmp(route->pattern, path, strlen(route->pattern)) == 0 ||
                 strcmp(route->pattern, "/") == 0)
-                return route;
+                break;
         } else if (match(route->pattern, path, queue)) {
             if (takes(route, tl_request_method(request)))
-                return route;
-            *fits = route;
+                break;
+            other_method = route;
         }
     }
+    if (route->handler == NULL && other_method != NULL)
+        route = other_method;
+    tl_request_set_renderer(request, route->renderer);
+    return route;
 }
 
 void tl_router_handle(const struct tl_route *routes, void *context, struct tl_request *request)
 {
     char queue[QUEUE_MAX];
     struct tl_refusal refusal;
-    const struct tl_route *other_method;
-    const struct tl_route *route = find(routes, request, queue, &other_method);
-    tl_request_set_renderer(request, route->renderer);
-    if (route->handler != NULL) {
-        if (route->handler(context, request, queue, &refusal))
-            return;
-    } else if (other_method != NULL) {
-        tl_refuse(&refusal, TL_REFUSAL_METHOD, "%s", "");
-        refusal.allowed =
-            strcmp(other_method->method, "GET") == 0 ? "GET, HEAD" : other_method->method;
-    } else {
+    const struct tl_route *route = find(routes, request, queue);
+    if (route->handler == NULL) {
         tl_refuse(&refusal, TL_REFUSAL_NOT_FOUND, "%s", "");
+    } else if (route->method != NULL && !takes(route, tl_request_method(request))) {
+        tl_refuse(&refusal, TL_REFUSAL_METHOD, "%s", "");
+        refusal.allowed = strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method;
+    } else if (route->handler(context, request, queue, &refusal) ||
+               refusal.kind == TL_REFUSAL_HELD) {
+        return;
     }
     tl_render_refusal(request, &refusal);
 }
@@ -72,9 +75,6 @@ void tl_router_refuse(const struct tl_route *routes, struct tl_request *request,
                       const struct tl_refusal *refusal)
 {
     char queue[QUEUE_MAX];
-    const struct tl_route *other_method;
-    const struct tl_route *route = find(routes, request, queue, &other_method);
-    tl_request_set_renderer(request,
-                            other_method != NULL ? other_method->renderer : route->renderer);
+    (void)find(routes, request, queue);
     tl_render_refusal(request, refusal);
 }

@@ -7,20 +7,29 @@
 #include <sodium.h>
 
 #include "common/base/clock.h"
+#include "common/base/idle_sockets.h"
 #include "common/base/log.h"
+#include "worker/http/clients.h"
+#include "worker/http/framing.h"
 #include "worker/http/request_host.h"
 #include "worker/http/server.h"
 
-/* Request line, headers and answer headers of one connection. */
-enum { CONNECTION_MEMORY = 16 * 1024 };
+/* What no client sends that means well is refused by the library. */
+#if MHD_VERSION >= 0x01000000
+#define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
+#else
+#define STRICT MHD_OPTION_STRICT_FOR_CLIENT
+#endif
 
-/* One connection of the library. Those without a complete request are in the server's list, oldest
- * first. */
+enum {
+    CONNECTION_MEMORY = 16 * 1024, /* request line, headers and answer headers of one connection */
+    SPARE = TL_SERVER_FILES_SPARE / 2,
+    NEW_MS = 1000, /* time for a new connection to send its request while others make room */
+};
+
 struct connection {
-    struct connection *prev, *next;
-    int fd;
-    bool listed;
-    int64_t since_ms; /* of the connection, or of the end of its last request */
+    struct tl_idle_socket idle; /* first: listed while there is no complete request */
+    struct tl_client client;
 };
 
 struct tl_server {
@@ -31,7 +40,9 @@ struct tl_server {
     uv_idle_t busy;   /* active while there is more to do at once */
     uv_timer_t timer; /* the library's own time-outs */
     uv_poll_t poll;
-    struct connection *first, *last; /* connections without a complete request */
+    struct tl_idle_sockets idle; /* connections without a complete request */
+    struct tl_clients *clients;
+    uint64_t open; /* connections, without those that were taken over */
     unsigned open_handles;
     bool due; /* the library has something to do */
 };
@@ -53,34 +64,52 @@ static void on_resumed(struct tl_request_host *host)
     kick((struct tl_server *)(void *)host);
 }
 
-/* ---- connections without a complete request ---- */
+/* ---- connections ---- */
 
-static void list(struct tl_server *server, struct connection *connection, int64_t now_ms)
+/* Connections and event streams. */
+static uint64_t taken(const struct tl_server *server)
 {
-    connection->since_ms = now_ms;
-    connection->listed = true;
-    connection->prev = server->last;
-    connection->next = NULL;
-    if (server->last != NULL)
-        server->last->next = connection;
-    else
-        server->first = connection;
-    server->last = connection;
+    return server->open + server->settings.streams(server->settings.context);
 }
 
-static void unlist(struct tl_server *server, struct connection *connection)
+/* Does the address hold as many connections as one client may? A trusted proxy is no client. */
+static bool holds_enough(const struct tl_server *server, const struct tl_address *address)
 {
-    if (!connection->listed)
+    const struct tl_networks *proxies = server->settings.proxies;
+    return !tl_clients_may(server->clients, address) &&
+           (proxies == NULL || !tl_networks_contain(proxies, address));
+}
+
+/* Asked before a connection is set up; when refused it is closed. The library's own limit would
+ * stop it from accepting at all. */
+static enum MHD_Result on_accept(void *closure, const struct sockaddr *socket, socklen_t length)
+{
+    struct tl_server *server = closure;
+    const struct tl_server_settings *settings = &server->settings;
+    struct tl_address address;
+    (void)length;
+    enum tl_server_event event = TL_SERVER_ACCEPTED;
+    bool known = tl_address_from(socket, &address);
+    if (taken(server) >= settings->max_connections + TL_SERVER_FILES_SPARE)
+        event = TL_SERVER_FULL;
+    else if (known && holds_enough(server, &address))
+        event = TL_SERVER_HOLDS_ENOUGH;
+    settings->happened(settings->context, event, known ? &address : NULL);
+    return event == TL_SERVER_ACCEPTED ? MHD_YES : MHD_NO;
+}
+
+/* Closes the connection that has been without a request for longest, if there are too many. New
+ * ones are spared at first: they would close each other. */
+static void make_room(struct tl_server *server, int64_t now_ms)
+{
+    const struct tl_server_settings *settings = &server->settings;
+    uint64_t n = taken(server);
+    const struct tl_idle_socket *oldest = server->idle.first;
+    if (n <= settings->max_connections || oldest == NULL ||
+        (n <= settings->max_connections + SPARE && now_ms - oldest->since_ms < NEW_MS))
         return;
-    connection->listed = false;
-    if (connection->prev != NULL)
-        connection->prev->next = connection->next;
-    else
-        server->first = connection->next;
-    if (connection->next != NULL)
-        connection->next->prev = connection->prev;
-    else
-        server->last = connection->prev;
+    (void)tl_idle_sockets_shut_oldest(&server->idle);
+    settings->happened(settings->context, TL_SERVER_CROWDED_OUT, NULL);
 }
 
 static struct connection *connection_of(struct MHD_Connection *connection)
@@ -90,51 +119,73 @@ static struct connection *connection_of(struct MHD_Connection *connection)
     return info != NULL ? info->socket_context : NULL;
 }
 
-/* When out of memory, the connection is served but not watched. */
+/* NULL when out of memory: then the connection is served, but neither watched nor counted for its
+ * client. */
+static struct connection *watch(struct tl_server *server, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *watched = info != NULL ? calloc(1, sizeof(*watched)) : NULL;
+    struct tl_address address;
+    if (watched == NULL)
+        return NULL;
+    watched->idle.fd = info->connect_fd;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    if (info != NULL && info->client_addr != NULL && tl_address_from(info->client_addr, &address))
+        watched->client = tl_clients_enter(server->clients, &address);
+    return watched;
+}
+
 static void on_connection(void *closure, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct tl_server *server = closure;
+    struct connection *watched = *context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        const union MHD_ConnectionInfo *info =
-            MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-        struct connection *watched = info != NULL ? calloc(1, sizeof(*watched)) : NULL;
-        *context = watched;
-        if (watched == NULL)
-            return;
-        watched->fd = info->connect_fd;
-        list(server, watched, tl_clock_ms());
+        int64_t now_ms = tl_clock_ms();
+        server->open++;
+        make_room(server, now_ms);
+        *context = watched = watch(server, connection);
+        if (watched != NULL)
+            tl_idle_sockets_add(&server->idle, &watched->idle, now_ms);
         return;
     }
-    struct connection *watched = *context;
-    if (watched != NULL)
-        unlist(server, watched);
-    free(watched);
+    server->open--;
     *context = NULL;
+    if (watched == NULL)
+        return;
+    tl_idle_sockets_remove(&server->idle, &watched->idle);
+    tl_clients_leave(server->clients, watched->client);
+    free(watched);
 }
 
-void tl_server_expire(struct tl_server *server, int64_t now_ms)
+void tl_server_tick(struct tl_server *server, int64_t now_ms)
 {
-    while (server != NULL && server->first != NULL &&
-           now_ms - server->first->since_ms > server->settings.idle_timeout_ms) {
-        struct connection *connection = server->first;
-        unlist(server, connection);
-        if (shutdown(connection->fd, SHUT_RDWR) == 0) /* the library notices and closes it */
-            tl_debug("http: closed a connection that sent no complete request in time");
-    }
+    if (server == NULL)
+        return;
+    /* The library stops listening when there are no descriptors. It listens again only when it
+     * runs, which it does not ask for once it has no connection. */
+    kick(server);
+    size_t n = tl_idle_sockets_expire(&server->idle, now_ms, server->settings.idle_timeout_ms);
+    if (n > 0)
+        tl_debug("http: closed %zu connections that sent no complete request in time", n);
 }
 
 /* ---- the library's callbacks ---- */
 
-/* The request is complete: calls the handler and delivers the answer, unless it is held. */
-static enum MHD_Result dispatch(struct tl_server *server, struct tl_request *request)
+/* The request is complete, or there is a problem with its head: calls the handler and delivers the
+ * answer, unless it is held. */
+static enum MHD_Result dispatch(struct tl_server *server, struct tl_request *request,
+                                const char *problem)
 {
     const struct tl_server_settings *settings = &server->settings;
     struct connection *connection = connection_of(tl_request_connection(request));
     if (connection != NULL)
-        unlist(server, connection);
+        tl_idle_sockets_remove(&server->idle, &connection->idle);
     (void)tl_request_complete(request);
-    if (tl_request_too_large(request))
+    if (problem != NULL)
+        settings->malformed(settings->handler_context, request, problem);
+    else if (tl_request_too_large(request))
         settings->too_large(settings->handler_context, request);
     else
         settings->handle(settings->handler_context, request);
@@ -147,22 +198,27 @@ static enum MHD_Result on_request(void *closure, struct MHD_Connection *connecti
                                   const char *path, const char *method, const char *version,
                                   const char *upload, size_t *upload_size, void **context)
 {
-    (void)version;
     struct tl_server *server = closure;
     struct tl_request *request = *context;
     if (request == NULL) {
+        const char *problem = tl_framing_problem(connection, method, version);
         request = tl_request_new(&server->host, connection, method, path);
         *context = request;
         if (request == NULL)
             return MHD_NO;
-        return tl_request_declares_too_much(request) ? dispatch(server, request) : MHD_YES;
+        if (problem != NULL)
+            tl_request_close_after(request);
+        return problem != NULL || tl_request_declares_too_much(request)
+                   ? dispatch(server, request, problem)
+                   : MHD_YES;
     }
     if (*upload_size > 0) {
         bool ok = tl_request_add_body(request, upload, *upload_size);
         *upload_size = 0;
         return ok ? MHD_YES : MHD_NO;
     }
-    return tl_request_complete(request) ? tl_request_deliver(request) : dispatch(server, request);
+    return tl_request_complete(request) ? tl_request_deliver(request)
+                                        : dispatch(server, request, NULL);
 }
 
 static void on_completed(void *closure, struct MHD_Connection *connection, void **context,
@@ -171,8 +227,8 @@ static void on_completed(void *closure, struct MHD_Connection *connection, void 
     struct tl_server *server = closure;
     struct connection *watched = connection_of(connection);
     (void)code;
-    if (watched != NULL && !watched->listed)
-        list(server, watched, tl_clock_ms());
+    if (watched != NULL && !watched->idle.listed)
+        tl_idle_sockets_add(&server->idle, &watched->idle, tl_clock_ms());
     if (*context != NULL)
         tl_request_free(*context);
     *context = NULL;
@@ -203,14 +259,19 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     kick(poll->data);
 }
 
-/* Arranges that the loop wakes up when the library must run again. */
-static void arm(struct tl_server *server)
+/* Runs the library if it has something to do, and arranges that the loop wakes up when it must run
+ * again. */
+static void on_turn(uv_check_t *turn)
 {
+    struct tl_server *server = turn->data;
+    if (server->due) {
+        server->due = false;
+        MHD_run(server->daemon);
+    }
+    server->settings.turn_end(server->settings.context);
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool wanted = MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES;
-    if (wanted && timeout_ms == 0)
-        server->due = true;
-    if (server->due) {
+    if (server->due || (wanted && timeout_ms == 0)) {
         kick(server);
         return;
     }
@@ -222,32 +283,7 @@ static void arm(struct tl_server *server)
         uv_timer_start(&server->timer, on_timer, timeout_ms, 0);
 }
 
-static void on_turn(uv_check_t *turn)
-{
-    struct tl_server *server = turn->data;
-    if (server->due) {
-        server->due = false;
-        MHD_run(server->daemon);
-    }
-    server->settings.turn_end(server->settings.context);
-    arm(server);
-}
-
 /* ---- life ---- */
-
-static struct MHD_Daemon *start_daemon(struct tl_server *server)
-{
-    const struct tl_server_settings *settings = &server->settings;
-    unsigned idle_s = (unsigned)((settings->idle_timeout_ms + 999) / 1000);
-    /* MHD_USE_TURBO skips only checks that an edge-triggered loop does not need. */
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO | MHD_USE_ERROR_LOG;
-    return MHD_start_daemon(
-        flags, 0, NULL, NULL, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, server,
-        MHD_OPTION_LISTEN_SOCKET, settings->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)settings->max_connections, MHD_OPTION_CONNECTION_TIMEOUT, idle_s,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
-}
 
 static bool start_handles(struct tl_server *server, uv_loop_t *loop)
 {
@@ -264,36 +300,46 @@ static bool start_handles(struct tl_server *server, uv_loop_t *loop)
     return uv_poll_start(&server->poll, UV_READABLE, on_readable) == 0;
 }
 
+static void free_server(struct tl_server *server)
+{
+    tl_clients_free(&server->clients);
+    free(server);
+}
+
 static void on_closed(uv_handle_t *handle)
 {
     struct tl_server *server = uv_handle_get_data(handle);
     if (--server->open_handles == 0)
-        free(server);
+        free_server(server);
 }
 
-static void close_handles(struct tl_server *server)
+/* MHD_USE_TURBO skips only checks that an edge-triggered loop does not need. */
+static struct MHD_Daemon *start_daemon(struct tl_server *server)
 {
-    uv_handle_t *handles[] = {(uv_handle_t *)&server->turn, (uv_handle_t *)&server->busy,
-                              (uv_handle_t *)&server->timer, (uv_handle_t *)&server->poll};
-    if (server->open_handles == 0) {
-        free(server);
-        return;
-    }
-    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
-        uv_handle_set_data(handles[i], server);
-        uv_close(handles[i], on_closed);
-    }
+    const struct tl_server_settings *settings = &server->settings;
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_TURBO | MHD_USE_ERROR_LOG, 0, on_accept,
+        server, on_request, server, MHD_OPTION_EXTERNAL_LOGGER, on_log, server,
+        MHD_OPTION_LISTEN_SOCKET, settings->listen_fd, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)(settings->max_connections + 2 * TL_SERVER_FILES_SPARE), /* is never reached */
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)((settings->idle_timeout_ms + 999) / 1000),
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, STRICT, 1, MHD_OPTION_END);
 }
 
 struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings *settings,
                                 struct tl_error *err)
 {
     struct tl_server *server = calloc(1, sizeof(*server));
-    if (server == NULL) {
+    struct tl_clients *clients = tl_clients_new(settings->connections_per_address);
+    if (server == NULL || clients == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the HTTP server");
+        tl_clients_free(&clients);
+        free(server);
         return NULL;
     }
     server->settings = *settings;
+    server->clients = clients;
     server->host = (struct tl_request_host){.handler_context = settings->handler_context,
                                             .context = settings->context,
                                             .max_body = settings->max_body,
@@ -303,7 +349,7 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
     server->daemon = start_daemon(server);
     if (server->daemon == NULL) {
         tl_error_set(err, TL_ERR_SYSTEM, "the HTTP server cannot be started");
-        free(server);
+        free_server(server);
         return NULL;
     }
     if (!start_handles(server, loop)) {
@@ -325,10 +371,7 @@ void tl_server_quiesce(struct tl_server *server)
 
 uint64_t tl_server_connections(const struct tl_server *server)
 {
-    const union MHD_DaemonInfo *info = NULL;
-    if (server != NULL)
-        info = MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_CURRENT_CONNECTIONS);
-    return info != NULL ? info->num_connections : 0;
+    return server != NULL ? server->open : 0;
 }
 
 uint64_t tl_server_requests(const struct tl_server *server)
@@ -336,13 +379,23 @@ uint64_t tl_server_requests(const struct tl_server *server)
     return server != NULL ? server->host.requests : 0;
 }
 
-void tl_server_free(struct tl_server **server)
+void tl_server_free(struct tl_server **server_in)
 {
-    if (*server == NULL)
+    struct tl_server *server = *server_in;
+    *server_in = NULL;
+    if (server == NULL)
         return;
-    tl_server_quiesce(*server); /* otherwise stopping would close the caller's listening socket */
-    uv_poll_stop(&(*server)->poll);
-    MHD_stop_daemon((*server)->daemon);
-    close_handles(*server);
-    *server = NULL;
+    tl_server_quiesce(server); /* otherwise stopping would close the caller's listening socket */
+    uv_poll_stop(&server->poll);
+    MHD_stop_daemon(server->daemon);
+    uv_handle_t *handles[] = {(uv_handle_t *)&server->turn, (uv_handle_t *)&server->busy,
+                              (uv_handle_t *)&server->timer, (uv_handle_t *)&server->poll};
+    if (server->open_handles == 0) {
+        free_server(server);
+        return;
+    }
+    for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++) {
+        uv_handle_set_data(handles[i], server);
+        uv_close(handles[i], on_closed);
+    }
 }

@@ -13,20 +13,43 @@
 #include <uv.h>
 
 #include "common/base/error.h"
+#include "common/base/networks.h"
 #include "worker/http/request.h"
+
+/* File descriptors that the server uses beyond max_connections for a moment: a connection that is
+ * closed to make room is still open when the new one is there. */
+#define TL_SERVER_FILES_SPARE 64
 
 struct tl_server;
 
+/* What happened to a connection. */
+enum tl_server_event {
+    TL_SERVER_ACCEPTED,
+    TL_SERVER_CROWDED_OUT,  /* closed without a request, to make room for a new one */
+    TL_SERVER_FULL,         /* refused: nothing could be closed */
+    TL_SERVER_HOLDS_ENOUGH, /* refused: its address has connections_per_address already */
+};
+
 struct tl_server_settings {
     int listen_fd; /* stays the caller's */
+    /* Together with event streams. Above it, connections without a request are closed, oldest
+     * first. */
     uint64_t max_connections;
+    uint64_t connections_per_address;  /* 0: no limit */
+    const struct tl_networks *proxies; /* whose connections are not limited; NULL: none. Borrowed */
     int64_t idle_timeout_ms;
     uint64_t max_body;     /* bytes */
     void *handler_context; /* also what tl_request_context returns */
     void (*handle)(void *handler_context, struct tl_request *request);
     /* The body is larger than max_body: answers with a refusal. */
     void (*too_large)(void *handler_context, struct tl_request *request);
+    /* The request may end elsewhere than it seems: answers with a refusal. problem: a sentence. */
+    void (*malformed)(void *handler_context, struct tl_request *request, const char *problem);
     void *context;
+    /* How many event streams are open: connections that were taken over. */
+    uint64_t (*streams)(void *context);
+    /* address: of the other end; NULL when it is unknown, or for TL_SERVER_CROWDED_OUT. */
+    void (*happened)(void *context, enum tl_server_event event, const struct tl_address *address);
     /* Told of each answer's status. */
     void (*answered)(void *context, unsigned status);
     /* Once at the end of every turn of the loop. */
@@ -41,13 +64,14 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
 /* Accepts no more; answers say `Connection: close`. Connections in the socket's backlog stay there.
  */
 void tl_server_quiesce(struct tl_server *server);
+/* Without event streams. */
 uint64_t tl_server_connections(const struct tl_server *server);
 /* Requests that are not fully answered yet. */
 uint64_t tl_server_requests(const struct tl_server *server);
-/* Closes connections that have taken longer than idle_timeout_ms for one complete request, even if
- * they keep sending bytes (the library's own time-out restarts with every byte). Call every tick.
- */
-void tl_server_expire(struct tl_server *server, int64_t now_ms);
+/* Call every tick: runs the library in this turn, and closes connections that have taken longer
+ * than idle_timeout_ms for one complete request, even if they keep sending bytes (the library's own
+ * time-out restarts with every byte). */
+void tl_server_tick(struct tl_server *server, int64_t now_ms);
 /* Closes all connections and stops. No request may be held any more. The handles are freed by the
  * loop's next turns. */
 void tl_server_free(struct tl_server **server);

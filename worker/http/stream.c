@@ -32,23 +32,6 @@ static void on_closed(uv_handle_t *handle)
     free(stream);
 }
 
-static void report_broken(struct tl_stream *stream)
-{
-    if (stream->broken)
-        return;
-    stream->broken = true;
-    uv_poll_stop(&stream->poll);
-    stream->on_broken(stream->context);
-}
-
-/* A reader of events has nothing to say: what it sends is thrown away, its end is noticed. */
-static bool is_alive(const struct tl_stream *stream)
-{
-    char bytes[512];
-    ssize_t n = recv(stream->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
-}
-
 /* Hands over what was kept. False when the connection is broken. */
 static bool send_kept(struct tl_stream *stream)
 {
@@ -72,15 +55,23 @@ static void on_event(uv_poll_t *poll, int status, int events)
 {
     struct tl_stream *stream = poll->data;
     bool ok = status == 0 && (events & UV_DISCONNECT) == 0;
-    if (ok && (events & UV_READABLE) != 0)
-        ok = is_alive(stream);
+    if (ok && (events & UV_READABLE) != 0) {
+        /* A reader of events has nothing to say: what it sends is thrown away, its end is noticed.
+         */
+        char bytes[512];
+        ssize_t n = recv(stream->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        ok = n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+    }
     if (ok && (events & UV_WRITABLE) != 0) {
         ok = send_kept(stream);
         if (ok && stream->unsent == NULL)
             watch(stream);
     }
-    if (!ok)
-        report_broken(stream);
+    if (ok || stream->broken)
+        return;
+    stream->broken = true;
+    uv_poll_stop(&stream->poll);
+    stream->on_broken(stream->context);
 }
 
 static void watch(struct tl_stream *stream)
@@ -88,15 +79,6 @@ static void watch(struct tl_stream *stream)
     int events = UV_READABLE | UV_DISCONNECT | (stream->unsent != NULL ? UV_WRITABLE : 0);
     if (uv_poll_start(&stream->poll, events, on_event) != 0)
         stream->broken = true; /* the next send says so */
-}
-
-/* Both only make it better: without them the stream works as well. */
-static void tune(int fd)
-{
-    int size = SEND_BUFFER;
-    int on = 1; /* an event does not wait until the one before was acknowledged */
-    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
 struct tl_stream *tl_stream_open(uv_loop_t *loop, int fd, tl_stream_broken *broken, void *context)
@@ -107,7 +89,11 @@ struct tl_stream *tl_stream_open(uv_loop_t *loop, int fd, tl_stream_broken *brok
         free(stream);
         return NULL;
     }
-    tune(fd);
+    /* Both only make it better: without them the stream works as well. */
+    int size = SEND_BUFFER;
+    int on = 1; /* an event does not wait until the one before was acknowledged */
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     stream->fd = fd;
     stream->on_broken = broken;
     stream->context = context;

@@ -26,9 +26,8 @@ struct own_asset {
 };
 
 struct tl_brand {
-    char name[TL_BRAND_NAME_MAX + 1];
-    char text[TL_LANGUAGES][TL_BRAND_TEXT_MAX + 1];
-    struct own_asset colours, style, logo;
+    struct tl_brand_look look;
+    struct own_asset colours, style, logo; /* what the look points to */
     struct tl_template *template;
 };
 
@@ -165,53 +164,58 @@ static bool load_file(struct own_asset *own, const struct file_setting *setting,
 
 /* ---- colours ---- */
 
-static bool check_contrast(const char *setting, uint32_t accent, uint32_t background,
-                           struct tl_error *err)
-{
-    double contrast = tl_colour_contrast(accent, background);
-    if (contrast >= AA_CONTRAST)
-        return true;
-    bool light = background > 0x808080;
-    return tl_error_set(
-        err, TL_ERR_INVALID,
-        "%s: #%06x on #%06x has a contrast of %.2f to 1; readable text needs %.1f to 1 "
-        "(WCAG AA): choose a %s colour",
-        setting, accent, background, contrast, AA_CONTRAST, light ? "darker" : "lighter");
-}
+/* How a page looks on a light or a dark screen. */
+struct scheme {
+    const char *setting; /* of its accent colour */
+    const char *media;
+    uint32_t backgrounds[2]; /* the card and the page behind it */
+};
 
-static bool check_accent(const char *setting, const char *value, uint32_t card, uint32_t page,
-                         struct tl_error *err)
+static const struct scheme schemes[] = {
+    {"accent_light", "not all and (prefers-color-scheme: dark)", {LIGHT_CARD, LIGHT_PAGE}},
+    {"accent_dark", "(prefers-color-scheme: dark)", {DARK_CARD, DARK_PAGE}},
+};
+
+static bool check_accent(const struct scheme *scheme, const char *value, struct tl_error *err)
 {
     uint32_t accent;
-    if (!is_set(value))
-        return true;
     if (!tl_colour_parse(value, &accent))
-        return tl_error_set(err, TL_ERR_INVALID, "%s: not a colour such as #1a5fb4", setting);
-    return check_contrast(setting, accent, card, err) && check_contrast(setting, accent, page, err);
+        return tl_error_set(err, TL_ERR_INVALID, "%s: not a colour such as #1a5fb4",
+                            scheme->setting);
+    for (size_t i = 0; i < 2; i++) {
+        uint32_t background = scheme->backgrounds[i];
+        double contrast = tl_colour_contrast(accent, background);
+        if (contrast < AA_CONTRAST)
+            return tl_error_set(
+                err, TL_ERR_INVALID,
+                "%s: #%06x on #%06x has a contrast of %.2f to 1; readable text needs %.1f to 1 "
+                "(WCAG AA): choose a %s colour",
+                scheme->setting, accent, background, contrast, AA_CONTRAST,
+                background > 0x808080 ? "darker" : "lighter");
+    }
+    return true;
 }
 
 /* A style sheet, because the policy of the pages forbids styles in the HTML. */
 static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
                          struct tl_error *err)
 {
-    if (!check_accent("accent_light", settings->accent_light, LIGHT_CARD, LIGHT_PAGE, err) ||
-        !check_accent("accent_dark", settings->accent_dark, DARK_CARD, DARK_PAGE, err))
-        return false;
-    if (!is_set(settings->accent_light) && !is_set(settings->accent_dark))
+    const char *const accents[] = {settings->accent_light, settings->accent_dark};
+    char text[STYLE_BYTES];
+    int n = 0;
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        if (!is_set(accents[i]))
+            continue;
+        if (!check_accent(&schemes[i], accents[i], err))
+            return false;
+        n += snprintf(text + n, sizeof(text) - (size_t)n, "@media %s { :root { --accent: %s } }\n",
+                      schemes[i].media, accents[i]);
+    }
+    if (n == 0)
         return true;
-    char *style = malloc(STYLE_BYTES);
+    char *style = strdup(text);
     if (style == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
-    int n = 0;
-    if (is_set(settings->accent_light))
-        n +=
-            snprintf(style, STYLE_BYTES,
-                     "@media not all and (prefers-color-scheme: dark) { :root { --accent: %s } }\n",
-                     settings->accent_light);
-    if (is_set(settings->accent_dark))
-        n += snprintf(style + n, STYLE_BYTES - (size_t)n,
-                      "@media (prefers-color-scheme: dark) { :root { --accent: %s } }\n",
-                      settings->accent_dark);
     make_asset(&brand->colours, style, (size_t)n, "brand", "css", "text/css; charset=utf-8");
     return true;
 }
@@ -237,15 +241,22 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings, struct 
         tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
         return NULL;
     }
-    bool ok = copy_text("name", settings->name, brand->name, sizeof(brand->name), err);
+    bool ok = copy_text("name", settings->name, brand->look.name, sizeof(brand->look.name), err);
     for (int i = 0; ok && i < TL_LANGUAGES; i++)
-        ok = copy_text("text", settings->text[i], brand->text[i], sizeof(brand->text[i]), err);
+        ok = copy_text("text", settings->text[i], brand->look.text[i], sizeof(brand->look.text[i]),
+                       err);
     if (ok)
         brand->template = tl_page_template_new(err);
     if (brand->template == NULL || !make_colours(brand, settings, err) ||
         !load_file(&brand->style, &style_setting, settings->style_file, err) ||
-        !load_file(&brand->logo, &logo_setting, settings->logo_file, err))
+        !load_file(&brand->logo, &logo_setting, settings->logo_file, err)) {
         tl_brand_free(&brand);
+        return NULL;
+    }
+    brand->look.colours = brand->colours.bytes != NULL ? &brand->colours.asset : NULL;
+    brand->look.style = brand->style.bytes != NULL ? &brand->style.asset : NULL;
+    brand->look.logo = brand->logo.bytes != NULL ? &brand->logo.asset : NULL;
+    brand->look.template = brand->template;
     return brand;
 }
 
@@ -261,45 +272,14 @@ void tl_brand_free(struct tl_brand **brand)
     *brand = NULL;
 }
 
-const char *tl_brand_name(const struct tl_brand *brand)
+const struct tl_brand_look *tl_brand_look(const struct tl_brand *brand)
 {
-    return brand->name;
-}
-
-const char *tl_brand_text(const struct tl_brand *brand, enum tl_language language)
-{
-    return brand->text[language];
-}
-
-static const struct tl_asset *asset_of(const struct own_asset *own)
-{
-    return own->bytes == NULL ? NULL : &own->asset;
-}
-
-const struct tl_asset *tl_brand_colours(const struct tl_brand *brand)
-{
-    return asset_of(&brand->colours);
-}
-
-const struct tl_asset *tl_brand_style(const struct tl_brand *brand)
-{
-    return asset_of(&brand->style);
-}
-
-const struct tl_asset *tl_brand_logo(const struct tl_brand *brand)
-{
-    return asset_of(&brand->logo);
-}
-
-const struct tl_template *tl_brand_template(const struct tl_brand *brand)
-{
-    return brand->template;
+    return &brand->look;
 }
 
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path)
 {
-    const struct tl_asset *const all[] = {tl_brand_colours(brand), tl_brand_style(brand),
-                                          tl_brand_logo(brand)};
+    const struct tl_asset *const all[] = {brand->look.colours, brand->look.style, brand->look.logo};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (all[i] != NULL && strcmp(path, all[i]->path) == 0)
             return all[i];

@@ -24,6 +24,16 @@ struct tl_brand_settings {
     const char *text[TL_LANGUAGES]; /* a sentence or two at the foot of the page */
 };
 
+/* What a page shows of a brand. */
+struct tl_brand_look {
+    char name[TL_BRAND_NAME_MAX + 1];               /* "" when not set */
+    char text[TL_LANGUAGES][TL_BRAND_TEXT_MAX + 1]; /* "" when not set */
+    const struct tl_asset *colours;                 /* sets the accent colours; NULL: default */
+    const struct tl_asset *style;                   /* the operator's; NULL: none */
+    const struct tl_asset *logo;                    /* NULL: none */
+    const struct tl_template *template;             /* of the waiting page */
+};
+
 struct tl_brand;
 
 /* Reads the files and checks every setting. With empty settings the brand has the default look.
@@ -31,15 +41,7 @@ struct tl_brand;
 struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings, struct tl_error *err);
 void tl_brand_free(struct tl_brand **brand);
 
-const char *tl_brand_name(const struct tl_brand *brand); /* "" when not set */
-const char *tl_brand_text(const struct tl_brand *brand, enum tl_language language); /* or "" */
-/* The style sheet that sets the accent colours; NULL: the default colours. */
-const struct tl_asset *tl_brand_colours(const struct tl_brand *brand);
-/* The operator's style sheet; NULL: none. */
-const struct tl_asset *tl_brand_style(const struct tl_brand *brand);
-const struct tl_asset *tl_brand_logo(const struct tl_brand *brand); /* NULL: none */
-/* The waiting page's template, parsed once with the brand. */
-const struct tl_template *tl_brand_template(const struct tl_brand *brand);
+const struct tl_brand_look *tl_brand_look(const struct tl_brand *brand);
 /* The brand's asset with exactly this path, or NULL; valid as long as the brand. */
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path);
 

@@ -42,8 +42,9 @@ static const char *valid_or_null(const char *address)
     return address != NULL && tl_address_valid(address) ? address : NULL;
 }
 
-static void append_address(const struct tl_page_view *view, const char *action,
-                           const char *language, struct tl_text *out)
+/* solution: a signed wait that serves as one, or NULL. */
+static void append_joining(const struct tl_page_view *view, const char *action,
+                           const char *language, const char *solution, struct tl_text *out)
 {
     bool first = true;
     char from[24] = "";
@@ -53,20 +54,23 @@ static void append_address(const struct tl_page_view *view, const char *action,
     tl_text_append(out, "/q/%s%s", view->queue, action);
     append_parameter(out, &first, "lang", language);
     append_parameter(out, &first, "ticket", view->ticket);
+    append_parameter(out, &first, "invite", view->invite);
     append_parameter(out, &first, "from", from);
     append_parameter(out, &first, "return", valid_or_null(view->return_url));
+    append_parameter(out, &first, "solution", solution);
 }
 
-void tl_page_address(const struct tl_page_view *view, const char *action, struct tl_text *out)
+void tl_page_address(const struct tl_page_view *view, const char *action, const char *language,
+                     struct tl_text *out)
 {
-    append_address(view, action, NULL, out);
+    append_joining(view, action, language, NULL, out);
 }
 
 /* ---- the fields of one page ---- */
 
 struct page {
     const struct tl_page_view *view;
-    const struct tl_brand *brand;
+    const struct tl_brand_look *look;
     enum tl_language language;
     const char *values[N_FIELDS];   /* borrowed */
     struct tl_text texts[N_FIELDS]; /* owned; used where `values` has none */
@@ -119,8 +123,13 @@ static const struct state_text states[TL_PAGE_STATES] = {
     [TL_PAGE_ABSENT] = {"absent", "title_over"},
     [TL_PAGE_ENDED] = {"ended", "title_over"},
     [TL_PAGE_LOST] = {"lost", "title_over"},
+    [TL_PAGE_REMOVED] = {"removed", "title_over"},
+    [TL_PAGE_BLOCKED] = {"blocked", "title_over"},
     [TL_PAGE_CLOSED] = {"closed", "title_over"},
     [TL_PAGE_INVITED] = {"invited", "title_over"},
+    [TL_PAGE_FULL] = {"full", "title_full"},
+    [TL_PAGE_OUTSIDE] = {"outside", "title_outside"},
+    [TL_PAGE_CHALLENGE] = {"challenge", "title_pending"},
     [TL_PAGE_DOWN] = {"down", "title_down"},
 };
 
@@ -132,17 +141,16 @@ static const char *path_of(const struct tl_asset *asset)
 /* Brand, style sheets, script. */
 static void set_look(struct page *page)
 {
-    const char *name = tl_brand_name(page->brand);
-    const struct tl_asset *logo = tl_brand_logo(page->brand);
-    page->values[FIELD_BRAND] = name[0] == '\0' ? page->view->queue : name;
-    page->values[FIELD_BRAND_TEXT] = tl_brand_text(page->brand, page->language);
-    page->values[FIELD_LOGO_URL] = path_of(logo);
-    set_if(page, FIELD_NO_LOGO, logo == NULL);
-    page->values[FIELD_FAVICON_URL] = path_of(tl_page_icon());
-    page->values[FIELD_STYLE_URL] = path_of(tl_page_style());
-    page->values[FIELD_COLOURS_URL] = path_of(tl_brand_colours(page->brand));
-    page->values[FIELD_BRAND_STYLE_URL] = path_of(tl_brand_style(page->brand));
-    page->values[FIELD_SCRIPT_URL] = path_of(tl_page_script());
+    const struct tl_brand_look *look = page->look;
+    page->values[FIELD_BRAND] = look->name[0] == '\0' ? page->view->queue : look->name;
+    page->values[FIELD_BRAND_TEXT] = look->text[page->language];
+    page->values[FIELD_LOGO_URL] = path_of(look->logo);
+    set_if(page, FIELD_NO_LOGO, look->logo == NULL);
+    page->values[FIELD_FAVICON_URL] = tl_page_icon.path;
+    page->values[FIELD_STYLE_URL] = tl_page_style.path;
+    page->values[FIELD_COLOURS_URL] = path_of(look->colours);
+    page->values[FIELD_BRAND_STYLE_URL] = path_of(look->style);
+    page->values[FIELD_SCRIPT_URL] = tl_page_script.path;
 }
 
 /* The page's own addresses, how it reloads itself without the script, and where it takes an
@@ -156,18 +164,18 @@ static void set_addresses(struct page *page)
     page->values[FIELD_LANG] = code;
     set_if(page, FIELD_IS_EN, page->language == TL_LANGUAGE_EN);
     set_if(page, FIELD_IS_KO, page->language == TL_LANGUAGE_KO);
-    append_address(view, "", tl_language_code(TL_LANGUAGE_EN), &page->texts[FIELD_EN_URL]);
-    append_address(view, "", tl_language_code(TL_LANGUAGE_KO), &page->texts[FIELD_KO_URL]);
-    append_address(view, "", carried, &page->texts[FIELD_SELF_URL]);
-    append_address(view, "/join", carried, &page->texts[FIELD_JOIN_URL]);
-    append_address(view, "/leave", carried, &page->texts[FIELD_LEAVE_URL]);
+    tl_page_address(view, "", tl_language_code(TL_LANGUAGE_EN), &page->texts[FIELD_EN_URL]);
+    tl_page_address(view, "", tl_language_code(TL_LANGUAGE_KO), &page->texts[FIELD_KO_URL]);
+    tl_page_address(view, "", carried, &page->texts[FIELD_SELF_URL]);
+    tl_page_address(view, "/join", carried, &page->texts[FIELD_JOIN_URL]);
+    tl_page_address(view, "/leave", carried, &page->texts[FIELD_LEAVE_URL]);
     if (view->state == TL_PAGE_WAITING || view->state == TL_PAGE_PENDING ||
-        view->state == TL_PAGE_DOWN) {
+        view->state == TL_PAGE_FULL || view->state == TL_PAGE_DOWN) {
         int64_t seconds = (view->poll_after_ms + 999) / 1000;
         if (seconds < REFRESH_MIN_S)
             seconds = REFRESH_MIN_S;
         tl_text_append(&page->texts[FIELD_REFRESH], "%" PRId64 ";url=", seconds);
-        append_address(view, "", carried, &page->texts[FIELD_REFRESH]);
+        tl_page_address(view, "", carried, &page->texts[FIELD_REFRESH]);
         set_duration(page, FIELD_REFRESH_EVERY, "refreshes_every", seconds);
     }
     const char *return_url = valid_or_null(view->return_url);
@@ -179,6 +187,24 @@ static void set_addresses(struct page *page)
     set_if(page, FIELD_NO_TARGET, target == NULL);
     if (target != NULL)
         tl_text_append(&page->texts[FIELD_REFRESH], "%d;url=%s", GO_ON_AFTER_S, target);
+}
+
+/* The puzzle; and how a browser without scripts joins after the signed wait: by itself, or with the
+ * button. */
+static void set_puzzle(struct page *page)
+{
+    const struct tl_page_view *view = page->view;
+    const char *carried = view->ticket == NULL ? NULL : tl_language_code(page->language);
+    page->values[FIELD_PUZZLE] = view->puzzle;
+    if (view->puzzle == NULL)
+        return;
+    page->values[FIELD_CHALLENGE_URL] = tl_page_challenge.path;
+    set_number(page, FIELD_PUZZLE_PARTS, view->puzzle_parts);
+    set_number(page, FIELD_PUZZLE_BITS, view->puzzle_bits);
+    tl_text_append(&page->texts[FIELD_REFRESH], "%" PRId64 ";url=", view->wait_s + 1);
+    append_joining(view, "", carried, view->wait, &page->texts[FIELD_REFRESH]);
+    append_joining(view, "/join", carried, view->wait, &page->texts[FIELD_WAIT_URL]);
+    set_duration(page, FIELD_CHALLENGE_WAIT, "challenge_wait_text", view->wait_s);
 }
 
 /* The state, which parts of the page it hides, and the title. */
@@ -193,8 +219,10 @@ static void set_state(struct page *page)
         set_if(page, (enum tl_page_field)(FIELD_NOT_STATE + i), i != state);
     bool over = state >= TL_PAGE_COMPLETED && state <= TL_PAGE_LOST;
     bool in_line = state == TL_PAGE_WAITING || state == TL_PAGE_PENDING;
-    set_if(page, FIELD_NOT_OVER, !over);
-    set_if(page, FIELD_NOT_IN_LINE, !in_line && state != TL_PAGE_DOWN);
+    set_if(page, FIELD_NO_JOIN, !over && state != TL_PAGE_OUTSIDE);
+    page->values[FIELD_JOIN_LABEL] =
+        tl_page_message(state == TL_PAGE_OUTSIDE ? "join" : "join_again", page->language);
+    set_if(page, FIELD_NOT_IN_LINE, !in_line && state != TL_PAGE_DOWN && state != TL_PAGE_FULL);
     set_if(page, FIELD_NOT_IN_LINE_OR_DOWN, !in_line);
 
     char position[TL_UNITS_TEXT_MAX];
@@ -226,6 +254,7 @@ static void set_place(struct page *page)
         page->values[FIELD_ETA] = tl_page_message("range_unknown", page->language);
     }
     set_if(page, FIELD_NOT_PAUSED, !view->paused);
+    set_if(page, FIELD_NOT_RECOVERING, !view->recovering);
     page->values[FIELD_NOTICE] = view->notice;
     set_if(page, FIELD_NO_NOTICE, view->notice == NULL || view->notice[0] == '\0');
 }
@@ -254,10 +283,11 @@ static void set_times(struct page *page)
     const struct tl_page_view *view = page->view;
     char text[TL_PAGE_TEXT_MAX] = "";
     struct tm tm;
-    time_t now_s = (time_t)(view->now_ms / 1000);
-    if (gmtime_r(&now_s, &tm) != NULL)
+    bool stale = view->as_of_ms != 0;
+    time_t updated_s = (time_t)((stale ? view->as_of_ms : view->now_ms) / 1000);
+    if (gmtime_r(&updated_s, &tm) != NULL)
         snprintf(text, sizeof(text), "%02d:%02d:%02d UTC", tm.tm_hour, tm.tm_min, tm.tm_sec);
-    set_message(page, FIELD_UPDATED, "updated_at", text);
+    set_message(page, FIELD_UPDATED, stale ? "stale_at" : "updated_at", text);
     set_number(page, FIELD_NOW_MS, view->now_ms);
     set_number(page, FIELD_POLL_MS, view->poll_after_ms);
     set_number(page, FIELD_KEPT_MS, view->waiting_ttl_ms);
@@ -287,9 +317,10 @@ static const char *value_of(const void *context, int number)
 void tl_page_render(const struct tl_page_view *view, const struct tl_brand *brand,
                     enum tl_language language, struct tl_text *out)
 {
-    struct page page = {.view = view, .brand = brand, .language = language};
+    struct page page = {.view = view, .look = tl_brand_look(brand), .language = language};
     set_look(&page);
     set_addresses(&page);
+    set_puzzle(&page);
     set_state(&page);
     set_place(&page);
     set_opening(&page);
@@ -297,7 +328,7 @@ void tl_page_render(const struct tl_page_view *view, const struct tl_brand *bran
     for (size_t i = 0; i < N_FIELDS; i++)
         out->failed = out->failed || page.texts[i].failed;
     if (!out->failed)
-        tl_template_render(tl_brand_template(brand), value_of, &page, out);
+        tl_template_render(page.look->template, value_of, &page, out);
     for (size_t i = 0; i < N_FIELDS; i++)
         tl_text_free(&page.texts[i]);
 }

@@ -18,15 +18,19 @@
 #define TL_PAGE_POLICY                                                                             \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "                    \
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
-#define TL_PAGE_REFERRER_POLICY "same-origin"
+/* Only the origin, never the address, which may have a ticket or an invite. ("no-referrer" would
+ * make browsers send the forms with "Origin: null".) */
+#define TL_PAGE_REFERRER_POLICY "strict-origin"
 
 /* Appends the page. out->failed when memory ran out. */
 void tl_page_render(const struct tl_page_view *view, const struct tl_brand *brand,
                     enum tl_language language, struct tl_text *out);
 
 /* Appends the page's own address with the parameters that must survive a reload (return, ticket,
- * from): "/q/concert?from=12". `action` is "", "/join" or "/leave". After POST /q/{queue}/join and
- * /leave the browser is redirected (303) to the address without an action. */
-void tl_page_address(const struct tl_page_view *view, const char *action, struct tl_text *out);
+ * invite, from): "/q/concert?from=12". `action` is "", "/join" or "/leave"; language NULL: none.
+ * After POST /q/{queue}/join and /leave the browser is redirected (303) to the address without an
+ * action. */
+void tl_page_address(const struct tl_page_view *view, const char *action, const char *language,
+                     struct tl_text *out);
 
 #endif

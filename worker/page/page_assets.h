@@ -7,9 +7,10 @@
 /* Addresses hold a hash of the content, so an asset may be cached forever. */
 #define TL_ASSET_PREFIX        "/q/assets/"
 #define TL_ASSET_CACHE_CONTROL "public, max-age=31536000, immutable"
-/* Send it with every asset, beside `X-Content-Type-Options: nosniff`: it keeps an SVG that is
- * opened by itself from running scripts. */
-#define TL_ASSET_POLICY "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+/* Send it with every asset, beside `X-Content-Type-Options: nosniff`. A sandbox keeps an SVG that
+ * is opened by itself from running scripts; a script in it could not be a web worker. */
+#define TL_ASSET_POLICY        "default-src 'none'; style-src 'unsafe-inline'; sandbox"
+#define TL_ASSET_SCRIPT_POLICY "default-src 'none'"
 
 struct tl_asset {
     const char *path; /* from the root: "/q/assets/page-0123456789ab.css" */
@@ -24,11 +25,12 @@ struct tl_asset {
 /* The built-in asset with exactly this path, or NULL. Static storage. See also tl_brand_asset. */
 const struct tl_asset *tl_page_asset(const char *path);
 
-const struct tl_asset *tl_page_style(void);
-const struct tl_asset *tl_page_script(void);
-const struct tl_asset *tl_page_icon(void);
+extern const struct tl_asset tl_page_style;
+extern const struct tl_asset tl_page_script;
+extern const struct tl_asset tl_page_challenge; /* the script of a page with a puzzle */
+extern const struct tl_asset tl_page_icon;
 /* The description of the API; its path is where it is served. */
-const struct tl_asset *tl_page_openapi(void);
+extern const struct tl_asset tl_page_openapi;
 /* The source of the waiting page's template. Static storage. */
 const void *tl_page_html(size_t *length);
 

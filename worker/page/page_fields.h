@@ -26,6 +26,7 @@ enum tl_page_field {
     FIELD_SELF_URL,
     FIELD_JOIN_URL,
     FIELD_LEAVE_URL,
+    FIELD_JOIN_LABEL,
     FIELD_QUEUE,
     FIELD_STATE,
     FIELD_VISITOR,
@@ -43,6 +44,7 @@ enum tl_page_field {
     FIELD_COUNTDOWN,
     FIELD_NOT_BEFORE,
     FIELD_NOT_PAUSED,
+    FIELD_NOT_RECOVERING,
     FIELD_KEPT_MS,
     FIELD_KEPT,
     FIELD_ABSENT,
@@ -52,10 +54,16 @@ enum tl_page_field {
     FIELD_TARGET_URL,
     FIELD_NO_TARGET,
     FIELD_RETURN_URL,
+    FIELD_CHALLENGE_URL,
+    FIELD_PUZZLE,
+    FIELD_PUZZLE_PARTS,
+    FIELD_PUZZLE_BITS,
+    FIELD_WAIT_URL,
+    FIELD_CHALLENGE_WAIT,
     FIELD_UNTIL,
     FIELD_NO_UNTIL,
     /* Fields that hide parts of the page. */
-    FIELD_NOT_OVER,            /* in line, admitted, or not able to join */
+    FIELD_NO_JOIN,             /* in line, admitted, or not able to join */
     FIELD_NOT_IN_LINE,         /* neither waiting nor pending nor down */
     FIELD_NOT_IN_LINE_OR_DOWN, /* neither waiting nor pending */
     FIELD_NOT_STATE,           /* the first of TL_PAGE_STATES: "not_waiting", ... */

@@ -12,6 +12,8 @@ static const struct tl_page_message messages[] = {
     {"title_pending", {"Joining the line", "대기열에 들어가는 중"}},
     {"title_active", {"It is your turn", "입장할 차례입니다"}},
     {"title_over", {"Not in line any more", "대기가 끝났습니다"}},
+    {"title_full", {"The line is full", "대기열이 가득 찼습니다"}},
+    {"title_outside", {"Join the line", "줄 서기"}},
     {"title_down", {"One moment, please", "잠시만 기다려 주세요"}},
 
     /* waiting */
@@ -41,6 +43,14 @@ static const struct tl_page_message messages[] = {
     {"opens_label", {"Opens", "여는 시각"}},
     {"countdown_label", {"Time left", "남은 시간"}},
     {"opening", {"any moment now", "곧 열립니다"}},
+    {"recovering_head", {"The line is being restored", "대기열을 복구하고 있습니다"}},
+    {"recovering_text",
+     {"After a fault everyone returns to their place, and nobody is let in until then. Your place "
+      "in "
+      "the order stays the same; the numbers may change for a moment.",
+      "장애 이후 모두가 원래 순서로 돌아오는 중이며, 그동안에는 입장이 멈춥니다. 순서는 그대로 "
+      "유지되고 "
+      "번호는 잠시 바뀔 수 있습니다."}},
     {"paused_head", {"The line is paused", "입장이 잠시 멈췄습니다"}},
     {"paused_text",
      {"Nobody is being let in at the moment. Your place stays the same.",
@@ -87,10 +97,23 @@ static const struct tl_page_message messages[] = {
       "지금은 줄에 서 있지 않습니다. 다시 줄을 설 수 있습니다."}},
     {"lost_head", {"Please join again", "다시 줄을 서 주세요"}},
     {"lost_text",
-     {"This browser holds no place in the line as it is now. If the line was started anew, "
-      "everyone "
-      "joins again.",
+     {"This browser holds no place in the line as it is now. If the line was started "
+      "again, everyone joins again.",
       "이 브라우저에는 지금 줄의 자리가 없습니다. 줄이 새로 시작되었다면 모두 다시 서게 됩니다."}},
+    {"removed_head", {"Your place was removed", "자리가 취소되었습니다"}},
+    {"removed_text",
+     {"The operator of this line has removed your place. If you think this is a mistake, please "
+      "contact the site you came from.",
+      "운영자가 이 자리를 취소했습니다. 잘못된 조치라고 생각되면 원래 보시던 사이트에 문의해 "
+      "주세요."}},
+    {"blocked_head", {"You cannot join from here", "이 네트워크에서는 줄을 설 수 없습니다"}},
+    {"blocked_text",
+     {"The operator of this line has blocked the network that you use. Try another network, such "
+      "as "
+      "your phone's, or contact the site you came from.",
+      "운영자가 지금 쓰시는 네트워크를 차단했습니다. 휴대전화 등 다른 네트워크로 시도하거나 원래 "
+      "보시던 "
+      "사이트에 문의해 주세요."}},
     {"closed_head", {"This line does not exist", "없는 대기열입니다"}},
     {"closed_text",
      {"It may be over, or the address is misspelt.",
@@ -98,6 +121,32 @@ static const struct tl_page_message messages[] = {
     {"invited_head", {"By invitation only", "초대받은 분만 입장할 수 있습니다"}},
     {"invited_text",
      {"Please open the link in your invitation.", "받으신 초대 링크로 들어와 주세요."}},
+    {"full_head", {"The line is full", "대기열이 가득 찼습니다"}},
+    {"full_text",
+     {"No more people can join at the moment. This page tries again by itself and joins as soon as "
+      "there is room.",
+      "지금은 더 줄을 설 수 없습니다. 이 페이지가 자동으로 다시 시도하여, 자리가 나면 바로 줄을 "
+      "섭니다."}},
+    {"outside_head", {"You are not in line yet", "아직 줄을 서지 않았습니다"}},
+    {"outside_text",
+     {"Join the line to get a place. You are let in when it is your turn.",
+      "줄을 서면 순서를 받습니다. 차례가 되면 입장합니다."}},
+    {"challenge_head", {"One moment, please", "잠시만 기다려 주세요"}},
+    {"challenge_text",
+     {"Before you get your place, this page makes sure that no program takes all the places. It "
+      "takes a moment and goes on by itself.",
+      "자리를 드리기 전에, 프로그램이 자리를 독차지하지 못하도록 확인하고 있습니다. 잠시 후 "
+      "자동으로 "
+      "이어집니다."}},
+    {"challenge_label", {"Progress of the check", "확인 진행 정도"}},
+    {"challenge_failed", {"The check did not succeed.", "확인에 실패했습니다."}},
+    {"challenge_again", {"Try again", "다시 시도하기"}},
+    {"challenge_wait_text",
+     {"Your browser runs no scripts. Please wait {0}: then this page goes on by itself, or with "
+      "the button.",
+      "브라우저에서 스크립트가 꺼져 있습니다. {0} 기다리시면 자동으로, 또는 버튼을 눌러 "
+      "이어집니다."}},
+    {"challenge_join", {"Join the line", "줄 서기"}},
     {"down_head", {"One moment, please", "잠시만 기다려 주세요"}},
     {"down_text",
      {"The line cannot be reached right now. If you already have a place, it is kept. This page "
@@ -110,11 +159,15 @@ static const struct tl_page_message messages[] = {
     {"leave_sure",
      {"Your place cannot be given back to you.", "그만두면 지금 자리로 돌아올 수 없습니다."}},
     {"leave_yes", {"Yes, leave", "네, 그만둘게요"}},
+    {"join", {"Join the line", "줄 서기"}},
     {"join_again", {"Join again", "다시 줄 서기"}},
     {"refresh_now", {"Refresh now", "지금 새로 고침"}},
     {"refreshes_every",
      {"This page refreshes itself every {0}.", "이 페이지는 {0}마다 자동으로 새로 고쳐집니다."}},
     {"updated_at", {"Updated at {0}", "{0} 기준"}},
+    {"stale_at",
+     {"The line is being reconnected. This is the state at {0}; your place is kept.",
+      "대기열에 다시 연결하고 있습니다. {0} 기준이며 자리는 그대로입니다."}},
     {"cookies_off",
      {"Please allow cookies for this site: your place is remembered in one.",
       "이 사이트의 쿠키를 허용해 주세요. 자리가 쿠키에 저장됩니다."}},

@@ -16,8 +16,13 @@ enum tl_page_state {
     TL_PAGE_ABSENT,    /* absent for longer than a place is kept */
     TL_PAGE_ENDED,     /* ended; the reason is no longer known */
     TL_PAGE_LOST,      /* the ticket belongs to an earlier generation of the queue */
+    TL_PAGE_REMOVED,   /* by the operator: this visitor cannot join again */
+    TL_PAGE_BLOCKED,   /* the operator blocked the address */
     TL_PAGE_CLOSED,    /* there is no such queue */
     TL_PAGE_INVITED,   /* the queue is joined by invitation, and the request had no invite */
+    TL_PAGE_FULL,      /* no more visitors may wait */
+    TL_PAGE_OUTSIDE,   /* without a place, which is taken with a button */
+    TL_PAGE_CHALLENGE, /* a new place needs the solution of a puzzle */
     TL_PAGE_DOWN,      /* the place cannot be looked up or stored right now */
     TL_PAGE_STATES
 };
@@ -28,20 +33,29 @@ struct tl_page_view {
     const char *queue;   /* a valid name */
     const char *visitor; /* lets the script keep the progress of each place apart */
     const char *ticket; /* put into the page's addresses, for browsers without cookies; else NULL */
+    const char *invite; /* likewise, until it has given a place */
     uint64_t position;  /* from 1; 0: not known */
     uint64_t ahead;
     uint64_t from; /* the first position this browser saw (`?from=`); progress counts from there */
     bool has_eta;
     int64_t eta_low_s, eta_high_s;
     bool paused;
+    bool recovering;        /* the queue recovers from a loss of its data */
     int64_t opens_at_ms;    /* Unix time; not in the future: open */
     int64_t now_ms;         /* Unix time of this view */
+    int64_t as_of_ms;       /* when the line was last up to date; 0: it is */
     int64_t expires_at_ms;  /* ACTIVE */
     int64_t waiting_ttl_ms; /* how long a place is kept while its visitor is absent */
     int64_t poll_after_ms;
     const char *notice;     /* the operator's */
     const char *target_url; /* the queue's */
     const char *return_url; /* only if tl_return_address_allowed */
+    /* CHALLENGE: the puzzle for the script; and for browsers without it a signed wait of wait_s,
+     * which the page's addresses carry as `?solution=`. */
+    const char *puzzle;
+    unsigned puzzle_parts, puzzle_bits;
+    const char *wait;
+    int64_t wait_s;
 };
 
 #endif

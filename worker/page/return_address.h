@@ -5,17 +5,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TL_RETURN_ADDRESS_MAX 1024 /* bytes, with the terminating zero */
-
 /* Is this an absolute http or https address, in printable ASCII without characters that RFC 3986
  * forbids? Only such an address is put into a link. */
 bool tl_address_valid(const char *address);
 
 /* May the page send a visitor to `address`, which came with the request? Only to the origin
  * (scheme, host, port) of target_url or of one of the `allowed` addresses; target_url may be NULL
- * or "". Without this check `?return=` would be an open redirect (CWE-601). Forms that browsers and
- * servers are known to parse differently are refused: relative addresses, backslashes, user names,
- * control characters, escapes in the host. */
+ * or "". Without this check `?return=` would be an open redirect (CWE-601). Addresses that
+ * tl_origin_parse refuses are refused. */
 bool tl_return_address_allowed(const char *address, const char *target_url,
                                const char *const *allowed, size_t n_allowed);
 

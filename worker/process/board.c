@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "common/base/clock.h"
+#include "common/store/memory.h"
 #include "worker/process/board.h"
 
 enum {
@@ -52,6 +53,9 @@ void tl_board_deinit(struct tl_board *board)
 void tl_board_clear(struct tl_board *board, unsigned i)
 {
     atomic_store(&board->slots[i].readiness, TL_NOT_STARTED);
+    atomic_store(&board->slots[i].ticket_key, 0);
+    atomic_store(&board->slots[i].accepts, false);
+    atomic_store(&board->slots[i].accepted, 0);
     for (size_t metric = 0; metric < TL_WORKER_METRICS; metric++) {
         if (tl_worker_metrics[metric].type == TL_GAUGE)
             tl_metrics_set(board->metrics[i], metric, 0);
@@ -74,12 +78,34 @@ static unsigned count_ready(const struct tl_board *board)
     return ready;
 }
 
+/* What an operator should know although joins are served. */
+static void note_memory(const struct tl_board *board, char reason[160])
+{
+    const struct tl_store_memory memory = {
+        .used = (uint64_t)tl_metrics_get(board->metrics[0], TL_WORKER_STORE_USED),
+        .limit = (uint64_t)tl_metrics_get(board->metrics[0], TL_WORKER_STORE_LIMIT)};
+    size_t length = strlen(reason);
+    if (tl_store_memory_level(&memory, TL_MEMORY_ROOM) != TL_MEMORY_ROOM)
+        snprintf(reason + length, 160 - length, "; the store uses %u %% of its memory (maxmemory)",
+                 tl_store_memory_percent(&memory));
+}
+
 /* Ready when at least one process is. */
 static bool is_ready(void *context, char reason[160])
 {
     const struct tl_board *board = context;
     if (count_ready(board) > 0) {
-        snprintf(reason, 160, "ready");
+        int64_t troubled = 0;
+        for (unsigned i = 0; i < board->n; i++) {
+            int64_t n = tl_metrics_get(board->metrics[i], TL_WORKER_TROUBLED);
+            troubled = n > troubled ? n : troubled;
+        }
+        if (troubled > 0)
+            snprintf(reason, 160, "ready; queues not served: %lld; see `tellerline queues`",
+                     (long long)troubled);
+        else
+            snprintf(reason, 160, "ready");
+        note_memory(board, reason);
         return true;
     }
     enum tl_readiness first = (enum tl_readiness)atomic_load(&board->slots[0].readiness);
@@ -92,6 +118,28 @@ static void write_number(struct tl_text *out, const char *name, const char *type
 {
     tl_text_append(out, "# HELP %s %s\n# TYPE %s %s\n%s{role=\"worker\"} %lld\n", name, help, name,
                    type, name, (long long)value);
+}
+
+/* One line for each key that signs tickets, with the number of processes that use it. */
+static void write_ticket_keys(const struct tl_board *board, struct tl_text *out)
+{
+    const char name[] = "tellerline_worker_ticket_key";
+    tl_text_append(out,
+                   "# HELP %s Processes that sign tickets with the key of this fingerprint.\n"
+                   "# TYPE %s gauge\n",
+                   name, name);
+    for (unsigned i = 0; i < board->n; i++) {
+        uint32_t key = atomic_load(&board->slots[i].ticket_key);
+        unsigned before = 0, users = 0;
+        for (unsigned other = 0; other < board->n; other++) {
+            bool same = atomic_load(&board->slots[other].ticket_key) == key;
+            before += same && other < i;
+            users += same;
+        }
+        if (key != 0 && before == 0)
+            tl_text_append(out, "%s{role=\"worker\",fingerprint=\"%08x\"} %u\n", name,
+                           (unsigned)key, users);
+    }
 }
 
 static void write_metrics(void *context, struct tl_text *out)
@@ -111,6 +159,10 @@ static void write_metrics(void *context, struct tl_text *out)
     write_number(out, "tellerline_worker_restarts_total", "counter",
                  "Processes that were started again after they ended.",
                  atomic_load(&board->head->restarts));
+    write_number(out, "tellerline_worker_deaf_total", "counter",
+                 "Processes that were killed because they accepted no connections any more.",
+                 atomic_load(&board->head->deaf));
+    write_ticket_keys(board, out);
     tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);
 }
 

@@ -13,6 +13,7 @@
 struct tl_board_head {
     _Atomic int64_t parent_ms;  /* monotonic time of the parent's last turn */
     _Atomic int64_t restarts;   /* processes started again */
+    _Atomic int64_t deaf;       /* processes killed because they accepted nothing any more */
     _Atomic bool admin_started; /* the admin listener was up at least once */
 };
 

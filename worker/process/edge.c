@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -7,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/prefix.h"
 #include "common/role/reload.h"
 #include "common/role/signals.h"
 #include "common/role/start.h"
@@ -19,12 +21,15 @@
 
 enum {
     TICK_MS = 50,
-    SWEEP_MS = 10,     /* short, so that telling a crowd never blocks the loop for long */
-    FILES_BESIDE = 64, /* descriptors for everything but visitors' connections */
+    SWEEP_MS = 10, /* short, so that telling a crowd never blocks the loop for long */
+    FILES_LATER = 16,
+    FILES_LOOKED_AT = 1024,
+    CONNECTIONS_MIN = 8,
     DRAIN_EXTRA_MS = 1000,
     SEND_AWAY_MS = 2000, /* event streams end spread over this time */
     LAST_TURNS = 3,
     START_WAIT_MS = 2000,
+    LOG_EVERY_MS = 10000,
 };
 
 struct edge {
@@ -44,19 +49,15 @@ struct edge {
     struct tl_follower *follower;
     struct tl_server *server; /* NULL until the lines are loaded */
     uint64_t connections_max; /* event streams and the server's connections together */
-    int64_t since_ms;         /* start of this process */
+    uint64_t unavailable;     /* requests answered 503 that are not logged yet */
+    struct tl_log_limit unavailable_log, full_log, address_log;
+    int64_t accepted; /* connections taken from the listening socket, also those refused then */
+    int64_t since_ms; /* start of this process */
     int64_t drain_until_ms;
     bool failed;
 };
 
 /* ---- what the queues ask for ---- */
-
-static bool can_send(void *context)
-{
-    const struct edge *edge = context;
-    return tl_queue_env_store_up(&edge->env) &&
-           tl_queues_in_flight(edge->queues) < edge->config->worker.max_pending;
-}
 
 static void on_rebuild(void *context, const char *queue)
 {
@@ -77,6 +78,12 @@ static void on_settled(void *context, struct tl_local_queue *queue,
     tl_api_settled(edge->api, queue, pending, result);
 }
 
+static void on_recreated(void *context, struct tl_local_queue *queue)
+{
+    const struct edge *edge = context;
+    tl_api_recreated(edge->api, queue);
+}
+
 static void on_changed(void *context, struct tl_local_queue *queue,
                        const struct tl_event_entry *entry, int64_t now_ms)
 {
@@ -93,24 +100,45 @@ static bool ask_store(void *process, const char *queue, const char *visitor, tl_
     return tl_ingest_look(edge->ingest, queue, visitor, place, number);
 }
 
+static uint64_t streams(void *context)
+{
+    const struct edge *edge = context;
+    return (uint64_t)tl_metrics_get(edge->settings->metrics, TL_WORKER_EVENT_STREAMS);
+}
+
+static uint64_t connections(struct edge *edge)
+{
+    return streams(edge) + tl_server_connections(edge->server);
+}
+
 static bool stream_fits(void *process)
 {
-    const struct edge *edge = process;
+    struct edge *edge = process;
     uint64_t spare = edge->connections_max / 100; /* for the requests of others */
-    return tl_queues_subscribers(edge->queues) + tl_server_connections(edge->server) + spare <
-           edge->connections_max;
+    if (connections(edge) + spare < edge->connections_max)
+        return true;
+    tl_metrics_add(edge->settings->metrics, TL_WORKER_STREAMS_SHORT, 1);
+    return false;
 }
 
 /* ---- callbacks of the ingest thread and the server ---- */
 
-static void on_sent(void *context, const char *queue, uint64_t number,
-                    const struct tl_error *refusal)
+static void on_sent(void *context, const char *queue, const struct tl_batch_receipt *receipt)
 {
     const struct edge *edge = context;
-    if (refusal != NULL)
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue, .error = refusal},
-               "the store did not take a batch");
-    tl_queues_batch_sent(edge->queues, queue, number, refusal == NULL);
+    if (receipt->fate != TL_BATCH_TAKEN)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue, .error = receipt->refusal},
+               receipt->fate == TL_BATCH_REFUSED
+                   ? "the store did not take a batch"
+                   : "it is not known whether the store took a batch; its commands are sent again");
+    tl_queues_batch_sent(edge->queues, queue, receipt, tl_clock_ms());
+}
+
+static void on_checked(void *context, const char *queue, uint64_t number,
+                       const struct tl_batch_check *check)
+{
+    const struct edge *edge = context;
+    tl_queues_batch_checked(edge->queues, queue, number, check, tl_clock_ms());
 }
 
 static void on_found(void *context, uint64_t number, enum tl_lookup_found found,
@@ -120,20 +148,54 @@ static void on_found(void *context, uint64_t number, enum tl_lookup_found found,
     tl_holds_found(edge->holds, number, found, reason);
 }
 
-static void on_ingest_store(void *context, bool up)
+static void on_ingest_store(void *context, bool up, enum tl_error_kind refuses)
 {
     struct edge *edge = context;
+    if (up != edge->env.ingest_up || refuses == edge->env.refuses)
+        tl_info(up ? "connected to the store" : "the store cannot be reached: joins are refused");
     edge->env.ingest_up = up;
-    tl_info(up ? "connected to the store" : "the store cannot be reached: joins are refused");
+    if (refuses == edge->env.refuses)
+        return;
+    edge->env.refuses = refuses;
+    if (refuses == TL_OK)
+        tl_info("the store takes joins again");
+    else
+        tl_warn("%s",
+                tl_readiness_text(refuses == TL_ERR_OOM ? TL_STORE_NO_MEMORY : TL_STORE_NO_DISK));
 }
 
 static void on_answered(void *context, unsigned status)
 {
-    const struct edge *edge = context;
+    struct edge *edge = context;
+    edge->unavailable += status == 503;
     enum tl_worker_metric metric = status < 400   ? TL_WORKER_ANSWERS_OK
                                    : status < 500 ? TL_WORKER_ANSWERS_REFUSED
                                                   : TL_WORKER_ANSWERS_FAILED;
     tl_metrics_add(edge->settings->metrics, metric, 1);
+}
+
+static void on_connection(void *context, enum tl_server_event event,
+                          const struct tl_address *address)
+{
+    struct edge *edge = context;
+    static const enum tl_worker_metric metrics[] = {[TL_SERVER_CROWDED_OUT] = TL_WORKER_CROWDED_OUT,
+                                                    [TL_SERVER_FULL] = TL_WORKER_REFUSED_FULL,
+                                                    [TL_SERVER_HOLDS_ENOUGH] =
+                                                        TL_WORKER_REFUSED_ADDRESS};
+    unsigned suppressed;
+    if (event != TL_SERVER_CROWDED_OUT)
+        edge->accepted++;
+    if (event != TL_SERVER_ACCEPTED)
+        tl_metrics_add(edge->settings->metrics, metrics[event], 1);
+    if (event != TL_SERVER_HOLDS_ENOUGH ||
+        !tl_log_allow(&edge->address_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+        return;
+    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    char text[TL_PREFIX_TEXT_MAX];
+    tl_prefix_format(&prefix, text);
+    tl_warn("connections from %s are refused: it has %llu (http.connections_per_address) already; "
+            "if it is a proxy, name it in http.trusted_proxies",
+            text, (unsigned long long)edge->config->http.connections_per_address);
 }
 
 static void on_turn_end(void *context)
@@ -155,54 +217,43 @@ static void drain(struct edge *edge)
     tl_server_quiesce(edge->server);
     /* Stop listening, so that no client is stuck in the backlog and the next process can have the
      * port at once. */
-    if (shutdown(edge->settings->listen_fd, SHUT_RDWR) != 0)
+    if (!edge->settings->keeps_listening && shutdown(edge->settings->listen_fd, SHUT_RDWR) != 0)
         tl_debug("shutdown of the listening socket failed");
     tl_queues_drain(edge->queues, now_ms, now_ms + SEND_AWAY_MS);
 }
 
-static bool is_drained(const struct edge *edge)
-{
-    return tl_holds_count(edge->holds) == 0 && tl_server_requests(edge->server) == 0 &&
-           tl_queues_drained(edge->queues);
-}
-
 /* ---- time and signals ---- */
 
-/* As many connections as wanted, or as the system allows. */
+/* Descriptors that this process has or will have beside connections of visitors: those open now,
+ * and some for what comes and goes (connections to the store, files that are read again). */
+static uint64_t files_beside(void)
+{
+    uint64_t n = FILES_LATER + TL_SERVER_FILES_SPARE;
+    for (int fd = 0; fd < FILES_LOOKED_AT; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+/* As many connections as wanted, or as the limit of open files allows: at that limit nothing could
+ * be accepted, not even to be refused. */
 static uint64_t connections_allowed(uint64_t wanted)
 {
     struct rlimit limit;
+    uint64_t beside = files_beside();
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return wanted;
     limit.rlim_cur = limit.rlim_max;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted + FILES_BESIDE)
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted + beside)
         return wanted;
     uint64_t allowed =
-        limit.rlim_cur > 2 * FILES_BESIDE ? limit.rlim_cur - FILES_BESIDE : FILES_BESIDE;
-    tl_warn("at most %llu connections: the limit of open files is %llu, http.max_connections asks "
-            "for %llu",
-            (unsigned long long)allowed, (unsigned long long)limit.rlim_cur,
-            (unsigned long long)wanted);
+        limit.rlim_cur > beside + CONNECTIONS_MIN ? limit.rlim_cur - beside : CONNECTIONS_MIN;
+    tl_warn("at most %llu connections instead of %llu (http.max_connections): the limit of open "
+            "files is %llu, and each worker process needs %llu; raise it (systemd: LimitNOFILE, "
+            "containers: ulimits nofile, a shell: ulimit -n) or lower http.max_connections",
+            (unsigned long long)allowed, (unsigned long long)wanted,
+            (unsigned long long)limit.rlim_cur, (unsigned long long)(wanted + beside));
     return allowed;
-}
-
-static bool start_server(struct edge *edge, struct tl_error *err)
-{
-    const struct tl_config *config = edge->config;
-    edge->connections_max = connections_allowed(config->http.max_connections);
-    const struct tl_server_settings server = {.listen_fd = edge->settings->listen_fd,
-                                              .max_connections = edge->connections_max,
-                                              .idle_timeout_ms = config->http.idle_timeout_ms,
-                                              .max_body = config->http.max_body,
-                                              .handler_context = edge->api,
-                                              .handle = tl_api_handle,
-                                              .too_large = tl_api_too_large,
-                                              .context = edge,
-                                              .answered = on_answered,
-                                              .turn_end = on_turn_end};
-    edge->server = tl_server_new(&edge->loop, &server, err);
-    return edge->server != NULL;
 }
 
 /* Serving begins when the lines are loaded: until then connections wait in the socket's backlog,
@@ -210,10 +261,29 @@ static bool start_server(struct edge *edge, struct tl_error *err)
 static void serve_when_ready(struct edge *edge, int64_t now_ms)
 {
     struct tl_error err = {0};
+    const struct tl_config *config = edge->config;
     if (edge->server != NULL || edge->env.draining ||
         (tl_queues_readiness(edge->queues) != TL_READY && now_ms - edge->since_ms < START_WAIT_MS))
         return;
-    if (start_server(edge, &err))
+    edge->connections_max = connections_allowed(config->http.max_connections);
+    const struct tl_server_settings server = {.listen_fd = edge->settings->listen_fd,
+                                              .max_connections = edge->connections_max,
+                                              .connections_per_address =
+                                                  config->http.connections_per_address,
+                                              .proxies = tl_api_proxies(edge->api),
+                                              .idle_timeout_ms = config->http.idle_timeout_ms,
+                                              .max_body = config->http.max_body,
+                                              .handler_context = edge->api,
+                                              .handle = tl_api_handle,
+                                              .too_large = tl_api_too_large,
+                                              .malformed = tl_api_malformed,
+                                              .context = edge,
+                                              .streams = streams,
+                                              .happened = on_connection,
+                                              .answered = on_answered,
+                                              .turn_end = on_turn_end};
+    edge->server = tl_server_new(&edge->loop, &server, &err);
+    if (edge->server != NULL)
         return;
     tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "cannot serve");
     edge->failed = true;
@@ -226,6 +296,25 @@ static void on_sweep(uv_timer_t *timer)
     tl_queues_sweep(edge->queues, tl_clock_ms());
 }
 
+/* Says once per period what visitors get to feel. */
+static void log_limits(struct edge *edge, int64_t now_ms)
+{
+    unsigned suppressed;
+    if (edge->unavailable > 0 &&
+        tl_log_allow(&edge->unavailable_log, now_ms, LOG_EVERY_MS, &suppressed)) {
+        tl_warn("requests answered 503 since the last such line: %llu (%s)",
+                (unsigned long long)edge->unavailable,
+                edge->env.full ? "too many commands are in progress"
+                               : tl_readiness_text(tl_queues_readiness(edge->queues)));
+        edge->unavailable = 0;
+    }
+    if (edge->server != NULL && connections(edge) >= edge->connections_max &&
+        tl_log_allow(&edge->full_log, now_ms, LOG_EVERY_MS, &suppressed))
+        tl_warn("all %llu connections (http.max_connections) are in use: event streams are cut "
+                "short, connections without a request are closed; raise the limit or add workers",
+                (unsigned long long)edge->connections_max);
+}
+
 static void on_tick(uv_timer_t *timer)
 {
     struct edge *edge = timer->data;
@@ -233,23 +322,34 @@ static void on_tick(uv_timer_t *timer)
     struct tl_slot *slot = edge->settings->slot;
     int64_t now_ms = tl_clock_ms();
     serve_when_ready(edge, now_ms);
-    tl_server_expire(edge->server, now_ms);
+    tl_server_tick(edge->server, now_ms);
     tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
+    tl_queues_check(edge->queues, edge->ingest, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
-    tl_metrics_set(
-        metrics, TL_WORKER_CONNECTIONS,
-        (int64_t)(tl_server_connections(edge->server) + tl_queues_subscribers(edge->queues)));
+    tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
+    tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
+    log_limits(edge, now_ms);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)tl_holds_count(edge->holds));
     atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->queues));
+    atomic_store(&slot->accepted, edge->accepted);
+    atomic_store(&slot->accepts, edge->server != NULL && !edge->env.draining);
     atomic_fetch_add(&slot->beats, 1);
-    if (edge->env.draining && (is_drained(edge) || now_ms >= edge->drain_until_ms))
+    if (!edge->env.draining)
+        return;
+    bool drained = tl_holds_count(edge->holds) == 0 && tl_server_requests(edge->server) == 0 &&
+                   tl_queues_drained(edge->queues);
+    if (drained || now_ms >= edge->drain_until_ms)
         uv_stop(&edge->loop);
 }
 
 static bool take_keys(void *context, const struct tl_config *config, struct tl_error *err)
 {
-    return tl_api_reload(context, config, err);
+    const struct edge *edge = context;
+    if (!tl_api_reload(edge->api, config, err))
+        return false;
+    atomic_store(&edge->settings->slot->ticket_key, tl_api_ticket_key(edge->api));
+    return true;
 }
 
 static void on_signal(uv_poll_t *poll, int status, int events)
@@ -265,7 +365,7 @@ static void on_signal(uv_poll_t *poll, int status, int events)
             tl_reload(&(struct tl_reload){.config_path = edge->settings->config_path,
                                           .role = edge->settings->role,
                                           .take = take_keys,
-                                          .context = edge->api,
+                                          .context = edge,
                                           .taken = "keys"});
     }
 }
@@ -281,20 +381,23 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       .store_offset_ms = (int64_t)wall.tv_sec * 1000 +
                                                          wall.tv_nsec / 1000000 - tl_clock_ms(),
                                       .context = edge,
-                                      .can_send = can_send,
                                       .rebuild = on_rebuild,
                                       .reload = on_reload_settings,
                                       .settled = on_settled,
+                                      .recreated = on_recreated,
                                       .changed = on_changed};
     const struct tl_api_settings api = {.config = edge->config,
                                         .env = &edge->env,
                                         .loop = &edge->loop,
+                                        .limiter = edge->settings->limiter,
+                                        .sharing = edge->settings->sharing,
                                         .process = edge,
                                         .ask = ask_store,
                                         .stream_fits = stream_fits};
     edge->api = tl_api_new(&api, err);
     if (edge->api == NULL)
         return false;
+    atomic_store(&edge->settings->slot->ticket_key, tl_api_ticket_key(edge->api));
     edge->queues = tl_api_queues(edge->api);
     edge->holds = tl_api_holds(edge->api);
     return true;
@@ -311,6 +414,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                               .metrics = edge->settings->metrics,
                                               .context = edge,
                                               .sent = on_sent,
+                                              .checked = on_checked,
                                               .found = on_found,
                                               .store = on_ingest_store};
     struct tl_follower_settings follower = {.redis = redis, .key_prefix = config->redis.key_prefix};
@@ -320,17 +424,6 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
         return false;
     edge->follower = tl_follower_new(&edge->loop, &follower, config, err);
     return edge->follower != NULL;
-}
-
-static void start_handles(struct edge *edge)
-{
-    uv_timer_init(&edge->loop, &edge->tick);
-    uv_timer_init(&edge->loop, &edge->sweep);
-    uv_poll_init(&edge->loop, &edge->signals_poll, edge->signals.fd);
-    edge->tick.data = edge->sweep.data = edge->signals_poll.data = edge;
-    uv_timer_start(&edge->tick, on_tick, TICK_MS, TICK_MS);
-    uv_timer_start(&edge->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
-    uv_poll_start(&edge->signals_poll, UV_READABLE, on_signal);
 }
 
 /* In reverse order. Every request still held gets its answer before the server is freed. */
@@ -359,7 +452,13 @@ int tl_edge_run(const struct tl_edge_settings *settings)
     tl_start_process_id("worker", edge.id);
     bool ok = tl_signals_open(&edge.signals, &err) && start_api(&edge, &err);
     if (ok && uv_loop_init(&edge.loop) == 0) {
-        start_handles(&edge);
+        uv_timer_init(&edge.loop, &edge.tick);
+        uv_timer_init(&edge.loop, &edge.sweep);
+        uv_poll_init(&edge.loop, &edge.signals_poll, edge.signals.fd);
+        edge.tick.data = edge.sweep.data = edge.signals_poll.data = &edge;
+        uv_timer_start(&edge.tick, on_tick, TICK_MS, TICK_MS);
+        uv_timer_start(&edge.sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+        uv_poll_start(&edge.signals_poll, UV_READABLE, on_signal);
         ok = start_threads(&edge, &err);
         if (ok)
             uv_run(&edge.loop, UV_RUN_DEFAULT);

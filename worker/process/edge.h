@@ -3,8 +3,12 @@
 #ifndef TL_EDGE_H
 #define TL_EDGE_H
 
+#include <stdbool.h>
+
 #include "common/base/metrics.h"
 #include "common/config/config.h"
+#include "worker/http/limiter.h"
+#include "worker/http/sharing.h"
 #include "worker/report/slot.h"
 
 struct tl_edge_settings {
@@ -12,7 +16,11 @@ struct tl_edge_settings {
     const char *config_path;
     const struct tl_config *config;
     int listen_fd; /* stays the caller's */
+    bool
+        keeps_listening; /* the socket stays open when this process stops: another one takes over */
     struct tl_metrics *metrics;
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
     struct tl_slot *slot;
 };
 

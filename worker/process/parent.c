@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "worker/api/api.h"
 #include "worker/process/board.h"
 #include "worker/process/edge.h"
+#include "worker/process/hearing.h"
+#include "worker/process/key_files.h"
 #include "worker/process/parent.h"
 
 enum {
@@ -25,6 +28,7 @@ enum {
     RESTART_BASE_MS = 100,
     RESTART_LIMIT_MS = 5000,
     STOP_LIMIT_MS = 30000,
+    KEYS_LOG_MS = 5000,
     NAME_SIZE = 24,
 };
 
@@ -38,6 +42,7 @@ struct process {
     char name[NAME_SIZE]; /* "worker.2" or "worker.admin", for the log */
     unsigned i;           /* of a worker: its socket and its slot */
     pid_t pid;            /* of the last start */
+    struct tl_hearing hearing;
 };
 
 struct parent {
@@ -45,8 +50,12 @@ struct parent {
     const char *config_path;
     unsigned n;
     int *listen_fds;
+    unsigned sockets;     /* different ones among them: process i has socket i % sockets */
+    bool keeps_listening; /* another program keeps the sockets open, too */
     struct tl_board board;
-    struct process *processes; /* the n workers, then the admin process */
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
+    struct process *processes;  /* the n workers, then the admin process */
     struct tl_supervisor *supervisor;
     bool failed; /* the admin listener could not start */
     struct tl_notify *notify;
@@ -90,7 +99,10 @@ static int run_worker(void *context)
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,
                                                   .listen_fd = parent->listen_fds[process->i],
+                                                  .keeps_listening = parent->keeps_listening,
                                                   .metrics = parent->board.metrics[process->i],
+                                                  .limiter = parent->limiter,
+                                                  .sharing = parent->sharing,
                                                   .slot = &parent->board.slots[process->i]});
 }
 
@@ -128,9 +140,10 @@ static void log_end(const struct process *process, int status, bool stopping)
 
 static bool worker_ended(void *context, int status, int64_t delay_ms)
 {
-    const struct process *process = context;
+    struct process *process = context;
     struct tl_board *board = &process->parent->board;
     log_end(process, status, delay_ms < 0);
+    process->hearing = (struct tl_hearing){0};
     tl_board_clear(board, process->i);
     if (delay_ms >= 0)
         atomic_fetch_add(&board->head->restarts, 1);
@@ -156,12 +169,31 @@ static bool admin_ended(void *context, int status, int64_t delay_ms)
 static void log_kill(void *context, enum tl_kill_reason reason)
 {
     const struct process *process = context;
-    if (reason == TL_KILL_STUCK)
+    if (reason == TL_KILL_DEAF) {
+        atomic_fetch_add(&process->parent->board.head->deaf, 1);
+        tl_log(TL_LOG_ERROR, NULL,
+               "%s (process %d) is deaf, it leaves connections waiting for %d s: killing it",
+               process->name, (int)process->pid, TL_HEARING_LOST_MS / 1000);
+    } else if (reason == TL_KILL_STUCK)
         tl_log(TL_LOG_ERROR, NULL, "%s (process %d) is stuck, its loop has stopped: killing it",
                process->name, (int)process->pid);
     else
         tl_warn("%s (process %d) has not ended in %d s: killing it", process->name,
                 (int)process->pid, STOP_LIMIT_MS / 1000);
+}
+
+/* Do connections wait at its socket that nobody takes? Processes with the same passed socket take
+ * them for each other. */
+static bool worker_deaf(void *context)
+{
+    struct process *process = context;
+    struct parent *parent = process->parent;
+    const struct tl_slot *slot = &parent->board.slots[process->i];
+    int64_t accepted = 0;
+    for (unsigned i = process->i % parent->sockets; i < parent->n; i += parent->sockets)
+        accepted += atomic_load(&parent->board.slots[i].accepted);
+    bool waiting = atomic_load(&slot->accepts) && tl_hearing_waits(parent->listen_fds[process->i]);
+    return tl_hearing_lost(&process->hearing, waiting, accepted, atomic_load(&slot->beats));
 }
 
 static int64_t worker_beats(void *context)
@@ -172,11 +204,6 @@ static int64_t worker_beats(void *context)
 
 static bool add_processes(struct parent *parent, struct tl_error *err)
 {
-    static const struct tl_supervisor_settings settings = {.restart_base_ms = RESTART_BASE_MS,
-                                                           .restart_limit_ms = RESTART_LIMIT_MS};
-    parent->supervisor = tl_supervisor_new(&settings, err);
-    if (parent->supervisor == NULL)
-        return false;
     for (unsigned i = 0; i < parent->n; i++) {
         struct process *process = &parent->processes[i];
         *process = (struct process){.parent = parent, .i = i};
@@ -186,6 +213,7 @@ static bool add_processes(struct parent *parent, struct tl_error *err)
                                         .ended = worker_ended,
                                         .killing = log_kill,
                                         .beats = worker_beats,
+                                        .deaf = worker_deaf,
                                         .stop_stage = STAGE_WORKERS,
                                         .stop_limit_ms = STOP_LIMIT_MS};
         if (!tl_supervisor_add(parent->supervisor, &worker, err))
@@ -236,40 +264,64 @@ static int run(struct parent *parent)
 
 /* ---- before the first fork ---- */
 
-/* Finds settings that would make every child fail. */
-static bool check_settings(const struct tl_config *config, struct tl_error *err)
+/* While a key file is missing: waits until the store says whether the file may be made, or until
+ * the operator stops the program. */
+static bool wait_for_keys(struct parent *parent, struct tl_error *err)
 {
-    const struct tl_redis_settings redis = {.url = config->redis.url,
-                                            .ca_file = config->redis.ca_file,
-                                            .timeout_ms = config->redis.timeout_ms};
-    struct tl_store *store = NULL;
-    bool ok = tl_api_check(config, err) && (store = tl_store_new(&redis, err)) != NULL;
-    tl_store_free(&store);
-    return ok;
+    struct tl_log_limit limit = {0};
+    while (tl_supervisor_stop_asked(parent->supervisor) == 0) {
+        struct tl_error problem = {0};
+        unsigned suppressed;
+        enum tl_key_files files = tl_key_files_look(parent->config, &problem);
+        if (files != TL_KEY_FILES_UNKNOWN) {
+            *err = problem;
+            return files == TL_KEY_FILES_FINE;
+        }
+        int64_t now_ms = tl_clock_ms();
+        if (tl_log_allow(&limit, now_ms, KEYS_LOG_MS, &suppressed))
+            tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
+                   "waiting for the store");
+        tl_notify_turn(parent->notify, false, "waiting for the store", now_ms);
+        if (!tl_supervisor_wait(parent->supervisor, NULL, 0, TURN_MS, err))
+            return false;
+        tl_supervisor_turn(parent->supervisor, tl_clock_ms());
+    }
+    return false;
 }
 
+/* Of its own, or those that another program keeps open for it: these its processes share. */
 static bool open_sockets(struct parent *parent, struct tl_error *err)
 {
-    struct tl_listen listen = parent->config->http.listen;
-    /* SO_REUSEPORT would silently share the port with any other program of this user that sets it.
-     * So the port is opened once without it: that fails when the port is in use. */
-    int fd = tl_listen_open(&listen, false, &listen.port, err);
-    if (fd < 0)
+    const struct tl_listen *listen = &parent->config->http.listen;
+    unsigned taken;
+    int port;
+    if (!tl_listen_take(parent->listen_fds, parent->n, &taken, err))
         return false;
-    close(fd);
-    for (unsigned i = 0; i < parent->n; i++) {
-        int port = 0;
-        parent->listen_fds[i] = tl_listen_open(&listen, true, &port, err);
-        if (parent->listen_fds[i] < 0)
+    parent->keeps_listening = taken > 0;
+    parent->sockets = taken > 0 ? taken : parent->n;
+    if (taken == 0) {
+        if (!tl_listen_share(listen, parent->listen_fds, parent->n, &port, err))
             return false;
-        listen.port = port;
+        tl_info("listening on %s:%d with %u processes", listen->host, port, parent->n);
+        return true;
     }
-    tl_info("listening on %s:%d with %u processes", listen.host, listen.port, parent->n);
+    for (unsigned i = taken; i < parent->n; i++) {
+        parent->listen_fds[i] = fcntl(parent->listen_fds[i % taken], F_DUPFD_CLOEXEC, 0);
+        if (parent->listen_fds[i] < 0)
+            return tl_error_set(err, TL_ERR_SYSTEM, "a listening socket: %s", strerror(errno));
+    }
+    tl_info("listening on %u sockets that were passed, with %u processes", taken, parent->n);
     return true;
 }
 
 static bool prepare(struct parent *parent, struct tl_error *err)
 {
+    static const struct tl_supervisor_settings restarts = {.restart_base_ms = RESTART_BASE_MS,
+                                                           .restart_limit_ms = RESTART_LIMIT_MS};
+    const struct tl_config *config = parent->config;
+    const struct tl_redis_settings redis = {.url = config->redis.url,
+                                            .ca_file = config->redis.ca_file,
+                                            .timeout_ms = config->redis.timeout_ms};
     unsigned n = parent->n;
     parent->listen_fds = calloc(n, sizeof(int));
     parent->processes = calloc(n + 1, sizeof(struct process));
@@ -277,9 +329,17 @@ static bool prepare(struct parent *parent, struct tl_error *err)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %u processes", n);
     for (unsigned i = 0; i < n; i++)
         parent->listen_fds[i] = -1;
-    return add_processes(parent, err) && tl_notify_open(&parent->notify, tl_clock_ms(), err) &&
-           check_settings(parent->config, err) && open_sockets(parent, err) &&
-           tl_board_init(&parent->board, n, err);
+    parent->supervisor = tl_supervisor_new(&restarts, err);
+    /* Settings that would make every child fail are found before anything waits for the store. */
+    struct tl_store *store = tl_store_new(&redis, err);
+    bool ok = store != NULL && tl_api_check_page(config, err);
+    tl_store_free(&store);
+    return ok && parent->supervisor != NULL &&
+           tl_notify_open(&parent->notify, tl_clock_ms(), err) && wait_for_keys(parent, err) &&
+           tl_api_check_secrets(config, err) && add_processes(parent, err) &&
+           open_sockets(parent, err) && tl_board_init(&parent->board, n, err) &&
+           (parent->limiter = tl_limiter_new(err)) != NULL &&
+           (parent->sharing = tl_sharing_new(err)) != NULL;
 }
 
 static void release(struct parent *parent)
@@ -291,6 +351,8 @@ static void release(struct parent *parent)
     }
     if (parent->board.memory != NULL)
         tl_board_deinit(&parent->board);
+    tl_limiter_free(&parent->limiter);
+    tl_sharing_free(&parent->sharing);
     tl_notify_free(&parent->notify);
     free(parent->listen_fds);
     free(parent->processes);
@@ -303,6 +365,8 @@ int tl_parent_run(const struct tl_config *config, const char *config_path, unsig
     int status = 1;
     if (prepare(&parent, &err))
         status = run(&parent);
+    else if (parent.supervisor != NULL && tl_supervisor_stop_asked(parent.supervisor) > 0)
+        status = 0;
     else
         tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "cannot start");
     release(&parent);

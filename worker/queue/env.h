@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
 #include "common/base/metrics.h"
 #include "worker/feed/outbox.h"
 
@@ -16,19 +17,25 @@ struct tl_queue_env {
     struct tl_metrics *metrics;
 
     bool ingest_up, follower_up; /* is the store connected? */
+    enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */
     bool listed;                 /* every queue of the store is known here */
     bool draining;
+    bool memory_full;        /* the store's memory is nearly full: no joins */
+    unsigned memory_percent; /* of the store's memory that is used; 0 without a limit */
+    uint64_t in_flight;      /* commands in progress, as of the last turn */
+    bool full;               /* too many commands are in progress, as of the last turn */
+    int64_t heard_ms;        /* when the store was last heard of, local monotonic; 0: never */
     int64_t store_offset_ms; /* the store's Unix time minus local monotonic time */
 
     void *context; /* for the callbacks */
-    /* May another command be sent now? (The store is up, and not too many are in progress.) */
-    bool (*can_send)(void *context);
     /* Asks for a fresh snapshot of this queue, or for its settings. */
     void (*rebuild)(void *context, const char *queue);
     void (*reload)(void *context, const char *queue);
     /* The outcome of a pending command, once for each. */
     void (*settled)(void *context, struct tl_local_queue *queue, struct tl_pending_command *pending,
                     const struct tl_pending_result *result);
+    /* The line is of another generation now: what waits for places of the former one must end. */
+    void (*recreated)(void *context, struct tl_local_queue *queue);
     /* The line has taken an entry of the events stream. */
     void (*changed)(void *context, struct tl_local_queue *queue, const struct tl_event_entry *entry,
                     int64_t now_ms);
@@ -43,6 +50,18 @@ static inline bool tl_queue_env_store_up(const struct tl_queue_env *env)
 static inline int64_t tl_queue_env_store_ms(const struct tl_queue_env *env, int64_t now_ms)
 {
     return now_ms + env->store_offset_ms;
+}
+
+/* What is older than this is shown with its age. */
+enum { TL_QUEUE_STALE_MS = 5000 };
+
+/* When the lines were last known to be up to date, as Unix time in ms by the store's clock; 0: they
+ * are up to date. */
+static inline int64_t tl_queue_env_as_of_ms(const struct tl_queue_env *env, int64_t now_ms)
+{
+    if (env->heard_ms == 0 || now_ms - env->heard_ms < TL_QUEUE_STALE_MS)
+        return 0;
+    return tl_queue_env_store_ms(env, env->heard_ms);
 }
 
 #endif

@@ -3,6 +3,10 @@
 #include "worker/queue/holds.h"
 #include "worker/report/worker_metrics.h"
 
+/* An event is read within a few ms of its making. A worker that is further behind than this is in
+ * trouble, and those who wait should hear something. */
+enum { EVENT_WAIT_MS = 250 };
+
 struct hold {
     struct hold *prev, *next; /* in its list, the earliest deadline first */
     struct hold *next_waiter; /* of the same command */
@@ -10,7 +14,8 @@ struct hold {
     int64_t deadline_ms;
     struct tl_pending_command *pending; /* in the list of commands */
     uint64_t number;                    /* in the list of lookups */
-    bool behind; /* a lookup: the store knows the place, the line does not yet */
+    bool behind;    /* a lookup: the store knows the place, the line does not yet */
+    uint64_t event; /* in the list of events */
 };
 
 struct list {
@@ -20,7 +25,7 @@ struct list {
 
 struct tl_holds {
     struct tl_holds_settings settings;
-    struct list commands, lookups;
+    struct list commands, lookups, events;
     uint64_t last_number;
 };
 
@@ -40,16 +45,16 @@ void tl_holds_free(struct tl_holds **holds)
 
 uint64_t tl_holds_count(const struct tl_holds *holds)
 {
-    return holds->commands.count + holds->lookups.count;
+    return holds->commands.count + holds->lookups.count + holds->events.count;
 }
 
-static struct hold *hold_new(struct tl_holds *holds, struct list *list, const struct tl_held *held)
+static struct hold *hold_new(struct list *list, const struct tl_held *held, int64_t wait_ms)
 {
     struct hold *hold = calloc(1, sizeof(*hold));
     if (hold == NULL)
         return NULL;
     hold->held = *held;
-    hold->deadline_ms = held->since_us / 1000 + holds->settings.wait_ms;
+    hold->deadline_ms = held->since_us / 1000 + wait_ms;
     hold->prev = list->last;
     if (list->last != NULL)
         list->last->next = hold;
@@ -81,14 +86,10 @@ static struct tl_held release(struct list *list, struct hold *hold)
 
 /* ---- commands ---- */
 
-bool tl_holds_command(struct tl_holds *holds, struct tl_local_queue *queue,
-                      struct tl_request *request, struct tl_pending_command *pending,
-                      const struct tl_ticket *ticket, int64_t now_us)
+bool tl_holds_command(struct tl_holds *holds, const struct tl_held *held,
+                      struct tl_pending_command *pending)
 {
-    struct tl_held held = {.queue = queue, .request = request, .since_us = now_us};
-    if (ticket != NULL)
-        held.ticket = *ticket;
-    struct hold *hold = hold_new(holds, &holds->commands, &held);
+    struct hold *hold = hold_new(&holds->commands, held, holds->settings.wait_ms);
     if (hold == NULL)
         return false;
     hold->pending = pending;
@@ -125,17 +126,14 @@ static void time_out(struct tl_holds *holds, struct hold *hold)
 
 /* ---- lookups ---- */
 
-bool tl_holds_lookup(struct tl_holds *holds, struct tl_local_queue *queue,
-                     struct tl_request *request, const struct tl_ticket *ticket, int64_t now_us)
+bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 {
     uint64_t number = holds->last_number + 1;
-    if (!holds->settings.ask(holds->settings.context, tl_local_queue_name(queue), ticket->visitor,
-                             ticket->place, number))
+    if (!holds->settings.ask(holds->settings.context, tl_local_queue_name(held->queue),
+                             held->ticket.visitor, held->ticket.place, number))
         return false;
     holds->last_number = number;
-    const struct tl_held held = {
-        .queue = queue, .request = request, .ticket = *ticket, .since_us = now_us};
-    struct hold *hold = hold_new(holds, &holds->lookups, &held);
+    struct hold *hold = hold_new(&holds->lookups, held, holds->settings.wait_ms);
     if (hold == NULL)
         return false; /* the store's answer will find no hold */
     hold->number = number;
@@ -167,13 +165,34 @@ void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_foun
     end_lookup(holds, hold, found != TL_LOOKUP_FAILED);
 }
 
-void tl_holds_drop_lookups(struct tl_holds *holds, const struct tl_local_queue *queue)
+/* ---- events ---- */
+
+bool tl_holds_event(struct tl_holds *holds, const struct tl_held *held, uint64_t event)
+{
+    struct hold *hold = hold_new(&holds->events, held, EVENT_WAIT_MS);
+    if (hold != NULL)
+        hold->event = event;
+    return hold != NULL;
+}
+
+static void end_event(struct tl_holds *holds, struct hold *hold)
+{
+    const struct tl_held held = release(&holds->events, hold);
+    holds->settings.caught_up(holds->settings.context, &held);
+}
+
+void tl_holds_drop(struct tl_holds *holds, const struct tl_local_queue *queue)
 {
     struct hold *next;
     for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
         next = hold->next;
         if (queue == NULL || hold->held.queue == queue)
             end_lookup(holds, hold, false);
+    }
+    for (struct hold *hold = holds->events.first; hold != NULL; hold = next) {
+        next = hold->next;
+        if (queue == NULL || hold->held.queue == queue)
+            end_event(holds, hold);
     }
 }
 
@@ -194,5 +213,10 @@ void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
             (void)tl_local_queue_look(hold->held.queue, hold->held.ticket.place, &known);
         if (known || hold->deadline_ms <= now_ms)
             end_lookup(holds, hold, known);
+    }
+    for (struct hold *hold = holds->events.first; hold != NULL; hold = next) {
+        next = hold->next;
+        if (hold->deadline_ms <= now_ms || tl_local_queue_event(hold->held.queue) >= hold->event)
+            end_event(holds, hold);
     }
 }

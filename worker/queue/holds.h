@@ -1,6 +1,7 @@
 /*
- * The held requests of a worker process. They wait for the outcome of a command, or for the store's
- * answer about a place (a lookup). Each ends once: with its outcome, or at its deadline.
+ * The held requests of a worker process. They wait for the outcome of a command, for the store's
+ * answer about a place (a lookup), or for an event that this process has not read yet. Each ends
+ * once: with its outcome, or at its deadline.
  *
  * A lookup may also run without a request, for an event stream whose place the line does not know.
  */
@@ -23,12 +24,14 @@ struct tl_holds;
 struct tl_held {
     struct tl_local_queue *queue;
     struct tl_request *request; /* to be answered now; NULL: a lookup without a request */
-    struct tl_ticket ticket;    /* all zero for a join */
+    struct tl_ticket ticket;    /* all zero for a first join */
+    bool again;                 /* joins again with the ticket of a place held as far as we know */
+    bool give_ticket;           /* a lookup: the answer carries the ticket, as that to a join */
     int64_t since_us;           /* local monotonic time */
 };
 
 struct tl_holds_settings {
-    int64_t wait_ms; /* the longest wait */
+    int64_t wait_ms; /* the longest wait for a command or a lookup */
     struct tl_metrics *metrics;
     void *context; /* for the callbacks */
     /* Asks the store about the visitor at a place; tl_holds_found is called with this number. False
@@ -41,21 +44,25 @@ struct tl_holds_settings {
                     const struct tl_pending_result *result);
     /* The place is known now; otherwise the store could not say. */
     void (*looked_up)(void *context, const struct tl_held *held, bool known);
+    /* The line has reached the event, or the time is over. */
+    void (*caught_up)(void *context, const struct tl_held *held);
 };
 
 struct tl_holds *tl_holds_new(const struct tl_holds_settings *settings); /* NULL: out of memory */
 /* Call when nothing is held any more. */
 void tl_holds_free(struct tl_holds **holds);
 
-/* Holds the request until the command has an outcome. ticket: of the visitor, NULL for a join.
- * False when out of memory: then the request is not held. */
-bool tl_holds_command(struct tl_holds *holds, struct tl_local_queue *queue,
-                      struct tl_request *request, struct tl_pending_command *pending,
-                      const struct tl_ticket *ticket, int64_t now_us);
-/* Asks the store about the ticket's place; a request (or NULL) is held meanwhile. False when that
- * is not possible. */
-bool tl_holds_lookup(struct tl_holds *holds, struct tl_local_queue *queue,
-                     struct tl_request *request, const struct tl_ticket *ticket, int64_t now_us);
+/* Holds the request until the command has an outcome. False when out of memory: then the request is
+ * not held. */
+bool tl_holds_command(struct tl_holds *holds, const struct tl_held *held,
+                      struct tl_pending_command *pending);
+/* Asks the store about the ticket's place; the request, if there is one, is held meanwhile. False
+ * when that is not possible. */
+bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held);
+
+/* Holds the request until its queue has read this event, at most 250 ms. False when out of memory.
+ */
+bool tl_holds_event(struct tl_holds *holds, const struct tl_held *held, uint64_t event);
 
 /* A command has an outcome: ends all that wait for it. */
 void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
@@ -63,11 +70,11 @@ void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
 /* The store's answer to a lookup. */
 void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_found found,
                     enum tl_reason reason);
-/* Call every tick: ends what has reached its deadline, and lookups whose place the line has
- * learned. */
+/* Call every tick: ends what has reached its deadline, lookups whose place the line has learned,
+ * and waits for an event that it has read. */
 void tl_holds_tick(struct tl_holds *holds, int64_t now_ms);
-/* Ends all lookups of a queue (NULL: of all queues) as failed. */
-void tl_holds_drop_lookups(struct tl_holds *holds, const struct tl_local_queue *queue);
+/* Ends all lookups of a queue (NULL: of all queues) as failed, and all waits for its events. */
+void tl_holds_drop(struct tl_holds *holds, const struct tl_local_queue *queue);
 
 /* Requests held, and lookups in progress. */
 uint64_t tl_holds_count(const struct tl_holds *holds);

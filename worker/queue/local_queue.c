@@ -7,14 +7,16 @@
 #include "common/store/queue.h"
 #include "worker/http/json_text.h"
 #include "worker/queue/local_queue.h"
+#include "worker/queue/lost.h"
 #include "worker/queue/presence.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
-    ENDED_MAX = 100000,     /* ends remembered from the store's answers */
-    PRESENCE_RUNS = 500,    /* most runs added to the outbox in one tick */
-    SLIDE_MIN_MS = 1000,    /* minimum time between two extensions of a sliding session */
-    FORGET_PER_TICK = 1000, /* old ends forgotten in one tick */
+    ENDED_MAX = 100000,       /* ends remembered from the store's answers */
+    PRESENCE_RUNS = 500,      /* most runs added to the outbox in one tick */
+    DIFFERS_EVERY_MS = 30000, /* between two rebuilds because of the line's sizes */
+    SLIDE_MIN_MS = 1000,      /* minimum time between two extensions of a sliding session */
+    FORGET_PER_TICK = 1000,   /* old ends forgotten in one tick */
 };
 
 struct tl_local_queue {
@@ -23,18 +25,31 @@ struct tl_local_queue {
     struct tl_queue_settings settings;
     struct tl_line *line; /* NULL until the first snapshot */
     bool rebuilding;      /* after a gap: a fresh line was asked for */
+    int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
     bool deleted;
     struct tl_eta eta;
     struct tl_outbox *outbox;
     struct tl_presence *presence;
     uint64_t presence_batch;     /* the last batch with presence in it */
+    bool farewell;               /* no presence is sent any more */
     struct tl_placemap *claimed; /* active place -> local ms + 1 of the last RENEW known */
     struct tl_placemap *ended;   /* place the line does not know -> its reason; 0: unknown */
+    struct tl_lost *lost;
     char notice[TL_NOTICE_MAX + 1];
     char *notice_json; /* NULL until the first notice */
     uint64_t notice_version;
     struct tl_subscribers *subscribers;
 };
+
+/* Notes the outcome of a RESTORE. */
+static void note_restored(struct tl_local_queue *queue, const struct tl_pending_command *pending,
+                          const struct tl_pending_result *result)
+{
+    uint64_t generation = pending->numbers[0];
+    bool returned = result->place == pending->place && result->outcome != TL_OUTCOME_GONE;
+    if (result->end == TL_PENDING_APPLIED)
+        tl_lost_answered(queue->lost, generation, pending->place, returned);
+}
 
 /* The outbox reports the outcome of a command. */
 static void on_settled(void *context, struct tl_pending_command *pending,
@@ -43,6 +58,8 @@ static void on_settled(void *context, struct tl_pending_command *pending,
     struct tl_local_queue *queue = context;
     if (pending->kind == TL_COMMAND_RENEW && result->end != TL_PENDING_APPLIED)
         (void)tl_placemap_remove(queue->claimed, pending->place, NULL); /* the next touch claims */
+    if (pending->kind == TL_COMMAND_RESTORE)
+        note_restored(queue, pending, result);
     queue->env->settled(queue->env->context, queue, pending, result);
 }
 
@@ -57,8 +74,9 @@ struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const 
     queue->presence = tl_presence_new();
     queue->claimed = tl_placemap_new();
     queue->ended = tl_placemap_new();
+    queue->lost = tl_lost_new();
     if (queue->outbox == NULL || queue->presence == NULL || queue->claimed == NULL ||
-        queue->ended == NULL)
+        queue->ended == NULL || queue->lost == NULL)
         tl_local_queue_free(&queue);
     return queue;
 }
@@ -71,6 +89,7 @@ void tl_local_queue_free(struct tl_local_queue **queue)
     tl_presence_free(&(*queue)->presence);
     tl_placemap_free(&(*queue)->claimed);
     tl_placemap_free(&(*queue)->ended);
+    tl_lost_free(&(*queue)->lost);
     tl_line_free(&(*queue)->line);
     free((*queue)->notice_json);
     free(*queue);
@@ -104,6 +123,11 @@ uint64_t tl_local_queue_generation(const struct tl_local_queue *queue)
     return tl_line_generation(queue->line);
 }
 
+uint64_t tl_local_queue_event(const struct tl_local_queue *queue)
+{
+    return tl_line_event(queue->line);
+}
+
 uint64_t tl_local_queue_waiting(const struct tl_local_queue *queue)
 {
     return tl_line_waiting(queue->line);
@@ -114,6 +138,22 @@ uint64_t tl_local_queue_active(const struct tl_local_queue *queue)
     return tl_line_active(queue->line);
 }
 
+uint64_t tl_local_queue_lane_front(const struct tl_local_queue *queue, unsigned lane)
+{
+    /* While the queue recovers, visitors come back ahead of those who are there. */
+    return tl_local_queue_recovering(queue) ? 0 : tl_line_front(queue->line, lane);
+}
+
+bool tl_local_queue_recovering(const struct tl_local_queue *queue)
+{
+    return tl_lost_recovering(queue->lost);
+}
+
+uint64_t tl_local_queue_origin(const struct tl_local_queue *queue, tl_place place)
+{
+    return tl_lost_origin(queue->lost, tl_line_generation(queue->line), place);
+}
+
 size_t tl_local_queue_bytes(const struct tl_local_queue *queue)
 {
     return queue->line != NULL ? tl_line_bytes(queue->line) : 0;
@@ -121,8 +161,13 @@ size_t tl_local_queue_bytes(const struct tl_local_queue *queue)
 
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
 {
-    return !queue->settings.paused &&
+    return !queue->settings.paused && !tl_local_queue_recovering(queue) &&
            tl_queue_env_store_ms(queue->env, now_ms) >= queue->settings.opens_at_ms;
+}
+
+bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)
+{
+    return tl_queue_env_as_of_ms(queue->env, now_ms) != 0;
 }
 
 const char *tl_local_queue_notice(const struct tl_local_queue *queue)
@@ -206,29 +251,116 @@ static void observe(struct tl_local_queue *queue, uint64_t admitted, int64_t now
                                       .active = counted ? tl_line_active(queue->line) : 0});
 }
 
+/* What is known about places of the former generation no longer holds. */
+static void forget_places(struct tl_local_queue *queue)
+{
+    struct tl_presence *presence = tl_presence_new();
+    if (presence != NULL) {
+        tl_presence_free(&queue->presence);
+        queue->presence = presence;
+    }
+    tl_placemap_clear(queue->claimed);
+    tl_placemap_clear(queue->ended);
+    queue->eta = (struct tl_eta){0};
+}
+
+struct succession {
+    struct tl_local_queue *queue; /* with the new line */
+    const struct tl_line *former;
+};
+
+/* The store has lost the end of this place together with the place: it stays ended. */
+static void keep_lost_end(void *context, tl_place place)
+{
+    const struct succession *succession = context;
+    struct tl_local_queue *queue = succession->queue;
+    if (tl_line_lost(queue->line, place))
+        tl_local_queue_remember_end(queue, place, tl_line_look(succession->former, place).reason);
+}
+
+static bool is_active(void *line, tl_place place)
+{
+    return tl_line_look(line, place).status == TL_LINE_ACTIVE;
+}
+
 void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms)
 {
-    if (queue->line != NULL && tl_line_generation(queue->line) != tl_line_generation(line)) {
+    bool again = queue->line != NULL;
+    bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
+    if (recreated) {
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
-               "the queue was recreated; tickets of its former generation are void");
-        /* The new generation reuses the numbers of places: what we know about them no longer holds.
-         */
-        struct tl_presence *presence = tl_presence_new();
-        if (presence != NULL) {
-            tl_presence_free(&queue->presence);
-            queue->presence = presence;
-        }
-        tl_placemap_clear(queue->claimed);
-        tl_placemap_clear(queue->ended);
-        queue->eta = (struct tl_eta){0};
+               tl_local_queue_recovering(queue)
+                   ? "the store has lost the queue; its visitors come back to their places"
+                   : "the queue was recreated; tickets of its former generation are void");
+        forget_places(queue);
+        tl_lost_keep(queue->lost, queue->line);
+        queue->line = NULL;
     }
-    if (queue->line != NULL)
-        tl_outbox_missed(queue->outbox);
-    tl_line_free(&queue->line);
+    struct tl_line *former = queue->line;
     queue->line = line;
+    if (former != NULL)
+        tl_line_each_ended(former, keep_lost_end,
+                           &(struct succession){.queue = queue, .former = former});
+    tl_line_free(&former);
+    tl_outbox_generation(queue->outbox, tl_line_generation(line));
     queue->rebuilding = false;
+    tl_placemap_keep(queue->claimed, is_active, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
     observe(queue, 0, now_ms);
+    if (again)
+        tl_outbox_missed(queue->outbox);
+    if (recreated) {
+        tl_outbox_forget_places(queue->outbox);
+        tl_lost_tell(queue->lost, queue->outbox); /* before the first who comes back */
+        queue->env->recreated(queue->env->context, queue);
+    }
+}
+
+void tl_local_queue_set_recovery(struct tl_local_queue *queue, const struct tl_recovery *recovery)
+{
+    bool before = tl_local_queue_recovering(queue);
+    tl_lost_set(queue->lost, recovery);
+    if (before && !tl_local_queue_recovering(queue))
+        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
+               "the recovery is over: %llu places came back",
+               (unsigned long long)recovery->restored);
+}
+
+bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *ticket)
+{
+    if (tl_place_seq(ticket->place) == 0 || !tl_lost_is(queue->lost, ticket->generation) ||
+        tl_line_look(queue->line, ticket->place).status == TL_LINE_UNKNOWN)
+        return false;
+    ticket->generation = tl_line_generation(queue->line);
+    ticket->outdated = true;
+    return true;
+}
+
+bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+{
+    bool known;
+    if (ticket->generation != tl_line_generation(queue->line))
+        return tl_lost_may_return(queue->lost, ticket);
+    return tl_line_lost(queue->line, ticket->place) &&
+           tl_local_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
+           !tl_lost_refused(queue->lost, ticket->place);
+}
+
+bool tl_local_queue_ended_before(const struct tl_local_queue *queue, uint64_t generation,
+                                 tl_place place)
+{
+    return tl_lost_ended(queue->lost, generation, place);
+}
+
+struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
+                                                  const struct tl_ticket *ticket,
+                                                  uint64_t deadline_ms, uint64_t event)
+{
+    if (!tl_queue_env_store_up(queue->env))
+        return NULL;
+    return tl_outbox_restore(queue->outbox, ticket->visitor, ticket->place,
+                             (const uint64_t[TL_COMMAND_NUMBERS]){ticket->generation, deadline_ms,
+                                                                  ticket->front, event});
 }
 
 void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length)
@@ -287,7 +419,8 @@ static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry 
             tl_outbox_applied(queue->outbox, event);
         else if (event->kind == TL_EVENT_FREED)
             forget_claims(queue, &event->places);
-        else if (event->kind == TL_EVENT_RENEWED && event->places.n > 0)
+        else if (event->kind == TL_EVENT_RENEWED && event->places.n > 0 &&
+                 is_active(queue->line, event->places.runs[0].first)) /* not ended in this entry */
             note_claim(queue, event->places.runs[0].first, now_ms);
         else if (event->kind == TL_EVENT_CONFIG)
             env->reload(env->context, queue->name);
@@ -321,6 +454,18 @@ static void ask_for_rebuild(struct tl_local_queue *queue, const char *why)
     queue->env->rebuild(queue->env->context, queue->name);
 }
 
+/* If a rebuild did not help, the store itself is inconsistent, and one for every event would not
+ * help either. */
+static void note_other_sizes(struct tl_local_queue *queue, int64_t now_ms)
+{
+    if (queue->differed_ms != 0 && now_ms < queue->differed_ms + DIFFERS_EVERY_MS)
+        return;
+    queue->differed_ms = now_ms;
+    tl_metrics_add(queue->env->metrics, TL_WORKER_DIFFERED, 1);
+    ask_for_rebuild(queue, "the line has other sizes than the store; if this comes back, run "
+                           "`tellerline audit`");
+}
+
 void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, size_t length,
                           int64_t now_ms)
 {
@@ -334,11 +479,15 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
         ask_for_rebuild(queue, "an event could not be read");
         return;
     }
-    switch (tl_line_apply(queue->line, &entry, now_ms)) {
+    enum tl_line_result result = tl_line_apply(queue->line, &entry, now_ms);
+    switch (result) {
     case TL_LINE_APPLIED:
+    case TL_LINE_DIFFERS:
         tl_metrics_add(queue->env->metrics, TL_WORKER_EVENTS, 1);
         observe(queue, admitted_in(&entry), now_ms);
         follow_up(queue, &entry, now_ms);
+        if (result == TL_LINE_DIFFERS)
+            note_other_sizes(queue, now_ms);
         break;
     case TL_LINE_OLD:
         follow_up(queue, &entry, now_ms); /* a request may still wait for it */
@@ -373,7 +522,7 @@ void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_
     if (view->status == TL_LINE_WAITING)
         tl_presence_mark(queue->presence, tl_place_seq(place));
     else if (view->status == TL_LINE_ACTIVE && renew_due(queue, place, now_ms) &&
-             queue->env->can_send(queue->env->context) &&
+             tl_queue_env_store_up(queue->env) && !queue->env->full &&
              tl_outbox_command(queue->outbox, TL_COMMAND_RENEW, visitor, place) != NULL)
         note_claim(queue, place, now_ms);
 }
@@ -385,24 +534,43 @@ void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, u
     (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
 }
 
+static void send_presence(struct tl_local_queue *queue, size_t most)
+{
+    struct tl_run run;
+    for (size_t i = 0; i < most && tl_presence_take(queue->presence, &run); i++) {
+        if (!tl_outbox_seen(queue->outbox, run.first, run.count))
+            break;
+        queue->presence_batch = tl_outbox_gathering(queue->outbox);
+    }
+}
+
 void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
 {
     int64_t interval = tl_presence_interval(queue->settings.waiting_ttl_ms);
-    struct tl_run run;
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
     /* The next flush waits until the last one was applied, so that presence does not flood a slow
      * dispatcher. */
-    if (!tl_queue_env_store_up(queue->env) ||
+    if (queue->farewell || !tl_queue_env_store_up(queue->env) ||
         !tl_outbox_settled(queue->outbox, queue->presence_batch) ||
         !tl_presence_due(queue->presence, now_ms, interval, tl_line_waiting(queue->line) > 0))
         return;
-    for (int i = 0; i < PRESENCE_RUNS && tl_presence_take(queue->presence, &run); i++) {
-        if (!tl_outbox_seen(queue->outbox, run.first, run.count))
-            break;
-        queue->presence_batch = tl_outbox_gathering(queue->outbox);
-    }
+    send_presence(queue, PRESENCE_RUNS);
+}
+
+void tl_local_queue_farewell(struct tl_local_queue *queue)
+{
+    if (queue->line == NULL || queue->farewell)
+        return;
+    send_presence(queue, SIZE_MAX); /* the rest of a flush in progress */
+    if (tl_presence_due(queue->presence, INT64_MAX / 2, 0, false))
+        send_presence(queue, SIZE_MAX);
+    if (queue->presence_batch != 0 &&
+        !tl_outbox_seen(queue->outbox, TL_SEEN_FAREWELL_SEQ, TL_SEEN_FAREWELL_COUNT))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
+               "no memory for the farewell; absent visitors keep their places a little longer");
+    queue->farewell = true;
 }
 
 struct tl_outbox *tl_local_queue_outbox(struct tl_local_queue *queue)

@@ -12,8 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/auth/ticket.h"
 #include "common/config/config.h"
 #include "common/line/line.h"
+#include "common/store/recovery.h"
 #include "worker/feed/outbox.h"
 #include "worker/queue/env.h"
 #include "worker/queue/eta.h"
@@ -32,15 +34,29 @@ const char *tl_local_queue_name(const struct tl_local_queue *queue);
 const struct tl_queue_settings *tl_local_queue_settings(const struct tl_local_queue *queue);
 /* Is there a line? The functions below that say so need one. */
 bool tl_local_queue_loaded(const struct tl_local_queue *queue);
+/* What the store says of a recovery from a loss. */
+void tl_local_queue_set_recovery(struct tl_local_queue *queue, const struct tl_recovery *recovery);
 /* Was the queue deleted from the store? Pending commands are then answered so. */
 bool tl_local_queue_deleted(const struct tl_local_queue *queue);
 uint64_t tl_local_queue_generation(const struct tl_local_queue *queue); /* needs a line */
-uint64_t tl_local_queue_waiting(const struct tl_local_queue *queue);    /* needs a line */
-uint64_t tl_local_queue_active(const struct tl_local_queue *queue);     /* needs a line */
+/* The number of the last event applied. Needs a line. */
+uint64_t tl_local_queue_event(const struct tl_local_queue *queue);
+uint64_t tl_local_queue_waiting(const struct tl_local_queue *queue); /* needs a line */
+uint64_t tl_local_queue_active(const struct tl_local_queue *queue);  /* needs a line */
+/* The front of a lane, for a ticket: no place up to this seq waits any more; 0: not known. Needs a
+ * line. */
+uint64_t tl_local_queue_lane_front(const struct tl_local_queue *queue, unsigned lane);
+/* Does the queue recover from a loss of its data? */
+bool tl_local_queue_recovering(const struct tl_local_queue *queue);
+/* The generation in which a place of the line was given: the present or the lost one. Needs a line.
+ */
+uint64_t tl_local_queue_origin(const struct tl_local_queue *queue, tl_place place);
 /* Memory of the line. */
 size_t tl_local_queue_bytes(const struct tl_local_queue *queue);
 /* Is admission possible now: is the queue open and not paused? */
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms);
+/* Is what is known of the line old, because the store has not been heard of for a while? */
+bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms);
 /* The operator's notice; "": none. */
 const char *tl_local_queue_notice(const struct tl_local_queue *queue);
 /* The notice as JSON {"text":...}, and its version. NULL and 0 until the first notice. */
@@ -81,6 +97,9 @@ void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_
 /* The store's answer about a place the line does not know; reason 0: the store does not know it
  * either. */
 void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, unsigned reason);
+/* The process ends: sends the presence not yet sent, and a farewell if it ever sent any. From then
+ * on it sends none. */
+void tl_local_queue_farewell(struct tl_local_queue *queue);
 /* Call every tick: sends presence when it is due, and forgets old ends. */
 void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms);
 
@@ -92,5 +111,22 @@ struct tl_outbox *tl_local_queue_outbox(struct tl_local_queue *queue);
 
 void tl_local_queue_attach(struct tl_local_queue *queue, struct tl_subscribers *subscribers);
 struct tl_subscribers *tl_local_queue_subscribers(const struct tl_local_queue *queue);
+
+/* ---- places that come back after a loss ---- */
+
+/* If the ticket is of the lost generation and its place has come back: makes it one of the present
+ * generation, marked as outdated, and returns true. Needs a line. */
+bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *ticket);
+/* Is the place of this ticket lost, and can it come back, as far as is known? It is of another
+ * generation, or the store has lost the end of this one. Needs a line. */
+bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket);
+/* Had the session at this place of this generation ended before the loss, as far as is known? */
+bool tl_local_queue_ended_before(const struct tl_local_queue *queue, uint64_t generation,
+                                 tl_place place);
+/* Asks the store for the place, which may return. deadline_ms, event: of the session that a pass
+ * tells of, or 0. NULL when out of memory, or when the store is down. */
+struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
+                                                  const struct tl_ticket *ticket,
+                                                  uint64_t deadline_ms, uint64_t event);
 
 #endif

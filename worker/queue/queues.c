@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +7,18 @@
 #include "worker/queue/queues.h"
 #include "worker/report/worker_metrics.h"
 
+/* A queue whose data is damaged. It may have no line. */
+struct trouble {
+    char name[TL_QUEUE_NAME_MAX + 1];
+};
+
 struct tl_queues {
     struct tl_queues_settings settings;
     struct tl_local_queue **queues; /* sorted by name */
     size_t n;
+    struct trouble *troubles;
+    size_t n_troubles;
+    struct tl_blocks *blocks; /* NULL: none were ever read */
 };
 
 struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
@@ -41,6 +50,8 @@ void tl_queues_free(struct tl_queues **queues)
         return;
     tl_queues_clear(*queues);
     free((*queues)->queues);
+    free((*queues)->troubles);
+    free((*queues)->blocks);
     free(*queues);
     *queues = NULL;
 }
@@ -91,18 +102,60 @@ static struct tl_local_queue *add(struct tl_queues *self, const char *name)
     return queue;
 }
 
-enum tl_readiness tl_queues_readiness(const struct tl_queues *queues)
+enum tl_readiness tl_queues_readiness_here(const struct tl_queues *queues)
 {
     const struct tl_queue_env *env = queues->settings.env;
     if (env->draining)
         return TL_DRAINING;
-    if (!tl_queue_env_store_up(env))
-        return TL_STORE_DOWN;
+    if (!env->listed)
+        return TL_LINES_LOADING;
+    bool any_sound = false;
     for (size_t i = 0; i < queues->n; i++) {
+        if (tl_queues_troubled(queues, tl_local_queue_name(queues->queues[i])))
+            continue;
         if (!tl_local_queue_loaded(queues->queues[i]))
             return TL_LINES_LOADING;
+        any_sound = true;
     }
-    return env->listed ? TL_READY : TL_LINES_LOADING;
+    return any_sound || queues->n_troubles == 0 ? TL_READY : TL_QUEUES_TROUBLED;
+}
+
+static struct trouble *find_trouble(const struct tl_queues *queues, const char *name)
+{
+    for (size_t i = 0; i < queues->n_troubles; i++) {
+        if (strcmp(queues->troubles[i].name, name) == 0)
+            return &queues->troubles[i];
+    }
+    return NULL;
+}
+
+bool tl_queues_troubled(const struct tl_queues *queues, const char *name)
+{
+    return find_trouble(queues, name) != NULL;
+}
+
+void tl_queues_troubles(const struct tl_queues *queues, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < queues->n_troubles && length + 1 < size; i++) {
+        int n = snprintf(text + length, size - length, "%s%s", i == 0 ? "not served: " : ", ",
+                         queues->troubles[i].name);
+        length += n > 0 ? (size_t)n : 0;
+    }
+}
+
+enum tl_readiness tl_queues_readiness(const struct tl_queues *queues)
+{
+    const struct tl_queue_env *env = queues->settings.env;
+    if (!env->draining && !tl_queue_env_store_up(env))
+        return TL_STORE_DOWN;
+    enum tl_readiness here = tl_queues_readiness_here(queues);
+    if (here != TL_READY)
+        return here;
+    if (env->refuses == TL_ERR_OOM || env->memory_full)
+        return TL_STORE_NO_MEMORY;
+    return env->refuses == TL_OK ? TL_READY : TL_STORE_NO_DISK;
 }
 
 size_t tl_queues_in_flight(const struct tl_queues *queues)
@@ -113,21 +166,15 @@ size_t tl_queues_in_flight(const struct tl_queues *queues)
     return count;
 }
 
-size_t tl_queues_subscribers(const struct tl_queues *queues)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < queues->n; i++)
-        count += tl_subscribers_count(tl_local_queue_subscribers(queues->queues[i]));
-    return count;
-}
-
 bool tl_queues_drained(const struct tl_queues *queues)
 {
     for (size_t i = 0; i < queues->n; i++) {
-        if (!tl_outbox_flushed(tl_local_queue_outbox(queues->queues[i])))
+        struct tl_local_queue *queue = queues->queues[i];
+        if (!tl_outbox_flushed(tl_local_queue_outbox(queue)) ||
+            tl_subscribers_count(tl_local_queue_subscribers(queue)) > 0)
             return false;
     }
-    return tl_queues_subscribers(queues) == 0;
+    return true;
 }
 
 /* ---- from the follower ---- */
@@ -177,10 +224,46 @@ static void on_notice(void *context, const char *name, const char *text, size_t 
         tl_local_queue_set_notice(queue, text, length);
 }
 
+static void end_trouble(struct tl_queues *self, const char *name)
+{
+    struct trouble *trouble = find_trouble(self, name);
+    if (trouble != NULL)
+        *trouble = self->troubles[--self->n_troubles];
+}
+
+static void on_trouble(void *context, const char *name, const char *text, size_t length)
+{
+    struct tl_queues *self = context;
+    (void)text; /* the follower logged it; visitors must not see it */
+    if (length == 0) {
+        end_trouble(self, name);
+    } else {
+        struct trouble *trouble = find_trouble(self, name);
+        struct trouble *list =
+            trouble != NULL ? self->troubles
+                            : reallocarray(self->troubles, self->n_troubles + 1, sizeof(*list));
+        if (list == NULL)
+            return;
+        self->troubles = list;
+        if (trouble == NULL)
+            trouble = &list[self->n_troubles++];
+        snprintf(trouble->name, sizeof(trouble->name), "%s", name);
+    }
+    tl_metrics_set(self->settings.env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubles);
+}
+
+static void on_recovery(void *context, const char *name, const struct tl_recovery *recovery)
+{
+    struct tl_local_queue *queue = add(context, name); /* its line comes next */
+    if (queue != NULL)
+        tl_local_queue_set_recovery(queue, recovery);
+}
+
 static void on_gone(void *context, const char *name)
 {
     struct tl_queues *self = context;
     size_t i;
+    on_trouble(self, name, "", 0);
     if (!find(self, name, &i))
         return;
     struct tl_local_queue *queue = self->queues[i];
@@ -189,7 +272,7 @@ static void on_gone(void *context, const char *name)
     memmove(&self->queues[i], &self->queues[i + 1],
             (self->n - i) * sizeof(struct tl_local_queue *));
     tl_local_queue_set_deleted(queue);
-    tl_holds_drop_lookups(self->settings.holds, queue);
+    tl_holds_drop(self->settings.holds, queue);
     free_queue(queue);
 }
 
@@ -200,12 +283,36 @@ static void on_listed(void *context)
 
 static void on_clock(void *context, int64_t offset_ms)
 {
-    ((struct tl_queues *)context)->settings.env->store_offset_ms = offset_ms;
+    struct tl_queue_env *env = ((struct tl_queues *)context)->settings.env;
+    env->store_offset_ms = offset_ms;
+    env->heard_ms = tl_clock_ms(); /* the follower reads the clock once a second */
 }
 
 static void on_store(void *context, bool up)
 {
     ((struct tl_queues *)context)->settings.env->follower_up = up;
+}
+
+static void on_memory(void *context, const struct tl_store_memory *memory,
+                      enum tl_memory_level level)
+{
+    struct tl_queue_env *env = ((struct tl_queues *)context)->settings.env;
+    env->memory_full = level == TL_MEMORY_FULL;
+    env->memory_percent = tl_store_memory_percent(memory);
+    tl_metrics_set(env->metrics, TL_WORKER_STORE_USED, (int64_t)memory->used);
+    tl_metrics_set(env->metrics, TL_WORKER_STORE_LIMIT, (int64_t)memory->limit);
+}
+
+static void on_blocks(void *context, struct tl_blocks *blocks)
+{
+    struct tl_queues *queues = context;
+    free(queues->blocks);
+    queues->blocks = blocks;
+}
+
+const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues)
+{
+    return queues->blocks;
 }
 
 void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *settings)
@@ -215,19 +322,52 @@ void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *set
     settings->entry = on_entry;
     settings->settings = on_settings;
     settings->notice = on_notice;
+    settings->recovery = on_recovery;
     settings->gone = on_gone;
+    settings->trouble = on_trouble;
     settings->listed = on_listed;
     settings->clock = on_clock;
     settings->store = on_store;
+    settings->memory = on_memory;
+    settings->blocks = on_blocks;
 }
 
 /* ---- to the store ---- */
 
-void tl_queues_batch_sent(struct tl_queues *queues, const char *name, uint64_t number, bool taken)
+void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
+                          const struct tl_batch_receipt *receipt, int64_t now_ms)
 {
     struct tl_local_queue *queue = tl_queues_find(queues, name);
     if (queue != NULL)
-        tl_outbox_sent(tl_local_queue_outbox(queue), number, taken);
+        tl_outbox_sent(tl_local_queue_outbox(queue), receipt->number, receipt->fate, receipt->entry,
+                       now_ms);
+}
+
+void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
+{
+    const struct tl_queue_env *env = queues->settings.env;
+    for (size_t i = 0; i < queues->n && tl_queue_env_store_up(env); i++) {
+        const struct tl_local_queue *queue = queues->queues[i];
+        struct tl_outbox *outbox = tl_local_queue_outbox(queues->queues[i]);
+        uint64_t number;
+        const char *entry;
+        if (tl_local_queue_loaded(queue) &&
+            tl_outbox_overdue(outbox, tl_local_queue_event(queue), now_ms, &number, &entry) &&
+            !tl_ingest_check(ingest, tl_local_queue_name(queue), env->worker_id, number, entry))
+            tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
+                              now_ms); /* no memory: asks again later */
+    }
+}
+
+void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
+                             const struct tl_batch_check *check, int64_t now_ms)
+{
+    struct tl_local_queue *queue = tl_queues_find(queues, name);
+    if (queue == NULL)
+        return;
+    if (!check->waits)
+        tl_metrics_add(queues->settings.env->metrics, TL_WORKER_BATCHES_MISSED, 1);
+    tl_outbox_checked(tl_local_queue_outbox(queue), number, check, now_ms);
 }
 
 void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
@@ -240,14 +380,17 @@ void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
         if (!tl_outbox_next(outbox, &payload))
             continue;
         if (tl_ingest_send(ingest, tl_local_queue_name(queue), payload.number, payload.bytes,
-                           payload.length)) {
+                           payload.length, payload.joins)) {
             tl_metrics_add(metrics, TL_WORKER_BATCHES, 1);
             tl_metrics_add(metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
         } else {
             free(payload.bytes);
-            tl_outbox_sent(outbox, payload.number, false);
+            tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);
         }
     }
+    struct tl_queue_env *env = queues->settings.env;
+    env->in_flight = tl_queues_in_flight(queues);
+    env->full = env->in_flight >= queues->settings.commands_max;
 }
 
 /* ---- time ---- */
@@ -273,6 +416,8 @@ void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)
 
 void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms)
 {
-    for (size_t i = 0; i < queues->n; i++)
+    for (size_t i = 0; i < queues->n; i++) {
         tl_subscribers_drain(tl_local_queue_subscribers(queues->queues[i]), now_ms, until_ms);
+        tl_local_queue_farewell(queues->queues[i]);
+    }
 }

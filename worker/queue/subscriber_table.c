@@ -1,14 +1,18 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
 
 #include "common/line/placemap.h"
 #include "worker/queue/subscriber_table.h"
 
 struct tl_subscriber_table {
-    struct tl_placemap *by_place; /* place -> struct tl_subscriber *, the first of its chain */
-    struct tl_subscriber *unnumbered;
-    struct tl_subscriber *turn; /* the next to have its turn; NULL: the table is empty */
+    struct tl_placemap *by_place;   /* place -> struct tl_subscriber *, the first of its chain */
+    struct tl_placemap *unnumbered; /* the hash of a visitor -> the same */
+    struct tl_subscriber *turn;     /* the next to have its turn; NULL: the table is empty */
     size_t n;
+    unsigned char key[crypto_shorthash_KEYBYTES];
 };
 
 struct tl_subscriber_table *tl_subscriber_table_new(void)
@@ -16,8 +20,10 @@ struct tl_subscriber_table *tl_subscriber_table_new(void)
     struct tl_subscriber_table *table = calloc(1, sizeof(*table));
     if (table == NULL)
         return NULL;
+    crypto_shorthash_keygen(table->key);
     table->by_place = tl_placemap_new();
-    if (table->by_place == NULL)
+    table->unnumbered = tl_placemap_new();
+    if (table->by_place == NULL || table->unnumbered == NULL)
         tl_subscriber_table_free(&table);
     return table;
 }
@@ -27,6 +33,7 @@ void tl_subscriber_table_free(struct tl_subscriber_table **table)
     if (*table == NULL)
         return;
     tl_placemap_free(&(*table)->by_place);
+    tl_placemap_free(&(*table)->unnumbered);
     free(*table);
     *table = NULL;
 }
@@ -36,50 +43,79 @@ size_t tl_subscriber_table_count(const struct tl_subscriber_table *table)
     return table->n;
 }
 
-struct tl_subscriber *tl_subscriber_table_at(const struct tl_subscriber_table *table,
-                                             tl_place place)
+/* ---- chains ---- */
+
+/* The map and the key of the chain to which a visitor at this place belongs. */
+static struct tl_placemap *chain_of(const struct tl_subscriber_table *table, const char *visitor,
+                                    tl_place place, uint64_t *key)
+{
+    unsigned char hash[crypto_shorthash_BYTES];
+    *key = place;
+    if (tl_place_seq(place) != 0)
+        return table->by_place;
+    crypto_shorthash(hash, (const unsigned char *)visitor, strlen(visitor), table->key);
+    memcpy(key, hash, sizeof(*key));
+    *key |= 1; /* never 0 */
+    return table->unnumbered;
+}
+
+static struct tl_subscriber *first_of(const struct tl_placemap *map, uint64_t key)
 {
     uint64_t value;
-    if (!tl_placemap_get(table->by_place, place, &value))
+    if (!tl_placemap_get(map, key, &value))
         return NULL;
     return (struct tl_subscriber *)(uintptr_t)value;
 }
 
-struct tl_subscriber *tl_subscriber_table_unnumbered(const struct tl_subscriber_table *table)
+struct tl_subscriber *tl_subscriber_table_first(const struct tl_subscriber_table *table,
+                                                const char *visitor, tl_place place)
 {
-    return table->unnumbered;
+    uint64_t key;
+    const struct tl_placemap *map = chain_of(table, visitor, place, &key);
+    return first_of(map, key);
 }
 
-/* Puts the subscriber into the chain of its place. */
+struct tl_subscriber *tl_subscriber_table_at(const struct tl_subscriber_table *table,
+                                             tl_place place)
+{
+    return tl_place_seq(place) != 0 ? first_of(table->by_place, place) : NULL;
+}
+
+/* Puts the subscriber into the chain of its place, in front. False when out of memory. */
 static bool chain(struct tl_subscriber_table *table, struct tl_subscriber *subscriber)
 {
-    if (tl_place_seq(subscriber->place) == 0) {
-        subscriber->chain = table->unnumbered;
-        table->unnumbered = subscriber;
-        return true;
-    }
-    subscriber->chain = tl_subscriber_table_at(table, subscriber->place);
-    return tl_placemap_put(table->by_place, subscriber->place, (uint64_t)(uintptr_t)subscriber);
+    uint64_t key;
+    struct tl_placemap *map = chain_of(table, subscriber->visitor, subscriber->place, &key);
+    struct tl_subscriber *first = first_of(map, key);
+    if (!tl_placemap_put(map, key, (uint64_t)(uintptr_t)subscriber))
+        return false;
+    subscriber->chain = first;
+    subscriber->chain_back = NULL;
+    if (first != NULL)
+        first->chain_back = subscriber;
+    return true;
 }
 
+/* Takes it out, in the same time however long the chain is. */
 static void unchain(struct tl_subscriber_table *table, struct tl_subscriber *subscriber)
 {
-    bool numbered = tl_place_seq(subscriber->place) != 0;
-    struct tl_subscriber *first =
-        numbered ? tl_subscriber_table_at(table, subscriber->place) : table->unnumbered;
-    if (first != subscriber) {
-        while (first->chain != subscriber)
-            first = first->chain;
-        first->chain = subscriber->chain;
-    } else if (!numbered) {
-        table->unnumbered = subscriber->chain;
-    } else if (subscriber->chain == NULL) {
-        (void)tl_placemap_remove(table->by_place, subscriber->place, NULL);
-    } else { /* overwriting needs no memory */
-        (void)tl_placemap_put(table->by_place, subscriber->place,
-                              (uint64_t)(uintptr_t)subscriber->chain);
+    struct tl_subscriber *next = subscriber->chain;
+    if (next != NULL)
+        next->chain_back = subscriber->chain_back;
+    if (subscriber->chain_back != NULL) {
+        subscriber->chain_back->chain = next;
+        return;
     }
+    uint64_t key;
+    struct tl_placemap *map = chain_of(table, subscriber->visitor, subscriber->place, &key);
+    if (next != NULL)
+        (void)tl_placemap_put(map, key,
+                              (uint64_t)(uintptr_t)next); /* overwriting needs no memory */
+    else
+        (void)tl_placemap_remove(map, key, NULL);
 }
+
+/* ---- subscribers ---- */
 
 struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
                                               const struct tl_ticket *ticket)
@@ -88,6 +124,9 @@ struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
     if (subscriber == NULL)
         return NULL;
     subscriber->place = ticket->place;
+    subscriber->generation = ticket->generation;
+    subscriber->invite = ticket->invite;
+    subscriber->issued = ticket->issued;
     snprintf(subscriber->visitor, sizeof(subscriber->visitor), "%s", ticket->visitor);
     if (!chain(table, subscriber)) {
         free(subscriber);
@@ -116,15 +155,18 @@ void tl_subscriber_table_remove(struct tl_subscriber_table *table, struct tl_sub
 }
 
 bool tl_subscriber_table_set_place(struct tl_subscriber_table *table,
-                                   struct tl_subscriber *subscriber, tl_place place)
+                                   struct tl_subscriber *subscriber, uint64_t generation,
+                                   tl_place place)
 {
     tl_place old = subscriber->place;
     unchain(table, subscriber);
     subscriber->place = place;
-    if (chain(table, subscriber))
+    if (chain(table, subscriber)) {
+        subscriber->generation = generation;
         return true;
+    }
     subscriber->place = old;
-    (void)chain(table, subscriber); /* back into the unnumbered list, which needs no memory */
+    (void)chain(table, subscriber); /* the map had room for it, so this needs no memory */
     return false;
 }
 

@@ -1,6 +1,7 @@
 /*
  * The subscribers of one queue as a data structure: a ring in which each gets its turn, an index by
- * place, and a list of those whose place has no number yet. Decides nothing; subscribers.c does.
+ * place, and one by visitor of those whose place has no number yet. Decides nothing; subscribers.c
+ * does.
  */
 #ifndef TL_SUBSCRIBER_TABLE_H
 #define TL_SUBSCRIBER_TABLE_H
@@ -11,6 +12,7 @@
 
 #include "common/auth/ticket.h"
 #include "common/line/line.h"
+#include "worker/http/clients.h"
 
 struct tl_subscriber_table;
 struct tl_request;
@@ -19,22 +21,30 @@ struct tl_stream;
 /* An event stream, or a request that waits for a change. */
 struct tl_subscriber {
     struct tl_subscriber *prev, *next; /* the ring */
-    struct tl_subscriber *chain;       /* others at the same place (tabs, devices), or unnumbered */
+    struct tl_subscriber *chain;       /* the next older one at the same place (tabs, devices) */
+    struct tl_subscriber *chain_back;  /* the one before it there; NULL: it is the first */
     void *owner;                       /* the creator's */
     struct tl_stream *stream;          /* or: */
     struct tl_request *request;        /* held */
     tl_place place;                    /* seq 0: not numbered yet */
+    uint64_t generation;               /* of the place; 0: not numbered yet */
+    uint64_t invite;                   /* not numbered yet: as in its ticket */
+    uint32_t issued;                   /* not numbered yet: as in its ticket */
     bool give_ticket;                  /* the next view carries the ticket */
     bool until_admitted;               /* a request that waits only for its admission */
     bool told;                         /* a view was sent, or is known to the client */
+    bool told_recovering;              /* as told: the queue recovers */
+    bool told_stale;                   /* as told: was it shown with its age? */
     enum tl_line_status status;        /* as told */
     uint64_t ahead;                    /* as told */
     uint64_t notice;                   /* version of the notice told */
     int64_t told_ms;                   /* the last view */
     int64_t moved_ms;                  /* the last view that changed the position; 0: none */
     int64_t wrote_ms;                  /* the last byte */
+    int64_t ticket_ms;                 /* the last ticket given, or the start */
     int64_t asked_ms;                  /* the last question about an unknown place */
     int64_t deadline_ms;               /* of a request */
+    struct tl_client client;           /* as counted */
     char visitor[TL_VISITOR_MAX + 1];
 };
 
@@ -50,13 +60,16 @@ void tl_subscriber_table_remove(struct tl_subscriber_table *table,
                                 struct tl_subscriber *subscriber);
 /* Gives an unnumbered subscriber its place. False when out of memory. */
 bool tl_subscriber_table_set_place(struct tl_subscriber_table *table,
-                                   struct tl_subscriber *subscriber, tl_place place);
+                                   struct tl_subscriber *subscriber, uint64_t generation,
+                                   tl_place place);
 
-/* The first subscriber at this place (others follow by `chain`), or NULL. */
+/* The newest subscriber at this place (older ones follow by `chain`), or NULL. */
 struct tl_subscriber *tl_subscriber_table_at(const struct tl_subscriber_table *table,
                                              tl_place place);
-/* The first unnumbered subscriber (others follow by `chain`), or NULL. */
-struct tl_subscriber *tl_subscriber_table_unnumbered(const struct tl_subscriber_table *table);
+/* The same for any visitor, also one whose place has no number yet. In that case a subscriber of
+ * another visitor may, very rarely, be in the chain. */
+struct tl_subscriber *tl_subscriber_table_first(const struct tl_subscriber_table *table,
+                                                const char *visitor, tl_place place);
 /* The subscriber whose turn it is, or NULL; the next call gives the one behind it. */
 struct tl_subscriber *tl_subscriber_table_next(struct tl_subscriber_table *table);
 

@@ -4,6 +4,7 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
+#include "worker/http/stream_head.h"
 #include "worker/queue/subscriber_table.h"
 #include "worker/queue/subscribers.h"
 #include "worker/report/worker_metrics.h"
@@ -16,6 +17,9 @@ enum {
     REFRESH_MS = 30000,      /* an unchanged position is sent again: its estimate has changed */
     ADMISSION_WAIT_MS = 250, /* a running admitter needs a few ms */
     ASK_AGAIN_MS = 1000,     /* between two questions about an unknown place */
+    TICKET_MS = 300000,      /* a stream gets a new ticket: it tells the front of the line */
+    RESTORE_AGAIN_MS = 5000, /* between two questions for a place of a lost generation */
+    REPLACED_MS = 60000,     /* before the reader of a replaced stream reconnects, the least */
     STUCK_MS = 30000,        /* a reader that takes nothing for this long is dropped */
     RETRY_MIN_MS = 1000,     /* clients wait this long before they reconnect, spread evenly */
     RETRY_SPREAD_MS = 3000,
@@ -52,12 +56,16 @@ size_t tl_subscribers_count(const struct tl_subscribers *subscribers)
     return tl_subscriber_table_count(subscribers->table);
 }
 
-static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ticket *ticket)
+/* client: NULL: its address is not known, or it is not counted. */
+static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ticket *ticket,
+                                 const struct tl_address *client)
 {
     struct tl_subscriber *subscriber = tl_subscriber_table_add(self->table, ticket);
     if (subscriber == NULL)
         return NULL;
     subscriber->owner = self;
+    if (client != NULL)
+        subscriber->client = tl_clients_enter(self->settings->clients, client);
     tl_metrics_add(self->settings->metrics, TL_WORKER_SUBSCRIBERS, 1);
     return subscriber;
 }
@@ -71,6 +79,7 @@ static struct tl_request *drop(struct tl_subscriber *subscriber)
     if (subscriber->stream != NULL)
         tl_metrics_add(self->settings->metrics, TL_WORKER_EVENT_STREAMS, -1);
     tl_stream_close(&subscriber->stream);
+    tl_clients_leave(self->settings->clients, subscriber->client);
     tl_subscriber_table_remove(self->table, subscriber);
     return request;
 }
@@ -100,10 +109,10 @@ void tl_subscribers_free(struct tl_subscribers **subscribers)
 
 static struct tl_ticket ticket_of(const struct tl_subscriber *subscriber)
 {
-    const struct tl_subscribers *self = subscriber->owner;
-    struct tl_ticket ticket = {.place = subscriber->place};
-    if (tl_place_seq(subscriber->place) != 0)
-        ticket.generation = tl_local_queue_generation(self->queue);
+    struct tl_ticket ticket = {.generation = subscriber->generation,
+                               .place = subscriber->place,
+                               .invite = subscriber->invite,
+                               .issued = subscriber->issued};
     memcpy(ticket.visitor, subscriber->visitor, sizeof(ticket.visitor));
     return ticket;
 }
@@ -134,10 +143,13 @@ static bool write_event(struct tl_subscriber *subscriber, const char *event, con
 static void note_told(struct tl_subscriber *subscriber, const struct tl_line_view *state,
                       int64_t now_ms)
 {
+    const struct tl_subscribers *self = subscriber->owner;
     if (subscriber->told && state->ahead != subscriber->ahead)
         subscriber->moved_ms = now_ms;
     subscriber->told = true;
     subscriber->told_ms = now_ms;
+    subscriber->told_stale = tl_local_queue_stale(self->queue, now_ms);
+    subscriber->told_recovering = tl_local_queue_recovering(self->queue);
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;
 }
@@ -149,7 +161,8 @@ static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *st
     struct tl_subscribers *self = subscriber->owner;
     const struct tl_subscribers_settings *settings = self->settings;
     const struct tl_ticket ticket = ticket_of(subscriber);
-    bool give_ticket = subscriber->give_ticket;
+    bool give_ticket = subscriber->give_ticket || (state->status == TL_LINE_WAITING &&
+                                                   now_ms - subscriber->ticket_ms >= TICKET_MS);
     if (subscriber->request != NULL) {
         settings->answer(settings->context, self->queue, drop(subscriber), &ticket, give_ticket);
         return;
@@ -162,6 +175,8 @@ static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *st
                                          state, now_ms, text);
     note_told(subscriber, state, now_ms);
     subscriber->give_ticket = false;
+    if (give_ticket)
+        subscriber->ticket_ms = now_ms;
     const char *event = tl_subscribers_event_name(ticket.place, state->status);
     if (!write_event(subscriber, event, text, length, now_ms))
         (void)drop(subscriber);
@@ -182,10 +197,15 @@ static int64_t pause_ms(uint64_t ahead)
 static bool is_due(const struct tl_subscriber *subscriber, const struct tl_line_view *state,
                    int64_t now_ms)
 {
+    const struct tl_subscribers *self = subscriber->owner;
     if (!subscriber->told || state->status != subscriber->status)
         return true;
     if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
         return false;
+    if (subscriber->stream != NULL &&
+        (tl_local_queue_stale(self->queue, now_ms) != subscriber->told_stale ||
+         tl_local_queue_recovering(self->queue) != subscriber->told_recovering))
+        return true;
     if (state->ahead != subscriber->ahead)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
     return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
@@ -205,6 +225,46 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
         settings->ask_number(settings->context, self->queue, &ticket);
     else
         settings->ask_place(settings->context, self->queue, &ticket);
+}
+
+/* Asks for a lost place, for a stream. A request does so itself when it is handled again. */
+static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
+                     int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    const struct tl_subscribers_settings *settings = self->settings;
+    if (subscriber->request != NULL) {
+        bool give_ticket = subscriber->give_ticket;
+        settings->answer(settings->context, self->queue, drop(subscriber), ticket, give_ticket);
+    } else if (subscriber->asked_ms == 0 || now_ms - subscriber->asked_ms >= RESTORE_AGAIN_MS) {
+        subscriber->asked_ms = now_ms;
+        settings->restore(settings->context, self->queue, ticket);
+    }
+}
+
+/* The store may have lost the place: asks for it, or takes note that it came back. False if the
+ * subscriber is not to be told anything now; then it may be freed. */
+static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    struct tl_ticket ticket = ticket_of(subscriber);
+    if (tl_place_seq(ticket.place) == 0)
+        return true;
+    if (tl_local_queue_adopt(self->queue, &ticket)) {
+        subscriber->generation = ticket.generation;
+        subscriber->give_ticket = true;
+        subscriber->told = false;
+        subscriber->asked_ms = 0;
+        return true;
+    }
+    if (tl_local_queue_may_return(self->queue, &ticket)) {
+        ask_back(subscriber, &ticket, now_ms);
+        return false;
+    }
+    if (ticket.generation == tl_local_queue_generation(self->queue))
+        return true;
+    (void)drop(subscriber); /* the client asks again and is told so */
+    return false;
 }
 
 /* The state of a subscriber's place; *known is false when only the store can tell. */
@@ -233,6 +293,8 @@ static void update(struct tl_subscriber *subscriber, const struct tl_line_view *
 static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     bool known;
+    if (!come_back(subscriber, now_ms))
+        return;
     const struct tl_line_view state = state_of(subscriber, &known);
     update(subscriber, &state, known, now_ms);
 }
@@ -276,16 +338,47 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
                              tl_place place, int64_t now_ms)
 {
     struct tl_subscriber *next;
-    for (struct tl_subscriber *subscriber = tl_subscriber_table_unnumbered(subscribers->table);
+    for (struct tl_subscriber *subscriber =
+             tl_subscriber_table_first(subscribers->table, visitor, 0);
          subscriber != NULL; subscriber = next) {
         next = subscriber->chain;
         if (strcmp(subscriber->visitor, visitor) != 0 ||
-            !tl_subscriber_table_set_place(subscribers->table, subscriber, place))
+            !tl_subscriber_table_set_place(subscribers->table, subscriber,
+                                           tl_local_queue_generation(subscribers->queue), place))
             continue;
         subscriber->give_ticket = true;
         subscriber->told = false;
         subscriber->asked_ms = 0;
         look(subscriber, now_ms);
+    }
+}
+
+/* ---- another generation ---- */
+
+/* The place of this subscriber is of a generation that the store has lost. Ends its stream, unless
+ * the place may come back, or answers its request: the client asks again and is told so. */
+static void hand_over(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    if (subscriber->stream != NULL) {
+        subscriber->asked_ms = 0;
+        (void)come_back(subscriber, now_ms);
+        return;
+    }
+    const struct tl_subscribers *self = subscriber->owner;
+    const struct tl_ticket ticket = ticket_of(subscriber);
+    bool give_ticket = subscriber->give_ticket;
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->answer(self->settings->context, self->queue, request, &ticket, give_ticket);
+}
+
+void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms)
+{
+    uint64_t generation = tl_local_queue_generation(subscribers->queue);
+    for (size_t n = tl_subscriber_table_count(subscribers->table); n > 0; n--) {
+        struct tl_subscriber *subscriber = tl_subscriber_table_next(subscribers->table);
+        if (tl_place_seq(subscriber->place) != 0 && subscriber->generation != generation)
+            hand_over(subscriber, now_ms);
     }
 }
 
@@ -340,6 +433,8 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         return;
     }
     bool known;
+    if (!come_back(subscriber, now_ms))
+        return;
     const struct tl_line_view state = state_of(subscriber, &known);
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
@@ -379,26 +474,56 @@ void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, in
 
 /* ---- new subscribers ---- */
 
-static const char stream_head[] = "HTTP/1.1 200 OK\r\n"
-                                  "Content-Type: text/event-stream\r\n"
-                                  "Cache-Control: no-store\r\n"
-                                  "X-Accel-Buffering: no\r\n"
-                                  "X-Content-Type-Options: nosniff\r\n"
-                                  "Connection: close\r\n";
+/* How many subscriptions the ticket has, as far as its limit; *oldest is the last stream among
+ * them, or NULL. */
+static uint64_t count_of(const struct tl_subscribers *self, const struct tl_ticket *ticket,
+                         struct tl_subscriber **oldest)
+{
+    uint64_t n = 0;
+    *oldest = NULL;
+    for (struct tl_subscriber *subscriber =
+             tl_subscriber_table_first(self->table, ticket->visitor, ticket->place);
+         subscriber != NULL && n < self->settings->per_ticket; subscriber = subscriber->chain) {
+        if (strcmp(subscriber->visitor, ticket->visitor) != 0)
+            continue;
+        n++;
+        if (subscriber->stream != NULL)
+            *oldest = subscriber;
+    }
+    return n;
+}
+
+/* Ends a stream in favour of a newer one of the same ticket, and tells its reader, so that the two
+ * do not replace each other in turns. */
+static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    char text[48];
+    size_t length = tl_sse_retry(text, sizeof(text), REPLACED_MS, REPLACED_MS);
+    if (tl_stream_ready(subscriber->stream) && /* best effort: the stream ends anyway */
+        tl_stream_send(subscriber->stream, text, length) && tl_stream_ready(subscriber->stream))
+        (void)write_event(subscriber, "replaced", "{}", 2, now_ms);
+    tl_metrics_add(self->settings->metrics, TL_WORKER_STREAMS_REPLACED, 1);
+    (void)drop(subscriber);
+}
 
 bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
-                           const struct tl_ticket *ticket, int64_t now_ms)
+                           const struct tl_ticket *ticket, const struct tl_address *client,
+                           int64_t now_ms)
 {
     const struct tl_subscribers_settings *settings = subscribers->settings;
-    char head[sizeof(stream_head) + 128];
-    size_t length = (size_t)snprintf(head, sizeof(head), "%sX-Request-Id: %s\r\n\r\n", stream_head,
-                                     tl_request_id(request));
-    length += tl_sse_retry(head + length, sizeof(head) - length, RETRY_MIN_MS, RETRY_SPREAD_MS);
-    struct tl_subscriber *subscriber = add(subscribers, ticket);
+    char head[TL_STREAM_HEAD_MAX];
+    size_t length = tl_stream_head(request, RETRY_MIN_MS, RETRY_SPREAD_MS, head);
+    struct tl_subscriber *oldest;
+    if (settings->per_ticket > 0 &&
+        count_of(subscribers, ticket, &oldest) >= settings->per_ticket && oldest != NULL)
+        replace(oldest, now_ms);
+    struct tl_subscriber *subscriber = add(subscribers, ticket, client);
     if (subscriber == NULL)
         return false;
     int fd = tl_request_take_over(request);
-    subscriber->wrote_ms = now_ms;
+    subscriber->wrote_ms = subscriber->ticket_ms = now_ms;
+    subscriber->give_ticket = ticket->outdated;
     if (fd >= 0)
         subscriber->stream = tl_stream_open(settings->loop, fd, on_broken, subscriber);
     if (subscriber->stream != NULL)
@@ -411,10 +536,10 @@ bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request
 }
 
 static bool wait_for_change(struct tl_subscribers *self, struct tl_request *request,
-                            const struct tl_ticket *ticket, int64_t now_ms, int64_t deadline_ms,
-                            bool until_admitted)
+                            const struct tl_ticket *ticket, const struct tl_address *client,
+                            int64_t now_ms, int64_t deadline_ms, bool until_admitted)
 {
-    struct tl_subscriber *subscriber = add(self, ticket);
+    struct tl_subscriber *subscriber = add(self, ticket, client);
     if (subscriber == NULL)
         return false;
     bool known;
@@ -422,6 +547,7 @@ static bool wait_for_change(struct tl_subscribers *self, struct tl_request *requ
     tl_local_queue_touch(self->queue, ticket->visitor, ticket->place, &state, now_ms);
     note_told(subscriber, &state, now_ms);
     subscriber->request = request;
+    subscriber->ticket_ms = now_ms;
     subscriber->deadline_ms = deadline_ms;
     subscriber->until_admitted = until_admitted;
     subscriber->give_ticket = until_admitted;
@@ -430,14 +556,20 @@ static bool wait_for_change(struct tl_subscribers *self, struct tl_request *requ
 }
 
 bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_request *request,
-                         const struct tl_ticket *ticket, int64_t now_ms, int64_t deadline_ms)
+                         const struct tl_ticket *ticket, const struct tl_address *client,
+                         int64_t now_ms, int64_t deadline_ms)
 {
-    return wait_for_change(subscribers, request, ticket, now_ms, deadline_ms, false);
+    uint64_t most = subscribers->settings->per_ticket;
+    struct tl_subscriber *oldest;
+    if (most > 0 && count_of(subscribers, ticket, &oldest) >= most)
+        return false;
+    return wait_for_change(subscribers, request, ticket, client, now_ms, deadline_ms, false);
 }
 
 bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
                                        struct tl_request *request, const struct tl_ticket *ticket,
                                        int64_t now_ms)
 {
-    return wait_for_change(subscribers, request, ticket, now_ms, now_ms + ADMISSION_WAIT_MS, true);
+    return wait_for_change(subscribers, request, ticket, NULL, now_ms, now_ms + ADMISSION_WAIT_MS,
+                           true);
 }

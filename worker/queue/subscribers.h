@@ -23,6 +23,7 @@
 
 #include "common/auth/ticket.h"
 #include "common/base/metrics.h"
+#include "worker/http/clients.h"
 #include "worker/http/request.h"
 #include "worker/queue/local_queue.h"
 
@@ -35,7 +36,9 @@ struct tl_subscribers;
 struct tl_subscribers_settings {
     uv_loop_t *loop;
     struct tl_metrics *metrics;
-    void *context; /* for the callbacks */
+    struct tl_clients *clients; /* in which the streams and long polls of an address are counted */
+    uint64_t per_ticket;        /* streams and long polls of one ticket, 0: no limit */
+    void *context;              /* for the callbacks */
     /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes). Returns its length.
      * give_ticket: the view carries the ticket. */
     size_t (*write_view)(void *context, struct tl_local_queue *queue,
@@ -50,6 +53,8 @@ struct tl_subscribers_settings {
     void (*ask_number)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
     /* Asks the store about a place; the local queue remembers the answer. */
     void (*ask_place)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
+    /* Asks the store for a place that it has lost, which may come back. */
+    void (*restore)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
 };
 
 /* Both arguments must outlive the subscribers. NULL when out of memory. */
@@ -59,14 +64,18 @@ struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *
 void tl_subscribers_free(struct tl_subscribers **subscribers);
 
 /* Turns the request into an event stream of the ticket's visitor, and sends the first event if
- * the place is known or pending. False when out of memory: then the request is still to be
- * answered. */
+ * the place is known or pending. A ticket that has per_ticket of them loses its oldest stream.
+ * client: whose streams are counted; NULL: nobody's. False when out of memory: then the request is
+ * still to be answered. */
 bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
-                           const struct tl_ticket *ticket, int64_t now_ms);
+                           const struct tl_ticket *ticket, const struct tl_address *client,
+                           int64_t now_ms);
 /* Holds the request until the ticket's place changes, or until deadline_ms, and answers it with the
- * view. The place must be known. False when out of memory. */
+ * view. The place must be known. False when the ticket has per_ticket already, or when out of
+ * memory. */
 bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_request *request,
-                         const struct tl_ticket *ticket, int64_t now_ms, int64_t deadline_ms);
+                         const struct tl_ticket *ticket, const struct tl_address *client,
+                         int64_t now_ms, int64_t deadline_ms);
 /* Holds a join that is about to be admitted until it is, so that the answer says "active" at once;
  * for a quarter of a second at most. The answer carries the ticket. */
 bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
@@ -81,6 +90,10 @@ void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int
 /* The pending place of this visitor has a number now. */
 void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *visitor,
                              tl_place place, int64_t now_ms);
+/* The queue has a line of another generation: ends all subscriptions to places of the former one,
+ * except streams whose place may come back.
+ * Those without a number stay. */
+void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms);
 /* Call every few ms: serves the subscribers that are due, so that each has a turn within half a
  * second. */
 void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms);

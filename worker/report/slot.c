@@ -7,8 +7,14 @@ const char *tl_readiness_text(enum tl_readiness readiness)
         return "starting";
     case TL_STORE_DOWN:
         return "the store cannot be reached";
+    case TL_STORE_NO_DISK:
+        return "the store cannot save its data and takes no joins (MISCONF): is its disk full?";
+    case TL_STORE_NO_MEMORY:
+        return "the store is at its memory limit: joins are refused";
     case TL_LINES_LOADING:
         return "lines are being loaded";
+    case TL_QUEUES_TROUBLED:
+        return "the data of all queues is damaged";
     case TL_DRAINING:
         return "stopping";
     case TL_READY:

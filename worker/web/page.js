@@ -15,7 +15,9 @@
   const api = '/v1/queues/' + page.queue;
   const shared = 'tellerline:' + page.queue;
   const carried = /[?&]ticket=([^&#]+)/.exec(location.search);
-  const OVER = ['completed', 'left', 'expired', 'unclaimed', 'absent', 'ended', 'lost', 'closed'];
+  const OVER = ['completed', 'left', 'expired', 'unclaimed', 'absent', 'ended', 'lost', 'removed', 'blocked',
+    'closed'];
+  const ALONE = ['invited', 'outside', 'challenge'];  // no place to ask about
 
   const SAY_EVERY = 15000;      // at most this often aloud, unless something important happens
   const GO_ON_AFTER = 3000;
@@ -177,6 +179,7 @@
     opensAt = view.opens_at ? Date.parse(view.opens_at) : 0;
     showOpening();
     reveal('paused', Boolean(view.paused));
+    reveal('recovering', Boolean(view.recovering));
     setTitle(position);
     say(fill(words.sayWaiting, position, eta), false);
   }
@@ -228,19 +231,23 @@
       text = fill(words.troubleOffline, shortClock.format(new Date(keptUntil)));
     else if (troubled === 'offline')
       text = words.troubleLong;
+    else if (troubled === 'store')
+      text = fill(words.stale, clock.format(new Date(heardAt)));
     else if (troubled)
       text = words.troubleServer;
     if (line.textContent !== text) line.textContent = text;
   }
 
-  const ENDINGS = { completed: 'completed', left: 'left', unclaimed: 'unclaimed', absent: 'absent', unknown: 'ended' };
+  const ENDINGS = { completed: 'completed', left: 'left', unclaimed: 'unclaimed', absent: 'absent', removed: 'removed',
+    unknown: 'ended' };
 
   function show(view) {
     if (!view || !view.status) return;
     const before = troubled;
     shown = view;
-    heardAt = now();
-    troubled = '';
+    const asOf = Date.parse(view.as_of);
+    heardAt = asOf > 0 ? now() - Math.max(0, serverNow() - asOf) : now();
+    troubled = asOf > 0 ? 'store' : '';
     const name = view.status === 'expired' ? ENDINGS[view.reason] || 'expired' : view.status;
     if (name !== 'active') {
       clearTimeout(goTimer);
@@ -253,7 +260,7 @@
     else setTitle('');
     if (view.notice !== undefined) showNotice(view.notice);
     showUpdated();
-    if (before && name === 'waiting') say(words.sayBack, true);
+    if (before && !troubled && name === 'waiting') say(words.sayBack, true);
   }
 
   function showNotice(text) {
@@ -272,7 +279,7 @@
 
   function showGone(status) {
     troubled = '';
-    setState(status === 404 ? 'closed' : 'lost');
+    setState({ 403: 'blocked', 404: 'closed' }[status] || 'lost');
     setTitle('');
     showUpdated();
   }
@@ -358,7 +365,7 @@
   }
 
   function enter() {
-    if (entered) return;
+    if (entered || ALONE.indexOf(state) >= 0) return;
     entered = true;
     if (window.BroadcastChannel) {
       channel = new BroadcastChannel(shared);
@@ -420,7 +427,7 @@
     return Promise.race([answer, limit]);
   }
 
-  const isGone = (error) => error && (error.status === 401 || error.status === 404 || error.status === 409);
+  const isGone = (error) => error && [401, 403, 404, 409].includes(error.status);
 
   // The waits grow with every failure in a row and are spread, so that a crowd does not come back all at once.
   function retry(step) {
@@ -475,6 +482,10 @@
     source.addEventListener('notice', (event) => {
       const notice = parse(event);
       if (mine === turn && notice) pass({ notice: notice.text || '' });
+    });
+    // This ticket has newer streams than it may have at once: they stay, and this page asks in turns.
+    source.addEventListener('replaced', () => {
+      if (mine === turn) streamBroke(true);
     });
     source.onerror = () => {
       if (mine === turn) streamBroke(source.readyState === 2);
@@ -558,7 +569,8 @@
     else poll();
   }
 
-  // The visitor could not join, so there is no place to ask about: reload the page once the server is back.
+  // The visitor could not join, so there is no place to ask about: reload the page once the server is back. A full
+  // line is asked again in this way, too.
   function reloadWhenBack() {
     setTimeout(() => {
       fetch(api, { cache: 'no-store' }).then((response) => {
@@ -625,6 +637,6 @@
   }
   if (state === 'active') showActive({});
   showUpdated();
-  if (state === 'down') reloadWhenBack();
-  else if (state !== 'invited') enter();
+  if (state === 'down' || state === 'full') reloadWhenBack();
+  else enter();
 })();

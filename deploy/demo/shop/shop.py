@@ -69,9 +69,11 @@ class Waiting:
     def complete(self, cookies: str) -> bool:
         """Ends the visitor's session. The ticket is in a cookie that the browser sends to the shop too."""
         try:
-            ticket = SimpleCookie(cookies).get(f"tellerline_{self.queue}")
+            found = SimpleCookie(cookies)
         except CookieError:
-            ticket = None
+            return False
+        # The first is the name behind TLS.
+        ticket = found.get(f"__Host-tellerline_{self.queue}") or found.get(f"tellerline_{self.queue}")
         if ticket is None:
             return False
         connection = http.client.HTTPConnection(self.host, self.port, timeout=10)

@@ -2,9 +2,11 @@
 --
 --   global:    lua-load-per-thread /etc/haproxy/tellerline.lua
 --   frontend:  http-request lua.tellerline_check http://127.0.0.1:8080/v1/queues/QUEUE/check
+--              http-request lua.tellerline_cookies if ...
 --
--- It sets txn.tellerline to "in" (and txn.tellerline_visitor), "out" (and txn.tellerline_location: where to wait), or "down"
--- when there was no usable answer.
+-- tellerline_cookies leaves only Tellerline's cookies in a request: a site's other cookies can be too long for it.
+-- tellerline_check sets txn.tellerline to "in" (and txn.tellerline_visitor), "out" (and txn.tellerline_location: where to
+-- wait), or "down" when there was no usable answer.
 
 local TIMEOUT_MS = 1500 -- of one attempt; HAProxy makes up to four
 
@@ -21,6 +23,28 @@ local function values(headers, name)
     return list
 end
 
+-- The value of a Cookie header with only Tellerline's cookies, or nil. "__Host-" is before the name where visitors come by
+-- https.
+local function own_cookies(headers)
+    local own = {}
+    for _, line in ipairs(values(headers, "cookie") or {}) do
+        for cookie in line:gmatch("[^; ][^;]*") do
+            if cookie:find("^tellerline_") or cookie:find("^__Host%-tellerline_") then
+                own[#own + 1] = cookie
+            end
+        end
+    end
+    return own[1] and table.concat(own, "; ")
+end
+
+local function keep_own_cookies(txn)
+    local own = own_cookies(txn.http:req_get_headers())
+    txn.http:req_del_header("cookie")
+    if own then
+        txn.http:req_add_header("cookie", own)
+    end
+end
+
 local function first(headers, name)
     local found = headers and headers[name]
     return found and (found[0] or found[1])
@@ -33,11 +57,15 @@ end
 
 local function check(txn, url)
     local headers = txn.http:req_get_headers()
+    local own = own_cookies(headers)
     local answer = core.httpclient():get({
         url = url,
         headers = {
-            cookie = values(headers, "cookie"),
+            cookie = own and { own },
             authorization = values(headers, "authorization"),
+            ["user-agent"] = values(headers, "user-agent"),
+            ["x-forwarded-for"] = values(headers, "x-forwarded-for"),
+            ["x-forwarded-proto"] = values(headers, "x-forwarded-proto"),
             ["x-original-url"] = { original_url(txn) },
         },
         timeout = TIMEOUT_MS,
@@ -57,3 +85,4 @@ local function check(txn, url)
 end
 
 core.register_action("tellerline_check", { "http-req" }, check, 1)
+core.register_action("tellerline_cookies", { "http-req" }, keep_own_cookies)

@@ -124,6 +124,18 @@ static void test_wrong_keys(void **state)
                         "the invite is not genuine: its signature is not that of its key");
     tl_jwt_keys_free(&keys);
 
+    /* A key id is looked up among the keys held. It names no file. */
+    static const char *const paths[] = {"../../etc/passwd", "/dev/null", "./shop",
+                                        "file:///dev/null"};
+    keys = invite_keys();
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+        char header[128];
+        snprintf(header, sizeof(header), "{\"alg\":\"HS256\",\"kid\":\"%s\"}", paths[i]);
+        assert_false(verify(keys, header, CLAIMS(JTI EXP), &invite, &err));
+        assert_string_equal(err.text, "the invite names a key (kid) that is not known here");
+    }
+    tl_jwt_keys_free(&keys);
+
     /* No key may sign invites. */
     keys = tl_invite_keys_load("", &err);
     assert_non_null(keys);

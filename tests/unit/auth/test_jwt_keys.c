@@ -64,8 +64,8 @@ static void test_reads_several(void **state)
     assert_int_equal(key->algorithm, TL_JWT_ES256);
     assert_int_equal(key->ec.x[0], 0x94);
     assert_int_equal(key->ec.y[31], 0x07);
-    assert_string_equal(key->ec.private_pem, FORGE_EC_PRIVATE);
-    assert_string_equal(key->ec.public_pem, FORGE_EC_PUBLIC);
+    assert_non_null(key->ec.signer);
+    assert_non_null(key->ec.verifier);
     key = tl_jwt_keys_find(keys, "b", 1);
     assert_non_null(key);
     assert_int_equal(key->algorithm, TL_JWT_HS256);
@@ -84,9 +84,40 @@ static void test_public_keys(void **state)
     (void)state;
     struct tl_jwt_keys *keys = good(EC_P SECRET_A, TL_JWT_VERIFY);
     const struct tl_jwt_key *key = tl_jwt_keys_find(keys, "e", 1);
-    assert_string_equal(key->ec.private_pem, "");
-    assert_string_equal(key->ec.public_pem, FORGE_EC_PUBLIC);
+    assert_null(key->ec.signer);
+    assert_non_null(key->ec.verifier);
     tl_jwt_keys_free(&keys);
+}
+
+/* A prepared key works more than once, and after a signature that is wrong. */
+static void test_signatures(void **state)
+{
+    (void)state;
+    static const char text[] = "header.claims";
+    const size_t length = sizeof(text) - 1;
+    struct tl_jwt_keys *keys = good(SECRET_A EC_E, TL_JWT_SIGN);
+    struct tl_jwt_keys *public_keys = good(EC_P, TL_JWT_VERIFY);
+    const struct tl_jwt_key *public_key = tl_jwt_keys_find(public_keys, "e", 1);
+    for (size_t i = 0; i < 2; i++) {
+        const struct tl_jwt_key *key = tl_jwt_keys_at(keys, i);
+        unsigned char signature[TL_JWT_SIGNATURE_MAX];
+        for (int round = 0; round < 3; round++) {
+            size_t n = tl_jwt_key_sign(key, text, length, signature);
+            assert_int_equal(n, key->algorithm == TL_JWT_HS256 ? 32 : 64);
+            assert_true(tl_jwt_key_verify(key, text, length, signature, n));
+            assert_int_equal(tl_jwt_key_verify(public_key, text, length, signature, n), i == 1);
+            assert_false(tl_jwt_key_verify(key, text, length - 1, signature, n));
+            assert_false(tl_jwt_key_verify(key, text, length, signature, n - 1));
+            signature[round * 10] ^= 1;
+            assert_false(tl_jwt_key_verify(key, text, length, signature, n));
+        }
+        memset(signature, i == 0 ? 0 : 0xff, sizeof(signature)); /* R and S out of bounds */
+        assert_false(tl_jwt_key_verify(key, text, length, signature, i == 0 ? 32 : 64));
+        memset(signature, 0, sizeof(signature));
+        assert_false(tl_jwt_key_verify(key, text, length, signature, i == 0 ? 32 : 64));
+    }
+    tl_jwt_keys_free(&keys);
+    tl_jwt_keys_free(&public_keys);
 }
 
 struct refusal {
@@ -233,13 +264,10 @@ static void test_missing_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reads_several),
-        cmocka_unit_test(test_public_keys),
-        cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_signer_is_first_of_algorithm),
-        cmocka_unit_test(test_disjoint),
-        cmocka_unit_test(test_missing_file),
+        cmocka_unit_test(test_reads_several), cmocka_unit_test(test_public_keys),
+        cmocka_unit_test(test_signatures),    cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_signer_is_first_of_algorithm),
+        cmocka_unit_test(test_disjoint),      cmocka_unit_test(test_missing_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

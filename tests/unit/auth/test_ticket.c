@@ -50,7 +50,7 @@ static struct tl_keyring *keyring_of(const char *text, struct tl_error *err)
 {
     const char *path = path_of("given.keys");
     unlink(path);
-    assert_true(tl_secret_create(path, text, strlen(text), NULL));
+    assert_true(tl_secret_create(path, text, strlen(text), "keys", NULL));
     return tl_keyring_load(path, false, err);
 }
 
@@ -89,10 +89,61 @@ static void test_round_trip(void **state)
         assert_string_equal(read.visitor, ticket.visitor);
         assert_int_equal(read.generation, ticket.generation);
         assert_int_equal(read.place, ticket.place);
-        assert_int_equal(read.issued, ticket.issued);
+        assert_int_equal(read.issued, ticket.issued / 60 * 60 % TL_TICKET_ISSUED_MODULO);
+        assert_int_equal(read.front, 0);
     }
     tl_keyring_free(&keyring);
     assert_null(keyring);
+}
+
+/* What a ticket says of the front of its lane, after a round trip. */
+static uint64_t front_told(const struct tl_keyring *keyring, uint64_t seq, uint64_t front)
+{
+    struct tl_ticket ticket = sample;
+    struct tl_ticket read = {0};
+    char text[TL_TICKET_MAX];
+    ticket.place = tl_place_make(15, seq);
+    ticket.front = front;
+    tl_ticket_sign(keyring, "q", &ticket, text);
+    assert_true(tl_ticket_verify(keyring, "q", text, strlen(text), &read));
+    assert_int_equal(read.place, ticket.place);
+    return read.front;
+}
+
+static void test_a_ticket_tells_the_front_and_never_too_much(void **state)
+{
+    (void)state;
+    struct tl_keyring *keyring = good_keyring(key_a);
+    const uint64_t seq = UINT64_C(31000000000000);
+    assert_int_equal(front_told(keyring, seq, 0), 0);
+    assert_int_equal(front_told(keyring, seq, seq), seq);     /* this place was called */
+    assert_int_equal(front_told(keyring, seq, seq + 5), seq); /* of its own place it knows enough */
+    for (uint64_t distance = 1; distance < 2048; distance++)
+        assert_int_equal(front_told(keyring, seq, seq - distance), seq - distance);
+    for (uint64_t distance = 2048; distance < UINT64_C(1) << 41; distance += distance / 3 + 1) {
+        uint64_t told = front_told(keyring, seq, seq - distance);
+        assert_in_range(told, seq - distance - distance / 1000, seq - distance);
+    }
+    assert_int_equal(front_told(keyring, TL_PLACE_SEQ_MAX, 1), 0); /* too far to say */
+    assert_int_equal(front_told(keyring, 7, 1), 1);
+    tl_keyring_free(&keyring);
+}
+
+static void test_a_pending_ticket_tells_its_second(void **state)
+{
+    (void)state;
+    struct tl_keyring *keyring = good_keyring(key_a);
+    struct tl_ticket ticket = sample;
+    struct tl_ticket read = {0};
+    char text[TL_TICKET_MAX];
+    ticket.place = tl_place_make(3, 0);
+    ticket.generation = 0;
+    ticket.invite = UINT64_C(0xFEDCBA9876543210);
+    tl_ticket_sign(keyring, "q", &ticket, text);
+    assert_true(tl_ticket_verify(keyring, "q", text, strlen(text), &read));
+    assert_int_equal(read.issued, sample.issued);
+    assert_int_equal(read.front, 0);
+    tl_keyring_free(&keyring);
 }
 
 /* The format must not change: issued tickets depend on it. */
@@ -100,10 +151,27 @@ static void test_known_bytes(void **state)
 {
     (void)state;
     struct tl_keyring *keyring = good_keyring(key_a);
+    struct tl_ticket ticket = sample;
     char text[TL_TICKET_MAX];
-    tl_ticket_sign(keyring, "concert", &sample, text);
-    assert_string_equal(text, "AQAAAAoRIjNEVWZ3iAADAAAHW80Vav2GwBBhbGljZS0wMTIzNDU2"
-                              "Nzg5QY1Wmb2ng_6WyfaKUlb_vw");
+    ticket.front = tl_place_seq(sample.place) - 5000;
+    tl_ticket_sign(keyring, "concert", &ticket, text);
+    assert_string_equal(text, "AQAAAAoRIjNEVWZ3iAADAAAHW80V_foU4hBhbGljZS0wMTIzNDU2"
+                              "Nzg54ohWyEeI4bU-kCJ5eMkrcg");
+    tl_keyring_free(&keyring);
+}
+
+static void test_tickets_of_older_releases_stay_valid(void **state)
+{
+    (void)state;
+    static const char text[] = "AQAAAAoRIjNEVWZ3iAADAAAHW80Vav2GwBBhbGljZS0wMTIzNDU2"
+                               "Nzg5QY1Wmb2ng_6WyfaKUlb_vw";
+    struct tl_keyring *keyring = good_keyring(key_a);
+    struct tl_ticket read = {0};
+    assert_true(tl_ticket_verify(keyring, "concert", text, strlen(text), &read));
+    assert_int_equal(read.place, sample.place);
+    assert_int_equal(read.generation, sample.generation);
+    assert_int_equal(read.issued, sample.issued);
+    assert_int_equal(read.front, 0);
     tl_keyring_free(&keyring);
 }
 
@@ -170,6 +238,21 @@ static void test_rotation(void **state)
     tl_keyring_free(&new);
 }
 
+static void test_fingerprint(void **state)
+{
+    (void)state;
+    char both[512];
+    snprintf(both, sizeof(both), "%s%s", key_a, key_b);
+    struct tl_keyring *a = good_keyring(key_a);
+    struct tl_keyring *b = good_keyring(key_b);
+    struct tl_keyring *first_a = good_keyring(both);
+    assert_int_not_equal(tl_keyring_fingerprint(a), tl_keyring_fingerprint(b));
+    assert_int_equal(tl_keyring_fingerprint(a), tl_keyring_fingerprint(first_a));
+    tl_keyring_free(&a);
+    tl_keyring_free(&b);
+    tl_keyring_free(&first_a);
+}
+
 static void test_bad_files_are_refused(void **state)
 {
     (void)state;
@@ -195,6 +278,7 @@ static void test_bad_files_are_refused(void **state)
         assert_null(keyring_of(cases[i].text, &err));
         assert_int_equal(err.kind, TL_ERR_INVALID);
         assert_non_null(strstr(err.text, cases[i].complaint));
+        assert_null(strstr(err.text, "remove")); /* advice that makes every ticket worthless */
     }
     char twice[256];
     struct tl_error err = {0};
@@ -278,10 +362,14 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_a_ticket_tells_the_front_and_never_too_much),
+        cmocka_unit_test(test_a_pending_ticket_tells_its_second),
         cmocka_unit_test(test_known_bytes),
+        cmocka_unit_test(test_tickets_of_older_releases_stay_valid),
         cmocka_unit_test(test_every_change_is_refused),
         cmocka_unit_test(test_other_queue_is_refused),
         cmocka_unit_test(test_rotation),
+        cmocka_unit_test(test_fingerprint),
         cmocka_unit_test(test_bad_files_are_refused),
         cmocka_unit_test(test_file_of_others_is_refused),
         cmocka_unit_test(test_creation_race),

@@ -45,15 +45,9 @@ static void networks_hold_their_addresses_only(void **state)
     assert_false(contains("", "127.0.0.1"));
 }
 
-static void what_is_no_address_is_refused(void **state)
+static void what_is_no_network_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"",        "localhost", "1.2.3",  "1.2.3.4.5",
-                                      "unknown", "[::1",      "[::1]x", "1.2.3.4:5:6"};
-    struct tl_address one;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-        if (tl_address_parse(bad[i], &one))
-            fail_msg("taken for an address: %s", bad[i]);
     static const char *const networks[] = {"10.0.0.0/33", "::1/129",     "10.0.0.0/",
                                            "10.0.0.0/x",  "10.0.0.0/-1", "host"};
     for (size_t i = 0; i < sizeof(networks) / sizeof(networks[0]); i++) {
@@ -69,7 +63,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_hold_their_addresses_only),
-        cmocka_unit_test(what_is_no_address_is_refused),
+        cmocka_unit_test(what_is_no_network_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,6 +353,32 @@ static void a_long_file_name_keeps_its_end(void **state)
     free(name);
 }
 
+static void sentinels_are_checked(void **state)
+{
+    (void)state;
+    struct tl_error err = {0};
+    const char *yaml = "redis:\n  url: redis+sentinel://:hunter2@s1:26379,s2\n";
+    assert_null(tl_config_parse("t.yaml", yaml, strlen(yaml), &err));
+    assert_non_null(strstr(err.text, "t.yaml:2:8: redis.url: "));
+    assert_non_null(strstr(err.text, "name of the master"));
+    assert_null(strstr(err.text, "hunter2"));
+}
+
+static void tls_needs_no_special_build(void **state)
+{
+    (void)state;
+    static const char *const urls[] = {"rediss://h", "rediss+sentinel://h/m"};
+    for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
+        char yaml[64];
+        struct tl_error err = {0};
+        snprintf(yaml, sizeof(yaml), "redis:\n  url: %s\n", urls[i]);
+        const struct tl_config *config = tl_config_parse("t.yaml", yaml, strlen(yaml), &err);
+        if (config == NULL)
+            fail_msg("%s", err.text);
+        tl_config_free(&config);
+    }
+}
+
 static void a_refused_secret_is_not_repeated(void **state)
 {
     (void)state;
@@ -383,6 +409,8 @@ int main(void)
         cmocka_unit_test(what_is_no_yaml_is_refused),
         cmocka_unit_test(size_and_number_of_entries_are_bounded),
         cmocka_unit_test(a_long_file_name_keeps_its_end),
+        cmocka_unit_test(sentinels_are_checked),
+        cmocka_unit_test(tls_needs_no_special_build),
         cmocka_unit_test(a_refused_secret_is_not_repeated),
         cmocka_unit_test(an_error_may_be_ignored),
     };

@@ -1,3 +1,4 @@
+#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -199,6 +200,42 @@ static void write_file(char path[64], const char *bytes, size_t length)
     assert_int_equal(close(fd), 0);
 }
 
+static void paths_of_secrets_start_at_the_file(void **state)
+{
+    (void)state;
+    struct tl_error err = {0};
+    char here[PATH_MAX];
+    char expected[PATH_MAX + 32];
+    assert_non_null(getcwd(here, sizeof(here)));
+    const struct tl_config *config =
+        load("secrets: {pass_keys: p, api_keys: /a, invite_keys: ''}", &err);
+    assert_non_null(config);
+    assert_string_equal(config->secrets.ticket_keys, "/tmp/secrets/ticket.keys");
+    assert_string_equal(config->secrets.admin_token, "/tmp/secrets/admin.token");
+    assert_string_equal(config->secrets.pass_keys, "/tmp/p");
+    assert_string_equal(config->secrets.api_keys, "/a");
+    assert_string_equal(config->secrets.invite_keys, "");
+    tl_config_free(&config);
+    set("TELLERLINE_SECRETS_TICKET_KEYS", "of/environment");
+    config = tl_config_load("conf/tellerline.yaml", &err); /* relative itself */
+    if (config == NULL)
+        fail_msg("%s", err.text);
+    snprintf(expected, sizeof(expected), "%s/conf/of/environment", here);
+    assert_string_equal(config->secrets.ticket_keys, expected);
+    tl_config_free(&config);
+    config = load(NULL, &err);
+    assert_non_null(config);
+    snprintf(expected, sizeof(expected), "%s/of/environment", here);
+    assert_string_equal(config->secrets.ticket_keys, expected);
+    tl_config_free(&config);
+    char longest[256];
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[sizeof(longest) - 1] = '\0';
+    set("TELLERLINE_SECRETS_TICKET_KEYS", longest);
+    assert_null(load(NULL, &err));
+    assert_non_null(strstr(err.text, "is longer than 255 bytes"));
+}
+
 static void a_value_may_stand_in_a_file(void **state)
 {
     (void)state;
@@ -380,6 +417,7 @@ int main(void)
         environment_test(every_process_setting_has_a_variable),
         environment_test(queues_of_the_environment_replace_those_of_the_file),
         environment_test(bad_variables_are_refused),
+        environment_test(paths_of_secrets_start_at_the_file),
         environment_test(a_value_may_stand_in_a_file),
         environment_test(queues_may_stand_in_a_file),
         environment_test(a_setting_whose_name_ends_so_is_itself),

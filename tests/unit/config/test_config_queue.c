@@ -24,11 +24,25 @@ struct bad {
 };
 
 static const struct pair defaults[] = {
-    {"policy", "counter"},      {"capacity", "300"},          {"rate_admit", "1400"},
-    {"rate_every", "10000"},    {"session_ttl", "600000"},    {"session_sliding", "false"},
-    {"session_max", "3600000"}, {"claim_ttl", "120000"},      {"waiting_ttl", "600000"},
-    {"lanes", "vip,normal"},    {"default_lane", "normal"},   {"opens_at", "0"},
-    {"join", "open"},           {"on_store_error", "closed"}, {"paused", "false"},
+    {"policy", "counter"},
+    {"capacity", "300"},
+    {"rate_admit", "1400"},
+    {"rate_every", "10000"},
+    {"session_ttl", "600000"},
+    {"session_sliding", "false"},
+    {"session_max", "3600000"},
+    {"claim_ttl", "120000"},
+    {"waiting_ttl", "600000"},
+    {"recovery_window", "60000"},
+    {"lanes", "vip,normal"},
+    {"default_lane", "normal"},
+    {"opens_at", "0"},
+    {"join", "open"},
+    {"max_waiting", "0"},
+    {"challenge", "none"},
+    {"on_store_error", "closed"},
+    {"shared_sessions", "count"},
+    {"paused", "false"},
     {"target_url", ""},
 };
 
@@ -52,14 +66,26 @@ static void what_is_got_can_be_set(void **state)
 {
     (void)state;
     static const struct pair changes[] = {
-        {"policy", "both"},       {"capacity", "0"},
-        {"rate_admit", "7"},      {"rate_every", "60000"},
-        {"session_ttl", "1500"},  {"session_sliding", "true"},
-        {"session_max", "90000"}, {"claim_ttl", "100"},
-        {"waiting_ttl", "1000"},  {"lanes", "a,b-2,c_3"},
-        {"default_lane", "b-2"},  {"opens_at", "1796122800250"},
-        {"join", "invited"},      {"on_store_error", "open"},
-        {"paused", "true"},       {"target_url", "https://shop.example/x"},
+        {"policy", "both"},
+        {"capacity", "0"},
+        {"rate_admit", "7"},
+        {"rate_every", "60000"},
+        {"session_ttl", "1500"},
+        {"session_sliding", "true"},
+        {"session_max", "90000"},
+        {"claim_ttl", "100"},
+        {"waiting_ttl", "1000"},
+        {"recovery_window", "0"},
+        {"lanes", "a,b-2,c_3"},
+        {"default_lane", "b-2"},
+        {"opens_at", "1796122800250"},
+        {"join", "invited"},
+        {"max_waiting", "2000000"},
+        {"challenge", "work"},
+        {"on_store_error", "open"},
+        {"shared_sessions", "refuse"},
+        {"paused", "true"},
+        {"target_url", "https://shop.example/x"},
     };
     struct tl_queue_settings settings;
     struct tl_queue_settings copy;

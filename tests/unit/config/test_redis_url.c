@@ -33,6 +33,19 @@ static void urls_are_taken_apart(void **state)
         {"redis://[::1]", {.host = "::1", .port = 6379}},
         {"redis://u:p@[fe80::1]:6380/1",
          {.user = "u", .password = "p", .host = "fe80::1", .port = 6380, .db = 1}},
+        {"redis+sentinel://s1/line",
+         {.sentinels = {{"s1", 26379}}, .n_sentinels = 1, .master = "line", .port = 6379}},
+        {"rediss+sentinel://u:p%2c@s1:1,[::1]:2,10.0.0.3/a.B-c_9/4",
+         {.tls = true,
+          .user = "u",
+          .password = "p,",
+          .sentinels = {{"s1", 1}, {"::1", 2}, {"10.0.0.3", 26379}},
+          .n_sentinels = 3,
+          .master = "a.B-c_9",
+          .port = 6379,
+          .db = 4}},
+        {"redis+sentinel://a,b,c,d,e,f,g,h,i/m/",
+         {.sentinels = {{"a", 26379}}, .n_sentinels = 9, .master = "m", .port = 6379}},
         {"unix:///run/redis.sock", {.unix_path = "/run/redis.sock", .port = 6379}},
         {"unix:///run/r?db=1000000", {.unix_path = "/run/r", .port = 6379, .db = 1000000}},
     };
@@ -49,57 +62,76 @@ static void urls_are_taken_apart(void **state)
         assert_int_equal(url.db, good[i].url.db);
         assert_string_equal(url.user, good[i].url.user);
         assert_string_equal(url.password, good[i].url.password);
+        assert_int_equal(url.n_sentinels, good[i].url.n_sentinels);
+        assert_string_equal(url.master, good[i].url.master);
+        for (size_t k = 0; k < url.n_sentinels && good[i].url.sentinels[k].port != 0; k++) {
+            assert_string_equal(url.sentinels[k].host, good[i].url.sentinels[k].host);
+            assert_int_equal(url.sentinels[k].port, good[i].url.sentinels[k].port);
+        }
     }
 }
 
+static const struct {
+    const char *text, *says;
+} nonsense[] = {
+    {"", "unknown scheme"},
+    {"localhost:6379", "unknown scheme"},
+    {"http://hidden@h", "unknown scheme"},
+    {"Redis://h", "unknown scheme"},
+    {"redis:/h", "unknown scheme"},
+    {"redis://", "host is missing"},
+    {"redis://:6379", "host is missing"},
+    {"redis://:hidden@", "host is missing"},
+    {"redis://:hidden@:6379", "host is missing"},
+    {"redis://h:", "port"},
+    {"redis://h:0", "port"},
+    {"redis://h:65536", "port"},
+    {"redis://h:4294967297", "port"},
+    {"redis://h:-1", "port"},
+    {"redis://h:6379x", "port"},
+    {"redis://:hidden@h:63 79", "port"},
+    {"redis://h/x", "number"},
+    {"redis://h/1/2", "number"},
+    {"redis://h/1000001", "number"},
+    {"redis://h/0?x=1", "number"},
+    {"redis://:hidden%@h", "password"},
+    {"redis://:hidden%4@h", "password"},
+    {"redis://:hidden%zz@h", "password"},
+    {"redis://:hidden%00@h", "password"},
+    {"redis://us%er:hidden@h", "user name"},
+    {"redis://[::1", "without ']'"},
+    {"redis://[::1]6379", "may follow"},
+    {"redis://[]", "host is missing"},
+    {"redis://[::1]:", "port"},
+    {"redis+sentinel://", "host is missing"},
+    {"redis+sentinel://:hidden@/m", "host is missing"},
+    {"redis+sentinel://s1,/m", "host is missing"},
+    {"redis+sentinel://,s1/m", "host is missing"},
+    {"redis+sentinel://s1:0/m", "port"},
+    {"redis+sentinel://s1", "name of the master"},
+    {"redis+sentinel://s1/", "name of the master"},
+    {"redis+sentinel://s1//1", "name of the master"},
+    {"redis+sentinel://s1/m m", "holds only"},
+    {"redis+sentinel://s1/m/x", "number"},
+    {"redis+sentinel://:hidden@a,b,c,d,e,f,g,h,i,j/m", "more than 9"},
+    {"redis+sentinels://s1/m", "unknown scheme"},
+    {"unix://", "absolute"},
+    {"unix://run/redis.sock", "absolute"},
+    {"unix://?db=1", "absolute"},
+    {"unix:///r?db=", "NUMBER"},
+    {"unix:///r?db=1x", "NUMBER"},
+    {"unix:///r?password=hidden", "NUMBER"},
+};
+
 static void nonsense_is_refused_without_the_password(void **state)
 {
-    static const struct {
-        const char *text, *says;
-    } bad[] = {
-        {"", "unknown scheme"},
-        {"localhost:6379", "unknown scheme"},
-        {"http://hidden@h", "unknown scheme"},
-        {"Redis://h", "unknown scheme"},
-        {"redis:/h", "unknown scheme"},
-        {"redis://", "host is missing"},
-        {"redis://:6379", "host is missing"},
-        {"redis://:hidden@", "host is missing"},
-        {"redis://:hidden@:6379", "host is missing"},
-        {"redis://h:", "port"},
-        {"redis://h:0", "port"},
-        {"redis://h:65536", "port"},
-        {"redis://h:4294967297", "port"},
-        {"redis://h:-1", "port"},
-        {"redis://h:6379x", "port"},
-        {"redis://:hidden@h:63 79", "port"},
-        {"redis://h/x", "number"},
-        {"redis://h/1/2", "number"},
-        {"redis://h/1000001", "number"},
-        {"redis://h/0?x=1", "number"},
-        {"redis://:hidden%@h", "password"},
-        {"redis://:hidden%4@h", "password"},
-        {"redis://:hidden%zz@h", "password"},
-        {"redis://:hidden%00@h", "password"},
-        {"redis://us%er:hidden@h", "user name"},
-        {"redis://[::1", "without ']'"},
-        {"redis://[::1]6379", "may follow"},
-        {"redis://[]", "host is missing"},
-        {"redis://[::1]:", "port"},
-        {"unix://", "absolute"},
-        {"unix://run/redis.sock", "absolute"},
-        {"unix://?db=1", "absolute"},
-        {"unix:///r?db=", "NUMBER"},
-        {"unix:///r?db=1x", "NUMBER"},
-        {"unix:///r?password=hidden", "NUMBER"},
-    };
     (void)state;
-    for (size_t i = 0; i < COUNT(bad); i++) {
+    for (size_t i = 0; i < COUNT(nonsense); i++) {
         struct tl_redis_url url;
         struct tl_error err = {0};
-        if (tl_redis_url_parse(bad[i].text, &url, &err) || err.kind != TL_ERR_INVALID ||
-            strstr(err.text, bad[i].says) == NULL || strstr(err.text, "hidden") != NULL)
-            fail_msg("%s: %s", bad[i].text, err.text);
+        if (tl_redis_url_parse(nonsense[i].text, &url, &err) || err.kind != TL_ERR_INVALID ||
+            strstr(err.text, nonsense[i].says) == NULL || strstr(err.text, "hidden") != NULL)
+            fail_msg("%s: %s", nonsense[i].text, err.text);
         assert_non_null(strstr(err.text, "expected redis://"));
     }
 }

@@ -23,6 +23,7 @@ static void *scarce_calloc(size_t n, size_t size)
 #define calloc scarce_calloc
 #include "common/line/order.c"    /* NOLINT(bugprone-suspicious-include) */
 #include "common/line/placemap.c" /* NOLINT(bugprone-suspicious-include) */
+#include "common/line/region.c"   /* NOLINT(bugprone-suspicious-include) */
 #undef calloc
 
 static int setup(void **state)
@@ -59,8 +60,8 @@ static void test_order_insert(void **state)
     (void)state;
     struct tl_order *order = tl_order_new();
     assert_non_null(order);
-    /* Three grants lay out the window, which then stays; the fourth try gets its block. */
-    assert_int_equal(insert_at_last(order, 8000, 10), 4);
+    /* The list of regions, the region, the three arrays of its window, and the block. */
+    assert_int_equal(insert_at_last(order, 8000, 10), 6);
     size_t bytes = tl_order_bytes(order);
     /* A range that fails at its last block gives back the others, but not the one that holds 8,000.
      */
@@ -69,8 +70,19 @@ static void test_order_insert(void **state)
     allocations_left = -1;
     assert_int_equal(tl_order_bytes(order), bytes);
     assert_int_equal(tl_order_rank(order, 8005), 5);
+    /* Three grants lay out the window again, which then stays; three blocks are the fourth try. */
     assert_int_equal(insert_at_last(order, 100000, 10000), 4);
     assert_int_equal(tl_order_rank(order, 100001), 11);
+    /* Across two regions: what the first one got is given back when the second one gets none. */
+    const uint64_t border = UINT64_C(1) << 26;
+    assert_int_equal(insert_at_last(order, 2 * border - 10, 20), 10);
+    bytes = tl_order_bytes(order);
+    for (allocations_left = 0; allocations_left < 6; allocations_left++) {
+        long granted = allocations_left;
+        assert_int_equal(tl_order_insert(order, 4 * border - 10, 20), -1);
+        assert_true(tl_order_bytes(order) <= bytes + 4 * sizeof(void *)); /* the list of regions */
+        allocations_left = granted;
+    }
     tl_order_free(&order);
 }
 

@@ -208,6 +208,54 @@ static void a_jump_or_another_generation_is_a_gap(void **state)
     tl_line_free(&line);
 }
 
+static void sizes_are_compared_with_those_of_the_entry(void **state)
+{
+    (void)state;
+    struct tl_line *line = new_line();
+    struct one one;
+    /* A snapshot that may contain what happened up to event 2 cannot be compared before that. */
+    tl_line_compare_from(line, 2);
+    assert_int_equal(apply(line, 1, TL_EVENT_JOINED, 1, 5), TL_LINE_APPLIED);
+    make(&one, 2, TL_EVENT_ADMITTED, 1, 2);
+    one.entry.waiting = 3;
+    one.entry.active = 2;
+    assert_int_equal(tl_line_apply(line, &one.entry, 0), TL_LINE_APPLIED);
+    make(&one, 3, TL_EVENT_FREED, 1, 1);
+    one.entry.waiting = 3;
+    one.entry.active = 2;
+    assert_int_equal(tl_line_apply(line, &one.entry, 0), TL_LINE_DIFFERS);
+    assert_int_equal(tl_line_active(line), 1); /* it was applied */
+    assert_int_equal(tl_line_apply(line, &one.entry, 0), TL_LINE_OLD);
+    make(&one, 4, TL_EVENT_REMOVED, 3, 1);
+    one.entry.waiting = 3;
+    one.entry.active = 1;
+    assert_int_equal(tl_line_apply(line, &one.entry, 0), TL_LINE_DIFFERS);
+    make(&one, 5, TL_EVENT_REMOVED, 4, 1);
+    one.entry.waiting = 1;
+    one.entry.active = 1;
+    assert_int_equal(tl_line_apply(line, &one.entry, 0), TL_LINE_APPLIED);
+    tl_line_free(&line);
+}
+
+static void the_front_is_before_the_first_who_waits(void **state)
+{
+    (void)state;
+    struct tl_line *line = new_line();
+    assert_int_equal(tl_line_front(line, 0), 0); /* nothing is known */
+    apply(line, 1, TL_EVENT_JOINED, 11, 5);
+    assert_int_equal(tl_line_front(line, 0), 10);
+    assert_int_equal(tl_line_front(line, 1), 15); /* no one waits in this lane */
+    apply(line, 2, TL_EVENT_REMOVED, 12, 1);
+    assert_int_equal(tl_line_front(line, 0), 10);
+    apply(line, 3, TL_EVENT_ADMITTED, 11, 1);
+    assert_int_equal(tl_line_front(line, 0), 12);
+    apply(line, 4, TL_EVENT_ADMITTED, 13, 3);
+    apply(line, 5, TL_EVENT_JOINED, tl_place_make(1, 16), 1);
+    assert_int_equal(tl_line_front(line, 0), 16);
+    assert_int_equal(tl_line_front(line, 1), 15);
+    tl_line_free(&line);
+}
+
 static void lanes_before_count_as_ahead(void **state)
 {
     (void)state;
@@ -280,7 +328,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_random_history_matches_the_model),
         cmocka_unit_test(a_fuzzy_snapshot_comes_right),
+        cmocka_unit_test(sizes_are_compared_with_those_of_the_entry),
         cmocka_unit_test(a_jump_or_another_generation_is_a_gap),
+        cmocka_unit_test(the_front_is_before_the_first_who_waits),
         cmocka_unit_test(lanes_before_count_as_ahead),
         cmocka_unit_test(renewing_an_ended_session_changes_nothing),
         cmocka_unit_test(ends_are_forgotten_after_an_hour_some_at_a_time),

@@ -165,6 +165,33 @@ static void test_grows_and_shrinks(void **state)
     tl_placemap_free(&map);
 }
 
+static bool is_even(void *context, tl_place place)
+{
+    *(unsigned *)context += 1;
+    return place % 2 == 0;
+}
+
+/* Also where a cluster of entries runs over the end of the table. */
+static void test_keep(void **state)
+{
+    (void)state;
+    for (uint64_t n = 0; n <= 400; n += 4) {
+        struct tl_placemap *map = new_map();
+        uint64_t value = 0;
+        unsigned asked = 0;
+        for (uint64_t place = 1; place <= n; place++)
+            assert_true(tl_placemap_put(map, place, 10 * place));
+        tl_placemap_keep(map, is_even, &asked);
+        assert_true(asked >= n);
+        assert_int_equal(tl_placemap_count(map), n / 2);
+        for (uint64_t place = 1; place <= n; place++) {
+            assert_int_equal(tl_placemap_get(map, place, &value), place % 2 == 0);
+            assert_true(place % 2 != 0 || value == 10 * place);
+        }
+        tl_placemap_free(&map);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -173,6 +200,7 @@ int main(void)
         cmocka_unit_test(test_overwrite),
         cmocka_unit_test(test_model),
         cmocka_unit_test(test_grows_and_shrinks),
+        cmocka_unit_test(test_keep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ struct record {
     enum tl_kill_reason reason;
     bool for_good; /* not to be started again */
     int64_t beats;
+    bool deaf;
     unsigned *order; /* counts the ends of all children */
     unsigned place;  /* of this one among them */
 };
@@ -66,6 +67,11 @@ static void killing(void *context, enum tl_kill_reason reason)
 static int64_t beats(void *context)
 {
     return ((const struct record *)context)->beats;
+}
+
+static bool deaf(void *context)
+{
+    return ((const struct record *)context)->deaf;
 }
 
 /* ---- what children do; they end by themselves should the test die ---- */
@@ -123,6 +129,7 @@ static void add(struct tl_supervisor *supervisor, struct record *record, unsigne
                                    .ended = ended,
                                    .killing = killing,
                                    .beats = watched ? beats : NULL,
+                                   .deaf = watched ? deaf : NULL,
                                    .stop_stage = stop_stage,
                                    .stop_limit_ms = stop_limit_ms};
     record->supervisor = supervisor;
@@ -235,6 +242,25 @@ static void test_a_child_without_heartbeat_is_killed(void **state)
     tl_supervisor_free(&supervisor);
 }
 
+static void test_a_deaf_child_is_killed(void **state)
+{
+    (void)state;
+    struct tl_supervisor *supervisor = new_supervisor(false);
+    struct record record = {.run = run_stubbornly};
+    add(supervisor, &record, 0, PATIENCE_MS, true);
+    tl_supervisor_turn(supervisor, 0);
+    tl_supervisor_turn(supervisor, 500);
+    assert_int_equal(record.kills, 0);
+    record.deaf = true;
+    tl_supervisor_turn(supervisor, 1000);
+    assert_int_equal(record.kills, 1);
+    assert_int_equal(record.reason, TL_KILL_DEAF);
+    record.deaf = false;
+    turn_until_ended(supervisor, &record, 1, 1000);
+    assert_killed(&record);
+    tl_supervisor_free(&supervisor);
+}
+
 static void test_stop_goes_stage_by_stage(void **state)
 {
     (void)state;
@@ -332,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_a_child_can_end_for_good),
         cmocka_unit_test(test_a_failed_start_is_tried_again),
         cmocka_unit_test(test_a_child_without_heartbeat_is_killed),
+        cmocka_unit_test(test_a_deaf_child_is_killed),
         cmocka_unit_test(test_stop_goes_stage_by_stage),
         cmocka_unit_test(test_a_later_stage_is_kept_running),
         cmocka_unit_test(test_hangup_reloads_or_stops),

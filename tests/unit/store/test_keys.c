@@ -3,12 +3,16 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "common/store/keys.h"
 #include "common/wire/names.h"
+#include "common/wire/place.h"
+
+#include "generated/store_scripts.h"
 
 static void a_queue_has_its_keys(void **state)
 {
@@ -25,12 +29,50 @@ static void a_queue_has_its_keys(void **state)
     for (size_t i = 0; i < TL_KEY_COUNT; i++)
         assert_string_equal(keys.names[i], names[i]);
     assert_string_equal(keys.poison, "tl:{sale}:poison");
-    tl_keys_seen(&keys, 440942938, name);
+    tl_keys_seen(&keys, 440942938, 0, name);
     assert_string_equal(name, "tl:{sale}:seen:440942938");
+    tl_keys_seen(&keys, 440942938, 29882400, name);
+    assert_string_equal(name, "tl:{sale}:seen:440942938:29882400");
     tl_keys_lease(keys.queue, "tl:", "expirer", name);
     assert_string_equal(name, "tl:{sale}:expirer");
     tl_keys_queues("shop.", name);
     assert_string_equal(name, "shop.queues");
+}
+
+/* The number behind `local NAME =` in the prelude, with which each script begins. */
+static double lua_number(const char *name)
+{
+    char line[64];
+    snprintf(line, sizeof(line), "local %s = ", name);
+    const char *found = strstr(tl_script_mend, line);
+    assert_non_null(found);
+    char *end;
+    double number = strtod(found + strlen(line), &end);
+    assert_ptr_not_equal(end, found + strlen(line));
+    return number;
+}
+
+static void seqs_begin_where_the_scripts_let_them(void **state)
+{
+    (void)state;
+    assert_true(lua_number("BASE_EPOCH_MS") == (double)TL_SEQ_EPOCH_MS);
+    assert_true(lua_number("BASE_PER_MS") == TL_SEQ_PER_MS);
+}
+
+static void presence_is_cut_into_chunks_beyond_32_bits(void **state)
+{
+    (void)state;
+    uint64_t offset;
+    assert_int_equal(tl_presence_chunk(0, &offset), 0);
+    assert_int_equal(offset, 0);
+    assert_int_equal(tl_presence_chunk((UINT64_C(1) << 32) - 1, &offset), 0);
+    assert_int_equal(offset, (UINT64_C(1) << 32) - 1);
+    assert_int_equal(tl_presence_chunk(UINT64_C(1) << 32, &offset), 4096);
+    assert_int_equal(offset, 0);
+    assert_int_equal(tl_presence_chunk((UINT64_C(1) << 44) + TL_PRESENCE_CHUNK + 7, &offset),
+                     (1 << 24) + 1);
+    assert_int_equal(offset, 7);
+    assert_int_equal(tl_presence_chunk(TL_PLACE_SEQ_MAX, NULL), (1 << 28) - 1);
 }
 
 static void the_longest_names_fit(void **state)
@@ -46,8 +88,11 @@ static void the_longest_names_fit(void **state)
     assert_string_equal(keys.queue, queue);
     snprintf(expected, sizeof(expected), "%s{%s}:sessions", prefix, queue);
     assert_string_equal(keys.names[TL_KEY_SESSIONS], expected);
-    tl_keys_seen(&keys, INT64_MAX, name);
+    tl_keys_seen(&keys, INT64_MAX, 0, name);
     assert_int_equal(strlen(name), 31 + 63 + 3 + strlen("seen:9223372036854775807"));
+    tl_keys_seen(&keys, INT64_MAX, UINT64_MAX, name);
+    assert_int_equal(strlen(name),
+                     31 + 63 + 3 + strlen("seen:9223372036854775807:18446744073709551615"));
     tl_keys_lease(keys.queue, prefix, "dispatcher", name);
     assert_int_equal(strlen(name), 31 + 63 + 3 + strlen("dispatcher"));
 }
@@ -74,6 +119,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_queue_has_its_keys),
+        cmocka_unit_test(seqs_begin_where_the_scripts_let_them),
+        cmocka_unit_test(presence_is_cut_into_chunks_beyond_32_bits),
         cmocka_unit_test(the_longest_names_fit),
         cmocka_unit_test(scripts_get_all_keys_in_order),
     };

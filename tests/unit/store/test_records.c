@@ -90,11 +90,12 @@ static void an_end_has_a_time_and_a_known_reason(void **state)
     assert_true(tl_record_end("13", &end));
     assert_int_equal(end.ended_ms, 1);
     assert_int_equal(end.reason, TL_REASON_ABSENT);
+    assert_true(tl_record_end("14", &end));
+    assert_int_equal(end.reason, TL_REASON_REMOVED);
     assert_false(tl_record_end("8", &end));
-    assert_false(tl_record_end("14", &end));
     assert_false(tl_record_end("15", &end));
     assert_false(tl_record_end("", &end));
-    assert_int_equal(end.reason, TL_REASON_ABSENT);
+    assert_int_equal(end.reason, TL_REASON_REMOVED);
 }
 
 int main(void)

@@ -42,11 +42,13 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(tl_batch_place(writer, TL_COMMAND_RENEW, "~", 1, 7), 3);
     assert_int_equal(tl_batch_seen(writer, TL_PLACE_SEQ_MAX, 0), 4);
     assert_int_equal(tl_batch_count(writer), 5);
+    tl_batch_generation(writer, 1795322332699277);
     const void *bytes = tl_batch_finish(writer, "worker-1", TL_BATCH_NUMBER_MAX, &length);
     if (!tl_batch_decode(bytes, length, &batch, &err))
         fail_msg("%s", err.text);
     assert_string_equal(batch.worker, "worker-1");
     assert_int_equal(batch.number, TL_BATCH_NUMBER_MAX);
+    assert_int_equal(batch.generation, 1795322332699277);
     assert_int_equal(batch.n_commands, 5);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(batch.commands[i].kind, i + 1);
@@ -60,6 +62,41 @@ static void what_is_written_is_read(void **state)
     tl_batch_free(&batch);
     tl_batch_writer_free(&writer);
     assert_null(writer);
+}
+
+static void what_a_recovery_needs_is_read(void **state)
+{
+    (void)state;
+    struct tl_batch_writer *writer = tl_batch_writer_new();
+    struct tl_batch batch;
+    struct tl_error err = {0};
+    size_t length;
+    const struct tl_command commands[] = {
+        {.kind = TL_COMMAND_RESTORE,
+         .visitor = VISITOR64,
+         .visitor_length = 64,
+         .number = TL_PLACE_MAX,
+         .numbers = {TL_BATCH_NUMBER_MAX, 2, 3, 4}},
+        {.kind = TL_COMMAND_LOST, .numbers = {1, 2, 3, TL_BATCH_NUMBER_MAX}},
+        {.kind = TL_COMMAND_CALLED, .numbers = {0, 0, 0, 0}},
+    };
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(tl_batch_recover(writer, &commands[i]), i);
+    const struct tl_command nameless = {.kind = TL_COMMAND_RESTORE, .visitor = ""};
+    assert_int_equal(tl_batch_recover(writer, &nameless), -1);
+    const void *bytes = tl_batch_finish(writer, "w", 1, &length);
+    if (!tl_batch_decode(bytes, length, &batch, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(batch.n_commands, 3);
+    assert_memory_equal(batch.commands[0].visitor, VISITOR64, 64);
+    assert_int_equal(batch.commands[0].number, TL_PLACE_MAX);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(batch.commands[i].kind, commands[i].kind);
+        assert_memory_equal(batch.commands[i].numbers, commands[i].numbers,
+                            sizeof(commands[i].numbers));
+    }
+    tl_batch_free(&batch);
+    tl_batch_writer_free(&writer);
 }
 
 static void a_batch_can_be_finished_again_and_reset(void **state)
@@ -118,6 +155,8 @@ static void the_limits_themselves_are_taken(void **state)
 {
     static const char *const good[] = {
         "[1,\"w\",0,[]]",
+        "[2,\"w\",0,0,[]]",
+        "[2,\"w\",0,9007199254740991,[[2,\"v\",1]]]",
         "[1,\"0123456789abcdef0123456789abcdef\",9007199254740991,[]]",
         ("[1,\"w\",1,[[1,\"" VISITOR64 "\",15]]]"),
         "[1,\"w\",1,[[2,\"v\",4503599627370495],[3,\"v\",0],[4,\"v\",1]]]",
@@ -138,8 +177,13 @@ static const struct {
     {"\"w\"", "array"},
     {"[]", "0 fields"},
     {"[1,\"w\",1]", "3 fields"},
-    {"[1,\"w\",1,[],1]", "5 fields"},
-    {"[2,\"w\",1,[]]", "version 2"},
+    {"[1,\"w\",1,[],1]", "more fields"},
+    {"[1,\"w\",1,7,[]]", "array"},
+    {"[2,\"w\",1,[]]", "whole number"},
+    {"[2,\"w\",1,7]", "array"},
+    {"[2,\"w\",1,9007199254740992,[]]", "above its limit"},
+    {"[2,\"w\",1,7,[],1]", "6 fields"},
+    {"[3,\"w\",1,7,[]]", "version 3"},
     {"[0,\"w\",1,[]]", "version 0"},
     {"[\"1\",\"w\",1,[]]", "whole number"},
     {"[1,7,1,[]]", "string"},
@@ -159,6 +203,9 @@ static const struct {
     {"[1,\"w\",1,[[2,\"v\",1,\"i\",1]]]", "more fields"},
     {"[1,\"w\",1,[[0,\"v\",0]]]", "command 0 is not one"},
     {"[1,\"w\",1,[[6,\"v\",0]]]", "command 6 is not one"},
+    {"[1,\"w\",1,[[7,\"v\",0,1,2,3]]]", "command 0"},
+    {"[1,\"w\",1,[[8,1,2,3]]]", "command 0"},
+    {"[1,\"w\",1,[[9,1,2,3,9007199254740992]]]", "command 0"},
     {"[1,\"w\",1,[[1,\"v\",16]]]", "above its limit 15"},
     {"[1,\"w\",1,[[1,\"\",0]]]", "visitor"},
     {"[1,\"w\",1,[[1,\"" VISITOR64 "x\",0]]]", "visitor"},
@@ -301,6 +348,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(what_a_recovery_needs_is_read),
         cmocka_unit_test(a_batch_can_be_finished_again_and_reset),
         cmocka_unit_test(a_full_batch_takes_no_more),
         cmocka_unit_test(a_visitor_out_of_bounds_is_not_written),

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "common/auth/pass.h"
+#include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/api/context.h"
 
@@ -79,31 +80,171 @@ static void the_wanted_address_is_kept(void **state)
                         "https://wait.example/q/concert");
 }
 
-static void a_pass_is_let_in_until_it_expires(void **state)
+struct bearer {
+    char text[TL_PASS_MAX + 8];
+};
+
+/* A pass of bob for a place of lane 0; seq 0: one of a release that tells no place. */
+static struct bearer pass_of(struct world *world, uint64_t generation, uint64_t seq, uint64_t event)
 {
-    struct world *world = *state;
     struct tl_error err = {0};
-    char bearer[TL_PASS_MAX + 8] = "Bearer ";
+    struct bearer bearer = {.text = "Bearer "};
     const struct tl_pass pass = {.visitor = "bob",
                                  .id = "concert-7-1",
                                  .issued = WORLD_STORE_MS / 1000,
-                                 .expires = WORLD_STORE_MS / 1000 + 600};
+                                 .expires = WORLD_STORE_MS / 1000 + 600,
+                                 .generation = generation,
+                                 .place = seq != 0 ? tl_place_make(0, seq) : 0,
+                                 .event = event};
     assert_true(tl_pass_sign(world->api->secrets.pass_keys, "https://wait.example", "concert",
-                             &pass, bearer + 7, &err));
-    struct tl_request request = world_send(world, "GET", CHECK, bearer);
+                             &pass, bearer.text + 7, &err));
+    return bearer;
+}
+
+static void a_pass_is_let_in_while_its_session_is_active(void **state)
+{
+    struct world *world = *state;
+    static const struct {
+        uint64_t generation, seq, event;
+        unsigned status;
+    } cases[] = {
+        {WORLD_GENERATION, 1, 100, 204},
+        {WORLD_GENERATION, 1, 90, 204},
+        {WORLD_GENERATION, 1, 101, 204},  /* active here, too */
+        {WORLD_GENERATION, 77, 100, 401}, /* its session is over */
+        {WORLD_GENERATION, 2, 100, 401},
+        {WORLD_GENERATION - 1, 1, 100, 401},
+        {0, 0, 0, 204}, /* of the release before */
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct bearer bearer =
+            pass_of(world, cases[i].generation, cases[i].seq, cases[i].event);
+        struct tl_request request = world_send(world, "GET", CHECK, bearer.text);
+        assert_answer(&request, cases[i].status, "");
+        if (cases[i].status == 204)
+            assert_string_equal(fake_answer_header(&request, "X-Tellerline-Visitor"), "bob");
+    }
+    const struct bearer active = pass_of(world, WORLD_GENERATION, 1, 100);
+    const struct bearer old = pass_of(world, 0, 0, 0);
+    struct tl_request request = world_send(world, "GET", "/v1/queues/opened/check", active.text);
+    assert_answer(&request, 204, ""); /* by on_store_error alone: it is another queue's pass */
+    assert_null(fake_answer_header(&request, "X-Tellerline-Visitor"));
+    world->env.store_offset_ms += 640000;
+    request = world_send(world, "GET", CHECK, active.text);
+    assert_answer(&request, 401, "");
+    request = world_send(world, "GET", CHECK, old.text);
+    assert_answer(&request, 401, "");
+}
+
+static void a_worker_that_is_behind_a_pass_waits_for_its_event(void **state)
+{
+    struct world *world = *state;
+    struct tl_holds *holds = tl_api_holds(world->api);
+    const struct bearer bearer = pass_of(world, WORLD_GENERATION, 2, 101);
+    struct tl_request early = {
+        .method = "GET", .path = CHECK, .headers = {{"Authorization", bearer.text}}};
+    world_handle(world, &early);
+    assert_waits(&early);
+    world_admit(world, 2); /* event 101 */
+    tl_holds_tick(holds, tl_clock_ms());
+    assert_answer(&early, 204, "");
+    assert_string_equal(fake_answer_header(&early, "X-Tellerline-Visitor"), "bob");
+
+    const struct bearer next = pass_of(world, WORLD_GENERATION, 3, 102);
+    struct tl_request late = {
+        .method = "GET", .path = CHECK, .headers = {{"Authorization", next.text}}};
+    world_handle(world, &late);
+    assert_waits(&late);
+    tl_holds_tick(holds, tl_clock_ms() + 251);
+    assert_answer(&late, 401, "not-admitted");
+}
+
+static struct tl_request check_from(struct world *world, const char *peer, const char *bearer)
+{
+    struct tl_request request = {
+        .method = "GET", .path = CHECK, .peer = peer, .headers = {{"Authorization", bearer}}};
+    world_handle(world, &request);
+    return request;
+}
+
+static void forged_passes_are_soon_refused_unread(void **state)
+{
+    struct world *world = *state;
+    const struct bearer known = pass_of(world, WORLD_GENERATION, 1, 100);
+    const struct bearer fresh = pass_of(world, WORLD_GENERATION, 1, 99);
+    struct bearer forged = known;
+    char *last = strrchr(forged.text, '.') + 10;
+    *last = *last == 'A' ? 'B' : 'A';
+    struct tl_request request = check_from(world, "192.0.2.1", known.text);
+    assert_answer(&request, 204, "");
+    unsigned tries = 0;
+    do
+        request = check_from(world, "192.0.2.1", forged.text);
+    while (request.status == 401 && ++tries < 1000);
+    assert_in_range(tries, 100, 200); /* more than 100 if a new minute began */
+    assert_problem(&request, 429, "too-many-forgeries");
+    assert_non_null(fake_answer_header(&request, "Retry-After"));
+    request = check_from(world, "192.0.2.1", fresh.text);
+    if (request.status == 204) /* a new minute began */
+        return;
+    assert_problem(&request, 429, "too-many-forgeries");
+    request = check_from(world, "192.0.2.1", known.text); /* needs no verifying */
+    assert_answer(&request, 204, "");
+    const struct world_ticket ticket = numbered(world, 1);
+    request = check_from(world, "192.0.2.1", ticket.text);
+    assert_answer(&request, 204, "");
+    request = check_from(world, "192.0.2.2", fresh.text);
+    assert_answer(&request, 204, "");
+}
+
+static void genuine_passes_do_not_count_as_forged(void **state)
+{
+    struct world *world = *state;
+    const struct bearer expired = pass_of(world, WORLD_GENERATION, 1, 98);
+    struct tl_request request = check_from(world, "192.0.2.3", expired.text);
+    assert_answer(&request, 204, "");
+    world->env.store_offset_ms += 640000;
+    for (unsigned i = 0; i < 200; i++) {
+        request = check_from(world, "192.0.2.3", expired.text);
+        assert_answer(&request, 401, "");
+    }
+    const struct bearer next = pass_of(world, 0, 0, 0);
+    request = check_from(world, "192.0.2.3", next.text);
+    assert_answer(&request, 401, "");
+}
+
+/* No line, a queue that recovers, or no store: on_store_error (closed) has no say. */
+static void a_pass_counts_while_nobody_can_know(void **state)
+{
+    struct world *world = *state;
+    const struct bearer over = pass_of(world, WORLD_GENERATION, 77, 100);
+    const struct bearer newer = pass_of(world, WORLD_GENERATION, 2, 101);
+    struct tl_request request;
+    tl_local_queue_set_recovery(
+        world_queue(world),
+        &(struct tl_recovery){.present = WORLD_GENERATION, .until_ms = WORLD_STORE_MS + 60000});
+    request = world_send(world, "GET", CHECK, over.text);
+    assert_answer(&request, 204, "");
+    tl_local_queue_set_recovery(world_queue(world),
+                                &(struct tl_recovery){.present = WORLD_GENERATION});
+    world->settings.on_store_error = TL_STORE_ERROR_OPEN;
+    world_load(world);
+    world->env.ingest_up = world->env.follower_up = false;
+    request = world_send(world, "GET", CHECK, newer.text);
+    assert_answer(&request, 204, "");
+    assert_non_null(fake_answer_header(&request, "X-Tellerline-Visitor"));
+    request = world_send(world, "GET", CHECK, over.text); /* known to be over */
+    assert_answer(&request, 401, "");
+    world->follower.gone(world->follower.context, "concert");
+    request = world_send(world, "GET", CHECK, over.text);
     assert_answer(&request, 204, "");
     assert_string_equal(fake_answer_header(&request, "X-Tellerline-Visitor"), "bob");
-    request = world_send(world, "GET", "/v1/queues/opened/check", bearer); /* another queue's */
-    assert_answer(&request, 404, "");
-    world->env.store_offset_ms += 640000;
-    request = world_send(world, "GET", CHECK, bearer);
-    assert_answer(&request, 401, "");
 }
 
 static void without_the_store_the_queues_setting_decides(void **state)
 {
     struct world *world = *state;
-    struct tl_request request = world_send(world, "GET", "/v1/queues/opened/check", NULL);
+    struct tl_request request = world_send(world, "GET", "/v1/queues/unknown/check", NULL);
     assert_problem(&request, 404, "no-such-queue");
     world->env.ingest_up = false;
     request = world_send(world, "GET", CHECK, NULL);
@@ -219,6 +360,63 @@ static void a_prefetch_takes_no_place(void **state)
     assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
 }
 
+static void what_no_person_opened_takes_no_place(void **state)
+{
+    struct world *world = *state;
+    static const struct fake_value headers[] = {
+        {"Sec-Fetch-Dest", "image"},
+        {"Sec-Fetch-Dest", "iframe"},
+        {"Sec-Fetch-Dest", "empty"},
+        {"Sec-Fetch-Mode", "no-cors"},
+        {"User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"},
+        {"User-Agent", "facebookexternalhit/1.1; kakaotalk-scrap/1.0"},
+    };
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+        struct tl_request request = {
+            .method = "GET", .path = "/q/concert", .headers = {headers[i]}};
+        request.queries[0] = (struct fake_value){"invite", "i.n.v"};
+        world_handle(world, &request);
+        assert_answer(&request, 200, "data-state=\"outside\" data-visitor");
+        assert_non_null(strstr(request.text, "action=\"/q/concert/join?invite=i.n.v\""));
+        assert_null(fake_answer_header(&request, "Set-Cookie"));
+    }
+    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+    struct tl_request person = {
+        .method = "GET",
+        .path = "/q/concert",
+        .headers = {{"Sec-Fetch-Dest", "document"},
+                    {"Sec-Fetch-Mode", "navigate"},
+                    {"Sec-Fetch-Site", "cross-site"},
+                    {"User-Agent", "Mozilla/5.0 (Linux; Android 10; CUBOT X30) Chrome/130"}}};
+    world_handle(world, &person);
+    assert_waits(&person);
+    world_applied(world, world_batch(world, true), 5);
+    assert_answer(&person, 200, "data-state=\"waiting\" data-visitor");
+}
+
+static void a_secret_leaves_the_address_once_the_cookie_works(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = numbered(world, 4);
+    struct tl_request request = {
+        .method = "GET",
+        .path = "/q/concert",
+        .cookies = {{"tellerline_concert", ticket.text + 7}},
+        .queries = {{"ticket", ticket.text + 7}, {"from", "12"}, {"lang", "ko"}}};
+    world_handle(world, &request);
+    assert_answer(&request, 303, "");
+    assert_string_equal(fake_answer_header(&request, "Location"), "/q/concert?lang=ko&from=12");
+    request.queries[0] = (struct fake_value){"invite", "i.n.v"};
+    request.answers = 0;
+    world_handle(world, &request);
+    assert_answer(&request, 303, "");
+    request.cookies[0].value = "no ticket"; /* the browser sends cookies, but none is of use */
+    request.queries[0] = (struct fake_value){"ticket", ticket.text + 7};
+    request.answers = 0;
+    world_handle(world, &request);
+    assert_answer(&request, 200, "data-state=\"waiting\" data-visitor");
+}
+
 static void the_page_says_why_there_is_no_place(void **state)
 {
     struct world *world = *state;
@@ -231,10 +429,10 @@ static void the_page_says_why_there_is_no_place(void **state)
     const struct world_ticket old = world_ticket(world, 6, tl_place_make(0, 4));
     request = world_send(world, "GET", "/q/concert", old.text);
     assert_answer(&request, 409, "<html");
-    world->full = true;
+    world->env.full = true;
     request = world_send(world, "GET", "/q/concert", NULL);
     assert_answer(&request, 503, "<html");
-    assert_string_equal(fake_answer_header(&request, "Retry-After"), "2");
+    assert_non_null(fake_answer_header(&request, "Retry-After"));
     world->settings.join = TL_JOIN_INVITED;
     world_load(world);
     request = world_send(world, "GET", "/q/concert", NULL);
@@ -263,7 +461,11 @@ int main(void)
         TEST(an_active_visitor_is_let_in),
         TEST(others_are_told_where_to_wait),
         TEST(the_wanted_address_is_kept),
-        TEST(a_pass_is_let_in_until_it_expires),
+        TEST(a_pass_is_let_in_while_its_session_is_active),
+        TEST(a_worker_that_is_behind_a_pass_waits_for_its_event),
+        TEST(forged_passes_are_soon_refused_unread),
+        TEST(genuine_passes_do_not_count_as_forged),
+        TEST(a_pass_counts_while_nobody_can_know),
         TEST(without_the_store_the_queues_setting_decides),
         TEST(the_numbers_of_a_queue_are_public),
         TEST(health_says_whether_the_process_can_serve),
@@ -271,6 +473,8 @@ int main(void)
         TEST(a_body_too_large_is_refused_as_the_route_answers),
         TEST(the_page_joins_its_visitor),
         TEST(a_prefetch_takes_no_place),
+        TEST(what_no_person_opened_takes_no_place),
+        TEST(a_secret_leaves_the_address_once_the_cookie_works),
         TEST(the_page_says_why_there_is_no_place),
         TEST(a_form_leads_back_to_the_page),
     };

@@ -72,6 +72,12 @@ static void test_waiting(void **state)
     number_is(json, "capacity", 300);
     json_decref(json);
 
+    view.as_of_ms = INT64_C(1795233340500);
+    json = read_view(&view, 10);
+    string_is(json, "as_of", "2026-11-21T03:55:40.500Z");
+    json_decref(json);
+    view.as_of_ms = 0;
+
     view.eta = &eta;
     view.ticket = "TICKET";
     json = read_view(&view, 13);
@@ -110,6 +116,7 @@ static void test_ended(void **state)
         {TL_LINE_ENDED, TL_REASON_EXPIRED, "expired", "expired"},
         {TL_LINE_ENDED, TL_REASON_UNCLAIMED, "expired", "unclaimed"},
         {TL_LINE_ENDED, TL_REASON_ABSENT, "expired", "absent"},
+        {TL_LINE_ENDED, TL_REASON_REMOVED, "expired", "removed"},
         {TL_LINE_UNKNOWN, 0, "expired", "unknown"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

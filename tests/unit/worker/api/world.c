@@ -12,17 +12,12 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "tests/unit/auth/jwt_forge.h"
+#include "tests/unit/wire/pack.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/api/context.h"
 #include "worker/report/worker_metrics.h"
 
 static _Alignas(64) unsigned char metrics_memory[16384];
-
-static bool can_send(void *context)
-{
-    const struct world *world = context;
-    return !world->full;
-}
 
 static void ignore(void *context, const char *queue)
 {
@@ -37,6 +32,12 @@ static void on_settled(void *context, struct tl_local_queue *queue,
     tl_api_settled(world->api, queue, pending, result);
 }
 
+static void on_recreated(void *context, struct tl_local_queue *queue)
+{
+    const struct world *world = context;
+    tl_api_recreated(world->api, queue);
+}
+
 static void on_changed(void *context, struct tl_local_queue *queue,
                        const struct tl_event_entry *entry, int64_t now_ms)
 {
@@ -49,7 +50,7 @@ static bool ask(void *process, const char *queue, const char *visitor, tl_place 
 {
     struct world *world = process;
     assert_string_equal(queue, "concert");
-    assert_string_equal(visitor, "alice");
+    assert_true(visitor[0] != '\0');
     assert_true(tl_place_seq(place) != 0);
     if (world->deaf)
         return false;
@@ -75,15 +76,25 @@ static void write_secret(const struct world *world, const char *name, const char
     assert_int_equal(fclose(file), 0);
 }
 
-void world_load(struct world *world)
+static void load(struct world *world, uint64_t generation)
 {
     struct tl_line *line = tl_line_new();
     assert_non_null(line);
-    tl_line_start(line, WORLD_GENERATION, 100);
+    tl_line_start(line, generation, 100);
     assert_true(tl_line_add_active(line, tl_place_make(0, 1), WORLD_STORE_MS + 600000));
     assert_true(tl_line_add_waiting(line, tl_place_make(0, 2), 8));
     assert_true(tl_line_add_waiting(line, tl_place_make(1, 1), 3));
     world->follower.line(world->follower.context, "concert", &world->settings, line);
+}
+
+void world_load(struct world *world)
+{
+    load(world, WORLD_GENERATION);
+}
+
+void world_recreate(struct world *world)
+{
+    load(world, WORLD_GENERATION + 1);
 }
 
 int world_setup(void **state)
@@ -100,7 +111,8 @@ int world_setup(void **state)
                      "secrets: {ticket_keys: %s/ticket, api_keys: %s/api, pass_keys: %s/pass, "
                      "invite_keys: %s/invite}\n"
                      "http: {public_url: https://wait.example, joins_per_minute: 3, "
-                     "trusted_proxies: \"10.0.0.0/8\"}\n"
+                     "trusted_proxies: \"10.0.0.0/8\", "
+                     "allowed_origins: \"https://shop.example http://127.0.0.1:3000\"}\n"
                      "queues: {concert: {}, opened: {on_store_error: open}}\n",
                      world->folder, world->folder, world->folder, world->folder);
     world->config = tl_config_parse("test", text, (size_t)n, &err);
@@ -117,14 +129,21 @@ int world_setup(void **state)
         .listed = true,
         .store_offset_ms = WORLD_STORE_MS - tl_clock_ms(),
         .context = world,
-        .can_send = can_send,
         .rebuild = ignore,
         .reload = ignore,
         .settled = on_settled,
+        .recreated = on_recreated,
         .changed = on_changed};
+    assert_true(tl_api_check_secrets(world->config, &err)); /* makes the keys */
+    world->limiter = tl_limiter_new(&err);
+    assert_non_null(world->limiter);
+    world->sharing = tl_sharing_new(&err);
+    assert_non_null(world->sharing);
     world->api = tl_api_new(&(struct tl_api_settings){.config = world->config,
                                                       .env = &world->env,
                                                       .loop = &world->loop,
+                                                      .limiter = world->limiter,
+                                                      .sharing = world->sharing,
                                                       .process = world,
                                                       .ask = ask,
                                                       .stream_fits = stream_fits},
@@ -148,6 +167,8 @@ int world_teardown(void **state)
     tl_api_stop(world->api);
     uv_run(&world->loop, UV_RUN_DEFAULT); /* closes the streams */
     tl_api_free(&world->api);
+    tl_limiter_free(&world->limiter);
+    tl_sharing_free(&world->sharing);
     assert_int_equal(uv_loop_close(&world->loop), 0);
     tl_config_free(&world->config);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -160,6 +181,18 @@ int world_teardown(void **state)
     return 0;
 }
 
+void world_admit(struct world *world, uint64_t seq)
+{
+    char text[128];
+    msgpack_sbuffer buffer;
+    uint64_t event = tl_local_queue_event(world_queue(world)) + 1;
+    snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[[3,[%llu,1],%lld]]]", (unsigned long long)event,
+             WORLD_GENERATION, (unsigned long long)seq, WORLD_STORE_MS + 600000LL);
+    pack_text(&buffer, text);
+    world->follower.entry(world->follower.context, "concert", buffer.data, buffer.size);
+    msgpack_sbuffer_destroy(&buffer);
+}
+
 struct tl_local_queue *world_queue(struct world *world)
 {
     struct tl_local_queue *queue = tl_queues_find(tl_api_queues(world->api), "concert");
@@ -169,9 +202,17 @@ struct tl_local_queue *world_queue(struct world *world)
 
 struct world_ticket world_ticket(struct world *world, uint64_t generation, tl_place place)
 {
+    const struct tl_ticket ticket = {.visitor = "alice",
+                                     .generation = generation,
+                                     .place = place,
+                                     .issued = WORLD_STORE_MS / 1000};
+    return world_signed(world, &ticket);
+}
+
+struct world_ticket world_signed(struct world *world, const struct tl_ticket *ticket)
+{
     struct world_ticket result = {.text = "Bearer "};
-    const struct tl_ticket ticket = {.visitor = "alice", .generation = generation, .place = place};
-    tl_ticket_sign(world->api->secrets.keyring, "concert", &ticket, result.text + 7);
+    tl_ticket_sign(world->api->secrets.keyring, "concert", ticket, result.text + 7);
     return result;
 }
 
@@ -199,8 +240,21 @@ uint64_t world_batch(struct world *world, bool taken)
     struct tl_outbox_payload payload;
     assert_true(tl_outbox_next(outbox, &payload));
     free(payload.bytes);
-    tl_outbox_sent(outbox, payload.number, taken);
+    tl_outbox_sent(outbox, payload.number, taken ? TL_BATCH_TAKEN : TL_BATCH_REFUSED, "1-1",
+                   tl_clock_ms());
     return payload.number;
+}
+
+void world_lose(struct world *world)
+{
+    struct tl_outbox *outbox = tl_local_queue_outbox(world_queue(world));
+    uint64_t number;
+    const char *entry;
+    while (tl_outbox_count(outbox) > 0) {
+        const struct tl_batch_check gone = {.waits = false};
+        tl_outbox_checked(outbox, world_batch(world, true), &gone, 0);
+        assert_false(tl_outbox_overdue(outbox, 0, 0, &number, &entry));
+    }
 }
 
 void world_applied(struct world *world, uint64_t batch, uint64_t seq)

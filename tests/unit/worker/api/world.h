@@ -27,10 +27,11 @@ struct world {
     const struct tl_config *config;
     struct tl_queue_env env;
     uv_loop_t loop;
+    struct tl_limiter *limiter;
+    struct tl_sharing *sharing;
     struct tl_api *api;
     struct tl_follower_settings follower; /* what the follower would call */
     struct tl_queue_settings settings;    /* of the queue */
-    bool full;                            /* no command can be sent */
     bool crowded;                         /* no stream fits */
     bool deaf;                            /* lookups cannot be asked */
     unsigned asked;                       /* lookups so far */
@@ -42,6 +43,10 @@ int world_setup(void **state);
 int world_teardown(void **state);
 /* Gives the queue its line again, with world->settings. */
 void world_load(struct world *world);
+/* The store has lost the queue: the same line, in the next generation. */
+void world_recreate(struct world *world);
+/* The next event: this seq of lane 0 is admitted. */
+void world_admit(struct world *world, uint64_t seq);
 struct tl_local_queue *world_queue(struct world *world);
 
 /* The text of a genuine ticket: of alice, unless said otherwise. */
@@ -49,6 +54,7 @@ struct world_ticket {
     char text[TL_TICKET_MAX + 16]; /* behind "Bearer " */
 };
 struct world_ticket world_ticket(struct world *world, uint64_t generation, tl_place place);
+struct world_ticket world_signed(struct world *world, const struct tl_ticket *ticket);
 
 /* Handles a request. Afterwards it is answered once, or held. */
 void world_handle(struct world *world, struct tl_request *request);
@@ -58,6 +64,9 @@ struct tl_request world_send(struct world *world, const char *method, const char
 
 /* The store takes the batch gathered so far, or refuses it. Returns its number. */
 uint64_t world_batch(struct world *world, bool taken);
+/* The store takes what is gathered, and loses it without an outcome, until nothing is sent again.
+ */
+void world_lose(struct world *world);
 /* A batch was applied: its join has this seq; or else its first command has this exception. */
 void world_applied(struct world *world, uint64_t batch, uint64_t seq);
 void world_excepted(struct world *world, uint64_t batch, enum tl_outcome outcome, tl_place place);

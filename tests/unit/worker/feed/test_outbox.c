@@ -11,6 +11,8 @@
 
 #include "worker/feed/outbox.h"
 
+enum { T = 100000 }; /* the test begins at this local time */
+
 /* The outcomes of each visitor's command, as the outbox reports them. */
 struct end {
     char visitor[TL_VISITOR_MAX + 1];
@@ -50,6 +52,11 @@ static int finish(void **state)
     return outbox != NULL;
 }
 
+static void sent(struct tl_outbox *outbox, uint64_t number, bool taken)
+{
+    tl_outbox_sent(outbox, number, taken ? TL_BATCH_TAKEN : TL_BATCH_REFUSED, "7-1", T);
+}
+
 static void join(struct tl_outbox *outbox, const char *visitor, unsigned lane)
 {
     assert_non_null(tl_outbox_join(outbox, visitor, lane));
@@ -69,6 +76,20 @@ static void expect_batch(struct tl_outbox *outbox, uint64_t number, size_t n)
     assert_string_equal(batch.worker, "worker-test");
     tl_batch_free(&batch);
     free(payload.bytes);
+}
+
+/* The next batch has this generation. */
+static void expect_generation(struct tl_outbox *outbox, uint64_t generation)
+{
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    assert_int_equal(batch.generation, generation);
+    assert_int_equal(batch.n_commands, 1);
+    tl_batch_free(&batch);
+    free(payload.bytes);
+    sent(outbox, payload.number, true);
 }
 
 static void expect_nothing(struct tl_outbox *outbox)
@@ -112,7 +133,7 @@ static void test_places_of_joins(void **state)
     join(outbox, "d", 1);
     assert_int_equal(tl_outbox_count(outbox), 6);
     expect_batch(outbox, 1, 6);
-    tl_outbox_sent(outbox, 1, true);
+    sent(outbox, 1, true);
     assert_int_equal(seen.n, 0);
 
     /* In no particular order: d holds a place already, x was gone. A JOIN that holds one uses up
@@ -165,12 +186,12 @@ static void test_many_joins_are_found_again(void **state)
     /* Full batches, one in the air at a time. */
     expect_batch(outbox, 1, TL_BATCH_COMMANDS_MAX);
     expect_nothing(outbox);
-    tl_outbox_sent(outbox, 1, true);
+    sent(outbox, 1, true);
     expect_batch(outbox, 2, TL_BATCH_COMMANDS_MAX);
-    tl_outbox_sent(outbox, 2, true);
+    sent(outbox, 2, true);
     assert_false(tl_outbox_flushed(outbox));
     expect_batch(outbox, 3, 1000);
-    tl_outbox_sent(outbox, 3, true);
+    sent(outbox, 3, true);
     assert_true(tl_outbox_flushed(outbox));
     assert_int_equal(tl_outbox_count(outbox), 3000);
     apply(outbox, 1, 1, NULL, 0);
@@ -178,6 +199,12 @@ static void test_many_joins_are_found_again(void **state)
     apply(outbox, 3, 2001, NULL, 0);
     assert_int_equal(seen.n, 3000);
     assert_int_equal(tl_place_seq(end_of("visitor-2999")->result.place), 3000);
+    /* They are not found any more: these are new ones. */
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(visitor, sizeof(visitor), "visitor-%u", i);
+        join(outbox, visitor, 0);
+        assert_int_equal(tl_outbox_count(outbox), i + 1);
+    }
 }
 
 static void test_refused_number_is_not_used_again(void **state)
@@ -186,12 +213,12 @@ static void test_refused_number_is_not_used_again(void **state)
     join(outbox, "a", 0);
     expect_batch(outbox, 1, 1);
     join(outbox, "b", 0);
-    tl_outbox_sent(outbox, 1, false);
+    sent(outbox, 1, false);
     assert_int_equal(end_of("a")->result.end, TL_PENDING_REFUSED);
     assert_int_equal(tl_outbox_count(outbox), 1);
     join(outbox, "a", 0);
     expect_batch(outbox, 2, 2);
-    tl_outbox_sent(outbox, 2, true);
+    sent(outbox, 2, true);
     apply(outbox, 2, 1, NULL, 0);
     assert_int_equal(seen.n, 3);
 }
@@ -205,28 +232,230 @@ static void test_applied_before_its_receipt(void **state)
     assert_int_equal(end_of("a")->result.end, TL_PENDING_APPLIED);
     join(outbox, "b", 0);
     expect_nothing(outbox); /* the first is still in the air */
-    tl_outbox_sent(outbox, 1, true);
+    sent(outbox, 1, true);
     expect_batch(outbox, 2, 1);
     apply(outbox, 1, 1, NULL, 0); /* the repeat of a batch changes nothing */
     assert_int_equal(seen.n, 1);
 }
 
+static void expect_no_check(struct tl_outbox *outbox, int64_t now_ms)
+{
+    uint64_t number;
+    const char *entry;
+    assert_false(tl_outbox_overdue(outbox, 0, now_ms, &number, &entry));
+}
+
+/* The store is asked about the oldest batch, and says that it waits to be applied, or is gone. */
+static void check(struct tl_outbox *outbox, int64_t now_ms, uint64_t expected, bool waits)
+{
+    uint64_t number;
+    const char *entry;
+    assert_true(tl_outbox_overdue(outbox, 0, now_ms, &number, &entry));
+    assert_int_equal(number, expected);
+    assert_string_equal(entry, "7-1");
+    expect_no_check(outbox, now_ms); /* it is asked once */
+    tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = waits}, now_ms);
+}
+
+/* After a gap: what the store applied or lost meanwhile is sent again, what waits there is not. */
 static void test_missed_events(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    struct tl_pending_command *a = tl_outbox_join(outbox, "a", 2);
+    assert_true(tl_outbox_seen(outbox, 5, 3));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7)));
+    expect_batch(outbox, 1, 3);
+    sent(outbox, 1, true);
+    join(outbox, "b", 0);
+    expect_batch(outbox, 2, 1);
+    sent(outbox, 2, true);
+    expect_no_check(outbox, T + 2999);
+    tl_outbox_missed(outbox);
+    check(outbox, T, 1, false);
+    assert_int_equal(seen.n, 0); /* who waits for it stays attached */
+    assert_ptr_equal(tl_outbox_join(outbox, "a", 2), a);
+    check(outbox, T, 2, true);
+    assert_int_equal(tl_outbox_count(outbox), 3);
+    expect_batch(outbox, 3, 2); /* presence comes again by itself */
+    sent(outbox, 3, true);
+    apply(outbox, 2, 8, NULL, 0);
+    struct tl_exception exceptions[] = {
+        {.index = 0, .outcome = TL_OUTCOME_WAITING, .place = tl_place_make(2, 3)},
+        {.index = 1, .outcome = TL_OUTCOME_GONE, .place = tl_place_make(1, 7)}};
+    apply(outbox, 3, 9, exceptions, 2);
+    assert_int_equal(end_of("a")->result.place, tl_place_make(2, 3));
+    assert_int_equal(end_of("b")->result.place, tl_place_make(0, 8));
+    assert_int_equal(end_of("x")->result.outcome, TL_OUTCOME_GONE);
+    assert_int_equal(tl_outbox_count(outbox), 0);
+}
+
+/* Events are missed between XADD and its receipt. */
+static void test_missed_while_being_sent(void **state)
 {
     struct tl_outbox *outbox = *state;
     join(outbox, "a", 0);
     expect_batch(outbox, 1, 1);
-    tl_outbox_sent(outbox, 1, true);
+    tl_outbox_missed(outbox);
+    expect_no_check(outbox, T);
+    sent(outbox, 1, true);
+    check(outbox, T, 1, false);
+    expect_no_check(outbox, T);
+    expect_batch(outbox, 2, 1);
+}
+
+/* While no dispatcher runs the batch waits: it is not sent again, and the store is asked less and
+ * less often. */
+static void test_a_batch_that_waits_is_left_alone(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    int64_t now_ms = T;
+    join(outbox, "a", 0);
+    expect_batch(outbox, 1, 1);
+    sent(outbox, 1, true);
+    for (int64_t pause = 3000; pause < 30000; pause *= 2) {
+        expect_no_check(outbox, now_ms + pause - 1);
+        now_ms += pause;
+        check(outbox, now_ms, 1, true);
+    }
+    expect_nothing(outbox);
+    check(outbox, now_ms + 60000, 1, true);
+    apply(outbox, 1, 1, NULL, 0);
+    assert_int_equal(end_of("a")->result.end, TL_PENDING_APPLIED);
+    expect_no_check(outbox, now_ms + 1000000);
+}
+
+static void test_an_answer_too_late(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    uint64_t number;
+    const char *entry;
+    join(outbox, "a", 0);
+    expect_batch(outbox, 1, 1);
+    sent(outbox, 1, true);
+    assert_true(tl_outbox_overdue(outbox, 0, T + 3000, &number, &entry));
+    apply(outbox, 1, 1, NULL, 0);
+    tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = false}, T + 3000);
+    expect_no_check(outbox, T + 3000);
+    expect_nothing(outbox);
+    assert_int_equal(end_of("a")->result.end, TL_PENDING_APPLIED);
+}
+
+/* It is applied, and this worker is behind: the outcome is in an event that is not read yet. */
+static void test_an_outcome_on_its_way_is_waited_for(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    uint64_t number;
+    const char *entry;
+    join(outbox, "a", 0);
+    expect_batch(outbox, 1, 1);
+    sent(outbox, 1, true);
+    assert_true(tl_outbox_overdue(outbox, 30, T + 3000, &number, &entry));
+    tl_outbox_checked(outbox, number, &(struct tl_batch_check){.event = 41}, T + 3000);
+    assert_false(tl_outbox_overdue(outbox, 40, T + 90000, &number, &entry));
+    expect_nothing(outbox);
+    assert_false(tl_outbox_overdue(outbox, 41, T + 90000, &number, &entry));
+    expect_batch(outbox, 2, 1);
+}
+
+/* A batch that vanishes again and again ends in nothing, but never in "refused". */
+static void test_a_command_is_not_sent_for_ever(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    join(outbox, "a", 0);
+    for (uint64_t number = 1; number <= 5; number++) {
+        assert_int_equal(seen.n, 0);
+        expect_batch(outbox, number, 1);
+        sent(outbox, number, true);
+        check(outbox, T + 3000, number, false);
+        expect_no_check(outbox, T + 3000);
+    }
+    expect_nothing(outbox);
+    assert_int_equal(end_of("a")->result.end, TL_PENDING_LOST);
+    assert_int_equal(tl_outbox_count(outbox), 0);
+}
+
+/* A later batch is applied: the one before it never will be. */
+static void test_an_earlier_batch_is_lost(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    join(outbox, "a", 0);
+    expect_batch(outbox, 1, 1);
+    sent(outbox, 1, true);
     join(outbox, "b", 0);
     expect_batch(outbox, 2, 1);
-    tl_outbox_missed(
-        outbox); /* the first may have been applied; the second is not even in the store */
-    assert_int_equal(tl_outbox_count(outbox), 1);
-    tl_outbox_sent(outbox, 2, true);
+    sent(outbox, 2, true);
     apply(outbox, 2, 8, NULL, 0);
-    assert_int_equal(end_of("a")->result.end, TL_PENDING_LOST);
     assert_int_equal(tl_place_seq(end_of("b")->result.place), 8);
+    assert_int_equal(seen.n, 1);
+    expect_batch(outbox, 3, 1);
+    sent(outbox, 3, true);
+    apply(outbox, 3, 9, NULL, 0);
+    assert_int_equal(tl_place_seq(end_of("a")->result.place), 9);
+}
+
+/* The first attempt may have reached the store: no later refusal makes it "refused". */
+static void test_unknown_fate(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    assert_non_null(tl_outbox_join_invited(outbox, "a", 1, "invite-1", 99000));
+    expect_batch(outbox, 1, 1);
+    tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
+    assert_int_equal(seen.n, 0);
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    assert_int_equal(batch.number, 2);
+    assert_int_equal(batch.commands[0].number, 1);
+    assert_int_equal(batch.commands[0].invite_until_ms, 99000);
+    assert_memory_equal(batch.commands[0].invite, "invite-1", 8);
+    tl_batch_free(&batch);
+    free(payload.bytes);
+    sent(outbox, 2, false);
+    assert_int_equal(end_of("a")->result.end, TL_PENDING_LOST);
+}
+
+/* What a worker remembers of a lost generation arrives, although its first batch does not. */
+static void test_a_memory_is_sent_again(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    const uint64_t numbers[TL_COMMAND_NUMBERS] = {5, 6, 7, 8};
+    assert_true(tl_outbox_tell(outbox, TL_COMMAND_LOST, numbers));
+    expect_batch(outbox, 1, 1);
+    tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    assert_int_equal(batch.number, 2);
+    assert_int_equal(batch.commands[0].kind, TL_COMMAND_LOST);
+    assert_memory_equal(batch.commands[0].numbers, numbers, sizeof(numbers));
+    tl_batch_free(&batch);
+    free(payload.bytes);
+    sent(outbox, 2, true);
+    apply(outbox, 2, 1, NULL, 0);
     assert_int_equal(tl_outbox_count(outbox), 0);
+}
+
+static void test_places_of_a_lost_generation(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    join(outbox, "sent", 0);
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "leaves", 7));
+    expect_batch(outbox, 1, 2);
+    sent(outbox, 1, true);
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8));
+    join(outbox, "gathered", 0);
+    tl_outbox_forget_places(outbox);
+    assert_int_equal(seen.n, 2);
+    assert_int_equal(end_of("leaves")->result.end, TL_PENDING_LOST);
+    assert_int_equal(end_of("renews")->result.end, TL_PENDING_LOST);
+    apply(outbox, 1, 1, NULL, 0);
+    assert_int_equal(tl_place_seq(end_of("sent")->result.place), 1);
+    expect_batch(outbox, 2, 2);
+    sent(outbox, 2, true);
+    apply(outbox, 2, 2, NULL, 0);
+    assert_int_equal(tl_place_seq(end_of("gathered")->result.place), 2);
 }
 
 static void test_settled(void **state)
@@ -238,7 +467,7 @@ static void test_settled(void **state)
     assert_false(tl_outbox_settled(outbox, number));
     expect_batch(outbox, number, 1);
     assert_false(tl_outbox_settled(outbox, number));
-    tl_outbox_sent(outbox, number, true);
+    sent(outbox, number, true);
     assert_false(tl_outbox_settled(outbox, number));
     apply(outbox, number, 1, NULL, 0);
     assert_true(tl_outbox_settled(outbox, number));
@@ -249,26 +478,50 @@ static void test_free_settles_everything(void **state)
     struct tl_outbox *outbox = *state;
     join(outbox, "sent", 0);
     expect_batch(outbox, 1, 1);
-    tl_outbox_sent(outbox, 1, true);
+    sent(outbox, 1, true);
     join(outbox, "sending", 0);
     expect_batch(outbox, 2, 1);
     join(outbox, "gathered", 0);
     tl_outbox_free(&outbox);
     *state = NULL;
     assert_int_equal(end_of("sent")->result.end, TL_PENDING_LOST);
-    assert_int_equal(end_of("sending")->result.end, TL_PENDING_REFUSED);
+    assert_int_equal(end_of("sending")->result.end, TL_PENDING_LOST); /* XADD may be on its way */
     assert_int_equal(end_of("gathered")->result.end, TL_PENDING_REFUSED);
+}
+
+static void a_batch_has_places_of_one_generation(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    join(outbox, "before", 0); /* no line yet */
+    tl_outbox_generation(outbox, 7);
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "old", 4));
+    tl_outbox_generation(outbox, 8);
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "new", 5));
+    expect_generation(outbox, 0);
+    expect_generation(outbox, 7);
+    expect_generation(outbox, 8);
+    expect_nothing(outbox);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_batch_has_places_of_one_generation, start, finish),
         cmocka_unit_test_setup_teardown(test_places_of_joins, start, finish),
         cmocka_unit_test_setup_teardown(test_second_join_shares_the_first, start, finish),
         cmocka_unit_test_setup_teardown(test_many_joins_are_found_again, start, finish),
         cmocka_unit_test_setup_teardown(test_refused_number_is_not_used_again, start, finish),
         cmocka_unit_test_setup_teardown(test_applied_before_its_receipt, start, finish),
         cmocka_unit_test_setup_teardown(test_missed_events, start, finish),
+        cmocka_unit_test_setup_teardown(test_missed_while_being_sent, start, finish),
+        cmocka_unit_test_setup_teardown(test_a_batch_that_waits_is_left_alone, start, finish),
+        cmocka_unit_test_setup_teardown(test_an_answer_too_late, start, finish),
+        cmocka_unit_test_setup_teardown(test_an_outcome_on_its_way_is_waited_for, start, finish),
+        cmocka_unit_test_setup_teardown(test_a_command_is_not_sent_for_ever, start, finish),
+        cmocka_unit_test_setup_teardown(test_an_earlier_batch_is_lost, start, finish),
+        cmocka_unit_test_setup_teardown(test_unknown_fate, start, finish),
+        cmocka_unit_test_setup_teardown(test_a_memory_is_sent_again, start, finish),
+        cmocka_unit_test_setup_teardown(test_places_of_a_lost_generation, start, finish),
         cmocka_unit_test_setup_teardown(test_settled, start, finish),
         cmocka_unit_test_setup_teardown(test_free_settles_everything, start, finish),
     };

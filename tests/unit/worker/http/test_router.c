@@ -181,6 +181,7 @@ static void another_method_is_refused_with_those_allowed(void **state)
         {"DELETE", "/v1/queues/a", "GET, HEAD", "json"},
         {"GET", "/q/a/join", "POST", "page"},
         {"get", "/livez", "GET, HEAD", "json"},
+        {"POST", "/about", "GET, HEAD", "page"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct tl_request request = handle(cases[i].method, cases[i].path);

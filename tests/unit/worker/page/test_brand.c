@@ -78,12 +78,12 @@ static void test_default(void **state)
 {
     (void)state;
     struct tl_brand *brand = load(&(struct tl_brand_settings){.name = NULL});
-    assert_string_equal(tl_brand_name(brand), "");
-    assert_string_equal(tl_brand_text(brand, TL_LANGUAGE_KO), "");
-    assert_null(tl_brand_colours(brand));
-    assert_null(tl_brand_style(brand));
-    assert_null(tl_brand_logo(brand));
-    assert_non_null(tl_brand_template(brand));
+    assert_string_equal(tl_brand_look(brand)->name, "");
+    assert_string_equal(tl_brand_look(brand)->text[TL_LANGUAGE_KO], "");
+    assert_null(tl_brand_look(brand)->colours);
+    assert_null(tl_brand_look(brand)->style);
+    assert_null(tl_brand_look(brand)->logo);
+    assert_non_null(tl_brand_look(brand)->template);
     assert_null(tl_brand_asset(brand, "/q/assets/brand-.css"));
     tl_brand_free(&brand);
     assert_null(brand);
@@ -95,7 +95,7 @@ static void test_accents(void **state)
     (void)state;
     struct tl_brand *brand = load(&(struct tl_brand_settings){
         .name = "Hall", .accent_light = "#8b1a4a", .accent_dark = "#f0a0c0"});
-    const struct tl_asset *style = tl_brand_colours(brand);
+    const struct tl_asset *style = tl_brand_look(brand)->colours;
     assert_non_null(style);
     assert_non_null(strstr(style->bytes, "--accent: #8b1a4a"));
     assert_non_null(strstr(style->bytes, "--accent: #f0a0c0"));
@@ -120,7 +120,7 @@ static void test_logo(void **state)
     static const char svg[] = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
     const char *path = write_file("logo.svg", svg, sizeof(svg) - 1);
     struct tl_brand *brand = load(&(struct tl_brand_settings){.logo_file = path});
-    const struct tl_asset *logo = tl_brand_logo(brand);
+    const struct tl_asset *logo = tl_brand_look(brand)->logo;
     assert_non_null(logo);
     assert_string_equal(logo->type, "image/svg+xml");
     assert_int_equal(logo->length, sizeof(svg) - 1);
@@ -145,7 +145,7 @@ static void test_logo(void **state)
                "is too large, at most 102400 bytes");
     path = write_file("logo.webp", large, TL_BRAND_LOGO_MAX);
     brand = load(&(struct tl_brand_settings){.logo_file = path});
-    assert_string_equal(tl_brand_logo(brand)->type, "image/webp");
+    assert_string_equal(tl_brand_look(brand)->logo->type, "image/webp");
     tl_brand_free(&brand);
     unlink(path);
     free(large);
@@ -161,9 +161,9 @@ static void test_texts(void **state)
     longest[TL_BRAND_NAME_MAX] = '\0';
     struct tl_brand *brand =
         load(&(struct tl_brand_settings){.name = longest, .text = {"English", "한국어"}});
-    assert_string_equal(tl_brand_name(brand), longest);
-    assert_string_equal(tl_brand_text(brand, TL_LANGUAGE_EN), "English");
-    assert_string_equal(tl_brand_text(brand, TL_LANGUAGE_KO), "한국어");
+    assert_string_equal(tl_brand_look(brand)->name, longest);
+    assert_string_equal(tl_brand_look(brand)->text[TL_LANGUAGE_EN], "English");
+    assert_string_equal(tl_brand_look(brand)->text[TL_LANGUAGE_KO], "한국어");
     tl_brand_free(&brand);
 }
 
@@ -174,14 +174,14 @@ static void test_style(void **state)
     const char *path = write_file("own.css", css, sizeof(css) - 1);
     struct tl_brand *brand =
         load(&(struct tl_brand_settings){.style_file = path, .accent_light = "#8b1a4a"});
-    const struct tl_asset *style = tl_brand_style(brand);
+    const struct tl_asset *style = tl_brand_look(brand)->style;
     assert_non_null(style);
     assert_string_equal(style->type, "text/css; charset=utf-8");
     assert_int_equal(strncmp(style->path, "/q/assets/style-", 16), 0);
     assert_int_equal(style->length, sizeof(css) - 1);
     assert_memory_equal(style->bytes, css, style->length);
     assert_ptr_equal(tl_brand_asset(brand, style->path), style);
-    assert_ptr_not_equal(tl_brand_colours(brand), style);
+    assert_ptr_not_equal(tl_brand_look(brand)->colours, style);
     tl_brand_free(&brand);
 
     write_file("own.css", css, 0);
@@ -203,7 +203,7 @@ static void test_style(void **state)
                "is too large, at most 65536 bytes");
     write_file("large.css", large, TL_BRAND_STYLE_MAX);
     brand = load(&(struct tl_brand_settings){.style_file = path});
-    assert_int_equal(tl_brand_style(brand)->length, TL_BRAND_STYLE_MAX);
+    assert_int_equal(tl_brand_look(brand)->style->length, TL_BRAND_STYLE_MAX);
     tl_brand_free(&brand);
     unlink(path);
     free(large);

@@ -99,8 +99,13 @@ static const struct state_case states[TL_PAGE_STATES] = {
     {"absent", TL_PAGE_ABSENT, false, true, false},
     {"ended", TL_PAGE_ENDED, false, true, false},
     {"lost", TL_PAGE_LOST, false, true, false},
+    {"removed", TL_PAGE_REMOVED, false, false, false},
+    {"blocked", TL_PAGE_BLOCKED, false, false, false},
     {"closed", TL_PAGE_CLOSED, false, false, false},
     {"invited", TL_PAGE_INVITED, false, false, false},
+    {"full", TL_PAGE_FULL, true, false, false},
+    {"outside", TL_PAGE_OUTSIDE, false, true, false},
+    {"challenge", TL_PAGE_CHALLENGE, false, false, false},
     {"down", TL_PAGE_DOWN, true, false, false},
 };
 
@@ -217,6 +222,9 @@ static void test_opening_and_pause(void **state)
     page_holds(&view, TL_LANGUAGE_EN, "data-tl=\"before\" hidden");
     view.paused = true;
     page_holds(&view, TL_LANGUAGE_EN, "<div class=\"note\" data-tl=\"paused\">");
+    page_holds(&view, TL_LANGUAGE_EN, "data-tl=\"recovering\" hidden");
+    view.recovering = true;
+    page_holds(&view, TL_LANGUAGE_EN, "<div class=\"note\" data-tl=\"recovering\">");
 }
 
 static void test_going_on(void **state)
@@ -242,6 +250,32 @@ static void test_going_on(void **state)
     page_lacks(&view, TL_LANGUAGE_EN, "javascript:");
     page_lacks(&view, TL_LANGUAGE_EN, "http-equiv");
     page_holds(&view, TL_LANGUAGE_EN, "<p data-tl=\"nowhere\">");
+}
+
+/* The script solves the puzzle; without it the signed wait is in the addresses. Other pages have
+ * neither. */
+static void test_puzzle(void **state)
+{
+    (void)state;
+    struct tl_page_view view = waiting;
+    view.state = TL_PAGE_CHALLENGE;
+    view.position = 0;
+    view.puzzle = "the-puzzle";
+    view.puzzle_parts = 16;
+    view.puzzle_bits = 12;
+    view.wait = "the-wait";
+    view.wait_s = 10;
+    struct tl_text page = render(&view, TL_LANGUAGE_EN);
+    holds(&page, tl_page_challenge.path);
+    holds(&page, "data-puzzle=\"the-puzzle\" data-parts=\"16\" data-bits=\"12\" "
+                 "data-self=\"/q/concert\"");
+    holds(&page, "<noscript><meta http-equiv=\"refresh\" "
+                 "content=\"11;url=/q/concert?solution=the-wait\"></noscript>");
+    holds(&page, "action=\"/q/concert/join?solution=the-wait\"");
+    holds(&page, "Please wait 10 seconds");
+    tl_text_free(&page);
+    page_lacks(&waiting, TL_LANGUAGE_EN, tl_page_challenge.path);
+    page_lacks(&waiting, TL_LANGUAGE_EN, "solution=");
 }
 
 static void test_what_comes_from_outside_is_escaped(void **state)
@@ -291,7 +325,8 @@ static void test_order_of_style_sheets(void **state)
     snprintf(expected, sizeof(expected),
              "<link rel=\"stylesheet\" href=\"%s\">\n<link rel=\"stylesheet\" href=\"%s\">\n"
              "<link rel=\"stylesheet\" href=\"%s\">\n",
-             tl_page_style()->path, tl_brand_colours(own)->path, tl_brand_style(own)->path);
+             tl_page_style.path, tl_brand_look(own)->colours->path,
+             tl_brand_look(own)->style->path);
     struct tl_text page = {0};
     tl_page_render(&waiting, own, TL_LANGUAGE_EN, &page);
     holds(&page, expected);
@@ -304,21 +339,22 @@ static void test_address(void **state)
     (void)state;
     struct tl_text out = {0};
     struct tl_page_view view = {.state = TL_PAGE_LEFT, .queue = "q", .position = 5};
-    tl_page_address(&view, "", &out);
+    tl_page_address(&view, "", NULL, &out);
     assert_string_equal(out.data, "/q/q");
     view.state = TL_PAGE_WAITING;
     view.ticket = "a b";
     view.return_url = "https://x.example/?a=b";
-    tl_page_address(&view, "/leave", &out);
-    assert_string_equal(
-        out.data, "/q/q/q/q/leave?ticket=a%20b&from=5&return=https%3A%2F%2Fx.example%2F%3Fa%3Db");
+    view.invite = "i.j";
+    tl_page_address(&view, "/leave", "ko", &out);
+    assert_string_equal(out.data, "/q/q/q/q/leave?lang=ko&ticket=a%20b&invite=i.j&from=5&return="
+                                  "https%3A%2F%2Fx.example%2F%3Fa%3Db");
     tl_text_free(&out);
 }
 
 static void test_assets_and_budget(void **state)
 {
     (void)state;
-    const struct tl_asset *const all[] = {tl_page_style(), tl_page_script(), tl_page_icon()};
+    const struct tl_asset *const all[] = {&tl_page_style, &tl_page_script, &tl_page_icon};
     struct tl_text page = render(&waiting, TL_LANGUAGE_EN);
     size_t total = page.length;
     for (size_t i = 0; i < 3; i++) {
@@ -369,6 +405,7 @@ int main(void)
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_opening_and_pause),
         cmocka_unit_test(test_going_on),
+        cmocka_unit_test(test_puzzle),
         cmocka_unit_test(test_what_comes_from_outside_is_escaped),
         cmocka_unit_test(test_nothing_inline),
         cmocka_unit_test(test_order_of_style_sheets),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/origin.h"
 #include "worker/page/return_address.h"
 
 static const char *const allowed[] = {"https://seats.example:8443", "http://[2001:db8::1]/any"};
@@ -111,12 +112,12 @@ static void test_nothing_is_allowed_without_a_target(void **state)
 static void test_length(void **state)
 {
     (void)state;
-    char address[TL_RETURN_ADDRESS_MAX + 1] = "https://shop.example/";
+    char address[TL_ADDRESS_MAX + 1] = "https://shop.example/";
     size_t start = strlen(address);
     memset(address + start, 'a', sizeof(address) - start);
-    address[TL_RETURN_ADDRESS_MAX] = '\0';
+    address[TL_ADDRESS_MAX] = '\0';
     assert_false(is_allowed(address));
-    address[TL_RETURN_ADDRESS_MAX - 1] = '\0';
+    address[TL_ADDRESS_MAX - 1] = '\0';
     assert_true(is_allowed(address));
 }
 

@@ -63,6 +63,13 @@ static void looked_up(void *context, const struct tl_held *held, bool known)
     stage->ends[stage->n++] = (struct end){.request = held->request, .known = known};
 }
 
+static void caught_up(void *context, const struct tl_held *held)
+{
+    struct stage *stage = context;
+    assert_true(held->request->held);
+    stage->ends[stage->n++] = (struct end){.request = held->request};
+}
+
 static int start(void **state)
 {
     static struct stage stage;
@@ -73,7 +80,8 @@ static int start(void **state)
                                                .context = &stage,
                                                .ask = ask,
                                                .settled = settled,
-                                               .looked_up = looked_up};
+                                               .looked_up = looked_up,
+                                               .caught_up = caught_up};
     stage.holds = tl_holds_new(&settings);
     *state = &stage;
     return stage.holds == NULL;
@@ -91,17 +99,29 @@ static int finish(void **state)
 static void hold(struct stage *stage, struct tl_request *request,
                  struct tl_pending_command *pending, int64_t since_ms)
 {
-    assert_true(tl_holds_command(stage->holds, stage->world.queue, request, pending, NULL,
-                                 T_US + since_ms * 1000));
+    const struct tl_held held = {
+        .queue = stage->world.queue, .request = request, .since_us = T_US + since_ms * 1000};
+    assert_true(tl_holds_command(stage->holds, &held, pending));
     assert_true(request->held);
 }
 
 static void look_up(struct stage *stage, struct tl_request *request, tl_place place,
                     int64_t since_ms)
 {
-    const struct tl_ticket ticket = {.visitor = "v", .place = place};
-    assert_true(tl_holds_lookup(stage->holds, stage->world.queue, request, &ticket,
-                                T_US + since_ms * 1000));
+    const struct tl_held held = {.queue = stage->world.queue,
+                                 .request = request,
+                                 .ticket = {.visitor = "v", .place = place},
+                                 .since_us = T_US + since_ms * 1000};
+    assert_true(tl_holds_lookup(stage->holds, &held));
+}
+
+static void wait_for(struct stage *stage, struct tl_request *request, uint64_t event,
+                     int64_t since_ms)
+{
+    const struct tl_held held = {
+        .queue = stage->world.queue, .request = request, .since_us = T_US + since_ms * 1000};
+    assert_true(tl_holds_event(stage->holds, &held, event));
+    assert_true(request->held);
 }
 
 static void tick(struct stage *stage, int64_t ms)
@@ -245,10 +265,13 @@ static void a_lookup_gives_up_in_time(void **state)
 static void a_question_that_cannot_be_asked_holds_nothing(void **state)
 {
     struct stage *stage = *state;
-    const struct tl_ticket ticket = {.visitor = "v", .place = 900};
     struct tl_request request = {0};
+    const struct tl_held held = {.queue = stage->world.queue,
+                                 .request = &request,
+                                 .ticket = {.visitor = "v", .place = 900},
+                                 .since_us = T_US};
     stage->cannot_ask = true;
-    assert_false(tl_holds_lookup(stage->holds, stage->world.queue, &request, &ticket, T_US));
+    assert_false(tl_holds_lookup(stage->holds, &held));
     assert_false(request.held);
     assert_int_equal(tl_holds_count(stage->holds), 0);
 }
@@ -261,14 +284,14 @@ static void the_lookups_of_a_queue_are_dropped(void **state)
     struct tl_local_queue *other = tl_local_queue_new(&stage->world.env, "r");
     hold(stage, &waits, &pending, 0);
     look_up(stage, &lookup, 900, 0);
-    tl_holds_drop_lookups(stage->holds, other);
+    tl_holds_drop(stage->holds, other);
     assert_int_equal(stage->n, 0);
-    tl_holds_drop_lookups(stage->holds, stage->world.queue);
+    tl_holds_drop(stage->holds, stage->world.queue);
     assert_int_equal(stage->n, 1);
     assert_ptr_equal(stage->ends[0].request, &lookup);
     assert_false(stage->ends[0].known);
     look_up(stage, &another, 900, 0);
-    tl_holds_drop_lookups(stage->holds, NULL); /* of all queues */
+    tl_holds_drop(stage->holds, NULL); /* of all queues */
     assert_int_equal(stage->n, 2);
     assert_int_equal(tl_holds_count(stage->holds), 1); /* commands go on */
     tl_holds_settle(stage->holds, &pending, &applied);
@@ -276,6 +299,41 @@ static void the_lookups_of_a_queue_are_dropped(void **state)
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
+
+/* ---- events ---- */
+
+static void an_event_ends_all_that_wait_for_it(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request a = {0}, b = {0}, c = {0};
+    wait_for(stage, &a, 11, 0);
+    wait_for(stage, &b, 12, 0);
+    wait_for(stage, &c, 11, 0);
+    tick(stage, 1);
+    assert_int_equal(stage->n, 0);
+    assert_int_equal(tl_holds_count(stage->holds), 3);
+    world_apply(&stage->world, 5, 3, "", 0); /* event 11 */
+    tick(stage, 2);
+    assert_int_equal(stage->n, 2);
+    assert_ptr_equal(stage->ends[0].request, &a);
+    assert_ptr_equal(stage->ends[1].request, &c);
+    tl_holds_drop(stage->holds, stage->world.queue);
+    assert_ptr_equal(stage->ends[2].request, &b);
+}
+
+static void an_event_is_not_waited_for_long(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request a = {0}, b = {0};
+    wait_for(stage, &a, 11, 0);
+    wait_for(stage, &b, 11, 100);
+    tick(stage, 249);
+    assert_int_equal(stage->n, 0);
+    tick(stage, 250);
+    assert_int_equal(stage->n, 1);
+    tick(stage, 350);
+    assert_int_equal(stage->n, 2);
+}
 
 int main(void)
 {
@@ -288,6 +346,8 @@ int main(void)
         TEST(a_lookup_gives_up_in_time),
         TEST(a_question_that_cannot_be_asked_holds_nothing),
         TEST(the_lookups_of_a_queue_are_dropped),
+        TEST(an_event_ends_all_that_wait_for_it),
+        TEST(an_event_is_not_waited_for_long),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

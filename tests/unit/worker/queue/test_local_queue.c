@@ -56,10 +56,14 @@ static void a_fresh_line_keeps_what_is_known_of_places(void **state)
     enum tl_line_status status;
     learn(world);
     tl_local_queue_set_line(world->queue, world_line(5), 1000);
+    assert_int_equal(world->recreations, 0);
     assert_true(tl_local_queue_claimed(world->queue, 1));
     assert_true(known(world, 900, &status));
     assert_int_equal(status, TL_LINE_ENDED);
-    assert_int_equal(pending(world), 0); /* it may have been applied in between */
+    uint64_t number;
+    const char *entry;
+    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    assert_true(tl_outbox_overdue(outbox, 0, 1000, &number, &entry)); /* it may have been applied */
     tl_local_queue_tick(world->queue, 1000);
     assert_int_equal(world_send(world), 2); /* the presence of 4 and of 6 */
 }
@@ -73,11 +77,41 @@ static void a_line_of_another_generation_forgets_places(void **state)
     tl_line_start(line, 8, 0);
     assert_true(tl_line_add_waiting(line, 4, 5));
     tl_local_queue_set_line(world->queue, line, 1000);
+    assert_int_equal(world->recreations, 1);
     assert_int_equal(tl_local_queue_generation(world->queue), 8);
     assert_false(tl_local_queue_claimed(world->queue, 1));
     assert_false(known(world, 900, &status));
     tl_local_queue_tick(world->queue, 1000);
     assert_int_equal(world_send(world), 1); /* only that none was seen */
+}
+
+/* Place 4 is known to the store; 5 to 20 are lost. This process knows that 5 has left. */
+static void what_the_store_has_lost_may_return_unless_it_ended(void **state)
+{
+    struct world *world = *state;
+    enum tl_line_status status;
+    struct tl_ticket ticket = {.generation = 7, .place = 6, .visitor = "f"};
+    assert_false(tl_local_queue_may_return(world->queue, &ticket));
+    world_apply(world, 4, 3, "[4,[5,1],2]", 1000);
+    struct tl_line *line = world_line(1);
+    tl_line_set_lost(line, 4, 20);
+    tl_local_queue_set_line(world->queue, line, 1000);
+    assert_true(known(world, 5, &status));
+    assert_int_equal(status, TL_LINE_ENDED);
+    const bool returns[] = {[4] = false, [5] = false, [6] = true, [20] = true, [21] = false};
+    const tl_place places[] = {4, 5, 6, 20, 21};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        ticket.place = places[i];
+        assert_int_equal(tl_local_queue_may_return(world->queue, &ticket), returns[places[i]]);
+    }
+    ticket.place = 6;
+    tl_local_queue_remember_end(world->queue, 6, 0); /* the store does not know it */
+    assert_true(tl_local_queue_may_return(world->queue, &ticket));
+    assert_non_null(tl_local_queue_restore(world->queue, &ticket, 0, 0));
+    assert_int_equal(world_send(world), 1);
+    world_apply_text(world, "[1,11,7,1,3,[[1,\"w\",1,8,[[0,3,6,0]]]]]", 1000); /* GONE */
+    assert_int_equal(world->applied, 1);
+    assert_false(tl_local_queue_may_return(world->queue, &ticket));
 }
 
 static void a_gap_asks_for_one_rebuild(void **state)
@@ -93,6 +127,32 @@ static void a_gap_asks_for_one_rebuild(void **state)
     assert_int_equal(world_metric(world, TL_WORKER_GAPS), 1);
     tl_local_queue_set_line(world->queue, world_line(5), 0); /* at event 10 */
     world_apply(world, 5, 3, "", 0);
+    assert_int_equal(world->rebuilds, 2);
+}
+
+static struct tl_line *compared_line(void)
+{
+    struct tl_line *line = world_line(5);
+    tl_line_compare_from(line, 10);
+    return line;
+}
+
+/* The store is inconsistent, so rebuilding does not help: it is done now and then. */
+static void other_sizes_ask_for_a_rebuild_now_and_then(void **state)
+{
+    struct world *world = *state;
+    tl_local_queue_set_line(world->queue, compared_line(), 0);
+    world_apply(world, 5, 3, "", 1);
+    assert_int_equal(world->rebuilds, 0);
+    world_apply(world, 6, 3, "", 2);
+    assert_int_equal(world->rebuilds, 1);
+    assert_int_equal(world_metric(world, TL_WORKER_DIFFERED), 1);
+    assert_int_equal(world->changes, 2); /* it was applied nevertheless */
+    world->event = 10;
+    tl_local_queue_set_line(world->queue, compared_line(), 3);
+    world_apply(world, 6, 3, "", 20000);
+    assert_int_equal(world->rebuilds, 1);
+    world_apply(world, 5, 4, "", 40000);
     assert_int_equal(world->rebuilds, 2);
 }
 
@@ -144,11 +204,11 @@ static void applied_counts_also_in_an_entry_that_the_snapshot_contains(void **st
 static void a_session_is_claimed_once(void **state)
 {
     struct world *world = *state;
-    world->can_send = false;
+    world->env.full = true;
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_int_equal(pending(world), 0);
     assert_false(tl_local_queue_claimed(world->queue, 1));
-    world->can_send = true;
+    world->env.full = false;
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     tl_local_queue_touch(world->queue, "a", 1, &active, 50000);
     assert_int_equal(pending(world), 1);
@@ -182,7 +242,7 @@ static void a_refused_claim_is_made_again(void **state)
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_true(tl_outbox_next(outbox, &payload));
     free(payload.bytes);
-    tl_outbox_sent(outbox, payload.number, false);
+    tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);
     assert_int_equal(world->refused, 1);
     assert_false(tl_local_queue_claimed(world->queue, 1));
     tl_local_queue_touch(world->queue, "a", 1, &active, 1001);
@@ -198,6 +258,27 @@ static void claims_follow_the_events(void **state)
     assert_int_equal(pending(world), 0);
     world_apply(world, 5, 2, "[5,[1,2],1]", 1000);
     assert_false(tl_local_queue_claimed(world->queue, 2));
+}
+
+static void a_claim_and_the_end_of_its_session_may_come_in_one_entry(void **state)
+{
+    struct world *world = *state;
+    world_apply(world, 5, 2, "[5,[1,1],1],[6,1,1700000090000],[6,2,1700000090000]", 1000);
+    assert_false(tl_local_queue_claimed(world->queue, 1));
+    assert_true(tl_local_queue_claimed(world->queue, 2));
+}
+
+static void a_fresh_line_ends_the_claims_of_sessions_it_does_not_have(void **state)
+{
+    struct world *world = *state;
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    tl_local_queue_touch(world->queue, "b", 2, &active, 1000);
+    struct tl_line *line = tl_line_new();
+    tl_line_start(line, 7, 20);
+    assert_true(tl_line_add_active(line, 2, WORLD_STORE_MS + 60000));
+    tl_local_queue_set_line(world->queue, line, 1000);
+    assert_false(tl_local_queue_claimed(world->queue, 1));
+    assert_true(tl_local_queue_claimed(world->queue, 2));
 }
 
 static void presence_waits_until_the_last_was_applied(void **state)
@@ -349,7 +430,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_fresh_line_keeps_what_is_known_of_places),
         TEST(a_line_of_another_generation_forgets_places),
+        TEST(what_the_store_has_lost_may_return_unless_it_ended),
         TEST(a_gap_asks_for_one_rebuild),
+        TEST(other_sizes_ask_for_a_rebuild_now_and_then),
         TEST(an_entry_that_cannot_be_read_asks_for_a_rebuild),
         TEST(what_an_entry_says_is_passed_on),
         TEST(applied_settles_the_commands_of_this_worker),
@@ -358,6 +441,8 @@ int main(void)
         TEST(a_sliding_session_is_extended_every_tenth_of_it),
         TEST(a_refused_claim_is_made_again),
         TEST(claims_follow_the_events),
+        TEST(a_claim_and_the_end_of_its_session_may_come_in_one_entry),
+        TEST(a_fresh_line_ends_the_claims_of_sessions_it_does_not_have),
         TEST(presence_waits_until_the_last_was_applied),
         TEST(the_stores_answers_are_remembered),
         TEST(a_notice_has_a_version),

@@ -13,6 +13,7 @@
 struct stage {
     struct world world; /* without a queue of its own */
     struct tl_holds *holds;
+    struct tl_clients *clients;
     struct tl_queues *queues;
     struct tl_follower_settings follower;
     int failed_lookups, refusals;
@@ -24,12 +25,14 @@ static struct {
     int n;
     char queue[TL_QUEUE_NAME_MAX + 1];
     uint64_t number;
+    unsigned checks;
 } sent;
 
 bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
-                    size_t length)
+                    size_t length, bool joins)
 {
     (void)ingest;
+    (void)joins;
     assert_true(length > 0);
     if (sent.no_memory)
         return false;
@@ -37,6 +40,20 @@ bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number
     sent.n++;
     sent.number = number;
     snprintf(sent.queue, sizeof(sent.queue), "%s", queue);
+    return true;
+}
+
+bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
+                     uint64_t number, const char *entry)
+{
+    (void)ingest;
+    assert_string_equal(queue, sent.queue);
+    assert_string_equal(worker, "w");
+    assert_int_equal(number, sent.number);
+    assert_string_equal(entry, "5-0");
+    if (sent.no_memory)
+        return false;
+    sent.checks++;
     return true;
 }
 
@@ -78,10 +95,14 @@ static int start(void **state)
                                             .ask = ask,
                                             .looked_up = looked_up};
     stage.holds = tl_holds_new(&holds);
-    const struct tl_queues_settings settings = {
-        .env = &stage.world.env,
-        .holds = stage.holds,
-        .subscribers = {.metrics = stage.world.env.metrics, .context = &stage, .refuse = refuse}};
+    stage.clients = tl_clients_new(0);
+    const struct tl_queues_settings settings = {.env = &stage.world.env,
+                                                .holds = stage.holds,
+                                                .commands_max = 2,
+                                                .subscribers = {.metrics = stage.world.env.metrics,
+                                                                .clients = stage.clients,
+                                                                .context = &stage,
+                                                                .refuse = refuse}};
     stage.queues = tl_queues_new(&settings);
     if (stage.holds == NULL || stage.queues == NULL)
         return -1;
@@ -95,6 +116,7 @@ static int finish(void **state)
     struct stage *stage = *state;
     tl_queues_free(&stage->queues);
     tl_holds_free(&stage->holds);
+    tl_clients_free(&stage->clients);
     world_end(&stage->world);
     return stage->queues != NULL;
 }
@@ -161,6 +183,7 @@ static void readiness_needs_the_store_and_every_line(void **state)
 {
     struct stage *stage = *state;
     void *context = stage->follower.context;
+    const struct tl_store_memory memory = {.used = 97, .limit = 100};
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
     stage->follower.store(context, true);
     assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
@@ -168,10 +191,33 @@ static void readiness_needs_the_store_and_every_line(void **state)
     assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
     stage->follower.listed(context);
     assert_int_equal(tl_queues_readiness(stage->queues), TL_READY);
+    stage->world.env.refuses = TL_ERR_MISCONF;
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_DISK);
+    stage->world.env.refuses = TL_ERR_OOM;
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_MEMORY);
+    assert_int_equal(tl_queues_readiness_here(stage->queues), TL_READY);
+    stage->world.env.refuses = TL_OK;
+    stage->follower.memory(context, &memory, TL_MEMORY_FULL);
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_MEMORY);
+    assert_int_equal(stage->world.env.memory_percent, 97);
+    stage->follower.memory(context, &memory, TL_MEMORY_ROOM);
+    assert_int_equal(tl_queues_readiness(stage->queues), TL_READY);
     stage->world.env.ingest_up = false;
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
+    assert_int_equal(tl_queues_readiness_here(stage->queues), TL_READY);
     stage->world.env.draining = true;
+    assert_int_equal(tl_queues_readiness_here(stage->queues), TL_DRAINING);
     assert_int_equal(tl_queues_readiness(stage->queues), TL_DRAINING);
+}
+
+static void receipt(struct stage *stage, const char *queue, bool taken)
+{
+    tl_queues_batch_sent(
+        stage->queues, queue,
+        &(struct tl_batch_receipt){.number = sent.number,
+                                   .fate = taken ? TL_BATCH_TAKEN : TL_BATCH_REFUSED,
+                                   .entry = taken ? "5-0" : ""},
+        1000);
 }
 
 static void batches_go_to_the_ingest_thread(void **state)
@@ -187,8 +233,8 @@ static void batches_go_to_the_ingest_thread(void **state)
     assert_string_equal(sent.queue, "b");
     assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES), 1);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_COMMANDS), 1);
-    tl_queues_batch_sent(stage->queues, "unknown", sent.number, true);
-    tl_queues_batch_sent(stage->queues, "b", sent.number, false);
+    receipt(stage, "unknown", true);
+    receipt(stage, "b", false);
     assert_int_equal(stage->world.refused, 1);
     assert_int_equal(tl_queues_in_flight(stage->queues), 0);
     /* What the thread cannot take is refused. */
@@ -196,6 +242,51 @@ static void batches_go_to_the_ingest_thread(void **state)
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "x", 0));
     tl_queues_flush(stage->queues, NULL);
     assert_int_equal(stage->world.refused, 2);
+}
+
+static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_outbox *outbox = tl_local_queue_outbox(add(stage, "a"));
+    assert_non_null(tl_outbox_join(outbox, "x", 0));
+    tl_queues_flush(stage->queues, NULL);
+    receipt(stage, "a", true);
+    stage->world.env.follower_up = true;
+    tl_queues_check(stage->queues, NULL, 3999);
+    assert_int_equal(sent.checks, 0);
+    stage->world.env.ingest_up = false;
+    tl_queues_check(stage->queues, NULL, 4000);
+    assert_int_equal(sent.checks, 0);
+    stage->world.env.ingest_up = true;
+    sent.no_memory = true;
+    tl_queues_check(stage->queues, NULL, 4000);
+    sent.no_memory = false;
+    tl_queues_check(stage->queues, NULL, 10000);
+    assert_int_equal(sent.checks, 1);
+    const struct tl_batch_check gone = {.waits = false};
+    tl_queues_batch_checked(stage->queues, "unknown", sent.number, &gone, 10000);
+    tl_queues_batch_checked(stage->queues, "a", sent.number, &gone, 10000);
+    tl_queues_check(stage->queues, NULL, 10000);
+    assert_int_equal(sent.checks, 1);
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES_MISSED), 1);
+    tl_queues_flush(stage->queues, NULL);
+    assert_int_equal(sent.n, 2); /* its command is sent again */
+}
+
+static void too_many_commands_in_progress_are_noted_each_turn(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_local_queue *a = add(stage, "a");
+    struct tl_local_queue *b = add(stage, "b");
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(a), "x", 0));
+    tl_queues_flush(stage->queues, NULL);
+    assert_false(stage->world.env.full);
+    assert_non_null(tl_outbox_join(tl_local_queue_outbox(b), "x", 0));
+    tl_queues_flush(stage->queues, NULL);
+    assert_true(stage->world.env.full);
+    receipt(stage, "b", false);
+    tl_queues_flush(stage->queues, NULL);
+    assert_false(stage->world.env.full);
 }
 
 static void drained_means_all_sent_and_no_subscribers(void **state)
@@ -209,10 +300,11 @@ static void drained_means_all_sent_and_no_subscribers(void **state)
     assert_false(tl_queues_drained(stage->queues));
     tl_queues_flush(stage->queues, NULL);
     assert_false(tl_queues_drained(stage->queues)); /* the store has not answered */
-    tl_queues_batch_sent(stage->queues, "a", sent.number, true);
+    receipt(stage, "a", true);
     assert_true(tl_queues_drained(stage->queues)); /* the outcome is not waited for */
-    assert_true(tl_subscribers_wait(tl_local_queue_subscribers(queue), &request, &ticket, 0, 9000));
-    assert_int_equal(tl_queues_subscribers(stage->queues), 1);
+    assert_true(
+        tl_subscribers_wait(tl_local_queue_subscribers(queue), &request, &ticket, NULL, 0, 9000));
+    assert_int_equal(tl_subscribers_count(tl_local_queue_subscribers(queue)), 1);
     assert_false(tl_queues_drained(stage->queues));
     stage->follower.gone(stage->follower.context, "a");
     assert_true(tl_queues_drained(stage->queues));
@@ -224,8 +316,10 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     struct tl_local_queue *queue = add(stage, "a");
     const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
     struct tl_request lookup = {0}, poll = {0};
-    assert_true(tl_holds_lookup(stage->holds, queue, &lookup, &ticket, 0));
-    assert_true(tl_subscribers_wait(tl_local_queue_subscribers(queue), &poll, &ticket, 0, 9000));
+    const struct tl_held held = {.queue = queue, .request = &lookup, .ticket = ticket};
+    assert_true(tl_holds_lookup(stage->holds, &held));
+    assert_true(
+        tl_subscribers_wait(tl_local_queue_subscribers(queue), &poll, &ticket, NULL, 0, 9000));
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "y", 0));
     stage->follower.gone(stage->follower.context, "a");
     assert_null(tl_queues_find(stage->queues, "a"));
@@ -258,6 +352,8 @@ int main(void)
         TEST(the_follower_reaches_the_queue),
         TEST(readiness_needs_the_store_and_every_line),
         TEST(batches_go_to_the_ingest_thread),
+        TEST(the_store_is_asked_about_a_batch_that_is_overdue),
+        TEST(too_many_commands_in_progress_are_noted_each_turn),
         TEST(drained_means_all_sent_and_no_subscribers),
         TEST(a_deleted_queue_leaves_no_request_behind),
         TEST(ticks_measure_the_lines),

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -104,19 +105,39 @@ static void several_are_at_one_place(void **state)
     expect_chain(tl_subscriber_table_at(table, 6), other, NULL, NULL);
 }
 
-static void the_unnumbered_are_a_list_over_all_lanes(void **state)
+/* A walk from the front of the chain, which has the newest first, would take minutes here. */
+static void a_crowd_at_one_place_leaves_in_order_of_age(void **state)
+{
+    enum { CROWD = 200000 };
+    struct tl_subscriber_table *table = *state;
+    struct tl_subscriber **crowd = calloc(CROWD, sizeof(struct tl_subscriber *));
+    assert_non_null(crowd);
+    for (tl_place place = 0; place < 2; place++) { /* 0: not numbered */
+        for (size_t i = 0; i < CROWD; i++)
+            crowd[i] = add(table, "a", place);
+        for (size_t i = 0; i < CROWD; i++)
+            tl_subscriber_table_remove(table, crowd[i]);
+        assert_int_equal(tl_subscriber_table_count(table), 0);
+    }
+    free(crowd);
+}
+
+static void the_unnumbered_are_found_by_visitor(void **state)
 {
     struct tl_subscriber_table *table = *state;
-    assert_null(tl_subscriber_table_unnumbered(table));
+    assert_null(tl_subscriber_table_first(table, "a", 0));
     struct tl_subscriber *a = add(table, "a", 0);
-    struct tl_subscriber *b = add(table, "b", tl_place_make(1, 0));
-    struct tl_subscriber *c = add(table, "c", 0);
-    (void)add(table, "d", 1);
-    expect_chain(tl_subscriber_table_unnumbered(table), c, b, a);
+    struct tl_subscriber *b = add(table, "a", tl_place_make(1, 0)); /* whatever the lane */
+    struct tl_subscriber *c = add(table, "a", 0);
+    struct tl_subscriber *other = add(table, "b", 0);
+    struct tl_subscriber *numbered = add(table, "a", 1);
+    expect_chain(tl_subscriber_table_first(table, "a", 0), c, b, a);
+    expect_chain(tl_subscriber_table_first(table, "b", 0), other, NULL, NULL);
+    expect_chain(tl_subscriber_table_first(table, "a", 1), numbered, NULL, NULL);
     tl_subscriber_table_remove(table, b);
-    expect_chain(tl_subscriber_table_unnumbered(table), c, a, NULL);
+    expect_chain(tl_subscriber_table_first(table, "a", 0), c, a, NULL);
     tl_subscriber_table_remove(table, c);
-    expect_chain(tl_subscriber_table_unnumbered(table), a, NULL, NULL);
+    expect_chain(tl_subscriber_table_first(table, "a", 0), a, NULL, NULL);
     assert_null(tl_subscriber_table_at(table, 0));
 }
 
@@ -126,10 +147,12 @@ static void a_number_moves_a_subscriber_to_its_place(void **state)
     struct tl_subscriber *a = add(table, "a", 0);
     struct tl_subscriber *b = add(table, "b", 0);
     struct tl_subscriber *c = add(table, "b", 9);
-    assert_true(tl_subscriber_table_set_place(table, b, 9));
+    assert_true(tl_subscriber_table_set_place(table, b, 7, 9));
+    assert_int_equal(b->generation, 7);
     assert_int_equal(b->place, 9);
     expect_chain(tl_subscriber_table_at(table, 9), b, c, NULL);
-    expect_chain(tl_subscriber_table_unnumbered(table), a, NULL, NULL);
+    assert_null(tl_subscriber_table_first(table, "b", 0));
+    expect_chain(tl_subscriber_table_first(table, "a", 0), a, NULL, NULL);
     assert_int_equal(tl_subscriber_table_count(table), 3);
     assert_ptr_equal(tl_subscriber_table_next(table), a); /* the ring stays as it was */
     assert_ptr_equal(tl_subscriber_table_next(table), b);
@@ -142,7 +165,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_has_its_turn, start, finish),
         cmocka_unit_test_setup_teardown(the_turn_passes_when_its_holder_leaves, start, finish),
         cmocka_unit_test_setup_teardown(several_are_at_one_place, start, finish),
-        cmocka_unit_test_setup_teardown(the_unnumbered_are_a_list_over_all_lanes, start, finish),
+        cmocka_unit_test_setup_teardown(a_crowd_at_one_place_leaves_in_order_of_age, start, finish),
+        cmocka_unit_test_setup_teardown(the_unnumbered_are_found_by_visitor, start, finish),
         cmocka_unit_test_setup_teardown(a_number_moves_a_subscriber_to_its_place, start, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,166 +1,5 @@
 /* When event streams and long polls are told which changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
-#include "tests/unit/worker/queue/fakes.h"
-#include "tests/unit/worker/queue/world.h"
-#include "worker/queue/subscribers.h"
-
-enum { T = 100000 }; /* the test begins at this local time */
-
-struct stage {
-    struct world world;
-    struct tl_subscribers_settings settings;
-    struct tl_subscribers *subscribers;
-    int number_questions, place_questions;
-    tl_place asked_place; /* by the last of them */
-    int answers, refusals;
-    struct tl_request *answered; /* last */
-    bool answered_with_ticket;
-};
-
-/* "w3", and "w3+ticket" where the view carries the ticket. */
-static size_t write_view(void *context, struct tl_local_queue *queue,
-                         const struct tl_ticket *ticket, bool give_ticket,
-                         const struct tl_line_view *state, int64_t now_ms, char *text)
-{
-    (void)context;
-    (void)now_ms;
-    if (tl_place_seq(ticket->place) != 0)
-        assert_int_equal(ticket->generation, tl_local_queue_generation(queue));
-    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[state->status],
-                            (unsigned long long)state -> ahead, give_ticket ? "+ticket" : "");
-}
-
-static void answer(void *context, struct tl_local_queue *queue, struct tl_request *request,
-                   const struct tl_ticket *ticket, bool give_ticket)
-{
-    struct stage *stage = context;
-    (void)queue;
-    (void)ticket;
-    assert_true(request->held);
-    stage->answers++;
-    stage->answered = request;
-    stage->answered_with_ticket = give_ticket;
-}
-
-static void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request)
-{
-    (void)queue;
-    assert_true(request->held);
-    ((struct stage *)context)->refusals++;
-}
-
-static void ask_number(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
-{
-    (void)queue;
-    assert_int_equal(ticket->generation, 0);
-    ((struct stage *)context)->number_questions++;
-}
-
-static void ask_place(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
-{
-    (void)queue;
-    ((struct stage *)context)->place_questions++;
-    ((struct stage *)context)->asked_place = ticket->place;
-}
-
-static void on_changed(void *context, struct tl_local_queue *queue,
-                       const struct tl_event_entry *entry, int64_t now_ms)
-{
-    (void)context;
-    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
-}
-
-/* 1 to 3 are active, 4 to 20003 wait. */
-static int start(void **state)
-{
-    static struct stage stage;
-    stage = (struct stage){0};
-    fakes_reset();
-    world_start(&stage.world, 20000);
-    stage.world.env.changed = on_changed;
-    stage.settings = (struct tl_subscribers_settings){
-        .metrics = stage.world.env.metrics,
-        .context = &stage,
-        .write_view = write_view,
-        .answer = answer,
-        .refuse = refuse,
-        .ask_number = ask_number,
-        .ask_place = ask_place,
-    };
-    stage.subscribers = tl_subscribers_new(&stage.settings, stage.world.queue);
-    if (stage.subscribers == NULL)
-        return -1;
-    tl_local_queue_attach(stage.world.queue, stage.subscribers);
-    *state = &stage;
-    return 0;
-}
-
-static int finish(void **state)
-{
-    struct stage *stage = *state;
-    tl_subscribers_free(&stage->subscribers);
-    int64_t left = world_metric(&stage->world, TL_WORKER_SUBSCRIBERS) +
-                   world_metric(&stage->world, TL_WORKER_EVENT_STREAMS);
-    world_end(&stage->world);
-    return left != 0;
-}
-
-static struct tl_ticket ticket_of(const char *visitor, tl_place place)
-{
-    struct tl_ticket ticket = {.place = place, .generation = 7};
-    snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
-    return ticket;
-}
-
-/* Reads what the stream was sent: exactly this. */
-static void expect(struct tl_stream *stream, const char *text)
-{
-    if (stream->length == 0)
-        stream->text[0] = '\0';
-    assert_string_equal(stream->text, text);
-    stream->length = 0;
-}
-
-#define POSITION(view) "event: position\ndata: " view "\n\n"
-#define ADMITTED       "event: admitted\ndata: a0\n\n"
-
-/* Opens a stream at T, and reads the head of its answer. */
-static struct tl_stream *open_stream(struct stage *stage, const char *visitor, tl_place place)
-{
-    struct tl_request request = {0};
-    struct tl_ticket ticket = ticket_of(visitor, place);
-    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, T));
-    assert_true(request.taken_over);
-    struct tl_stream *stream = &fake_streams[fake_streams_n - 1];
-    static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
-    assert_memory_equal(stream->text, head, sizeof(head) - 1);
-    assert_non_null(strstr(stream->text, "\r\nX-Request-Id: request-1\r\n\r\nretry: "));
-    const char *past = strstr(stream->text, "\n\n") + 2;
-    stream->length -= (size_t)(past - stream->text);
-    memmove(stream->text, past, stream->length + 1);
-    return stream;
-}
-
-/* Admits the first in the line and ends a session: `admitted` so many are so far. */
-static void admit_next(struct stage *stage, int admitted, int64_t now_ms)
-{
-    char events[96];
-    snprintf(events, sizeof(events), "[5,[%d,1],1],[3,[%d,1],1700000200000]", admitted + 1,
-             admitted + 4);
-    world_apply(&stage->world, 20000 - (uint64_t)admitted - 1, 3, events, now_ms);
-    assert_int_equal(stage->world.rebuilds, 0);
-}
-
-static void sweep(struct stage *stage, int64_t now_ms)
-{
-    tl_subscribers_sweep(stage->subscribers, now_ms);
-}
+#include "tests/unit/worker/queue/stage.h"
 
 /* ---- streams ---- */
 
@@ -306,8 +145,63 @@ static void a_broken_stream_is_dropped(void **state)
     breaking->breaks = true;
     admit_next(stage, 0, T + 1);
     assert_false(breaking->open);
-    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, NULL, T));
     assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
+}
+
+static void the_oldest_stream_of_a_ticket_gives_way(void **state)
+{
+    struct stage *stage = *state;
+    stage->settings.per_ticket = 3;
+    struct tl_stream *oldest = open_stream(stage, "d", 4);
+    struct tl_stream *second = open_stream(stage, "d", 4);
+    struct tl_stream *other = open_stream(stage, "f", 6);
+    static struct tl_request poll; /* is refused when the test has ended */
+    struct tl_request another = {0};
+    struct tl_ticket ticket = ticket_of("d", 4);
+    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &ticket, NULL, T, T + 25000));
+    assert_false(tl_subscribers_wait(stage->subscribers, &another, &ticket, NULL, T, T + 25000));
+    assert_false(another.held); /* it replaces nothing */
+    oldest->length = 0;
+    struct tl_stream *third = open_stream(stage, "d", 4);
+    assert_false(oldest->open);
+    assert_non_null(strstr(oldest->text, "retry: "));
+    assert_non_null(strstr(oldest->text, "event: replaced\ndata: {}\n\n"));
+    assert_true(second->open && third->open && other->open);
+    assert_true(poll.held);
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_STREAMS_REPLACED), 1);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 4);
+}
+
+static void a_pending_ticket_has_the_same_limit(void **state)
+{
+    struct stage *stage = *state;
+    stage->settings.per_ticket = 2;
+    struct tl_stream *oldest = open_stream(stage, "x", 0);
+    struct tl_stream *other = open_stream(stage, "y", 0);
+    struct tl_stream *second = open_stream(stage, "x", 0);
+    struct tl_stream *third = open_stream(stage, "x", 0);
+    assert_false(oldest->open);
+    assert_true(other->open && second->open && third->open);
+}
+
+static void a_client_is_counted_as_long_as_it_listens(void **state)
+{
+    struct stage *stage = *state;
+    const struct tl_clients *clients = stage->settings.clients;
+    struct tl_address address;
+    struct tl_request stream = {0}, poll = {0};
+    struct tl_ticket ticket = ticket_of("d", 4);
+    assert_true(tl_address_parse("192.0.2.1", &address));
+    assert_true(tl_subscribers_stream(stage->subscribers, &stream, &ticket, &address, T));
+    assert_true(tl_clients_may(clients, &address));
+    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &ticket, &address, T, T + 1000));
+    assert_false(tl_clients_may(clients, &address));
+    sweep(stage, T + 1000);
+    assert_int_equal(stage->answers, 1);
+    assert_true(tl_clients_may(clients, &address));
+    fake_streams[0].broken(fake_streams[0].context);
+    assert_true(tl_clients_may(clients, &address));
 }
 
 static void a_notice_is_told_to_all_in_turn(void **state)
@@ -417,8 +311,8 @@ static void a_long_poll_is_answered_at_a_change(void **state)
     struct stage *stage = *state;
     struct tl_request near = {0}, far = {0};
     struct tl_ticket near_ticket = ticket_of("f", 6), far_ticket = ticket_of("z", 20003);
-    assert_true(tl_subscribers_wait(stage->subscribers, &near, &near_ticket, T, T + 25000));
-    assert_true(tl_subscribers_wait(stage->subscribers, &far, &far_ticket, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, &near, &near_ticket, NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, &far, &far_ticket, NULL, T, T + 25000));
     assert_true(near.held);
     sweep(stage, T + 500);
     assert_int_equal(stage->answers, 0);
@@ -437,7 +331,7 @@ static void a_long_poll_is_answered_at_its_deadline(void **state)
     struct stage *stage = *state;
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of("a", 1);
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, T, T + 40000));
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 40000));
     assert_true(tl_local_queue_claimed(stage->world.queue, 1)); /* the request is a sign of life */
     sweep(stage, T + 39999); /* neither heartbeat nor refresh is for requests */
     assert_int_equal(stage->answers, 0);
@@ -492,7 +386,7 @@ static void draining_spreads_the_farewells(void **state)
     sweep(stage, T);
     for (size_t i = 0; i < N; i++)
         expect(open_stream(stage, "d", 4), POSITION("w0"));
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
     tl_subscribers_drain(stage->subscribers, T, T + 10000);
     for (int64_t t = 250; t < 10000; t += 250) {
         sweep(stage, T + t);
@@ -525,13 +419,71 @@ static void a_few_subscribers_are_not_sent_away_early(void **state)
     assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
 }
 
+static void on_recreated(void *context, struct tl_local_queue *queue)
+{
+    tl_subscribers_recreated(((struct stage *)context)->subscribers, T + 100);
+    assert_ptr_equal(queue, ((struct stage *)context)->world.queue);
+}
+
+static void another_generation_ends_the_subscriptions_to_places_of_the_former(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request request = {0};
+    const struct tl_ticket ticket = ticket_of("d", 4);
+    struct tl_stream *waiting = open_stream(stage, "d", 4);
+    struct tl_stream *pending = open_stream(stage, "p", 0);
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
+    pending->length = 0;
+    stage->world.env.recreated = on_recreated;
+    struct tl_line *line = tl_line_new();
+    tl_line_start(line, 8, 0);
+    assert_true(tl_line_add_active(line, 4, WORLD_STORE_MS + 60000)); /* a stranger */
+    tl_local_queue_set_line(stage->world.queue, line, T + 100);
+    expect(waiting, POSITION("w0")); /* and nothing else */
+    assert_false(waiting->open);
+    assert_ptr_equal(stage->answered, &request);
+    assert_int_equal(stage->answered_ticket.generation, 7); /* is told that this one is void */
+    assert_int_equal(stage->answered_ticket.place, 4);
+    tl_subscribers_numbered(stage->subscribers, "p", 4, T + 2000);
+    expect(pending, "event: admitted\ndata: a0+ticket\n\n");
+}
+
+static void who_listens_at_a_lost_place_asks_for_it(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_request request = {0};
+    const struct tl_ticket ticket = ticket_of("f", 6);
+    struct tl_stream *lost = open_stream(stage, "f", 6);
+    struct tl_stream *found = open_stream(stage, "d", 4);
+    expect(lost, POSITION("w2"));
+    expect(found, POSITION("w0"));
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
+    struct tl_line *line = world_line(1);
+    tl_line_set_lost(line, 4, 20);
+    tl_local_queue_set_line(stage->world.queue, line, T + 100);
+    for (int64_t t = 600; t < 4000; t += 500)
+        sweep(stage, T + t);
+    assert_int_equal(stage->restores, 1);
+    assert_int_equal(stage->restored_place, 6);
+    assert_int_equal(stage->answers, 1); /* the request is handled again */
+    assert_int_equal(stage->place_questions, 0);
+    expect(lost, "");
+    expect(found, "");
+    sweep(stage, T + 6000); /* the first question came to nothing */
+    assert_int_equal(stage->restores, 2);
+    world_apply(&stage->world, 2, 3, "[2,[6,1]]", T + 6100);
+    sweep(stage, T + 6600);
+    expect(lost, POSITION("w1"));
+    assert_int_equal(stage->restores, 2);
+}
+
 static void freeing_ends_streams_and_refuses_requests(void **state)
 {
     struct stage *stage = *state;
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of("d", 4);
     struct tl_stream *stream = open_stream(stage, "d", 4);
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
     tl_subscribers_free(&stage->subscribers);
     assert_null(stage->subscribers);
     assert_false(stream->open);
@@ -552,6 +504,9 @@ int main(void)
         TEST(a_slow_reader_is_told_what_is_true_when_it_reads),
         TEST(a_stuck_reader_is_dropped),
         TEST(a_broken_stream_is_dropped),
+        TEST(the_oldest_stream_of_a_ticket_gives_way),
+        TEST(a_pending_ticket_has_the_same_limit),
+        TEST(a_client_is_counted_as_long_as_it_listens),
         TEST(a_notice_is_told_to_all_in_turn),
         TEST(an_open_stream_is_a_sign_of_life),
         TEST(a_pending_stream_is_told_its_number),
@@ -563,6 +518,8 @@ int main(void)
         TEST(a_round_takes_half_a_second),
         TEST(draining_spreads_the_farewells),
         TEST(a_few_subscribers_are_not_sent_away_early),
+        TEST(another_generation_ends_the_subscriptions_to_places_of_the_former),
+        TEST(who_listens_at_a_lost_place_asks_for_it),
         TEST(freeing_ends_streams_and_refuses_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

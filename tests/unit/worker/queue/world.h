@@ -23,16 +23,10 @@ struct world {
     void *metrics_memory;
     struct tl_local_queue *queue;
     uint64_t event; /* number of the last entry */
-    bool can_send;
-    int rebuilds, reloads, changes;
+    int rebuilds, reloads, changes, recreations;
     int applied, refused, lost;      /* pending commands settled */
     struct tl_pending_result result; /* of the last one */
 };
-
-static inline bool world_can_send(void *context)
-{
-    return ((struct world *)context)->can_send;
-}
 
 static inline void world_rebuild(void *context, const char *queue)
 {
@@ -59,6 +53,12 @@ static inline void world_settled(void *context, struct tl_local_queue *queue,
     world->result = *result;
 }
 
+static inline void world_recreated(void *context, struct tl_local_queue *queue)
+{
+    (void)queue;
+    ((struct world *)context)->recreations++;
+}
+
 static inline void world_changed(void *context, struct tl_local_queue *queue,
                                  const struct tl_event_entry *entry, int64_t now_ms)
 {
@@ -72,7 +72,7 @@ static inline void world_changed(void *context, struct tl_local_queue *queue,
 static inline void world_start_env(struct world *world)
 {
     size_t size = tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS);
-    *world = (struct world){.can_send = true, .event = 10};
+    *world = (struct world){.event = 10};
     world->metrics_memory = aligned_alloc(64, (size + 63) / 64 * 64);
     if (world->metrics_memory == NULL)
         abort();
@@ -84,10 +84,10 @@ static inline void world_start_env(struct world *world)
         .follower_up = true,
         .store_offset_ms = WORLD_STORE_MS,
         .context = world,
-        .can_send = world_can_send,
         .rebuild = world_rebuild,
         .reload = world_reload,
         .settled = world_settled,
+        .recreated = world_recreated,
         .changed = world_changed,
     };
 }
@@ -166,7 +166,7 @@ static inline size_t world_send(struct world *world)
     if (!tl_outbox_next(outbox, &payload))
         return 0;
     free(payload.bytes);
-    tl_outbox_sent(outbox, payload.number, true);
+    tl_outbox_sent(outbox, payload.number, TL_BATCH_TAKEN, "1-1", 0);
     return payload.n_commands;
 }
 

@@ -1,0 +1,120 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "common/store/durable.h"
+#include "common/store/keys.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/store_scripts.h"
+
+enum { WAIT_MS = 1000, KEY_MS = 60000 };
+
+struct tl_durable {
+    enum tl_durability mode;
+    char key[TL_KEY_MAX];
+    struct tl_script script;
+    struct tl_args args;
+};
+
+struct tl_durable *tl_durable_new(enum tl_durability mode, const char *key_prefix)
+{
+    struct tl_durable *durable = calloc(1, sizeof(*durable));
+    uint64_t id;
+    if (durable == NULL)
+        return NULL;
+    randombytes_buf(&id, sizeof(id));
+    durable->mode = mode;
+    durable->script.source = tl_script_durable;
+    snprintf(durable->key, sizeof(durable->key), "%sdurable:%016" PRIx64, key_prefix, id);
+    return durable;
+}
+
+void tl_durable_free(struct tl_durable **durable)
+{
+    if (*durable == NULL)
+        return;
+    tl_args_free(&(*durable)->args);
+    free(*durable);
+    *durable = NULL;
+}
+
+/* The command that waits. */
+static struct tl_args *wait_command(const struct tl_durable *durable, struct tl_args *args,
+                                    int64_t wait_ms)
+{
+    tl_args_reset(args);
+    if (durable->mode == TL_DURABILITY_FSYNC)
+        tl_args_strs(args, "WAITAOF", "1", "0", NULL); /* of this server, of replicas */
+    else
+        tl_args_strs(args, "WAIT", "1", NULL);
+    tl_args_int(args, wait_ms);
+    return args;
+}
+
+bool tl_durable_supported(const struct tl_durable *durable, struct tl_redis *redis,
+                          struct tl_error *err)
+{
+    struct tl_args args = {0};
+    struct tl_error problem = {0};
+    bool ok = tl_redis_do(redis, wait_command(durable, &args, 1), &problem);
+    tl_args_free(&args);
+    if (ok)
+        return true;
+    if (problem.kind != TL_ERR_STORE) {
+        *err = problem;
+        return false;
+    }
+    if (strstr(problem.text, "unknown command") != NULL)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "redis.durability: fsync needs WAITAOF, which this store lacks; use "
+                            "Redis 7.2, Valkey or newer, or another durability");
+    return tl_error_set(err, TL_ERR_INVALID, "redis.durability cannot be kept: %.200s",
+                        problem.text);
+}
+
+/* Sends the write and the wait in one pipeline. *reply gets the answer to the wait. */
+static bool ask(struct tl_durable *durable, struct tl_redis *redis, struct tl_reply **reply,
+                struct tl_error *err)
+{
+    struct tl_args *args = &durable->args;
+    if (!tl_script_begin(redis, &durable->script, args, err))
+        return false;
+    tl_args_strs(args, "1", durable->key, NULL);
+    tl_args_int(args, KEY_MS);
+    if (!tl_redis_append(redis, args, err))
+        return false;
+    struct tl_reply *written =
+        tl_redis_call_blocking(redis, wait_command(durable, args, WAIT_MS), WAIT_MS, err);
+    *reply = tl_redis_next(redis, written != NULL ? err : NULL);
+    tl_reply_free(written);
+    return written != NULL && *reply != NULL;
+}
+
+bool tl_durable_wait(struct tl_durable *durable, struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_error problem = {0};
+    struct tl_reply *reply = NULL;
+    bool ok = ask(durable, redis, &reply, &problem);
+    if (!ok && problem.kind == TL_ERR_NOSCRIPT) { /* another server, or its cache was emptied */
+        tl_reply_free(reply);
+        reply = NULL;
+        durable->script.sha[0] = '\0';
+        ok = ask(durable, redis, &reply, &problem);
+    }
+    bool fsync = durable->mode == TL_DURABILITY_FSYNC;
+    int64_t copies = tl_reply_integer(fsync ? tl_reply_at(reply, 0) : reply);
+    tl_reply_free(reply);
+    if (!ok) {
+        *err = problem;
+        return false;
+    }
+    return copies > 0 || tl_error_set(err, TL_ERR_MISCONF, "%s within %d ms (redis.durability)",
+                                      fsync ? "the store has not written to its disk"
+                                            : "no replica of the store has answered",
+                                      WAIT_MS);
+}

@@ -1,0 +1,50 @@
+#include <stdio.h>
+
+#include "common/store/mend.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/store_scripts.h"
+
+/* Returns { what was mended, what is wrong }. */
+static struct tl_reply *run(struct tl_redis *redis, const struct tl_keys *keys, const char *how,
+                            const struct tl_queue_settings *settings, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, how, TL_EVENTS_KEPT, NULL);
+    if (settings != NULL)
+        tl_queue_append_settings(settings, &args);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_mend, keys, &args, err);
+    tl_args_free(&args);
+    return reply;
+}
+
+bool tl_queue_examine(struct tl_redis *redis, const struct tl_keys *keys, char wrong[320],
+                      struct tl_error *err)
+{
+    struct tl_reply *reply = run(redis, keys, "look", NULL, err);
+    if (reply == NULL)
+        return false;
+    snprintf(wrong, 320, "%s", tl_reply_string(tl_reply_at(reply, 1), NULL));
+    tl_reply_free(reply);
+    return true;
+}
+
+bool tl_queue_set_aside(struct tl_troubles *troubles, struct tl_redis *redis,
+                        const struct tl_keys *keys, const struct tl_mend_offer *offer,
+                        struct tl_error *err, int64_t now_ms)
+{
+    struct tl_reply *reply =
+        run(redis, keys, offer->from_memory ? "memory" : "file", offer->settings, NULL);
+    const char *mended = tl_reply_string(tl_reply_at(reply, 0), NULL);
+    const char *wrong = tl_reply_string(tl_reply_at(reply, 1), NULL);
+    if (wrong[0] != '\0' || mended[0] != '\0')
+        tl_error_set(err, TL_ERR_STORE, "%s", wrong[0] != '\0' ? wrong : mended);
+    bool is_absent = reply != NULL && err->kind == TL_ERR_NOQUEUE;
+    tl_reply_free(reply);
+    if (is_absent)
+        return false;
+    tl_troubles_note(troubles, keys->queue, err, now_ms);
+    return true;
+}

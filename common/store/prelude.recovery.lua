@@ -1,0 +1,31 @@
+-- Recovery: the store has lost the data of a queue, which was created again as another generation. For a while nobody
+-- is admitted, and those who hold places of the lost generation get them back (RESTORE). docs/operators/recovery.md.
+--
+-- Fields of the state:
+--   lost_generation  the generation whose places come back; missing or 0: not known
+--   lost_by          who named it, NAMED_BY
+--   lost_event       the last event of it that a worker remembers; 0: no worker remembers it
+--   lost_size        how many were waiting or active then
+--   front:<lane>     no place of this lane up to this seq waited any more
+--   recover_since    when the recovery began, ms
+--   recover_until    when it ends, ms; missing or 0: the queue does not recover
+--   started          when the first batch of this generation was applied, ms
+--   restored         how many joins were places that came back
+-- tl:{q}:lost holds the sessions that workers remember: place -> deadline in ms.
+
+local NAMED_BY = { memory = '1', ticket = '2', operator = '3' }
+local K_LOST = key_of('lost')
+
+-- The setting recovery_window in ms. A queue of an older release has none.
+local function recovery_window()
+    return tonumber(redis.call('HGET', K_CONFIG, 'recovery_window')) or 60000
+end
+
+-- May the caller, NAMED_BY, name the lost generation now? It is named once, by the first who remembers it, while the queue
+-- recovers or shortly after its start. Tickets may have named another one before: a memory corrects that.
+-- recovery: generation (0: not named), by, till, started and window, as in the state; till 0: it does not recover.
+local function may_name_lost(recovery, by, now)
+    local is_open = recovery.till > now or
+        (recovery.till == 0 and recovery.window > 0 and now - recovery.started <= recovery.window)
+    return is_open and (recovery.generation == 0 or (recovery.by == NAMED_BY.ticket and by == NAMED_BY.memory))
+end

@@ -1,0 +1,56 @@
+#include "common/store/recovery.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/store_scripts.h"
+
+bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
+                      struct tl_recovery *recovery, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "lost_generation",
+                 "recover_until", "lost_size", "restored", NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    *recovery = (struct tl_recovery){
+        .present = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0)),
+        .lost_generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1)),
+        .until_ms = tl_reply_integer(tl_reply_at(reply, 2)),
+        .lost_size = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3)),
+        .restored = (uint64_t)tl_reply_integer(tl_reply_at(reply, 4)),
+    };
+    tl_reply_free(reply);
+    return recovery->present != 0 || tl_queue_fail_missing(keys, err);
+}
+
+static bool recover(struct tl_redis *redis, const struct tl_keys *keys, struct tl_args *args,
+                    struct tl_error *err)
+{
+    struct tl_reply *reply = tl_script_run_on_state(redis, tl_script_recover, keys, args, err);
+    bool ok = reply != NULL;
+    tl_reply_free(reply);
+    tl_args_free(args);
+    return ok;
+}
+
+bool tl_recovery_name(struct tl_redis *redis, const struct tl_keys *keys, uint64_t lost,
+                      uint64_t present, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, TL_EVENTS_KEPT, "lost", NULL);
+    tl_args_uint(&args, lost);
+    tl_args_uint(&args, present);
+    return recover(redis, keys, &args, err);
+}
+
+bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
+                        struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, TL_EVENTS_KEPT, "until", NULL);
+    tl_args_int(&args, ms);
+    return recover(redis, keys, &args, err);
+}

@@ -1,0 +1,280 @@
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/log.h"
+#include "common/store/reply.h"
+#include "common/store/sentinel.h"
+
+enum { WATCH_MS = 1000, TIMEOUT_MS = 500 }; /* TIMEOUT_MS: to connect, and for an answer */
+
+/* What a sentinel says. The epoch counts the failovers that sentinels have agreed on. */
+struct answer {
+    struct tl_redis_address master;
+    uint64_t epoch;
+};
+
+/* Connections to all sentinels, used by one thread. */
+struct links {
+    struct tl_redis *links[TL_SENTINELS_MAX];
+    bool login[TL_SENTINELS_MAX]; /* this one asks for a password */
+};
+
+struct tl_sentinel {
+    struct tl_redis_url url;
+    char ca_file[256];
+    size_t next; /* the sentinel that is asked first */
+    pthread_t thread;
+    bool watching;
+    bool failed; /* the thread could not be started */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    /* Under the lock: */
+    bool stop;
+    struct answer best; /* its host is "" until there was an answer */
+    bool moved;         /* since it was found */
+};
+
+struct tl_sentinel *tl_sentinel_new(const struct tl_redis_url *url,
+                                    const struct tl_redis_settings *settings, struct tl_error *err)
+{
+    struct tl_sentinel *sentinel = calloc(1, sizeof(*sentinel));
+    if (sentinel == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the sentinels");
+        return NULL;
+    }
+    sentinel->url = *url;
+    if (settings->ca_file != NULL)
+        snprintf(sentinel->ca_file, sizeof(sentinel->ca_file), "%s", settings->ca_file);
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&sentinel->wake, &monotonic); /* neither fails in glibc */
+    (void)pthread_condattr_destroy(&monotonic);
+    (void)pthread_mutex_init(&sentinel->lock, NULL);
+    return sentinel;
+}
+
+void tl_sentinel_free(struct tl_sentinel **sentinel)
+{
+    struct tl_sentinel *old = *sentinel;
+    *sentinel = NULL;
+    if (old == NULL)
+        return;
+    if (old->watching) {
+        pthread_mutex_lock(&old->lock);
+        old->stop = true;
+        pthread_cond_signal(&old->wake);
+        pthread_mutex_unlock(&old->lock);
+        pthread_join(old->thread, NULL);
+    }
+    pthread_cond_destroy(&old->wake);
+    pthread_mutex_destroy(&old->lock);
+    explicit_bzero(&old->url, sizeof(old->url));
+    free(old);
+}
+
+/* ---- one sentinel ---- */
+
+static bool open_link(const struct tl_sentinel *sentinel, struct links *links, size_t i,
+                      struct tl_error *err)
+{
+    if (links->links[i] == NULL) {
+        const struct tl_redis_settings settings = {.ca_file = sentinel->ca_file,
+                                                   .timeout_ms = TIMEOUT_MS};
+        struct tl_redis_url url = {.tls = sentinel->url.tls,
+                                   .port = sentinel->url.sentinels[i].port};
+        snprintf(url.host, sizeof(url.host), "%s", sentinel->url.sentinels[i].host);
+        if (links->login[i]) {
+            memcpy(url.user, sentinel->url.user, sizeof(url.user));
+            memcpy(url.password, sentinel->url.password, sizeof(url.password));
+        }
+        links->links[i] = tl_redis_new_at(&url, &settings, err);
+        explicit_bzero(&url, sizeof(url));
+    }
+    return links->links[i] != NULL && tl_redis_connect(links->links[i], err);
+}
+
+static void close_links(struct links *links)
+{
+    for (size_t i = 0; i < TL_SENTINELS_MAX; i++)
+        tl_redis_free(&links->links[i]);
+}
+
+static bool read_master(const struct tl_reply *reply, struct tl_redis_address *master)
+{
+    size_t length;
+    const char *host = tl_reply_string(tl_reply_at(reply, 0), &length);
+    int64_t port = tl_reply_integer(tl_reply_at(reply, 1));
+    if (length == 0 || length >= sizeof(master->host) || port < 1 || port > 65535)
+        return false;
+    memcpy(master->host, host, length + 1);
+    master->port = (int)port;
+    return true;
+}
+
+/* reply: names and values in turn. */
+static uint64_t read_epoch(const struct tl_reply *reply)
+{
+    for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2)
+        if (strcmp(tl_reply_string(tl_reply_at(reply, i), NULL), "config-epoch") == 0)
+            return (uint64_t)tl_reply_integer(tl_reply_at(reply, i + 1));
+    return 0;
+}
+
+static bool ask_once(const struct tl_sentinel *sentinel, struct links *links, size_t i,
+                     struct answer *answer, struct tl_error *err)
+{
+    static const char *const questions[] = {"GET-MASTER-ADDR-BY-NAME", "MASTER"};
+    struct tl_reply *replies[2] = {NULL, NULL};
+    struct tl_args args = {0};
+    bool ok = open_link(sentinel, links, i, err);
+    for (size_t k = 0; k < 2 && ok; k++) {
+        tl_args_reset(&args);
+        tl_args_strs(&args, "SENTINEL", questions[k], sentinel->url.master, NULL);
+        ok = tl_redis_append(links->links[i], &args, err);
+    }
+    tl_args_free(&args);
+    if (!ok)
+        return false;
+    replies[0] = tl_redis_next(links->links[i], err);
+    replies[1] = tl_redis_next(links->links[i], NULL); /* a name it does not know is an error */
+    ok = replies[0] != NULL;
+    if (ok && !read_master(replies[0], &answer->master))
+        ok = tl_error_set(err, TL_ERR_CONNECT, "it knows no master named %s", sentinel->url.master);
+    answer->epoch = read_epoch(replies[1]);
+    tl_reply_free(replies[0]);
+    tl_reply_free(replies[1]);
+    return ok;
+}
+
+/* Most sentinels ask for no password, and refuse one that they did not ask for. */
+static bool ask(const struct tl_sentinel *sentinel, struct links *links, size_t i,
+                struct answer *answer, struct tl_error *err)
+{
+    struct tl_error first = {0};
+    if (ask_once(sentinel, links, i, answer, &first))
+        return true;
+    if (!links->login[i] && strstr(first.text, "NOAUTH") != NULL) {
+        links->login[i] = true;
+        tl_redis_free(&links->links[i]);
+        if (ask_once(sentinel, links, i, answer, &first))
+            return true;
+    }
+    *err = first;
+    return tl_error_prefix(err, "the sentinel at %s:%d", sentinel->url.sentinels[i].host,
+                           sentinel->url.sentinels[i].port);
+}
+
+/* ---- all of them ---- */
+
+static bool same(const struct tl_redis_address *a, const struct tl_redis_address *b)
+{
+    return a->port == b->port && strcmp(a->host, b->host) == 0;
+}
+
+/* A question to all sentinels. */
+struct round {
+    struct answer best;
+    size_t answers;
+};
+
+static void count_answer(struct round *round, const struct answer *answer)
+{
+    if (round->answers++ == 0 || answer->epoch > round->best.epoch)
+        round->best = *answer;
+}
+
+/* Under the lock. An older answer counts only when no sentinel knows better: they were set up
+ * again. */
+static bool accept(struct tl_sentinel *sentinel, const struct round *round)
+{
+    struct answer *best = &sentinel->best;
+    if (round->answers == 0 || (round->best.epoch < best->epoch && best->master.host[0] != '\0' &&
+                                round->answers < sentinel->url.n_sentinels))
+        return false;
+    if (!same(&best->master, &round->best.master)) {
+        const struct tl_redis_address *master = &round->best.master;
+        tl_info("the sentinels name %s:%d as the master %s", master->host, master->port,
+                sentinel->url.master);
+        sentinel->moved = true;
+    }
+    *best = round->best;
+    return true;
+}
+
+bool tl_sentinel_find(struct tl_sentinel *sentinel, struct tl_redis_address *master,
+                      struct tl_error *err)
+{
+    struct links links = {0};
+    struct round round = {0};
+    struct tl_error problem = {0};
+    size_t n = sentinel->url.n_sentinels, first = sentinel->next;
+    bool found = false;
+    for (size_t k = 0; k < n && !found; k++) {
+        struct answer answer = {0};
+        if (!ask(sentinel, &links, (first + k) % n, &answer, &problem))
+            continue;
+        count_answer(&round, &answer);
+        pthread_mutex_lock(&sentinel->lock);
+        found = accept(sentinel, &round);
+        *master = sentinel->best.master;
+        sentinel->moved = sentinel->moved && !found;
+        pthread_mutex_unlock(&sentinel->lock);
+    }
+    sentinel->next = first + 1 < n ? first + 1 : 0; /* it may be out of date and sound certain */
+    close_links(&links);
+    if (!found && round.answers > 0)
+        return tl_error_set(err, TL_ERR_CONNECT,
+                            "only sentinels that know of an older master can be reached");
+    if (!found)
+        return tl_error_set(err, TL_ERR_CONNECT, "none of %zu sentinels names a master; %.200s", n,
+                            problem.text);
+    return true;
+}
+
+/* ---- the thread ---- */
+
+static void *watch(void *context)
+{
+    struct tl_sentinel *sentinel = context;
+    struct links links = {0};
+    bool stop = false;
+    while (!stop) {
+        struct round round = {0};
+        for (size_t i = 0; i < sentinel->url.n_sentinels; i++) {
+            struct answer answer = {0};
+            struct tl_error problem;
+            if (ask(sentinel, &links, i, &answer, &problem))
+                count_answer(&round, &answer);
+        }
+        struct timespec until;
+        (void)clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec += WATCH_MS / 1000;
+        pthread_mutex_lock(&sentinel->lock);
+        (void)accept(sentinel, &round);
+        if (!sentinel->stop)
+            (void)pthread_cond_timedwait(&sentinel->wake, &sentinel->lock, &until);
+        stop = sentinel->stop;
+        pthread_mutex_unlock(&sentinel->lock);
+    }
+    close_links(&links);
+    return NULL;
+}
+
+bool tl_sentinel_moved(struct tl_sentinel *sentinel)
+{
+    if (!sentinel->watching && !sentinel->failed) {
+        sentinel->watching = pthread_create(&sentinel->thread, NULL, watch, sentinel) == 0;
+        sentinel->failed = !sentinel->watching;
+        if (sentinel->failed)
+            tl_warn("cannot start a thread that watches the sentinels; a new master is found only "
+                    "after an error");
+    }
+    pthread_mutex_lock(&sentinel->lock);
+    bool moved = sentinel->moved;
+    pthread_mutex_unlock(&sentinel->lock);
+    return moved;
+}

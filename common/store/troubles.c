@@ -1,0 +1,170 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/store/troubles.h"
+#include "common/wire/names.h"
+
+enum {
+    CALM_MS = 60000, /* a trouble that comes back within it is the same one: its pause grows */
+    LOG_OTHER_MS = 60000,
+    LOG_SAME_MS = 600000,
+};
+
+struct trouble {
+    char queue[TL_QUEUE_NAME_MAX + 1];
+    bool set_aside;
+    bool logged; /* since the queue was last served */
+    int64_t pause_ms;
+    int64_t retry_ms;  /* try again then */
+    int64_t noted_ms;  /* the last time */
+    int64_t logged_ms; /* when the text was logged */
+    char text[sizeof(((struct tl_error *)NULL)->text)];
+};
+
+struct tl_troubles {
+    struct trouble *list; /* few: all searches are linear */
+    size_t n, capacity;
+    size_t n_aside;
+};
+
+struct tl_troubles *tl_troubles_new(void)
+{
+    return calloc(1, sizeof(struct tl_troubles));
+}
+
+void tl_troubles_free(struct tl_troubles **troubles)
+{
+    if (*troubles == NULL)
+        return;
+    free((*troubles)->list);
+    free(*troubles);
+    *troubles = NULL;
+}
+
+bool tl_error_is_of_queue(const struct tl_error *err, const struct tl_redis *redis)
+{
+    switch (err->kind) {
+    case TL_ERR_STORE:
+    case TL_ERR_NOQUEUE:
+    case TL_ERR_NOGROUP:
+    case TL_ERR_PROTOCOL: /* a broken connection is closed */
+    case TL_ERR_INVALID:
+    case TL_ERR_ORDER:
+        return tl_redis_connected(redis);
+    default:
+        return false;
+    }
+}
+
+static struct trouble *find(const struct tl_troubles *troubles, const char *queue)
+{
+    for (size_t i = 0; i < troubles->n; i++)
+        if (strcmp(troubles->list[i].queue, queue) == 0)
+            return &troubles->list[i];
+    return NULL;
+}
+
+/* NULL when out of memory. */
+static struct trouble *find_or_add(struct tl_troubles *troubles, const char *queue)
+{
+    struct trouble *trouble = find(troubles, queue);
+    if (trouble != NULL)
+        return trouble;
+    if (troubles->n == troubles->capacity) {
+        size_t capacity = troubles->capacity == 0 ? 4 : troubles->capacity * 2;
+        struct trouble *list = reallocarray(troubles->list, capacity, sizeof(*list));
+        if (list == NULL)
+            return NULL;
+        troubles->list = list;
+        troubles->capacity = capacity;
+    }
+    trouble = &troubles->list[troubles->n++];
+    *trouble = (struct trouble){.noted_ms = INT64_MIN / 2, .logged_ms = INT64_MIN / 2};
+    snprintf(trouble->queue, sizeof(trouble->queue), "%s", queue);
+    return trouble;
+}
+
+void tl_troubles_note(struct tl_troubles *troubles, const char *queue, const struct tl_error *err,
+                      int64_t now_ms)
+{
+    struct trouble *trouble = find_or_add(troubles, queue);
+    const struct tl_log_fields fields = {.queue = queue, .error = err};
+    if (trouble == NULL) {
+        tl_log(TL_LOG_ERROR, &fields, "no memory to set the queue aside");
+        return;
+    }
+    bool same = now_ms - trouble->noted_ms < trouble->pause_ms + CALM_MS;
+    trouble->pause_ms = same ? trouble->pause_ms * 2 : TL_TROUBLE_PAUSE_MS;
+    if (trouble->pause_ms > TL_TROUBLE_PAUSE_MAX_MS)
+        trouble->pause_ms = TL_TROUBLE_PAUSE_MAX_MS;
+    trouble->retry_ms = now_ms + trouble->pause_ms;
+    trouble->noted_ms = now_ms;
+    troubles->n_aside += trouble->set_aside ? 0 : 1;
+    trouble->set_aside = true;
+    int64_t since_ms = now_ms - trouble->logged_ms;
+    bool known = strcmp(trouble->text, err->text) == 0 && trouble->logged;
+    snprintf(trouble->text, sizeof(trouble->text), "%s", err->text);
+    if (since_ms < (known ? LOG_SAME_MS : LOG_OTHER_MS))
+        return;
+    trouble->logged = true;
+    trouble->logged_ms = now_ms;
+    /* NOQUEUE alone: the queue is being deleted or was not created yet. */
+    tl_log(err->kind == TL_ERR_NOQUEUE ? TL_LOG_WARN : TL_LOG_ERROR, &fields,
+           "this queue is not served, the others are; trying it again");
+}
+
+bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, int64_t now_ms)
+{
+    const struct trouble *trouble = troubles->n_aside > 0 ? find(troubles, queue) : NULL;
+    return trouble != NULL && trouble->set_aside && now_ms < trouble->retry_ms;
+}
+
+void tl_troubles_retry(struct tl_troubles *troubles)
+{
+    for (size_t i = 0; i < troubles->n; i++)
+        troubles->list[i].retry_ms = INT64_MIN;
+}
+
+bool tl_troubles_end(struct tl_troubles *troubles, const char *queue, int64_t now_ms)
+{
+    struct trouble *trouble = troubles->n_aside > 0 ? find(troubles, queue) : NULL;
+    if (trouble == NULL || !trouble->set_aside)
+        return false;
+    trouble->set_aside = false;
+    trouble->noted_ms = now_ms;
+    troubles->n_aside--;
+    if (trouble->logged)
+        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue}, "the queue is served again");
+    trouble->logged = false;
+    return true;
+}
+
+void tl_troubles_forget(struct tl_troubles *troubles, const char *queue)
+{
+    struct trouble *trouble = find(troubles, queue);
+    if (trouble == NULL)
+        return;
+    troubles->n_aside -= trouble->set_aside ? 1 : 0;
+    *trouble = troubles->list[--troubles->n];
+}
+
+size_t tl_troubles_count(const struct tl_troubles *troubles)
+{
+    return troubles->n_aside;
+}
+
+void tl_troubles_describe(const struct tl_troubles *troubles, char *text, size_t size)
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < troubles->n && length + 1 < size; i++) {
+        const struct trouble *trouble = &troubles->list[i];
+        if (!trouble->set_aside)
+            continue;
+        int n = snprintf(text + length, size - length, "%s%s: %s",
+                         length == 0 ? "not served: " : "; ", trouble->queue, trouble->text);
+        length += n > 0 ? (size_t)n : 0;
+    }
+}

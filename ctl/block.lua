@@ -1,0 +1,44 @@
+-- block: blocks a prefix of addresses, or ends that, or only forgets the blocks that are over.
+-- Flags: allow-oom
+--
+-- KEYS     1 tl:blocks      (not the keys of the other scripts)
+-- ARGV     1 'block', 'unblock' or 'clean'   2 the entry: the prefix, and for one queue a space and its name
+--          3 block: for how many ms; 0: until unblock
+-- Returns  1 done; 0 unblock: it was not blocked
+-- Errors   FULL     there are BLOCKS_MAX entries
+--
+-- A hash: entry -> Unix ms at which it ends, or 0. Its field `version` is another one after each change, and stays when
+-- the last entry goes: a worker that finds none knows that the store has lost the table.
+local K_BLOCKS, what, entry = KEYS[1], ARGV[1], ARGV[2]
+local BLOCKS_MAX = 1000 -- TL_BLOCKS_MAX in C
+
+local now, is_changed = now_ms(), false
+local entries = redis.call('HGETALL', K_BLOCKS)
+local n = 0
+for i = 1, #entries, 2 do
+    local till = tonumber(entries[i + 1]) or 0
+    if entries[i] ~= 'version' and till > 0 and till <= now then
+        redis.call('HDEL', K_BLOCKS, entries[i])
+        is_changed = true
+    elseif entries[i] ~= 'version' and entries[i] ~= entry then
+        n = n + 1
+    end
+end
+
+local result = 1
+if what == 'block' then
+    if n >= BLOCKS_MAX then
+        return redis.error_reply('FULL there are ' .. n .. ' blocks already; unblock some, or block a wider prefix')
+    end
+    local ms = tonumber(ARGV[3])
+    redis.call('HSET', K_BLOCKS, entry, ms > 0 and int(now + ms) or '0')
+    is_changed = true
+elseif what == 'unblock' then
+    result = redis.call('HDEL', K_BLOCKS, entry)
+    is_changed = is_changed or result == 1
+end
+if is_changed then
+    local t = redis.call('TIME')
+    redis.call('HSET', K_BLOCKS, 'version', int(t[1] * 1000000 + t[2]))
+end
+return result

@@ -1,0 +1,44 @@
+-- remove: takes one visitor out of the line, or ends the visitor's session, because the operator says so.
+-- Flags: allow-oom
+-- Parts: prelude.records
+--
+-- ARGV     1 about how many events to keep   2 the visitor
+-- Returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the first
+--          two changed something
+-- Errors   NOQUEUE  the queue does not exist
+--
+-- Invariants: the visitor is in neither set afterwards; the sizes in the state are those of the sets; the end counts as
+-- expired, and is kept as long as any other, so that the ticket and the pass stay void.
+local keep, visitor = ARGV[1], ARGV[2]
+local FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED = 0, 1, 2, 3
+
+local state, expired, removed = open_state('expired', 'removed')
+if not state then
+    return no_queue()
+end
+local score = redis.call('ZSCORE', K_WAITING, visitor)
+local is_active = not score and redis.call('ZSCORE', K_ACTIVE, visitor)
+if not score and not is_active then
+    local ended = redis.call('ZSCORE', K_ENDED, visitor)
+    return ended and { FOUND_ENDED, ended } or { FOUND_NONE }
+end
+check_types()
+
+-- Readers of older releases refuse the reason 6. These pairs of event and reason occur nowhere else: readers take them
+-- for a removal, older ones for an end of another kind.
+local kind, reason, place
+if score then
+    kind, reason, place = EVENT.removed, REASON.unclaimed, parse_place(score)
+    redis.call('ZREM', K_WAITING, visitor)
+    state.waiting = state.waiting - 1
+else
+    kind, reason, place = EVENT.freed, REASON.absent, parse_session(redis.call('HGET', K_SESSIONS, visitor))
+    redis.call('ZREM', K_ACTIVE, visitor)
+    redis.call('HDEL', K_SESSIONS, visitor)
+    state.active = state.active - 1
+end
+redis.call('ZADD', K_ENDED, end_score(now_ms(), REASON.removed), visitor)
+-- The place of a damaged session is not known: readers find that the sizes differ, and rebuild.
+local events = place and { { kind, { place, 1 }, reason } } or {}
+commit(state, { 'expired', expired + 1, 'removed', (tonumber(removed) or 0) + 1 }, events, keep)
+return { score and FOUND_WAITING or FOUND_ACTIVE }

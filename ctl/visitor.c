@@ -1,0 +1,117 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/auth/keyring.h"
+#include "common/auth/ticket.h"
+#include "common/base/quote.h"
+#include "common/base/units.h"
+#include "common/store/records.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "ctl/command.h"
+#include "ctl/session.h"
+#include "generated/ctl_scripts.h"
+
+/* Events that the script keeps in the stream; the programs trim to their own setting. */
+#define EVENTS_KEPT "20000"
+
+/* What remove.lua found. */
+enum { FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED };
+
+/* The visitor of a text, which is an id or a ticket. A ticket counts only if it is genuine: a
+ * person who sends a forged one to the operator could name another visitor in it. */
+static bool find_visitor(const struct tl_config *config, const char *queue, const char *text,
+                         char visitor[TL_VISITOR_MAX + 1], struct tl_error *err)
+{
+    struct tl_ticket ticket;
+    struct tl_error problem = {0};
+    struct tl_keyring *keyring = tl_keyring_load(config->secrets.ticket_keys, false, &problem);
+    bool genuine = keyring != NULL && tl_ticket_verify(keyring, queue, text, strlen(text), &ticket);
+    bool have_keys = keyring != NULL;
+    tl_keyring_free(&keyring);
+    if (genuine) {
+        memcpy(visitor, ticket.visitor, sizeof(ticket.visitor));
+        return true;
+    }
+    if (tl_visitor_valid(text, strlen(text))) {
+        memcpy(visitor, text, strlen(text) + 1);
+        return true;
+    }
+    if (strlen(text) <= TL_VISITOR_MAX)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "a visitor id is 1 to %d printable characters without space",
+                            TL_VISITOR_MAX);
+    if (have_keys)
+        return tl_error_set(err, TL_ERR_INVALID, "this is not a genuine ticket of queue %s", queue);
+    *err = problem;
+    return tl_error_prefix(err, "the ticket cannot be verified, give the visitor's id instead");
+}
+
+/* *found gets FOUND_*; *end the end of a visitor who is gone already. */
+static bool remove_visitor(struct tl_redis *redis, const struct tl_keys *keys, const char *visitor,
+                           int64_t *found, struct tl_end_record *end, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, EVENTS_KEPT, visitor, NULL);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_remove, keys, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    *found = tl_reply_integer(tl_reply_at(reply, 0));
+    if (*found == FOUND_ENDED && !tl_record_end(tl_reply_string(tl_reply_at(reply, 1), NULL), end))
+        *found = FOUND_NONE;
+    tl_reply_free(reply);
+    return true;
+}
+
+/* Returns the exit status. */
+static int report(const char *queue, const char *visitor, int64_t found,
+                  const struct tl_end_record *end)
+{
+    char time[TL_UNITS_TEXT_MAX];
+    switch (found) {
+    case FOUND_WAITING:
+        printf("%s: visitor %s is removed from the line\n", queue, visitor);
+        return TL_EXIT_OK;
+    case FOUND_ACTIVE:
+        printf("%s: the session of visitor %s is revoked\n", queue, visitor);
+        return TL_EXIT_OK;
+    case FOUND_ENDED:
+        tl_time_format(end->ended_ms, time, sizeof(time));
+        printf("%s: visitor %s is neither waiting nor active since %s%s; nothing was changed\n",
+               queue, visitor, time, end->reason == TL_REASON_REMOVED ? " (removed)" : "");
+        return TL_EXIT_PROBLEM;
+    default:
+        printf("%s: there is no visitor %s; nothing was changed\n", queue, visitor);
+        return TL_EXIT_PROBLEM;
+    }
+}
+
+int tl_command_visitor(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_ctl_session session;
+    struct tl_keys keys;
+    struct tl_end_record end = {0};
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    int64_t found = FOUND_NONE;
+    const char *queue = options->words[1];
+    if (strcmp(options->words[0], "remove") != 0) {
+        char quoted[80];
+        tl_quote(options->words[0], quoted, sizeof(quoted));
+        tl_error_set(&err, TL_ERR_INVALID, "visitor can only remove, not %s", quoted);
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    }
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
+    bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
+              find_visitor(session.config, queue, options->words[2], visitor, &err) &&
+              remove_visitor(redis, &keys, visitor, &found, &end, &err);
+    tl_ctl_session_close(&session);
+    if (!ok)
+        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
+    return report(queue, visitor, found, &end);
+}

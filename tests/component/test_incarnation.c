@@ -1,0 +1,307 @@
+/* What happens when the store comes back without the end of its history: a new incarnation of the
+ * queue begins with the next step, and no number is used twice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/config/queue_settings.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/roster.h"
+#include "generated/admitter_scripts.h"
+#include "generated/dispatcher_scripts.h"
+#include "generated/expirer_scripts.h"
+#include "generated/store_scripts.h"
+#include "ingest.h"
+
+/* Makes the queue as a program does, with the numbers it then starts with, and with the fence of
+ * test_batch. */
+static void make_queue(struct test_store *store)
+{
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    tl_keys_init(&store->keys, "tl:", "q");
+    assert_true(tl_queue_ensure(store->redis, "tl:", "q", &settings, NULL, NULL));
+    test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
+}
+
+/* The store loses all that was done since its history had this length. */
+static void lose_tail(struct test_store *store, long long history)
+{
+    test_redis_lose_tail(store->server, history);
+    tl_redis_free(&store->redis);
+    store->redis = test_redis_connect(store->server);
+    tl_apply_free(&store->apply); /* with the scripts that the former server knew */
+    store->apply = tl_apply_new(10000);
+    assert_non_null(store->apply);
+}
+
+static void set_fence(struct test_store *store, long long fence)
+{
+    test_redis_ask(store->redis, "HSET %s fence %lld", store->keys.names[TL_KEY_STATE], fence);
+}
+
+struct numbers {
+    long long incarnation, seq, event, fence, generation;
+};
+
+static struct numbers read_numbers(struct test_store *store)
+{
+    return (struct numbers){.incarnation = test_state(store, "incarnation"),
+                            .seq = test_state(store, "seq"),
+                            .event = test_state(store, "event"),
+                            .fence = test_state(store, "fence"),
+                            .generation = test_state(store, "generation")};
+}
+
+/* Each of the scripts that write. What it answers depends on the queue and does not matter here. */
+static const struct {
+    const char *name, *source, *arguments;
+} steps[] = {
+    {"apply", tl_script_apply, "1 1000 0 1-1 w 1 1 0 1 zoe"},
+    {"poison", tl_script_poison, "1 1-1 why payload"},
+    {"admit", tl_script_admit, "10 1000"},
+    {"expire", tl_script_expire, "10 1000"},
+    {"absent", tl_script_absent, "0 1000 4"},
+    {"configure", tl_script_configure, "1000 notice soon"},
+};
+#define N_STEPS (sizeof(steps) / sizeof(steps[0]))
+
+static void run(struct test_store *store, size_t step)
+{
+    char error[320];
+    tl_reply_free(
+        test_script(store->redis, steps[step].source, &store->keys, steps[step].arguments, error));
+}
+
+/* The entry that tells all readers to rebuild: its number is the base of the new incarnation. */
+static void entry_without_events_is(struct test_store *store, const struct numbers *now)
+{
+    bool found = false;
+    struct tl_reply *entries = test_redis_call(store->redis, "XRANGE tl:{q}:events - +");
+    for (size_t i = 0; i < tl_reply_count(entries); i++) {
+        size_t length;
+        struct tl_event_entry entry;
+        const struct tl_reply *fields = tl_reply_at(tl_reply_at(entries, i), 1);
+        const char *payload = tl_reply_string(tl_reply_at(fields, 1), &length);
+        assert_true(tl_events_decode(payload, length, &entry, NULL));
+        if (entry.n_events == 0) {
+            assert_false(found);
+            found = true;
+            assert_int_equal(entry.generation, now->generation);
+            assert_int_equal(entry.waiting, 1);
+            assert_int_equal(entry.active, 0);
+            assert_in_range(now->event - (long long)entry.number, 0, 1); /* a step may follow */
+        }
+        tl_events_free(&entry);
+    }
+    tl_reply_free(entries);
+    assert_true(found);
+}
+
+static void every_step_after_a_restart_begins_an_incarnation(void **state)
+{
+    struct test_store *store = *state;
+    for (size_t step = 0; step < N_STEPS; step++) {
+        test_store_clean(state);
+        make_queue(store);
+        test_join_many(store, "v", 1, 0);
+        test_redis_ask(store->redis, "HSET %s paused true", store->keys.names[TL_KEY_CONFIG]);
+        long long history = test_redis_history(store->server);
+        test_join_many(store, "lost", 3, 0);
+        struct numbers lost = read_numbers(store);
+        lose_tail(store, history);
+        struct numbers found = read_numbers(store);
+        assert_int_equal(found.seq, lost.seq - 3);
+        run(store, step);
+        struct numbers now = read_numbers(store);
+        if (now.incarnation != found.incarnation + 1 || now.seq <= lost.seq ||
+            now.event <= lost.event || now.fence <= lost.fence)
+            fail_msg("%s did not begin a new incarnation", steps[step].name);
+        assert_int_equal(now.generation, found.generation);
+        assert_int_equal(test_state(store, "found_seq"), found.seq);
+        assert_int_equal(test_state(store, "found_event"), found.event);
+        assert_int_equal(test_state(store, "base_seq"), now.seq);
+        entry_without_events_is(store, &now);
+        run(store, step);
+        assert_int_equal(read_numbers(store).incarnation, now.incarnation); /* it began once */
+        assert_int_equal(read_numbers(store).seq, now.seq);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
+static void reading_begins_none(void **state)
+{
+    struct test_store *store = *state;
+    static const struct {
+        const char *source, *arguments;
+    } calls[] = {{tl_script_head, ""},
+                 {tl_script_snapshot_active, "0 100"},
+                 {tl_script_presence, ""},
+                 {tl_script_lag, ""}};
+    make_queue(store);
+    test_join_many(store, "v", 1, 0);
+    lose_tail(store, test_redis_history(store->server));
+    uint64_t before = test_redis_fingerprint(store->redis);
+    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+        tl_reply_free(
+            test_script(store->redis, calls[i].source, &store->keys, calls[i].arguments, NULL));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+}
+
+static void a_lost_place_is_not_given_again(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_apply_counts counts = {0};
+    make_queue(store);
+    test_join_many(store, "v", 2, 0);
+    long long history = test_redis_history(store->server);
+    test_join_many(store, "lost", 10, 0);
+    long long lost = test_waiting_place(store, "lost10");
+    lose_tail(store, history);
+    assert_int_equal(test_waiting_place(store, "lost10"), -1);
+
+    /* The earlier holder of the lease is refused: others may have taken it in the lost time. */
+    test_join(store, "new", 0);
+    test_send(store, "w", 100, NULL);
+    assert_int_equal(test_deliver(store), 1);
+    assert_false(test_apply_pending(store, 1, &counts, &err));
+    assert_int_equal(err.kind, TL_ERR_STALE);
+    assert_int_equal(counts.applied, 0);
+    assert_true(test_apply_pending(store, (uint64_t)test_state(store, "fence"), &counts, &err));
+    assert_int_equal(counts.applied, 1);
+    assert_true(test_waiting_place(store, "new") > lost);
+    assert_int_equal(test_waiting_place(store, "new"), test_state(store, "base_seq") + 1);
+    assert_int_equal(test_state(store, "waiting"), 3);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* The second loss takes the whole first incarnation with it, and finds the numbers from before. */
+static void an_incarnation_that_is_lost_itself_is_not_repeated(void **state)
+{
+    struct test_store *store = *state;
+    make_queue(store);
+    test_join_many(store, "v", 1, 0);
+    long long history = test_redis_history(store->server);
+    long long last = test_state(store, "seq"), event = test_state(store, "event"), fence = 1;
+    for (int round = 0; round < 4; round++) {
+        lose_tail(store, history);
+        assert_int_equal(test_state(store, "incarnation"), 1);
+        run(store, 2);
+        set_fence(store, test_state(store, "fence")); /* as it is */
+        assert_true(test_state(store, "base_seq") > last);
+        assert_true(test_state(store, "event") > event);
+        assert_true(test_state(store, "fence") > fence);
+        fence = test_state(store, "fence");
+        set_fence(store, 1);
+        test_join_many(store, "lost", 1000, 0);
+        last = test_state(store, "seq");
+        event = test_state(store, "event");
+    }
+}
+
+/* On a server whose clock is behind, the numbers still go up. */
+static void numbers_ahead_of_the_clock_go_on_from_there(void **state)
+{
+    struct test_store *store = *state;
+    long long ahead = 1LL << 46;
+    make_queue(store);
+    test_redis_ask(store->redis, "HSET %s seq %lld event %lld fence %lld",
+                   store->keys.names[TL_KEY_STATE], ahead, ahead, ahead);
+    lose_tail(store, test_redis_history(store->server));
+    run(store, 2);
+    struct numbers now = read_numbers(store);
+    assert_int_equal(now.seq, ahead + (1LL << 26));
+    assert_int_equal(now.event, ahead + (1LL << 26));
+    assert_int_equal(now.fence, ahead + (1LL << 26));
+}
+
+/* A queue of a release that did not note the store: its programs may still run beside ours, so its
+ * numbers stay as small as they are. */
+static void a_queue_of_an_older_release_is_adopted(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=2");
+    test_redis_ask(store->redis, "HDEL %s store incarnation base_seq",
+                   store->keys.names[TL_KEY_STATE]);
+    test_join_many(store, "v", 3, 0);
+    assert_int_equal(test_waiting_place(store, "v3"), 3);
+    assert_int_equal(test_state(store, "event"), 1);
+    assert_int_equal(test_state(store, "incarnation"), -1);
+    lose_tail(store, test_redis_history(store->server));
+    run(store, 2);
+    assert_int_equal(test_state(store, "incarnation"), 1);
+    assert_true(test_state(store, "seq") > 1LL << 44);
+}
+
+/* ---- the lease ---- */
+
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+{
+    (void)context;
+    (void)held;
+    (void)err;
+    return true;
+}
+
+static void lost(void *context, struct tl_held_queue *held)
+{
+    (void)context;
+    (void)held;
+}
+
+static void the_lease_is_taken_again_with_another_fence(void **state)
+{
+    struct test_store *store = *state;
+    static const char yaml[] = "queues:\n  q: {capacity: 2}\n";
+    const struct tl_redis_settings redis = {.url = test_redis_url(store->server),
+                                            .timeout_ms = 5000};
+    struct tl_troubles *troubles = tl_troubles_new();
+    const struct tl_roster_settings settings = {.role = "dispatcher",
+                                                .owner = "a",
+                                                .fenced = true,
+                                                .troubles = troubles,
+                                                .acquired = acquired,
+                                                .lost = lost};
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
+    struct tl_store *connections = tl_store_new(&redis, NULL);
+    struct tl_roster *roster = tl_roster_new(&settings, config, NULL);
+    make_queue(store);
+    assert_true(tl_store_connect(connections, &err));
+    assert_true(tl_roster_round(roster, connections, 1000, &err));
+    uint64_t before = tl_roster_at(roster, 0)->fence;
+    lose_tail(store, test_redis_history(store->server)); /* the lease is still our own */
+    assert_false(tl_roster_round(roster, connections, 2000, &err));
+    assert_true(tl_store_connect(connections, &err));
+    assert_true(tl_roster_round(roster, connections, 2100, &err));
+    assert_int_equal(tl_roster_count(roster), 1);
+    assert_int_equal(test_state(store, "incarnation"), 2);
+    assert_true(tl_roster_at(roster, 0)->fence > before + (UINT64_C(1) << 26));
+    assert_int_equal(tl_roster_at(roster, 0)->fence, test_state(store, "fence"));
+    tl_roster_free(&roster);
+    tl_troubles_free(&troubles);
+    tl_store_free(&connections);
+    tl_config_free(&config);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(every_step_after_a_restart_begins_an_incarnation, test_store_clean),
+        cmocka_unit_test_setup(reading_begins_none, test_store_clean),
+        cmocka_unit_test_setup(a_lost_place_is_not_given_again, test_store_clean),
+        cmocka_unit_test_setup(an_incarnation_that_is_lost_itself_is_not_repeated,
+                               test_store_clean),
+        cmocka_unit_test_setup(numbers_ahead_of_the_clock_go_on_from_there, test_store_clean),
+        cmocka_unit_test_setup(a_queue_of_an_older_release_is_adopted, test_store_clean),
+        cmocka_unit_test_setup(the_lease_is_taken_again_with_another_fence, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+}

@@ -1,0 +1,178 @@
+"""Faults of every kind, while visitors come and go: chosen by a seed, one after the other or two at once."""
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import signal
+import threading
+import time
+
+from actors import Actor
+from history import History, Loss, check
+from redis_server import RedisError, RedisGone
+from tellerline import System
+from waiting import wait_until
+
+#: A worker may be this far behind (seconds) during and after a fault.
+STALENESS = 8.0
+#: What programs may say of these faults.
+TROUBLE = (r"kind=(connect|timeout|loading|readonly|misconf|oom|nogroup|store|stale|noqueue|protocol|order)\b",
+           r"role=worker .*ended by signal 9 \(Killed\)", r"(poison|aside|unreadable)")
+
+
+class Faults:
+    """Does harm to a system. Each fault ends before its function returns, and tells the history what it explains."""
+
+    def __init__(self, system: System, queue: str, history: History, chance: random.Random) -> None:
+        self._system, self._queue, self._history, self._random = system, queue, history, chance
+        self.done: dict[str, int] = {}
+
+    def work(self, seconds: float, kinds: list[str], pause: float = 1.5) -> None:
+        """Chooses faults until the time is over."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            kind = self._random.choice(kinds)
+            self.done[kind] = self.done.get(kind, 0) + 1
+            getattr(self, kind)()
+            time.sleep(self._random.uniform(0, pause))  # at a random moment
+            for program in self._system.programs:
+                assert program.running, f"{program.name} ended by itself:\n{program.tail()}"
+
+    def nothing(self) -> None:
+        """The trouble is there all the time."""
+        time.sleep(0.5)
+
+    # ---- programs ----
+
+    def kill(self) -> None:
+        programs = self._random.sample(self._system.programs, self._random.choice((1, 1, 2)))
+        for program in programs:
+            program.kill()
+        time.sleep(self._random.uniform(0, 1))
+        for program in programs:
+            program.start()
+
+    def kill_child(self) -> None:
+        children = self._random.choice(self._system.of("worker")).children()
+        try:
+            os.kill(self._random.choice(children), signal.SIGKILL)
+        except (ProcessLookupError, IndexError):
+            pass
+
+    def freeze(self) -> None:
+        """Longer than a lease lasts."""
+        program = self._random.choice(self._system.programs)
+        program.send(signal.SIGSTOP)
+        time.sleep(self._random.uniform(0.1, 3))
+        program.send(signal.SIGCONT)
+
+    # ---- the store, which keeps all it had ----
+
+    def store_killed(self) -> None:
+        """With appendfsync always nothing is lost."""
+        self._system.redis.kill()
+        self._history.restarts += 1
+        self._start_store()
+
+    def store_frozen(self) -> None:
+        self._system.redis.send(signal.SIGSTOP)
+        time.sleep(self._random.uniform(0.1, 2))
+        self._system.redis.send(signal.SIGCONT)
+
+    def connections_cut(self) -> None:
+        self._command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    def store_full(self) -> None:
+        self._command("CONFIG", "SET", "maxmemory", "1")
+        time.sleep(self._random.uniform(0.1, 1.5))
+        self._command("CONFIG", "SET", "maxmemory", "0")
+
+    def store_demoted(self) -> None:
+        self._history.restarts += 1
+        self._command("REPLICAOF", "127.0.0.1", "1")
+        time.sleep(self._random.uniform(0.1, 1.5))
+        self._command("REPLICAOF", "NO", "ONE")
+
+    def poison(self) -> None:
+        payload = self._random.choice((b"\xc1", b"", b"\x91" * 5000, b"\x94\x01\xa1x\x01\xdd\xff\xff\xff\xff", bytes(300000)))
+        self._command("XADD", self._system.key(self._queue, "ingest"), "*", "d", payload)
+
+    # ---- the store forgets ----
+
+    def tail_lost(self) -> None:
+        """The append-only file ends earlier than what was answered."""
+        size, since = self._system.redis.history(), time.time()
+        time.sleep(self._random.uniform(0.05, 0.8))
+        self._system.redis.kill()
+        self._system.redis.lose_tail(size)
+        self._start_store(Loss(since, 0.0))
+
+    def emptied(self) -> None:
+        since = time.time()
+        self._system.redis.kill()
+        shutil.rmtree(self._system.redis.directory / "appendonlydir")
+        self._start_store(Loss(since, 0.0, True))
+
+    def flushed(self) -> None:
+        since = time.time()
+        self._command("FLUSHALL")
+        self._history.losses.append(Loss(since, time.time(), True))
+
+    # ---- how ----
+
+    def _start_store(self, loss: Loss | None = None) -> None:
+        time.sleep(self._random.uniform(0, 1))
+        self._system.forget_store()
+        if loss is not None:  # known before anyone can notice
+            self._history.losses.append(loss._replace(until=float("inf")))
+        self._system.redis.start()
+        if loss is not None:
+            # Until programs have connected again (redis.timeout, and the longest pause between tries).
+            self._history.losses[-1] = loss._replace(until=time.time() + STALENESS)
+
+    def _command(self, *args: str | bytes) -> None:
+        try:
+            self._system.store.command(*args)
+        except (RedisError, RedisGone):
+            self._system.forget_store()
+
+
+def conclude(system: System, queue: str, capacity: int, crowd: list[Actor], history: History, staleness: float,
+             choices: str) -> None:
+    """The crowd was told to stop: the line drains, and the whole history is checked. A failure names the choices that
+    repeat the run."""
+    for program in system.programs:
+        program.wait_ready()
+    try:
+        for actor in crowd:
+            actor.join()
+            assert actor.error is None, actor.error
+        # Places whose client got no answer are never claimed and expire.
+        wait_until(lambda: system.waiting(queue) == 0 and system.active(queue) == 0, 90, "the line drains to empty",
+                   every=0.1)
+        check(history, system.steps(queue), capacity, system.final(queue), staleness, one_clock=True)
+    except AssertionError as error:
+        raise AssertionError(f"{error} ({choices})") from error
+
+
+def live_through(system: System, queue: str, capacity: int, seed: int, seconds: float, kinds: list[str],
+                 actors: int = 12, kind_of_faults: type[Faults] = Faults, least: int = 10) -> str:
+    """Visitors come and go under these faults; then the line drains, and the whole history is checked."""
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    history, stop, chance = History(), threading.Event(), random.Random(seed)
+    ports = [program.http_port for program in system.of("worker")]
+    crowd = [Actor(i, seed, ports, queue, history, stop, time.monotonic() + seconds + 120, served=(0.0, 0.4))
+             for i in range(actors)]
+    faults = kind_of_faults(system, queue, history, chance)
+    for actor in crowd:
+        actor.start()
+    try:
+        faults.work(seconds, kinds)
+    finally:
+        stop.set()
+    conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}")
+    assert len(history.stays) >= least, f"{len(history.stays)} visitors: too few visitors to prove anything"
+    return (f"seed {seed}: {faults.done}, {len(history.stays)} acknowledged joins, "
+            f"{history.joins_without_answer} without an answer")

@@ -1,0 +1,148 @@
+"""Queues with `challenge: work`: a new place needs the solution of a puzzle, once."""
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import jwt
+import pytest
+from selenium import webdriver
+
+from browser import chromium, look, make_new, scripts, until, visit
+from http_client import Visitor
+from puzzles import asked, join, signed_wait, solve
+from tellerline import CALM, PATIENCE, System
+from test_pass import API_KEY, SECRET, key_file
+from waiting import wait_until
+
+pytestmark = pytest.mark.together(seconds=40)
+
+QUEUE = CALM | {"capacity": 1, "challenge": "work"}
+
+
+@pytest.fixture(scope="module")
+def one_browser() -> Iterator[webdriver.Chrome]:
+    with chromium() as driver:
+        yield driver
+
+
+@pytest.fixture
+def browser(one_browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    yield one_browser
+    make_new(one_browser)
+
+
+#: Notes in the storage of the tab that a web worker found the solution.
+SPY = """
+window.Worker = class extends Worker {
+  constructor(address) {
+    super(address);
+    this.addEventListener('message', (event) => { if (event.data.solution) sessionStorage.setItem('solver', 'worker'); });
+  }
+};
+"""
+
+
+def failed(answer, why: str) -> None:
+    problem = answer.problem(403)
+    assert problem["type"] == "/problems/challenge-failed" and why in problem["detail"], problem
+    assert problem["puzzle"] and problem["parts"] == 16 and problem["bits"] >= 12, problem
+
+
+def test_a_solution_gives_one_place(start: Callable[..., System]) -> None:
+    """At two workers: without, with a wrong, with a right one, and the same again."""
+    system = start({"bank": QUEUE, "other": QUEUE}, workers=2)
+    one, two = system.client(0), system.client(1)
+    problem = asked(one, "bank")
+    assert problem["parts"] == 16 and problem["bits"] == 12, problem
+    solution = solve(problem)
+    wrong = solution[:47] + "A" * 40 + solution[87:]
+    failed(join(one, "bank", wrong), "wrong")
+    failed(join(one, "bank", "x" + solution[1:]), "no solution")
+    failed(join(two, "other", solution), "no solution")  # of another queue
+    assert system.numbers("bank")["joined"] == 0
+
+    first = join(one, "bank", solution).json
+    assert first["ticket"] and first["status"] in ("waiting", "active"), first
+    for client in (one, two):  # repeated, as after a broken connection: the same place, and no other
+        again = join(client, "bank", solution).json
+        assert again["visitor"] == first["visitor"], again
+    assert system.numbers("bank")["joined"] == 1
+
+    place = Visitor(two, "bank", first["ticket"])
+    place.leave()
+    for client in (one, two):  # the place has ended: the solution was spent
+        failed(join(client, "bank", solution), "already")
+        failed(join(client, "bank", solution, ticket=first["ticket"]), "already")
+    assert client.post("/v1/queues/bank/join", ticket=first["ticket"]).status == 403
+    more = join(two, "bank", solve(asked(two, "bank")), ticket=first["ticket"]).json
+    assert more["visitor"] == first["visitor"], "a ticket keeps its visitor"
+    assert system.numbers("bank")["joined"] == 2
+    # With a ticket that holds a place no solution is needed.
+    assert one.post("/v1/queues/bank/join", ticket=more["ticket"]).json["visitor"] == first["visitor"]
+
+
+def test_a_solution_is_not_spent_on_a_full_line(start: Callable[..., System]) -> None:
+    system = start({"bank": QUEUE | {"capacity": 0, "max_waiting": 1}})
+    first, second = system.client(), system.client()
+    solution = solve(asked(second, "bank"))
+    place = Visitor(first, "bank", join(first, "bank", solve(asked(first, "bank"))).json["ticket"])
+    assert join(second, "bank", solution).problem(503)["type"] == "/problems/full"
+    place.leave()
+    wait_until(lambda: join(second, "bank", solution).status == 200, PATIENCE, "the same solution is taken")
+
+
+def test_invites_and_trusted_callers_need_none(start: Callable[..., System], tmp_path) -> None:
+    invites = key_file(tmp_path / "invite.keys", f"shop-1 HS256 {SECRET}\n")
+    api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
+    system = start({"bank": QUEUE}, settings={"secrets": {"invite_keys": invites, "api_keys": api}})
+    client = system.client()
+    trusted = client.post("/v1/queues/bank/join", b'{"visitor": "user-1"}', ticket=API_KEY)
+    assert trusted.json["visitor"] == "user-1"
+    invite = jwt.encode({"aud": "bank", "sub": "user-2", "jti": "1", "exp": int(time.time()) + 600}, bytes.fromhex(SECRET),
+                        headers={"kid": "shop-1"})
+    assert client.post("/v1/queues/bank/join", json.dumps({"invite": invite}).encode()).json["visitor"] == "user-2"
+    asked(client, "bank")
+    # Switched off, and on again, while it runs.
+    system.set("bank", "challenge=none")
+    wait_until(lambda: client.post("/v1/queues/bank/join").status == 200, PATIENCE, "nothing is asked any more")
+    system.set("bank", "challenge=work")
+    wait_until(lambda: client.post("/v1/queues/bank/join").status == 403, PATIENCE, "a solution is asked again")
+    refused = system.ctl("set", "bank", "challenge=maybe")
+    assert refused.returncode != 0 and "challenge" in refused.stderr
+
+
+def open_page(browser: webdriver.Chrome, system: System) -> None:
+    visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/bank")
+
+
+def test_a_browser_joins_by_itself(start: Callable[..., System], browser: webdriver.Chrome) -> None:
+    """In a web worker; and in the page, where there are none."""
+    system = start({"bank": QUEUE})
+    inside = join(system.client(), "bank", solve(asked(system.client(), "bank"))).json
+    for place, worker, solver in (("1", SPY, "worker"), ("2", "window.Worker = undefined", None)):
+        made = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": worker})
+        open_page(browser, system)
+        page = until(browser, lambda page: page.state == "waiting", "joined")
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", made)
+        assert page.text("position") == place and page.url.endswith("/q/bank"), page
+        assert browser.execute_script("return sessionStorage.getItem('solver')") == solver
+        browser.execute_script("sessionStorage.clear()")
+        browser.delete_all_cookies()
+    assert inside["status"] == "active" and system.numbers("bank")["joined"] == 3
+
+
+def test_a_browser_without_scripts_waits(start: Callable[..., System], browser: webdriver.Chrome) -> None:
+    """The page goes on by itself after a signed wait. The wait counts at another address no more than at another time:
+    unit tests; here it is refused before its time."""
+    system = start({"bank": QUEUE | {"capacity": 0}})
+    client = system.client()
+    early = client.post(signed_wait(client.get("/q/bank")))
+    assert early.status == 200 and b'data-state="challenge"' in early.body
+    scripts(browser, False)
+    open_page(browser, system)
+    assert look(browser).state == "challenge"
+    page = until(browser, lambda page: page.state == "waiting", "joined after the wait")
+    assert page.text("position") == "1"
+    assert system.numbers("bank")["joined"] == 1

@@ -1,0 +1,245 @@
+"""One queue is damaged among healthy ones: the others go on as before, nothing spins, and it works again once it is
+repaired."""
+from __future__ import annotations
+
+import pytest
+
+from http_client import Client
+from tellerline import PATIENCE, System
+from test_store_trouble import redis_ms
+from waiting import wait_until
+
+#: Short sessions, so that everything happens during a test: joins, calls, ends.
+LIVELY = {"capacity": 1, "session_ttl": "1s", "claim_ttl": "1s", "waiting_ttl": "10m"}
+QUEUES = {"bad": LIVELY | {"session_ttl": "10m", "claim_ttl": "10m"}, "good": LIVELY}
+#: The programs name the damaged queue, and no other.
+DAMAGE = r"queue=bad\b"
+
+ROLES = ("dispatcher", "admitter", "expirer")
+
+
+def calls(system: System) -> int:
+    """Commands that the store has run, without those of this test."""
+    total = 0
+    for line in system.store.command("INFO", "commandstats").splitlines():
+        if line.startswith("cmdstat_") and not line.startswith("cmdstat_info"):
+            total += int(line.partition("calls=")[2].partition(",")[0])
+    return total
+
+
+def goes_on(system: System, queue: str = "good") -> None:
+    """Visitors of this queue join, are called one after the other, and their sessions end."""
+    visitors = [system.join(queue) for _ in range(3)]
+    wait_until(lambda: all(visitor.status()["status"] in ("active", "expired") for visitor in visitors), PATIENCE,
+               "all were called")
+    wait_until(lambda: visitors[0].status()["status"] == "expired", PATIENCE, "the session of the first ended")
+
+
+def detail(system: System, role: str) -> str:
+    client = Client(system.of(role)[0].admin_port)
+    try:
+        return client.get("/readyz").body.decode()
+    finally:
+        client.close()
+
+
+def is_named(system: System, role: str) -> bool:
+    """The program is ready for the others, and says which queue it is not ready for."""
+    program = system.of(role)[0]
+    return program.ready() and "bad: " in detail(system, role) and "good: " not in detail(system, role)
+
+
+def join_works(system: System, queue: str) -> bool:
+    answer = system.visitor(queue).client.post(f"/v1/queues/{queue}/join")
+    assert answer.status in (200, 202, 503), answer.body
+    return answer.status == 200
+
+
+def start_with_line(start) -> tuple[System, list]:
+    system = start(QUEUES, settings={"http": {"join_wait": "2s"}, "redis": {"timeout": "5s"}})
+    system.expect(DAMAGE)
+    visitors = [system.join("bad") for _ in range(3)]
+    wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    return system, visitors
+
+
+def quiet(system: System, seconds: float = 3.0, most: int = 100) -> None:
+    """Nothing spins: a bounded number of commands in this time on the clock of the store."""
+    def now() -> float:
+        whole, micros = system.store.command("TIME")
+        return int(whole) + int(micros) / 1e6
+
+    began, before = now(), calls(system)
+    wait_until(lambda: now() - began >= seconds, PATIENCE, "the span that is measured is over", every=0.1)
+    spent = (calls(system) - before) / (now() - began)
+    assert spent <= most, f"{spent:.0f} commands a second"
+
+
+def set_wrong_type(system: System, name: str) -> None:
+    key = system.key("bad", name)
+    if system.store.command("EXISTS", key):
+        system.store.command("RENAME", key, key + ":kept")
+    system.store.command("SET", key, "x")
+
+
+def repair_type(system: System, name: str) -> None:
+    key = system.key("bad", name)
+    system.store.command("DEL", key)
+    if system.store.command("EXISTS", key + ":kept"):
+        system.store.command("RENAME", key + ":kept", key)
+
+
+@pytest.mark.parametrize("name, roles", [
+    ("ingest", ["dispatcher"]),
+    ("events", ["admitter", "expirer"]),
+    ("waiting", ["admitter"]),
+    ("active", ["admitter", "expirer"]),
+    ("state", ["dispatcher", "admitter", "expirer"]),
+    ("config", ["admitter", "expirer"]),
+])
+def test_a_key_of_the_wrong_type(start, name, roles):
+    system, visitors = start_with_line(start)
+    set_wrong_type(system, name)
+    for _ in range(2):
+        system.client().post("/v1/queues/bad/join")
+    for role in roles:
+        wait_until(lambda r=role: is_named(system, r), PATIENCE, f"the {role} names the queue")
+    for role in roles:
+        assert system.key("bad", name) in system.of(role)[0].text(), "the log says which key"
+    goes_on(system)
+    quiet(system)
+    repair_type(system, name)
+    wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
+    for role in ROLES:
+        wait_until(lambda r=role: detail(system, r) == "ready\n", PATIENCE, f"the {role} is ready for all")
+    visitors[0].complete()
+    wait_until(visitors[1].is_active, PATIENCE, "the line goes on")
+
+
+def test_entries_read_by_a_foreign_consumer(start):
+    """They are claimed, at once when later entries follow, and in a quiet queue too."""
+    system, _ = start_with_line(start)
+    ingest = system.key("bad", "ingest")
+    for _ in range(3):
+        # The first reader gets the entry; the dispatcher waits for it, too.
+        dispatcher = system.of("dispatcher")[0]
+        dispatcher.kill()
+        answer = system.client().post("/v1/queues/bad/join")
+        assert answer.status == 202, answer.body
+        stolen = system.store.command("XREADGROUP", "GROUP", "dispatchers", "stranger", "COUNT", 10, "STREAMS", ingest,
+                                      ">")
+        assert stolen
+        dispatcher.start()
+        ticket = answer.json["ticket"]
+        wait_until(lambda t=ticket: system.client().get("/v1/queues/bad/status", ticket=t).status == 200, PATIENCE,
+                   "the join is numbered", every=0.2)
+    assert "stranger" in system.of("dispatcher")[0].text()
+    goes_on(system)
+    quiet(system)
+
+
+def test_settings_deleted_come_back_from_memory(start):
+    """As they were, also what was changed since the file was read."""
+    system, visitors = start_with_line(start)
+    system.set("bad", "session_ttl=9m", "capacity=2")
+    wait_until(visitors[1].is_active, PATIENCE, "the second is active")
+    before = system.store.hash(system.key("bad", "config"))
+    wait_until(lambda: system.client().get("/v1/queues/bad").json["capacity"] == 2, PATIENCE, "the worker knows them")
+    system.store.command("DEL", system.key("bad", "config"))
+    wait_until(lambda: system.store.hash(system.key("bad", "config")) == before, PATIENCE, "the settings are back")
+    goes_on(system)
+    visitors[0].complete()
+    wait_until(visitors[2].is_active, PATIENCE, "the line goes on")
+
+
+def test_settings_no_program_knows_come_from_the_file_and_paused(start):
+    system, visitors = start_with_line(start)
+    system.set("bad", "capacity=2")
+    for program in system.programs:
+        program.kill()
+    system.store.command("DEL", system.key("bad", "config"))
+    for program in system.programs:
+        program.start()
+    wait_until(lambda: system.store.hash(system.key("bad", "config")).get("paused") == "true", PATIENCE, "paused")
+    assert system.store.hash(system.key("bad", "config"))["capacity"] == "1"
+    for program in system.programs:
+        program.wait_ready()
+    goes_on(system)
+    system.set("bad", "paused=false")
+    wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
+    for visitor in visitors[:2]:
+        visitor.complete()
+    wait_until(visitors[2].is_active, PATIENCE, "the line goes on")
+
+
+def test_state_deleted_is_written_again(start):
+    """From the last event: nobody loses the place, and no number is used twice."""
+    system, visitors = start_with_line(start)
+    system.store.command("DEL", system.key("bad", "state"))
+    wait_until(lambda: system.store.command("EXISTS", system.key("bad", "state")), PATIENCE, "there is a state again")
+    goes_on(system)
+    wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
+    visitors[0].complete()
+    wait_until(visitors[1].is_active, PATIENCE, "the line goes on")
+    wait_until(lambda: visitors[2].status().get("position") == 1, PATIENCE, "the third is the next")
+
+
+@pytest.mark.parametrize("key, score", [("waiting", "1.5"), ("active", "inf")])
+def test_an_unreadable_score(start, key, score):
+    """A worker that starts then serves the other queues."""
+    system, visitors = start_with_line(start)
+    system.set("bad", "paused=true")
+    name = system.key("bad", key)
+    broken = system.store.command("ZRANGE", name, 0, 0)[0]
+    sound = system.store.command("ZSCORE", name, broken)
+    system.store.command("ZADD", name, score, broken)
+    for program in [*system.of("worker"), *system.of("expirer")]:
+        program.kill()
+        program.start()
+        program.wait_ready()
+    client = system.client()
+    wait_until(lambda: "not served: bad" in client.get("/readyz").body.decode(), PATIENCE, "the worker names the queue")
+    assert client.get("/v1/queues/bad/status", ticket=visitors[1].ticket).status == 503
+    assert system.key("bad", key) in system.ctl("queues").stdout
+    goes_on(system)
+    quiet(system)
+    system.store.command("ZADD", name, sound, broken)
+    system.set("bad", "paused=false")
+    wait_until(lambda: client.get("/v1/queues/bad").status == 200, PATIENCE, "the worker serves the queue")
+    wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
+
+
+def test_sessions_end_while_the_line_cannot_be_read(start):
+    """The expirer sets the queue aside. Its sessions end all the same."""
+    system, visitors = start_with_line(start)
+    system.set("bad", "capacity=3")
+    for visitor in visitors:
+        wait_until(visitor.is_active, PATIENCE, "called")
+    system.set("bad", "paused=true")
+    system.join("bad")
+    waiting, active = system.key("bad", "waiting"), system.key("bad", "active")
+    (broken,) = system.store.command("ZRANGE", waiting, 0, 0)
+    sound = system.store.command("ZSCORE", waiting, broken)
+    system.store.command("ZADD", waiting, "1.5", broken)
+    expirer = system.of("expirer")[0]
+    expirer.kill()
+    expirer.start()
+    wait_until(lambda: is_named(system, "expirer"), PATIENCE, "the expirer names the queue")
+    for visitor in visitors:
+        system.store.command("ZADD", active, "XX", redis_ms(system), visitor.view["visitor"])
+        wait_until(lambda v=visitor: v.status()["status"] == "expired", PATIENCE, "the session ended")
+        assert is_named(system, "expirer"), "the queue is still set aside"
+    quiet(system)
+    system.store.command("ZADD", waiting, sound, broken)
+    system.set("bad", "paused=false")
+    wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
+
+
+def test_queues_lists_the_damaged_one(start):
+    system, _ = start_with_line(start)
+    set_wrong_type(system, "waiting")
+    done = system.ctl("queues")
+    assert done.returncode == 0, done.stderr
+    assert system.key("bad", "waiting") in done.stdout and "good" in done.stdout, done.stdout
+    repair_type(system, "waiting")
+    assert system.key("bad", "waiting") not in system.ctl("queues").stdout

@@ -1,0 +1,164 @@
+"""The clock jumps by an hour, forward and back, under running programs and under Redis.
+
+libfaketime does not work with the memory allocator of redis-server; a few lines of C do.
+"""
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tellerline import CALM, PATIENCE, System
+from test_store_trouble import PROMPT, STORE_TROUBLE, redis_ms
+from waiting import wait_until
+
+HOUR = 3600
+
+#: The time of day, shifted by the number of seconds in a file. The monotonic clock stays, as when an administrator sets
+#: the time.
+SHIM = r"""
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static long shift(void)
+{
+    const char *name = getenv("CLOCK_SHIFT");
+    int file = name != NULL ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    char text[16] = "";
+    if (file >= 0) {
+        if (read(file, text, sizeof(text) - 1) < 0)
+            text[0] = 0;
+        close(file);
+    }
+    return strtol(text, NULL, 10);
+}
+
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    int result = (int)syscall(SYS_clock_gettime, id, now);
+    if (result == 0 && (id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE))
+        now->tv_sec += shift();
+    return result;
+}
+
+int gettimeofday(struct timeval *restrict now, void *restrict zone)
+{
+    struct timespec precise;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &precise);
+    now->tv_sec = precise.tv_sec;
+    now->tv_usec = precise.tv_nsec / 1000;
+    return 0;
+}
+
+time_t time(time_t *result)
+{
+    struct timespec precise;
+    clock_gettime(CLOCK_REALTIME, &precise);
+    if (result != NULL)
+        *result = precise.tv_sec;
+    return precise.tv_sec;
+}
+"""
+
+
+class Clock:
+    """The clock of a program, which a file moves."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file, self._library = folder / "shift", folder / "clock.so"
+        (folder / "clock.c").write_text(SHIM)
+        subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", str(self._library), str(folder / "clock.c")], check=True)
+        self.set(0)
+
+    @property
+    def prefix(self) -> list[str]:
+        return ["env", f"LD_PRELOAD={self._library}", f"CLOCK_SHIFT={self._file}",
+                "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"]  # other tests look for leaks
+
+    def set(self, seconds: int) -> None:
+        written = self._file.with_suffix(".new")
+        written.write_text(f"{seconds}\n")
+        written.rename(self._file)
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR], ids=["forward", "back"])
+def test_the_clock_of_programs_jumps(start, jump, tmp_path):
+    """Only Redis's clock counts: nothing changes for anyone."""
+    clock = Clock(tmp_path)
+
+    def prepare(system: System) -> None:
+        for program in system.programs:
+            program.prefix = clock.prefix
+
+    system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT, prepare=prepare)
+    visitors = [system.join("bank") for _ in range(5)]
+    wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    clock.set(jump)
+    visitors.append(system.join("bank"))
+    assert visitors[0].status()["status"] == "active"
+    for position, visitor in enumerate(visitors[1:], 1):
+        assert visitor.status()["position"] == position
+    for ended, following in zip(visitors, visitors[1:]):
+        assert ended.complete()["status"] == "completed"
+        wait_until(following.is_active, PATIENCE, "the next one is called")
+    assert visitors[-1].complete()["status"] == "completed"
+    assert system.numbers("bank")["expired"] == 0
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR], ids=["forward", "back"])
+def test_the_clock_of_redis_jumps(start, jump, tmp_path):
+    """Sessions are measured by it: forward, those that are active end. No one who waits loses the place."""
+    clock = Clock(tmp_path)
+
+    def prepare(system: System) -> None:
+        system.redis.prefix = clock.prefix
+
+    system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT, dispatchers=2, admitters=2, expirers=2,
+                   prepare=prepare)
+    system.expect(STORE_TROUBLE)
+    visitors = [system.join("bank") for _ in range(5)]
+    wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    before = redis_ms(system)
+    clock.set(jump)
+    wait_until(lambda: abs(redis_ms(system) - before) > 1000 * HOUR / 2, PATIENCE, "the clock has jumped")
+    visitors.append(system.join("bank"))
+    if jump > 0:
+        wait_until(lambda: visitors[0].status()["status"] == "expired", PATIENCE, "the session is over")
+    else:
+        assert visitors[0].complete()["status"] == "completed"
+    for visitor, following in zip(visitors[1:], visitors[2:]):
+        wait_until(visitor.is_active, PATIENCE, "is called, in order")
+        assert following.status()["status"] == "waiting"
+        assert visitor.complete()["status"] == "completed"
+    wait_until(visitors[-1].is_active, PATIENCE, "the newcomer is last")
+
+
+@pytest.mark.parametrize("role", ["dispatcher", "admitter", "expirer"])
+def test_a_lease_holder_dies_when_the_clock_of_redis_went_back(start, role, tmp_path):
+    """Its lease was to end an hour later by the new clock; another process takes over all the same."""
+    clock = Clock(tmp_path)
+
+    def prepare(system: System) -> None:
+        system.redis.prefix = clock.prefix
+
+    system = start({"bank": {"capacity": 1, "session_ttl": "2s", "claim_ttl": "2s", "waiting_ttl": "10m"}},
+                   settings=PROMPT, prepare=prepare)
+    system.expect(STORE_TROUBLE)
+    system.join("bank")
+    program = system.of(role)[0]
+    program.kill()  # its lease stays in Redis
+    clock.set(-HOUR)
+    program.start()
+    wait_until(lambda: program.running and program.ready(), PATIENCE, f"the {role} takes the lease")
+    visitors = [system.join("bank") for _ in range(2)]
+    # The session of the first visitor lasts until then; it is over in the new time much later.
+    system.store.command("ZADD", system.key("bank", "active"), "XX", redis_ms(system),
+                         *system.store.command("ZRANGE", system.key("bank", "active"), 0, 0))
+    wait_until(visitors[-1].is_active, PATIENCE, "the line moves")

@@ -1,0 +1,220 @@
+"""What an operator sees of misuse, and can do against it: remove a visitor, block addresses, refuse shared sessions."""
+from __future__ import annotations
+
+from figures_of import metric
+from http_client import Visitor
+from sse import EventStream
+from tellerline import CALM, PATIENCE, Program, System
+from test_store_trouble import PROMPT, STORE_TROUBLE
+from waiting import wait_until
+
+QUEUE = {"bank": {"capacity": 1, "recovery_window": "5m"} | CALM}
+
+
+def count(worker: Program, name: str) -> int:
+    return metric(worker, f"tellerline_worker_{name}_total")
+
+
+def remove(system: System, who: str) -> str:
+    """who: a ticket. (An id may begin with "-", which is taken for an option.)"""
+    done = system.ctl("visitor", "remove", "bank", who)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def check(system: System, worker: int, visitor: Visitor, credential: str | None) -> int:
+    """The gate of this worker."""
+    return system.client(worker).get(f"{visitor.path}/check", ticket=credential).status
+
+
+def gets_nothing(system: System, worker: int, visitor: Visitor, credentials: list[str]) -> bool:
+    """The gate is shut for ticket and pass."""
+    return all(check(system, worker, visitor, credential) == 401 for credential in credentials)
+
+
+def active(system: System) -> tuple[Visitor, list[str]]:
+    """A visitor with a session, and what opens the gate for it."""
+    visitor = system.join("bank")
+    wait_until(visitor.is_active, PATIENCE, "admitted")
+    return visitor, [visitor.ticket, visitor.view["pass"]]
+
+
+def test_a_revoked_session_opens_nothing(start):
+    """At once, at every worker, for the ticket and for the pass; the next in line comes in."""
+    system = start(QUEUE, workers=2)
+    visitor, credentials = active(system)
+    following = system.join("bank", worker=1)
+    for worker in range(2):
+        for credential in credentials:
+            wait_until(lambda w=worker, c=credential: check(system, w, visitor, c) == 204, PATIENCE, "the gate is open")
+    assert "revoked" in remove(system, visitor.ticket)
+    for worker in range(2):
+        wait_until(lambda w=worker: gets_nothing(system, w, visitor, credentials), PATIENCE, "the gate is shut")
+    wait_until(following.is_active, PATIENCE, "the next comes in")
+    view = visitor.status()
+    assert (view["status"], view["reason"]) == ("expired", "removed") and "pass" not in view
+    answer = visitor.client.post(f"{visitor.path}/join", ticket=visitor.ticket)
+    assert answer.problem(403)["type"] == "/problems/removed"
+    page = system.client().get("/q/bank", headers={"Cookie": f"tellerline_bank={visitor.ticket}", "Accept-Language": "ko"})
+    assert page.status == 200 and '<section data-state="removed">' in page.body.decode()
+    again = system.client().post("/q/bank/join", headers={"Cookie": f"tellerline_bank={visitor.ticket}"})
+    assert again.status == 403 and '<section data-state="removed">' in again.body.decode()
+    assert system.numbers("bank")["removed"] == 1
+
+
+def test_a_removed_visitor_is_told(start):
+    """Who waits is told on the open stream; the others move up. Asking again for the same says that it is done."""
+    system = start(QUEUE)
+    active(system)
+    visitor = system.join("bank")
+    while visitor.view["visitor"].startswith("-"):
+        visitor = system.join("bank")
+    behind = system.join("bank")
+    before = behind.view["position"]
+    stream = EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket)
+    stream.event("position")
+    assert "removed from the line" in remove(system, visitor.view["visitor"])
+    ended = stream.event("ended").json
+    assert (ended["status"], ended["reason"]) == ("expired", "removed")
+    stream.close()
+    wait_until(lambda: behind.status()["position"] == before - 1, PATIENCE, "the other moves up")
+    for arguments, status, says in [
+            (("remove", "bank", visitor.view["visitor"]), 1, "(removed); nothing was changed"),
+            (("remove", "bank", "nobody"), 1, "no visitor nobody"),
+            (("remove", "nowhere", "nobody"), 1, "does not exist"),
+            (("remove", "bank", "x" * 80), 1, "not a genuine ticket"),
+            (("remove", "bank", ""), 1, "a visitor id is"),
+            (("keep", "bank", "nobody"), 2, "can only remove")]:
+        done = system.ctl("visitor", *arguments)
+        assert done.returncode == status and says in done.stdout + done.stderr, (arguments, done)
+
+
+def test_a_total_loss_brings_no_removed_visitor_back(start):
+    """The store loses everything: the worker remembers who was removed."""
+    system = start(QUEUE, settings=PROMPT)
+    system.expect(STORE_TROUBLE)
+    visitor, credentials = active(system)
+    waiting, honest = system.join("bank"), system.join("bank")
+    remove(system, visitor.ticket)
+    remove(system, waiting.ticket)
+    wait_until(lambda: waiting.status().get("reason") == "removed", PATIENCE, "the worker knows")
+    before = system.numbers("bank")["generation"]
+    system.store.command("FLUSHALL")
+    wait_until(lambda: system.numbers("bank").get("generation", before) != before, PATIENCE, "it is created again")
+    for gone in (visitor, waiting):
+        refused = (f"{gone.path}/status", gone.ticket)
+        wait_until(lambda r=refused: system.client().get(*r).status == 409, PATIENCE, "refused, in the new line")
+    assert gets_nothing(system, 0, visitor, [*credentials, waiting.ticket])
+    back = f"{honest.path}/status"
+    wait_until(lambda: honest.client.get(back, ticket=honest.ticket).status == 200, PATIENCE, "the honest one is back")
+    kept = system.store.command("ZRANGE", system.key("bank", "waiting"), "0", "-1")
+    assert not {visitor.view["visitor"], waiting.view["visitor"]} & set(kept)
+
+
+#: The tests are a proxy, so that they can come from any address.
+PROXY = {"http": {"trusted_proxies": "127.0.0.1"}}
+
+
+def come(system: System, address: str, worker: int = 0, queue: str = "bank") -> int:
+    """The status of a join from this address."""
+    return system.client(worker).post(f"/v1/queues/{queue}/join", headers={"X-Forwarded-For": address}).status
+
+
+def block(system: System, *words: str, status: int = 0) -> str:
+    done = system.ctl(*words)
+    assert done.returncode == status, (words, done.stdout, done.stderr)
+    return done.stdout + done.stderr
+
+
+def test_a_blocked_prefix_is_refused_everywhere(start):
+    """IPv4 and IPv6, at both workers, for joins, pages, streams and status; others come in. Unblocked, it joins again."""
+    system = start({"bank": QUEUE["bank"], "door": QUEUE["bank"]}, workers=2, settings=PROXY)
+    visitor = system.join("bank")
+    assert "It is not known which places" in block(system, "block", "192.0.2.0/24", "--for", "1h")
+    block(system, "block", "2001:db8::/48", "--queue", "bank")
+    for worker in range(2):
+        for address in ("192.0.2.77", "2001:db8:0:5::1"):
+            wait_until(lambda w=worker, a=address: come(system, a, w) == 403, PATIENCE, "refused")
+        assert come(system, "192.0.3.1", worker) == come(system, "2001:db8:1::1", worker) == 200
+        assert come(system, "192.0.2.1", worker, "door") == 403 and come(system, "2001:db8::1", worker, "door") == 200
+    from_there = {"X-Forwarded-For": "192.0.2.9"}
+    client = system.client()
+    for path in ("status", "events"):
+        answer = client.get(f"{visitor.path}/{path}", ticket=visitor.ticket, headers=from_there)
+        assert answer.problem(403)["type"] == "/problems/blocked", path
+    for language, words in (("en", "You cannot join from here"), ("ko", "차단했습니다")):
+        page = client.get("/q/bank", headers=from_there | {"Accept-Language": language})
+        assert page.status == 403 and words in page.body.decode()
+    assert visitor.status()["status"] in ("waiting", "active")
+    listed = block(system, "blocks")
+    assert listed.index("2001:db8::/48") and "192.0.2.0/24" in listed and "bank" in listed
+    assert "is not blocked any more" in block(system, "unblock", "192.0.2.0/24")
+    wait_until(lambda: come(system, "192.0.2.77") == 200, PATIENCE, "unblocked")
+    block(system, "unblock", "192.0.2.0/24", status=1)
+    block(system, "unblock", "2001:db8::/48", "--queue", "bank")
+    assert "no prefix is blocked" in block(system, "blocks")
+    for words, says in ((("block", "0.0.0.0/0"), "too wide"), (("block", "nonsense"), "is not an IP address"),
+                        (("block", "192.0.2.1", "--queue", "A B"), "not a valid queue name")):
+        assert says in block(system, *words, status=1)
+    assert "must be from 1s" in block(system, "block", "192.0.2.1", "--for", "1ms", status=2)
+
+
+def test_a_block_ends_by_itself_and_outlives_the_store(start):
+    """The store forgets the table: the worker does not, until the block is over."""
+    system = start(QUEUE, settings=PROXY | PROMPT | {"http": PROXY["http"] | PROMPT.get("http", {})})
+    system.expect(STORE_TROUBLE)
+    block(system, "block", "192.0.2.7", "--for", "5s")
+    block(system, "block", "192.0.2.8")
+    wait_until(lambda: come(system, "192.0.2.8") == 403, PATIENCE, "blocked")
+    system.store.command("DEL", "tl:blocks")
+    wait_until(lambda: "has lost the blocked prefixes" in system.of("worker")[0].text(), PATIENCE, "it says so")
+    assert come(system, "192.0.2.8") == 403
+    wait_until(lambda: come(system, "192.0.2.7") == 200, PATIENCE, "the block is over")
+    assert come(system, "192.0.2.8") == 403
+
+
+def test_a_session_is_one_visitor_s(start):
+    """Two clients use one session in turn: noticed, and the one that came later is refused if the queue says so. The
+    visitor who changes the network is not."""
+    system = start({"bank": QUEUE["bank"] | {"shared_sessions": "refuse"}}, settings=PROXY)
+    visitor, (ticket, session_pass) = active(system)
+    worker = system.of("worker")[0]
+
+    def check_from(address: str, agent: str, credential: str) -> int:
+        headers = {"X-Forwarded-For": address, "User-Agent": agent}
+        answer = visitor.client.get(f"{visitor.path}/check", ticket=credential, headers=headers)
+        return answer.status if answer.status != 403 else answer.problem(403)["type"] == "/problems/shared-session" and 403
+
+    def owner() -> int:
+        return check_from("192.0.2.7", "phone", ticket)
+
+    def other() -> int:
+        return check_from("198.51.100.7", "laptop", session_pass)
+
+    def refused() -> bool:
+        assert owner() == 204
+        return other() == 403
+
+    wait_until(lambda: owner() == 204, PATIENCE, "the gate is open")
+    wait_until(refused, PATIENCE, "the other is refused", every=0.2)
+    for _ in range(5):
+        assert (owner(), other()) == (204, 403)
+    assert check_from("203.0.113.9", "phone", ticket) in (204, 403)  # two places at once: nobody can tell
+    assert count(worker, "sessions_shared") == 1 and count(worker, "sessions_shared_refused") >= 6
+    assert "is used by several clients in turn" in worker.text()
+    system.set("bank", "shared_sessions=count")
+    wait_until(lambda: other() == 204, PATIENCE, "only counted")
+
+
+def test_networks_that_send_very_many_are_named(start):
+    """Joins, and credentials that open nothing: counted, and logged with the address and what to do."""
+    system = start(QUEUE, settings=PROXY)
+    worker, client = system.of("worker")[0], system.client()
+    there = {"X-Forwarded-For": "192.0.2.7"}
+    for _ in range(65):
+        client.post("/v1/queues/bank/join", headers=there)
+        assert client.get("/v1/queues/bank/check", ticket="a.forged.pass", headers=there).status == 401
+    assert count(worker, "joins_many") >= 1 and count(worker, "checks_failed_many") >= 1
+    assert count(worker, "checks_failed") == 65
+    for what in ("joins", "tickets and passes that open nothing"):
+        assert f"192.0.2.7 sent 61 {what}" in worker.text(), what

@@ -1,0 +1,74 @@
+"""TLS to Redis: the chain and the name of its certificate are verified."""
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from redis_server import RedisServer
+from tellerline import CALM, PATIENCE, System, free_port, run
+from waiting import wait_until
+
+CERTIFICATE = "-keyout {0}.key -out {0}.pem -days 2 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -batch"
+
+
+def certificate(folder: Path, name: str, subject: str, *more: str) -> Path:
+    """A certificate and its key, made with openssl. Returns the path without the suffix."""
+    made = folder / name
+    subprocess.run(["openssl", "req", "-x509", *CERTIFICATE.format(made).split(), "-subj", f"/CN={subject}", *more],
+                   check=True, capture_output=True)
+    return made
+
+
+def with_tls(system: System) -> None:
+    """Redis with a certificate for `localhost`, from an authority that the programs are told of."""
+    folder = system.directory
+    authority = certificate(folder, "ca", "our authority")
+    signed = certificate(folder, "redis", "redis", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
+                         "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=CA:FALSE")
+    certificate(folder, "other", "another authority")
+    port = str(free_port())
+    system.redis = RedisServer(folder, {
+        "tls-port": port, "bind": "127.0.0.1", "tls-cert-file": f"{signed}.pem", "tls-key-file": f"{signed}.key",
+        "tls-ca-cert-file": f"{authority}.pem", "tls-auth-clients": "no"})
+    system.settings("redis", {"url": f"rediss://localhost:{port}", "ca_file": f"{authority}.pem"})
+
+
+@pytest.fixture
+def system(start) -> System:
+    binary = subprocess.run(["redis-server", "--tls-port", "0", "--port", "x"], capture_output=True, text=True)
+    if "Bad directive" in binary.stdout + binary.stderr and "tls-port" in binary.stdout + binary.stderr:
+        pytest.skip("this redis-server has no TLS")
+    return start({"bank": {"capacity": 1} | CALM}, prepare=with_tls)
+
+
+def refusal(system: System, **changed: str) -> str:
+    """What `tellerline queues` says with other settings. It must fail."""
+    done = run(system.folder / "tellerline", "queues", "--config", str(system.config),
+               env={f"TELLERLINE_REDIS_{name.upper()}": value for name, value in changed.items()})
+    assert done.returncode != 0, done.stdout
+    return done.stderr
+
+
+def test_programs_talk_to_redis_by_tls_and_verify_it(system):
+    """A life through TLS, also after Redis was restarted; then a wrong name, another authority, no file."""
+    first, second = system.join("bank"), system.join("bank")
+    wait_until(first.is_active, PATIENCE, "the first is active")
+    assert first.complete()["status"] == "completed"
+    wait_until(second.is_active, PATIENCE, "the second is active")
+    system.redis.kill()
+    system.redis.start()
+    wait_until(lambda: system.client().get("/readyz").status == 200, PATIENCE, "the worker has connected again")
+    assert "bank" in system.ctl("queues").stdout
+    port = system.redis.options["tls-port"]
+    wrong = refusal(system, url=f"rediss://127.0.0.1:{port}")
+    assert "certificate of the store at 127.0.0.1 is refused: IP address mismatch" in wrong, wrong
+    unknown = refusal(system, ca_file=str(system.directory / "other.pem"))
+    assert "certificate of the store at localhost is refused: " in unknown and "mismatch" not in unknown, unknown
+    system_only = refusal(system, ca_file="")
+    assert "is refused: " in system_only, system_only
+    nothing = refusal(system, ca_file="/nowhere.pem")
+    assert 'redis.ca_file "/nowhere.pem": no certificates can be read' in nothing, nothing
+    plain = refusal(system, url=f"rediss://localhost:{port}/0".replace(port, str(system.of("worker")[0].http_port)))
+    assert "(TLS)" in plain, "a server without TLS"

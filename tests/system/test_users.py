@@ -1,0 +1,183 @@
+"""Redis users: each program has only the commands and keys it needs (deploy/redis/users.acl)."""
+from __future__ import annotations
+
+import subprocess
+
+from redis_server import Redis, RedisError, RedisGone, RedisServer
+from tellerline import CALM, PATIENCE, TOP, System, free_port
+from waiting import wait_until
+
+ROLES = ("worker", "dispatcher", "admitter", "expirer")
+FORBIDDEN_TO_WORKERS = [
+    ("ZADD", "waiting", "1", "v"), ("ZREM", "waiting", "v"), ("ZPOPMIN", "waiting"), ("DEL", "waiting"),
+    ("ZADD", "active", "1", "v"), ("ZREM", "active", "v"), ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"),
+    ("HSET", "config", "capacity", "1000"), ("XTRIM", "ingest", "MAXLEN", "0"), ("SET", "dispatcher", "me"),
+    ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "batches", "w", "1:1"),
+]
+FORBIDDEN_TO_ALL = [("FLUSHALL",), ("CONFIG", "SET", "maxmemory", "1"), ("KEYS", "*"), ("ACL", "LIST"), ("SHUTDOWN",),
+                    ("SET", "other", "x"), ("GET", "other"), ("REPLICAOF", "NO", "ONE"), ("DEBUG", "SLEEP", "0")]
+
+
+class GuardedServer(RedisServer):
+    """A redis-server with the users of deploy/redis. The tests log in as admin."""
+
+    def guard(self) -> None:
+        made = subprocess.run([str(TOP / "deploy" / "redis" / "make-users"), str(self.users)], check=False,
+                              capture_output=True, text=True)
+        assert made.returncode == 0, made.stderr
+        self.options["aclfile"] = str(self.users / "users.acl")
+
+    @property
+    def users(self):
+        return self.directory / "users"
+
+    def password(self, name: str) -> str:
+        return (self.users / f"{name}.password").read_text().strip()
+
+    def login(self, name: str) -> Redis:
+        client = super().connect()
+        user = name if name == "admin" else f"tellerline-{name}"
+        assert client.command("AUTH", user, self.password(name)) == "OK"
+        return client
+
+    def connect(self, timeout: float = 30.0) -> Redis:
+        return self.login("admin")
+
+
+def guarded(system: System) -> None:
+    server = GuardedServer(system.directory, {"port": str(free_port()), "bind": "127.0.0.1"})
+    server.guard()
+    system.redis = server
+    system.settings("redis", {"url": url(server, "operator")})
+    for program in system.programs:
+        program.env["TELLERLINE_REDIS_URL"] = url(server, program.role)
+
+
+def url(server: GuardedServer, name: str) -> str:
+    return f"redis://tellerline-{name}:{server.password(name)}@127.0.0.1:{server.options['port']}"
+
+
+def denials(system: System) -> list[str]:
+    found = []
+    for entry in system.store.command("ACL", "LOG", "100"):
+        fields = dict(zip(entry[::2], entry[1::2]))
+        found.append(f"{fields['username']}: {fields['reason']} {fields['object']} ({fields['context']})")
+    return found
+
+
+def denied(client: Redis, *command: str) -> bool:
+    try:
+        answer = client.command(*command)
+    except RedisError as error:
+        return str(error).startswith(("NOPERM", "ERR The user executing the script can't", "ERR ACL failure in script"))
+    raise AssertionError(f"{command} was allowed: {answer}")
+
+
+def test_whole_life_with_a_user_for_each_program(start):
+    """Joins, admission, claim, renewal, ends of all kinds, presence, settings, notices, a restart and a total loss."""
+    system = start({"bank": {"capacity": 2} | CALM,
+                    "short": {"capacity": 1, "session_ttl": "1s", "claim_ttl": "1s", "waiting_ttl": "2s"}},
+                   workers=2, prepare=guarded)
+    for client in (system.client(0), system.client(1)):
+        wait_until(lambda client=client: client.get("/v1/queues/short").status == 200, PATIENCE, "it is served")
+    assert not denied_but_creating(system)
+    visitors = [system.join("bank", worker=i % 2) for i in range(5)]
+    wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    assert visitors[0].renew()["status"] == "active"
+    assert visitors[0].complete()["status"] == "completed"
+    assert visitors[4].leave()["status"] == "left"
+    wait_until(visitors[2].is_active, PATIENCE, "the third is active")
+    short = [system.join("short") for _ in range(2)]
+    wait_until(lambda: system.numbers("short")["expired"] >= 2, PATIENCE, "sessions end, or the absent are dropped")
+    assert short[0].status()["status"] == "expired"
+    system.set("bank", "capacity=3")
+    wait_until(visitors[3].is_active, PATIENCE, "the fourth is active")
+    assert system.ctl("notice", "bank", "soon").returncode == 0
+    assert system.ctl("queues").returncode == 0
+    for words in (("block", "192.0.2.0/24", "--for", "1h"), ("blocks",), ("unblock", "192.0.2.0/24"),
+                  ("visitor", "remove", "bank", visitors[1].ticket)):
+        assert system.ctl(*words).returncode == 0, words
+    audit = system.ctl("audit")
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+    for program in system.programs:
+        program.stop()
+        program.start()
+        program.wait_ready()
+    assert visitors[3].status(system.client())["status"] == "active"
+
+    system.store.command("FLUSHALL")
+    system.expect(r"kind=(noqueue|nogroup|store|stale)\b")
+    wait_until(lambda: system.store.command("EXISTS", system.key("bank", "state")) == 1, PATIENCE, "it is created again")
+    assert system.ctl("recover", "bank", "--now").returncode == 0
+    wait_until(lambda: system.visitor("bank").client.post("/v1/queues/bank/join").status == 200, PATIENCE, "joins again")
+    assert not denied_but_creating(system)
+
+
+def denied_but_creating(system: System) -> list[str]:
+    """Denials, without those of workers that tried to create a queue: they leave that to the others."""
+    return [line for line in denials(system)
+            if not (line.startswith("tellerline-worker: key ") and line.endswith("(toplevel)"))]
+
+
+def test_what_the_users_may_not_do(start):
+    """Above all a worker, which visitors reach, cannot touch the line, the sessions, the settings or the leases."""
+    system = start({"bank": {"capacity": 1} | CALM}, prepare=guarded)
+    # The worker may not create the queue, and learns of it after the dispatcher did.
+    client = system.client()
+    wait_until(lambda: client.get("/v1/queues/bank").status == 200, PATIENCE, "the worker serves the queue")
+    system.join("bank")
+    before = system.store.command("DUMP", system.key("bank", "config"))
+    worker = system.redis.login("worker")
+    for command, name, *rest in FORBIDDEN_TO_WORKERS:
+        where = [system.key("bank", rest.pop(0))] if command == "XGROUP" else []
+        key = [name, *where] if where else [system.key("bank", name)]
+        assert denied(worker, command, *key, *rest), (command, name)
+        call = ", ".join(f"'{word}'" for word in [command, *key, *rest])
+        script = worker.command("SCRIPT", "LOAD", f"return redis.call({call})")
+        assert denied(worker, "EVALSHA", script, "0"), (command, name)
+    worker.close()
+    for name in (*ROLES, "operator"):
+        client = system.redis.login(name)
+        for command in FORBIDDEN_TO_ALL:
+            assert denied(client, *command), (name, command)
+        client.close()
+    nobody = Redis(system.redis.socket)
+    try:
+        nobody.command("PING")
+        raise AssertionError("the default user is open")
+    except RedisError as error:
+        assert str(error).startswith("NOAUTH")
+    finally:
+        nobody.close()
+    assert system.store.command("DUMP", system.key("bank", "config")) == before
+
+
+def test_containers_allow_what_the_users_need():
+    """The one user of the containers has every command of the five."""
+    def commands(text: str) -> set[str]:
+        return {word.strip("'") for word in text.split() if word.strip("'").startswith("+")}
+
+    users = (TOP / "deploy" / "redis" / "users.acl").read_text().splitlines()
+    needed = set().union(*(commands(line) for line in users if line.startswith("user tellerline-")))
+    assert "+evalsha" in needed
+    setup = (TOP / "deploy" / "compose" / "setup").read_text()
+    allowed = commands(setup[setup.index("set -- +"):setup.index("cat >/redis-users")].replace("\\", " "))
+    assert needed <= allowed, sorted(needed - allowed)
+
+
+def test_kubernetes_allows_what_programs_ask_a_server_first(tmp_path):
+    made = subprocess.run([str(TOP / "deploy" / "kubernetes" / "make-secrets"), "with-redis", str(tmp_path / "secrets")],
+                          check=False, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    server = RedisServer(tmp_path, {"aclfile": str(tmp_path / "secrets" / "users.acl")})
+    server.start(wait=False)
+    try:
+        client = wait_until(server.connect, PATIENCE, "redis-server listens", again_on=RedisGone)
+        password = (tmp_path / "secrets" / "redis.url").read_text().split(":")[2].partition("@")[0]
+        assert client.command("AUTH", "tellerline", password) == "OK"
+        assert client.command("ROLE")[0] == "master"
+        assert "master_replid" in client.command("INFO", "replication")
+        assert denied(client, "FLUSHALL")
+        client.close()
+    finally:
+        server.stop()

@@ -1,0 +1,213 @@
+/* Requests that pages of other web sites send; and the cookies, which such pages must not use. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/worker/api/world.h"
+#include "worker/api/context.h"
+#include "worker/api/cookie.h"
+#include "worker/api/cross_site.h"
+
+#define JOIN "/v1/queues/concert/join"
+
+struct sender {
+    const char *origin, *site, *host, *peer;
+    const char *proto, *forwarded_host;
+};
+
+static struct tl_request request_of(const struct sender *sender)
+{
+    struct tl_request request = {.method = "POST", .path = JOIN, .peer = sender->peer};
+    const struct fake_value headers[] = {
+        {"Origin", sender->origin},
+        {"Sec-Fetch-Site", sender->site},
+        {"Host", sender->host},
+        {"X-Forwarded-Proto", sender->proto},
+        {"X-Forwarded-Host", sender->forwarded_host},
+    };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++) {
+        if (headers[i].value != NULL)
+            request.headers[n++] = headers[i];
+    }
+    return request;
+}
+
+static bool allowed(const struct world *world, const struct sender *sender)
+{
+    struct tl_refusal refusal = {0};
+    struct tl_request request = request_of(sender);
+    bool result = tl_cross_site_allows(world->api, &request, &refusal);
+    if (!result)
+        assert_int_equal(refusal.kind, TL_REFUSAL_FOREIGN_ORIGIN);
+    return result;
+}
+
+static void own_and_allowed_pages_may_post(void **state)
+{
+    static const struct sender senders[] = {
+        {0}, /* a program */
+        {.origin = "https://wait.example", .site = "same-origin"},
+        {.origin = "https://wait.example"},
+        {.origin = "null", .site = "same-origin"}, /* a page without referrers */
+        {.origin = "https://shop.example", .site = "cross-site"},
+        {.origin = "http://127.0.0.1:3000"},
+        {.origin = "http://10.1.1.1:8080", .host = "10.1.1.1:8080"},
+        {.origin = "https://other.example", .host = "other.example"}, /* a proxy has ended TLS */
+        {.origin = "https://other.example",
+         .host = "worker:8080",
+         .peer = "10.0.0.1",
+         .proto = "https",
+         .forwarded_host = "other.example"},
+    };
+    for (size_t i = 0; i < sizeof(senders) / sizeof(senders[0]); i++) {
+        if (!allowed(*state, &senders[i]))
+            fail_msg("refused: number %zu, %s", i, senders[i].origin);
+    }
+}
+
+static void other_pages_may_not_post(void **state)
+{
+    static const struct sender senders[] = {
+        {.origin = "https://evil.example"},
+        {.origin = "https://evil.example", .site = "cross-site", .host = "wait.example"},
+        {.origin = "https://a.wait.example", .site = "same-site"},
+        {.origin = "http://wait.example"},
+        {.origin = "https://shop.example:8443"},
+        {.origin = "https://shop.example.evil.example"},
+        {.origin = "null"},
+        {.origin = "null", .site = "cross-site"},
+        {.site = "cross-site"},
+        {.origin = "https://evil.example", .host = "evil.example:8080"},
+        /* no trusted proxy says this */
+        {.origin = "https://evil.example", .host = "a", .forwarded_host = "evil.example"},
+        {.origin = "https://evil.example",
+         .host = "a",
+         .peer = "192.0.2.1",
+         .forwarded_host = "evil.example"},
+        /* a trusted proxy says by which scheme it was */
+        {.origin = "http://a.example", .host = "a.example", .peer = "10.0.0.1", .proto = "https"},
+    };
+    for (size_t i = 0; i < sizeof(senders) / sizeof(senders[0]); i++) {
+        if (allowed(*state, &senders[i]))
+            fail_msg("let through: number %zu, %s", i, senders[i].origin);
+    }
+}
+
+static void a_foreign_post_changes_nothing(void **state)
+{
+    struct world *world = *state;
+    struct tl_request request = request_of(&(struct sender){.origin = "https://evil.example"});
+    world_handle(world, &request);
+    assert_problem(&request, 403, "foreign-origin");
+    assert_true(request.by_origin);
+    assert_null(request.shared_origin);
+    struct tl_request form = request_of(&(struct sender){.origin = "https://evil.example"});
+    form.path = "/q/concert/join";
+    world_handle(world, &form);
+    assert_answer(&form, 403, "data-state=\"outside\" data-visitor");
+    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+}
+
+static void allowed_pages_may_read_the_answers_of_the_api(void **state)
+{
+    struct world *world = *state;
+    struct tl_request request = request_of(&(struct sender){.origin = "https://shop.example"});
+    world_handle(world, &request);
+    assert_string_equal(request.shared_origin, "https://shop.example");
+    world_applied(world, world_batch(world, true), 5);
+    assert_answer(&request, 200, "\"ticket\"");
+    struct tl_request get = request_of(&(struct sender){.origin = "https://shop.example"});
+    get.method = "GET";
+    get.path = "/q/concert";
+    world_handle(world, &get); /* a page: nothing for scripts */
+    assert_null(get.shared_origin);
+}
+
+static void a_browser_may_ask_first(void **state)
+{
+    struct world *world = *state;
+    struct tl_request request = {
+        .method = "OPTIONS",
+        .path = JOIN,
+        .headers = {{"Origin", "https://shop.example"}, {"Access-Control-Request-Method", "POST"}}};
+    world_handle(world, &request);
+    assert_answer(&request, 204, "");
+    assert_string_equal(request.shared_origin, "https://shop.example");
+    assert_string_equal(fake_answer_header(&request, "Access-Control-Allow-Methods"), "GET, POST");
+    assert_non_null(
+        strstr(fake_answer_header(&request, "Access-Control-Allow-Headers"), "Authorization"));
+    request.headers[0].value = "https://evil.example";
+    request.answers = 0;
+    world_handle(world, &request);
+    assert_problem(&request, 405, "method-not-allowed");
+    assert_null(request.shared_origin);
+}
+
+/* ---- cookies ---- */
+
+static void a_cookie_is_the_hosts_own_where_visitors_come_by_https(void **state)
+{
+    struct world *world = *state;
+    char text[TL_COOKIE_TEXT_MAX];
+    struct tl_request request = {.method = "GET", .path = "/"};
+    tl_cookie_write(world->api, &request, "concert", "TICKET", text);
+    assert_string_equal(text, "__Host-tellerline_concert=TICKET; Path=/; Max-Age=86400; HttpOnly; "
+                              "SameSite=Lax; Secure");
+    struct tl_config plain = *world->config;
+    struct tl_api api = *world->api;
+    strcpy(plain.http.public_url, "http://localhost:8080");
+    api.config = &plain;
+    tl_cookie_write(&api, &request, "concert", "TICKET", text);
+    assert_string_equal(text,
+                        "tellerline_concert=TICKET; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax");
+    request.headers[0] = (struct fake_value){"X-Forwarded-Proto", "https"};
+    request.peer = "192.0.2.1";
+    assert_false(tl_cross_site_https(&api, &request));
+    request.peer = "10.0.0.1";
+    assert_true(tl_cross_site_https(&api, &request));
+}
+
+static void every_cookie_is_tried(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket good = world_ticket(world, WORLD_GENERATION, tl_place_make(0, 4));
+    struct tl_request request = {.method = "GET",
+                                 .path = "/v1/queues/concert/status",
+                                 .cookies = {{"__Host-tellerline_concert", "AAAA"},
+                                             {"tellerline_concert", "BBBB"},
+                                             {"tellerline_other", good.text + 7},
+                                             {"tellerline_concert", good.text + 7}}};
+    world_handle(world, &request);
+    assert_answer(&request, 200, "\"position\":3");
+    request.cookies[3].name = "x";
+    request.answers = 0;
+    world_handle(world, &request);
+    assert_problem(&request, 401, "bad-ticket");
+    request.cookies[0].value = good.text + 7;
+    request.answers = 0;
+    world_handle(world, &request);
+    assert_answer(&request, 200, "\"position\":3");
+    assert_true(tl_cookie_sent(&request, "other"));
+    assert_false(tl_cookie_sent(&request, "nothing"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(own_and_allowed_pages_may_post),
+        TEST(other_pages_may_not_post),
+        TEST(a_foreign_post_changes_nothing),
+        TEST(allowed_pages_may_read_the_answers_of_the_api),
+        TEST(a_browser_may_ask_first),
+        TEST(a_cookie_is_the_hosts_own_where_visitors_come_by_https),
+        TEST(every_cookie_is_tried),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,185 @@
+/* What a worker knows of a lost generation: which places come back, and what it tells the store. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "worker/queue/lost.h"
+
+#define LOST    UINT64_C(1795000000000000)
+#define PRESENT UINT64_C(1795000600000000) /* ten minutes later */
+
+static void ignore(void *context, struct tl_pending_command *pending,
+                   const struct tl_pending_result *result)
+{
+    (void)context;
+    (void)pending;
+    (void)result;
+}
+
+/* Places 1 to 3 are active, 2 ended; 4 to 9 wait; 9 is the last one used. */
+static struct tl_line *lost_line(void)
+{
+    struct tl_line *line = tl_line_new();
+    struct tl_run run = {.first = 2, .count = 1};
+    struct tl_event freed = {
+        .kind = TL_EVENT_FREED, .places = {.runs = &run, .n = 1}, .reason = TL_REASON_COMPLETED};
+    const struct tl_event_entry entry = {.number = 78,
+                                         .generation = LOST,
+                                         .waiting = 6,
+                                         .active = 2,
+                                         .n_events = 1,
+                                         .events = &freed};
+    tl_line_start(line, LOST, 77);
+    tl_line_set_last_seq(line, 9);
+    for (tl_place place = 1; place <= 3; place++)
+        assert_true(tl_line_add_active(line, place, 5000 + (int64_t)place));
+    assert_true(tl_line_add_waiting(line, 4, 6));
+    assert_int_equal(tl_line_apply(line, &entry, 0), TL_LINE_APPLIED);
+    return line;
+}
+
+static struct tl_lost *recovering(uint64_t lost_generation)
+{
+    struct tl_lost *lost = tl_lost_new();
+    tl_lost_set(lost, &(struct tl_recovery){
+                          .lost_generation = lost_generation, .present = PRESENT, .until_ms = 1});
+    return lost;
+}
+
+static bool may_return(const struct tl_lost *lost, uint64_t generation, tl_place place,
+                       int64_t minutes_before)
+{
+    const struct tl_ticket ticket = {
+        .visitor = "anna",
+        .generation = generation,
+        .place = place,
+        .issued = (uint32_t)(PRESENT / 1000000 - (uint64_t)minutes_before * 60)};
+    return tl_lost_may_return(lost, &ticket);
+}
+
+static void a_memory_knows_who_comes_back(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(LOST);
+    tl_lost_keep(lost, lost_line());
+    assert_true(may_return(lost, LOST, 1, 600)); /* active */
+    assert_false(may_return(lost, LOST, 2, 0));  /* completed */
+    assert_true(may_return(lost, LOST, 4, 0));   /* waits */
+    assert_true(may_return(lost, LOST, 10, 0));  /* joined after the last event seen */
+    assert_false(may_return(lost, LOST, tl_place_make(1, 5), 0)); /* ended long ago */
+    assert_false(may_return(lost, LOST - 1, 4, 0));
+    assert_false(may_return(lost, PRESENT, 4, 0));
+    assert_false(may_return(lost, LOST, 0, 0)); /* pending */
+    assert_true(tl_lost_ended(lost, LOST, 2));
+    assert_false(tl_lost_ended(lost, LOST, 3));
+    assert_false(tl_lost_ended(lost, PRESENT, 2));
+
+    tl_lost_answered(lost, LOST, 4, false);
+    assert_false(may_return(lost, LOST, 4, 0)); /* the store has said so */
+    tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
+    assert_false(may_return(lost, LOST, 5, 0)); /* the recovery is over */
+    tl_lost_free(&lost);
+}
+
+static void without_a_memory_fresh_tickets_name_the_generation(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(0);
+    assert_true(may_return(lost, LOST, 4, 59));
+    assert_false(may_return(lost, LOST, 4, 62));
+    assert_false(may_return(lost, PRESENT + 1, 4, 0));
+    tl_lost_answered(lost, LOST, 4, true);
+    assert_true(tl_lost_is(lost, LOST));
+    assert_true(may_return(lost, LOST, 5, 600)); /* of the generation that is named now */
+    assert_false(may_return(lost, LOST - 1, 5, 0));
+    tl_lost_free(&lost);
+}
+
+/* The queue was created again by a program that did not know it, so the first ticket begins the
+ * recovery. The others come before this process has read of it. */
+static void a_ticket_that_begins_the_recovery_lets_the_others_return(void **state)
+{
+    (void)state;
+    const struct tl_recovery none = {.present = PRESENT};
+    struct tl_lost *lost = tl_lost_new();
+    tl_lost_set(lost, &none);
+    assert_true(may_return(lost, LOST, 4, 0));
+    tl_lost_answered(lost, LOST, 4, true);
+    assert_true(may_return(lost, LOST, 5, 0));
+    tl_lost_set(lost, &none); /* read before the ticket came */
+    assert_true(may_return(lost, LOST, 5, 0));
+    assert_false(may_return(lost, LOST - 1, 5, 0));
+    tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
+    assert_false(may_return(lost, LOST, 5, 0)); /* it is over already */
+    tl_lost_free(&lost);
+}
+
+static void a_line_of_another_generation_is_not_kept(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(LOST - 1);
+    tl_lost_keep(lost, lost_line());
+    assert_false(tl_lost_ended(lost, LOST, 2));
+    tl_lost_free(&lost);
+}
+
+static void the_store_is_told_fronts_and_sessions(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(LOST);
+    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    tl_lost_tell(lost, outbox); /* nothing is known yet */
+    assert_false(tl_outbox_next(outbox, &payload));
+    tl_lost_keep(lost, lost_line());
+    tl_lost_tell(lost, outbox);
+    assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    assert_int_equal(batch.n_commands, 1 + TL_LANES_MAX + 2);
+    assert_int_equal(batch.commands[0].kind, TL_COMMAND_LOST);
+    const uint64_t head[] = {LOST, 78, 9, 8};
+    assert_memory_equal(batch.commands[0].numbers, head, sizeof(head));
+    const uint64_t front[] = {LOST, 78, 3, 0};
+    assert_memory_equal(batch.commands[1].numbers, front, sizeof(front));
+    const uint64_t empty_lane[] = {LOST, 78, tl_place_make(1, 9), 0};
+    assert_memory_equal(batch.commands[2].numbers, empty_lane, sizeof(empty_lane));
+    for (size_t i = 1 + TL_LANES_MAX; i < batch.n_commands; i++)
+        assert_int_equal(batch.commands[i].numbers[3], 5000 + batch.commands[i].numbers[2]);
+    tl_batch_free(&batch);
+    free(payload.bytes);
+    tl_outbox_free(&outbox);
+    tl_lost_free(&lost);
+}
+
+static void a_place_that_came_back_keeps_its_origin(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(LOST);
+    /* 2^19 a second since 2025-01-01 00:00 UTC */
+    uint64_t first = (PRESENT / 1000000 - 1735689600) << 19;
+    assert_int_equal(tl_lost_origin(lost, PRESENT, first - 1000), LOST);
+    assert_int_equal(tl_lost_origin(lost, PRESENT, first + 1), PRESENT);
+    tl_lost_free(&lost);
+    lost = recovering(0);
+    assert_int_equal(tl_lost_origin(lost, PRESENT, first - 1000), PRESENT);
+    tl_lost_free(&lost);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_memory_knows_who_comes_back),
+        cmocka_unit_test(without_a_memory_fresh_tickets_name_the_generation),
+        cmocka_unit_test(a_ticket_that_begins_the_recovery_lets_the_others_return),
+        cmocka_unit_test(a_line_of_another_generation_is_not_kept),
+        cmocka_unit_test(the_store_is_told_fronts_and_sessions),
+        cmocka_unit_test(a_place_that_came_back_keeps_its_origin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

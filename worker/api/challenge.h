@@ -1,0 +1,33 @@
+/* What a queue with a challenge asks for before it gives a new place: the solution of a puzzle, or
+ * for browsers without scripts a signed wait. */
+#ifndef TL_CHALLENGE_H
+#define TL_CHALLENGE_H
+
+#include <stdbool.h>
+
+#include "common/auth/puzzle.h"
+#include "worker/api/context.h"
+#include "worker/http/refusal.h"
+#include "worker/http/request.h"
+
+/* How long the signed wait is, in seconds. */
+#define TL_CHALLENGE_WAIT_S 10
+/* So many signed waits of one address; see worker/http/limiter.h for networks. */
+#define TL_CHALLENGE_WAITS_A_MINUTE 10
+
+/* May this request take a new place? True when the queue has no challenge, or the request comes
+ * from a trusted caller: then solved->id is "". Or when the request brings a solution (NULL or "":
+ * none): the join must spend solved->id. Else refused, with a fresh puzzle. */
+bool tl_challenge_passed(struct tl_api *api, const struct tl_local_queue *queue,
+                         const struct tl_request *request, const char *solution,
+                         struct tl_puzzle_solved *solved, struct tl_refusal *refusal);
+/* A join with this spent id ended with TL_OUTCOME_SPENT: fills in the refusal, with a fresh puzzle
+ * if the id was a puzzle's, and not an invite's. */
+void tl_challenge_refuse_spent(struct tl_api *api, const struct tl_local_queue *queue,
+                               const struct tl_request *request, const char *id,
+                               struct tl_refusal *refusal);
+/* Writes the signed wait that a page for this request offers. */
+void tl_challenge_wait(const struct tl_api *api, const struct tl_local_queue *queue,
+                       const struct tl_request *request, char text[TL_PUZZLE_MAX]);
+
+#endif

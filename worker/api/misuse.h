@@ -1,0 +1,32 @@
+/*
+ * Signs of misuse, for the operator: networks that send very many joins or credentials that open
+ * nothing, sessions that several clients use in turn, sessions checked faster than by a person.
+ * Each is counted (worker/report) and logged, at most once in ten seconds, with the network.
+ */
+#ifndef TL_MISUSE_H
+#define TL_MISUSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/place.h"
+#include "worker/api/context.h"
+#include "worker/http/refusal.h"
+#include "worker/http/request.h"
+
+struct tl_misuse;
+
+struct tl_misuse *tl_misuse_new(void); /* NULL when out of memory */
+void tl_misuse_free(struct tl_misuse **misuse);
+
+/* Notes that a visitor without a ticket wants to join this queue. */
+void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue);
+/* Notes a ticket or pass that did not open the gate. */
+void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request,
+                      const char *queue);
+/* May this client use the session at this place, by the queue's setting shared_sessions? */
+bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *queue,
+                       const struct tl_request *request, const char *visitor, uint64_t generation,
+                       tl_place place, struct tl_refusal *refusal);
+
+#endif

@@ -1,0 +1,59 @@
+/*
+ * One exchange with the store: a batch that it is to take, a question what became of a batch, or a
+ * look-up of a visitor. Commands are appended to a pipeline; the answers are received in the same
+ * order. Knows nothing of threads.
+ */
+#ifndef TL_EXCHANGE_H
+#define TL_EXCHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/store/redis.h"
+#include "common/wire/names.h"
+#include "worker/feed/pending.h"
+
+/* What the store knows about a visitor whose place is not in our line. */
+enum tl_lookup_found {
+    TL_LOOKUP_NOWHERE,
+    TL_LOOKUP_ALIVE, /* waiting or active at that place: our line is not up to date */
+    TL_LOOKUP_ENDED,
+    TL_LOOKUP_FAILED, /* the store did not answer */
+};
+
+enum tl_exchange_kind { TL_EXCHANGE_BATCH, TL_EXCHANGE_CHECK, TL_EXCHANGE_LOOKUP };
+
+struct tl_exchange {
+    enum tl_exchange_kind kind;
+    char queue[TL_QUEUE_NAME_MAX + 1];
+    /* BATCH, CHECK */
+    uint64_t number;
+    char entry[TL_ENTRY_ID_MAX]; /* its id in the ingest stream; BATCH: the answer */
+    /* BATCH */
+    void *bytes; /* the caller's */
+    size_t length;
+    bool past_limit; /* send it in the way that works at the memory limit */
+    /* CHECK */
+    char worker[TL_WORKER_ID_MAX + 1];
+    struct tl_batch_check check; /* the answer */
+    /* LOOKUP */
+    char visitor[TL_VISITOR_MAX + 1];
+    tl_place place;
+    enum tl_lookup_found found; /* the answer, with the reason of an end */
+    enum tl_reason reason;
+};
+
+/* Appends the commands to the pipeline. args: reusable memory. False: the connection failed. */
+bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *redis,
+                        struct tl_args *args, const char *key_prefix, struct tl_error *err);
+/* Receives the answers. A refusal by the store goes to `refusal`, which must be empty before. False
+ * when the connection failed: then it is not known whether the store took the commands. */
+bool tl_exchange_receive(struct tl_exchange *exchange, struct tl_redis *redis,
+                         struct tl_error *refusal, struct tl_error *err);
+/* Would the store refuse a batch now, with the kind in `refusal`? Changes nothing. False as in
+ * tl_exchange_receive. */
+bool tl_exchange_probe(struct tl_redis *redis, struct tl_args *args, const char *key_prefix,
+                       struct tl_error *refusal, struct tl_error *err);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Counts what each client holds of something scarce: connections, or event streams and long polls.
+ * A client is the prefix of an address: an IPv4 address, or an IPv6 /56. A whole IPv6 /48 may hold
+ * four times as much. Only clients that hold something take memory. Not thread-safe.
+ */
+#ifndef TL_CLIENTS_H
+#define TL_CLIENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/address.h"
+
+struct tl_clients;
+
+/* Who holds one; kept by the holder until tl_clients_leave. All zero: not counted. */
+struct tl_client {
+    uint64_t customer, site;
+};
+
+/* most: per client; 0: no limit, nothing is counted. NULL when out of memory. */
+struct tl_clients *tl_clients_new(uint64_t most);
+void tl_clients_free(struct tl_clients **clients);
+
+/* May the client hold one more? */
+bool tl_clients_may(const struct tl_clients *clients, const struct tl_address *address);
+/* Counts one, whether it may or not. When out of memory it is not counted. */
+struct tl_client tl_clients_enter(struct tl_clients *clients, const struct tl_address *address);
+/* Gives back what was counted. */
+void tl_clients_leave(struct tl_clients *clients, struct tl_client client);
+
+#endif

@@ -1,0 +1,172 @@
+#include <stdlib.h>
+
+#include "common/line/placemap.h"
+#include "worker/queue/lost.h"
+
+enum {
+    FRESH_S = 3600,      /* a ticket names the lost generation if it was issued so shortly before */
+    REFUSED_MAX = 100000 /* places remembered */
+};
+
+struct tl_lost {
+    struct tl_recovery known;
+    struct tl_line *line;        /* of the former generation, or NULL */
+    struct tl_placemap *refused; /* places that do not come back */
+    /* A ticket has named known.lost_generation, which began a recovery if there was none. What
+     * tl_lost_set was told is older. */
+    bool named;
+};
+
+struct tl_lost *tl_lost_new(void)
+{
+    struct tl_lost *lost = calloc(1, sizeof(*lost));
+    if (lost == NULL)
+        return NULL;
+    lost->refused = tl_placemap_new();
+    if (lost->refused == NULL)
+        tl_lost_free(&lost);
+    return lost;
+}
+
+void tl_lost_free(struct tl_lost **lost)
+{
+    if (*lost == NULL)
+        return;
+    tl_line_free(&(*lost)->line);
+    tl_placemap_free(&(*lost)->refused);
+    free(*lost);
+    *lost = NULL;
+}
+
+void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery)
+{
+    uint64_t named = lost->known.lost_generation;
+    if (recovery->present != lost->known.present) {
+        tl_placemap_clear(lost->refused);
+        lost->named = false;
+    }
+    lost->known = *recovery;
+    if (recovery->lost_generation != 0)
+        lost->named = false;
+    else if (lost->named)
+        lost->known.lost_generation = named;
+    if (!tl_lost_recovering(lost))
+        tl_line_free(&lost->line);
+}
+
+void tl_lost_keep(struct tl_lost *lost, struct tl_line *line)
+{
+    tl_line_free(&lost->line);
+    if (tl_lost_recovering(lost) && tl_lost_is(lost, tl_line_generation(line)))
+        lost->line = line;
+    else
+        tl_line_free(&line);
+}
+
+/* ---- telling the store ---- */
+
+struct telling {
+    const struct tl_lost *lost;
+    struct tl_outbox *outbox;
+};
+
+static void tell_called(const struct telling *telling, tl_place place, uint64_t deadline_ms)
+{
+    const struct tl_line *line = telling->lost->line;
+    (void)tl_outbox_tell(telling->outbox, TL_COMMAND_CALLED,
+                         (const uint64_t[TL_COMMAND_NUMBERS]){
+                             tl_line_generation(line), tl_line_event(line), place, deadline_ms});
+}
+
+static void tell_session(void *context, tl_place place)
+{
+    const struct telling *telling = context;
+    struct tl_line_view view = tl_line_look(telling->lost->line, place);
+    tell_called(telling, place, (uint64_t)view.deadline_ms);
+}
+
+void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
+{
+    const struct tl_line *line = lost->line;
+    struct telling telling = {.lost = lost, .outbox = outbox};
+    if (line == NULL)
+        return;
+    (void)tl_outbox_tell(outbox, TL_COMMAND_LOST,
+                         (const uint64_t[TL_COMMAND_NUMBERS]){
+                             tl_line_generation(line), tl_line_event(line), tl_line_last_seq(line),
+                             tl_line_waiting(line) + tl_line_active(line)});
+    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
+        uint64_t front = tl_line_front(line, lane);
+        if (front > 0)
+            tell_called(&telling, tl_place_make(lane, front), 0);
+    }
+    tl_line_each_active(line, tell_session, &telling);
+}
+
+/* ---- what is known ---- */
+
+bool tl_lost_recovering(const struct tl_lost *lost)
+{
+    return lost->known.until_ms != 0;
+}
+
+bool tl_lost_is(const struct tl_lost *lost, uint64_t generation)
+{
+    return generation != 0 && generation == lost->known.lost_generation;
+}
+
+bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place)
+{
+    if (lost->line == NULL || tl_line_generation(lost->line) != generation)
+        return false;
+    enum tl_line_status status = tl_line_look(lost->line, place).status;
+    return status == TL_LINE_ENDED ||
+           (status == TL_LINE_UNKNOWN && tl_place_seq(place) <= tl_line_last_seq(lost->line));
+}
+
+/* Nobody has named the lost generation yet: a ticket does if it was issued shortly before the
+ * present one began. */
+static bool may_name(const struct tl_lost *lost, const struct tl_ticket *ticket)
+{
+    int64_t began_s = (int64_t)(lost->known.present / 1000000);
+    return lost->known.lost_generation == 0 && ticket->generation < lost->known.present &&
+           tl_ticket_age_s(ticket, began_s + 60) <= FRESH_S + 60;
+}
+
+bool tl_lost_refused(const struct tl_lost *lost, tl_place place)
+{
+    uint64_t generation;
+    return tl_placemap_get(lost->refused, place, &generation);
+}
+
+bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *ticket)
+{
+    if (tl_place_seq(ticket->place) == 0 || tl_lost_refused(lost, ticket->place) ||
+        tl_lost_ended(lost, ticket->generation, ticket->place))
+        return false;
+    return ((tl_lost_recovering(lost) || lost->named) && tl_lost_is(lost, ticket->generation)) ||
+           may_name(lost, ticket);
+}
+
+void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place, bool returned)
+{
+    if (returned) {
+        if (lost->known.lost_generation == 0 && generation != lost->known.present) {
+            lost->known.lost_generation = generation;
+            lost->named = true;
+        }
+        return;
+    }
+    if (tl_placemap_count(lost->refused) >= REFUSED_MAX)
+        tl_placemap_clear(lost->refused);
+    (void)tl_placemap_put(lost->refused, place, generation); /* else the store is asked again */
+}
+
+uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place place)
+{
+    /* Where the seqs of the present generation began; less a millisecond, because the store counts
+     * whole ones. */
+    double first = ((double)present / 1000 - (double)TL_SEQ_EPOCH_MS - 1) * TL_SEQ_PER_MS;
+    bool before = lost->known.lost_generation != 0 && (double)tl_place_seq(place) < first;
+    return before ? lost->known.lost_generation : present;
+}

@@ -1,0 +1,44 @@
+/*
+ * What a worker knows of the generation of a queue that the store has lost
+ * (docs/operators/recovery.md): the last line of it, if this process had one, until the recovery is
+ * over; and which places do not come back.
+ */
+#ifndef TL_LOST_H
+#define TL_LOST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/auth/ticket.h"
+#include "common/line/line.h"
+#include "common/store/recovery.h"
+#include "worker/feed/outbox.h"
+
+struct tl_lost;
+
+struct tl_lost *tl_lost_new(void); /* NULL when out of memory */
+void tl_lost_free(struct tl_lost **lost);
+
+/* What the store says now. */
+void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery);
+/* The queue has a new line, of another generation: keeps the former one. */
+void tl_lost_keep(struct tl_lost *lost, struct tl_line *line);
+/* Tells the store what the former line remembers. */
+void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox);
+
+/* Does the queue recover? Nobody is admitted then. */
+bool tl_lost_recovering(const struct tl_lost *lost);
+/* Is this the generation whose places come back? */
+bool tl_lost_is(const struct tl_lost *lost, uint64_t generation);
+/* Can the place of this ticket come back, as far as this process knows? */
+bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *ticket);
+/* Did the session at this place end before the loss, as far as this process knows? */
+bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place);
+/* Has the store refused this place? */
+bool tl_lost_refused(const struct tl_lost *lost, tl_place place);
+/* The store's answer about a place of this generation: it came back, or not. */
+void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place, bool returned);
+/* The generation in which a place of the present line was given. */
+uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place place);
+
+#endif

@@ -14,7 +14,7 @@
 #include "worker/feed/ingest.h"
 #include "worker/report/worker_metrics.h"
 
-enum { WAIT_MS = 20000, TIMEOUT_MS = 300 };
+enum { WAIT_MS = 20000, TIMEOUT_MS = 1000 };
 
 struct fixture {
     struct test_redis *server;

@@ -48,14 +48,14 @@ def build_validator(target: Path) -> str:
         pytest.skip("Go is not installed: the manifests are neither rendered nor validated")
     began = time.monotonic()
     # Fetches only what the build needs.
-    fetched = _go("list", "-deps", ".", timeout=600)
+    fetched = _go("list", "-deps", ".", timeout=1200)
     if fetched.returncode != 0:
         if _UNREACHABLE.search(fetched.stderr):
             pytest.skip(f"the modules of the validator cannot be had: {fetched.stderr.strip()[-300:]}")
         pytest.fail(f"go list: {fetched.stderr[-3000:]}")
     listed = time.monotonic() - began
     # Compiling takes longer than running it, so the compiler does not optimise.
-    built = _go("build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", str(target), ".", timeout=1200)
+    built = _go("build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", str(target), ".", timeout=2400)
     assert built.returncode == 0, built.stderr[-3000:]
     return f"validator: modules in {listed:.1f} s, build in {time.monotonic() - began - listed:.1f} s"
 

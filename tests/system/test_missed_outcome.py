@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from http_client import Client
+from http_client import Answer, Client
 from sse import EventStream
 from tellerline import CALM, PATIENCE, Program, System
 from test_store_trouble import PROMPT, STORE_TROUBLE
@@ -108,13 +108,25 @@ def test_repeat_of_a_join_is_refused(start, refusal):
     refuse, recover = REFUSALS[refusal]
     client, operator = system.client(), system.store
     system.of("dispatcher")[0].kill()
-    system.redis.send(signal.SIGSTOP)
-    client.send("POST", JOIN)
-    wait_until(lambda: "cannot send batches" in system.of("worker")[0].text(), PATIENCE, "the reply is lost")
-    operator.send(*refuse)
-    system.redis.send(signal.SIGCONT)
-    operator.read()
-    answer = client.receive()
+
+    def join_while_the_reply_is_lost() -> Answer | None:
+        """None if another batch was in the air when the store stopped: then the join was not sent, and is refused."""
+        lost = system.of("worker")[0].text().count("cannot send batches")
+        system.redis.send(signal.SIGSTOP)
+        client.send("POST", JOIN)
+        wait_until(lambda: system.of("worker")[0].text().count("cannot send batches") > lost, PATIENCE,
+                   "the reply is lost")
+        operator.send(*refuse)
+        system.redis.send(signal.SIGCONT)
+        operator.read()
+        answer = client.receive()
+        if answer.status != 503:
+            return answer
+        operator.command(*recover)
+        wait_until(lambda: client.get("/readyz").status == 200, PATIENCE, "the worker takes joins again")
+        return None
+
+    answer = wait_until(join_while_the_reply_is_lost, PATIENCE, "a join was in the air")
     assert answer.status == 202 and answer.json["status"] == "pending", answer.body
     operator.command(*recover)
     system.of("dispatcher")[0].start()

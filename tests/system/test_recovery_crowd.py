@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from figures_of import metric
 from http_client import AsyncConnection, share_out
 from tellerline import CALM, PATIENCE, System
 from test_faults import alive
@@ -174,6 +175,9 @@ async def lose_and_wait(system: System, ports: list[int], form: Form) -> tuple[f
         for one in listeners[1::2]:
             one.transport.close()
         listeners, joined = listeners[::2], joined[::2]
+        # A worker restores those whose streams it holds, also when their clients have just gone.
+        await until(lambda: sum(metric(worker, "tellerline_worker_event_streams") for worker in system.of("worker"))
+                    == len(listeners), "the workers know who is gone")
     if form.kills:  # the first was called: tickets of the others may tell so before this one returns
         joined = [(visitor, ticket) for visitor, ticket in joined if visitor != before[0]]
     here = {visitor for visitor, _ in joined}

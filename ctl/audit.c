@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "common/config/queue_settings.h"
-#include "common/config/table.h"
+#include "common/config/queue_table.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/config/document.h"
+#include "common/config/queue_table.h"
 #include "common/config/table.h"
 #include "common/config/words.h"
 #include "common/config/yaml.h"

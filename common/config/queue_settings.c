@@ -4,7 +4,7 @@
 #include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
-#include "common/config/table.h"
+#include "common/config/queue_table.h"
 #include "common/config/value.h"
 #include "common/config/words.h"
 

@@ -1,99 +1,22 @@
-#include <string.h>
-
-#include "common/base/networks.h"
-#include "common/base/origin.h"
-#include "common/config/redis_url.h"
 #include "common/config/table.h"
-
-#define MILLISECONDS(n) (n)
-#define SECONDS(n)      INT64_C(n##000)
-#define MINUTES(n)      (SECONDS(60) * (n))
-#define DAYS(n)         (MINUTES(1440) * (n))
-
-#define TIME_LAST_MS INT64_C(253402300799999) /* the end of the year 9999 */
+#include "common/base/origin.h"
+#include "common/config/checks.h"
+#include "common/config/durations.h"
 
 /* Where a row's field is. */
 #define PROCESS(member)                                                                            \
     .offset = offsetof(struct tl_config, member), .size = sizeof(((struct tl_config *)NULL)->member)
-#define QUEUE(member)                                                                              \
-    .offset = offsetof(struct tl_queue_settings, member),                                          \
-    .size = sizeof(((struct tl_queue_settings *)NULL)->member)
 
 static const char *const level_names[] = {"debug", "info", "warn", "error", NULL};
 static const char *const format_names[] = {"logfmt", "json", NULL};
 static const char *const durability_names[] = {"memory", "fsync", "replicated", NULL};
-static const char *const policy_names[] = {"counter", "rate", "both", NULL};
 static const char *const algorithm_names[] = {"HS256", "ES256", NULL};
-static const char *const challenge_names[] = {"none", "work", NULL};
-static const char *const join_names[] = {"open", "invited", NULL};
-static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
-static const char *const store_error_names[] = {"closed", "open", NULL};
-
-static bool has_space(const char *value)
-{
-    for (; *value != '\0'; value++)
-        if (*value <= ' ' || *value > '~')
-            return true;
-    return false;
-}
-
-/* An address a browser is sent to. Only these schemes: another (javascript:) would run in the
- * visitor's page. */
-static bool check_url(const char *value, struct tl_error *err)
-{
-    const char *host = NULL;
-    if (strncmp(value, "https://", 8) == 0)
-        host = value + 8;
-    else if (strncmp(value, "http://", 7) == 0)
-        host = value + 7;
-    if (*value != '\0' && (host == NULL || strchr("/?#", *host) != NULL || has_space(value)))
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "not an address that starts with http:// or https:// and names a host, "
-                            "in ASCII without spaces");
-    return true;
-}
-
-/* Paths are appended to it. */
-static bool check_public_url(const char *value, struct tl_error *err)
-{
-    if (!check_url(value, err))
-        return false;
-    if (strpbrk(value, "?#") != NULL || value[strlen(value) - 1] == '/')
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "paths are appended to this address: leave off the \"/\" at its end, "
-                            "\"?\" and \"#\"");
-    return true;
-}
-
-static bool check_redis_url(const char *value, struct tl_error *err)
-{
-    struct tl_redis_url url;
-    if (*value == '\0')
-        return true;
-    return tl_redis_url_parse(value, &url, err);
-}
-
-static bool check_networks(const char *value, struct tl_error *err)
-{
-    struct tl_networks *networks = tl_networks_parse(value, err);
-    bool ok = networks != NULL;
-    tl_networks_free(&networks);
-    return ok;
-}
-
-/* A brace would move the hash tag that keeps the keys of a queue together. */
-static bool check_prefix(const char *value, struct tl_error *err)
-{
-    if (has_space(value) || strpbrk(value, "{}") != NULL)
-        return tl_error_set(err, TL_ERR_INVALID, "must be ASCII without spaces and braces");
-    return true;
-}
 
 static const struct tl_setting process_rows[] = {
     {.path = "redis.url",
      .type = TL_SETTING_STRING,
      .fallback = "",
-     .check = check_redis_url,
+     .check = tl_check_redis_url,
      PROCESS(redis.url),
      .help = "Address of Redis: `redis://[user:password@]host[:port][/db]`, `rediss://...` (TLS), "
              "`unix:///path`, or `redis+sentinel://[user:password@]host[:port],.../master[/db]` "
@@ -103,7 +26,7 @@ static const struct tl_setting process_rows[] = {
      .type = TL_SETTING_STRING,
      .fallback = "tl:",
      .min = 1,
-     .check = check_prefix,
+     .check = tl_check_prefix,
      PROCESS(redis.key_prefix),
      .help = "Prefix of every key, so that several installations can share one Redis. No spaces or "
              "braces."},
@@ -139,7 +62,7 @@ static const struct tl_setting process_rows[] = {
      .type = TL_SETTING_STRING,
      .fallback = "http://localhost:8080",
      .min = 1,
-     .check = check_public_url,
+     .check = tl_check_public_url,
      PROCESS(http.public_url),
      .help = "The address visitors use, as seen from outside, without a slash at the end."},
     {.path = "http.join_wait",
@@ -212,7 +135,7 @@ static const struct tl_setting process_rows[] = {
     {.path = "http.trusted_proxies",
      .type = TL_SETTING_STRING,
      .fallback = "",
-     .check = check_networks,
+     .check = tl_check_networks,
      PROCESS(http.trusted_proxies),
      .help = "Addresses or networks (`10.0.0.0/8`), separated by spaces, of proxies whose "
              "`X-Forwarded-For` is trusted. Empty: none; then all visitors behind a proxy count as "
@@ -390,169 +313,6 @@ static const struct tl_setting process_rows[] = {
      .help = "File with the keys that verify invites. Empty: no invite is accepted."},
 };
 
-static const struct tl_setting queue_rows[] = {
-    {.path = "policy",
-     .key = "policy",
-     .type = TL_SETTING_CHOICE,
-     .fallback = "counter",
-     .names = policy_names,
-     QUEUE(policy),
-     .help = "What limits admission: `counter` (the number of active visitors). `rate` and `both` "
-             "are reserved names, which this version refuses."},
-    {.path = "capacity",
-     .key = "capacity",
-     .type = TL_SETTING_NUMBER,
-     .fallback = "300",
-     .max = 10000000,
-     QUEUE(capacity),
-     .help = "How many visitors may be active at the same time. Lowering it ends no session."},
-    {.path = "rate.admit",
-     .key = "rate_admit",
-     .type = TL_SETTING_NUMBER,
-     .fallback = "1400",
-     .min = 1,
-     .max = 10000000,
-     QUEUE(rate_admit),
-     .help = "Reserved for policy `rate`: so many visitors..."},
-    {.path = "rate.every",
-     .key = "rate_every",
-     .type = TL_SETTING_DURATION,
-     .fallback = "10s",
-     .min = MILLISECONDS(100),
-     .max = DAYS(1),
-     QUEUE(rate_every_ms),
-     .help = "...in this time."},
-    {.path = "session_ttl",
-     .key = "session_ttl",
-     .type = TL_SETTING_DURATION,
-     .fallback = "10m",
-     .min = MILLISECONDS(100),
-     .max = DAYS(7),
-     QUEUE(session_ttl_ms),
-     .help = "How long a session lasts."},
-    {.path = "session_sliding",
-     .key = "session_sliding",
-     .type = TL_SETTING_BOOL,
-     .fallback = "false",
-     QUEUE(session_sliding),
-     .help = "`true`: `session_ttl` counts from the visitor's last request, at most until "
-             "`session_max`."},
-    {.path = "session_max",
-     .key = "session_max",
-     .type = TL_SETTING_DURATION,
-     .fallback = "1h",
-     .min = MILLISECONDS(100),
-     .max = DAYS(7),
-     QUEUE(session_max_ms),
-     .help = "The longest a sliding session may last; at least `session_ttl`."},
-    {.path = "claim_ttl",
-     .key = "claim_ttl",
-     .type = TL_SETTING_DURATION,
-     .fallback = "2m",
-     .min = MILLISECONDS(100),
-     .max = DAYS(7),
-     QUEUE(claim_ttl_ms),
-     .help = "How long an admitted visitor who makes no request keeps the slot."},
-    {.path = "waiting_ttl",
-     .key = "waiting_ttl",
-     .type = TL_SETTING_DURATION,
-     .fallback = "10m",
-     .min = SECONDS(1),
-     .max = DAYS(7),
-     QUEUE(waiting_ttl_ms),
-     .help = "A waiting visitor not seen for this long loses the place."},
-    {.path = "recovery_window",
-     .key = "recovery_window",
-     .type = TL_SETTING_DURATION,
-     .fallback = "1m",
-     .min = 0,
-     .max = DAYS(1),
-     QUEUE(recovery_window_ms),
-     .help =
-         "After Redis lost the data of the queue: how long no one is admitted, so that visitors "
-         "come back with their tickets and stand as before. `0s`: the queue begins empty."},
-    {.path = "lanes",
-     .key = "lanes",
-     .type = TL_SETTING_LANES,
-     .fallback = "vip,normal",
-     .min = 1,
-     .max = TL_LANES_MAX,
-     QUEUE(lanes),
-     .help = "The lanes of the line; a lane is served only while those before it are empty."},
-    {.path = "default_lane",
-     .key = "default_lane",
-     .type = TL_SETTING_LANE,
-     .fallback = "normal",
-     QUEUE(default_lane),
-     .help = "The lane of visitors for whom none was named. When `lanes` is given without it: the "
-             "last lane."},
-    {.path = "opens_at",
-     .key = "opens_at",
-     .type = TL_SETTING_TIME,
-     .fallback = "",
-     .max = TIME_LAST_MS,
-     QUEUE(opens_at_ms),
-     .help = "No one is admitted before this time. Empty: open at once."},
-    {.path = "join",
-     .key = "join",
-     .type = TL_SETTING_CHOICE,
-     .fallback = "open",
-     .names = join_names,
-     QUEUE(join),
-     .help =
-         "Who may join: `open` (everyone), or `invited` (with an invite, or by a trusted caller)."},
-    {.path = "max_waiting",
-     .key = "max_waiting",
-     .type = TL_SETTING_NUMBER,
-     .fallback = "0",
-     .max = 1000000000,
-     QUEUE(max_waiting),
-     .help =
-         "How many visitors may wait at most; a join beyond it is answered with 503 `full`, and "
-         "the page tries again by itself. 0: any number. Set it when all workers are of a "
-         "version that has it."},
-    {.path = "challenge",
-     .key = "challenge",
-     .type = TL_SETTING_CHOICE,
-     .fallback = "none",
-     .names = challenge_names,
-     QUEUE(challenge),
-     .help = "What a join without an invite or API key must bring: `none`, or `work` (proof of "
-             "work: the waiting page solves a puzzle, about half a second on an old phone and up "
-             "to 16 times as long while many join)."},
-    {.path = "on_store_error",
-     .key = "on_store_error",
-     .type = TL_SETTING_CHOICE,
-     .fallback = "closed",
-     .names = store_error_names,
-     QUEUE(on_store_error),
-     .help = "What `check` answers while Redis cannot be reached, about visitors the worker does "
-             "not know: `closed` refuses them, `open` lets them through."},
-    {.path = "shared_sessions",
-     .key = "shared_sessions",
-     .type = TL_SETTING_CHOICE,
-     .fallback = "count",
-     .names = sharing_names,
-     QUEUE(shared_sessions),
-     .help =
-         "What `check` does when several clients use one session in turn: `count` it, `warn` in "
-         "the log too, or also `refuse` the clients that came later."},
-    {.path = "paused",
-     .key = "paused",
-     .type = TL_SETTING_BOOL,
-     .fallback = "false",
-     QUEUE(paused),
-     .help = "`true`: no one is admitted; visitors can still join."},
-    {.path = "target_url",
-     .key = "target_url",
-     .type = TL_SETTING_STRING,
-     .fallback = "",
-     .check = check_url,
-     QUEUE(target_url),
-     .help = "Where an admitted visitor continues, `http://` or `https://`. Empty: the answers "
-             "have no address."},
-};
-
 static const struct tl_setting removed_rows[] = {
     {.path = "page.template",
      .help = "page templates were removed; adapt the built-in page with page.style, page.logo and "
@@ -563,12 +323,6 @@ const struct tl_setting *tl_config_table(size_t *n)
 {
     *n = sizeof(process_rows) / sizeof(process_rows[0]);
     return process_rows;
-}
-
-const struct tl_setting *tl_queue_table(size_t *n)
-{
-    *n = sizeof(queue_rows) / sizeof(queue_rows[0]);
-    return queue_rows;
 }
 
 const struct tl_setting *tl_config_removed_table(size_t *n)

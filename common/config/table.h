@@ -1,5 +1,5 @@
 /*
- * The table behind the configuration: one row per setting, for the processes and for a queue. The
+ * The tables behind the configuration: one row per setting, for the processes and for a queue. The
  * file, the environment, the hash of a queue in the store, the admin API and the documentation all
  * go through these rows, so a setting has one name, one type, one default and one pair of bounds
  * everywhere.
@@ -44,10 +44,8 @@ struct tl_setting {
     const char *help;                    /* one line */
 };
 
-/* Settings of the processes (fields of struct tl_config), and of a queue (of struct
- * tl_queue_settings). */
+/* Settings of the processes (fields of struct tl_config); those of a queue: queue_table.h. */
 const struct tl_setting *tl_config_table(size_t *n);
-const struct tl_setting *tl_queue_table(size_t *n);
 /* Process settings of earlier versions: only path, and what to use instead in help. They are
  * refused like unknown settings, but with that advice. */
 const struct tl_setting *tl_config_removed_table(size_t *n);

@@ -11,6 +11,7 @@
 #include "common/config/config.h"
 #include "common/config/document.h"
 #include "common/config/queue_settings.h"
+#include "common/config/queue_table.h"
 #include "common/config/table.h"
 #include "common/config/value.h"
 #include "common/config/words.h"

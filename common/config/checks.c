@@ -1,0 +1,65 @@
+#include <string.h>
+
+#include "common/base/networks.h"
+#include "common/config/checks.h"
+#include "common/config/redis_url.h"
+
+static bool has_space(const char *value)
+{
+    for (; *value != '\0'; value++)
+        if (*value <= ' ' || *value > '~')
+            return true;
+    return false;
+}
+
+/* An address a browser is sent to. Only these schemes: another (javascript:) would run in the
+ * visitor's page. */
+bool tl_check_url(const char *value, struct tl_error *err)
+{
+    const char *host = NULL;
+    if (strncmp(value, "https://", 8) == 0)
+        host = value + 8;
+    else if (strncmp(value, "http://", 7) == 0)
+        host = value + 7;
+    if (*value != '\0' && (host == NULL || strchr("/?#", *host) != NULL || has_space(value)))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "not an address that starts with http:// or https:// and names a host, "
+                            "in ASCII without spaces");
+    return true;
+}
+
+/* Paths are appended to it. */
+bool tl_check_public_url(const char *value, struct tl_error *err)
+{
+    if (!tl_check_url(value, err))
+        return false;
+    if (strpbrk(value, "?#") != NULL || value[strlen(value) - 1] == '/')
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "paths are appended to this address: leave off the \"/\" at its end, "
+                            "\"?\" and \"#\"");
+    return true;
+}
+
+bool tl_check_redis_url(const char *value, struct tl_error *err)
+{
+    struct tl_redis_url url;
+    if (*value == '\0')
+        return true;
+    return tl_redis_url_parse(value, &url, err);
+}
+
+bool tl_check_networks(const char *value, struct tl_error *err)
+{
+    struct tl_networks *networks = tl_networks_parse(value, err);
+    bool ok = networks != NULL;
+    tl_networks_free(&networks);
+    return ok;
+}
+
+/* A brace would move the hash tag that keeps the keys of a queue together. */
+bool tl_check_prefix(const char *value, struct tl_error *err)
+{
+    if (has_space(value) || strpbrk(value, "{}") != NULL)
+        return tl_error_set(err, TL_ERR_INVALID, "must be ASCII without spaces and braces");
+    return true;
+}

@@ -1,0 +1,19 @@
+/* What a text must look like beyond its length, for the rows of the tables of settings. Each sets
+ * TL_ERR_INVALID with a sentence that says what is wrong. */
+#ifndef TL_CONFIG_CHECKS_H
+#define TL_CONFIG_CHECKS_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+
+/* An address that a browser may be sent to; "" passes. */
+bool tl_check_url(const char *value, struct tl_error *err);
+/* One to which paths are appended. */
+bool tl_check_public_url(const char *value, struct tl_error *err);
+bool tl_check_redis_url(const char *value, struct tl_error *err); /* "" passes */
+bool tl_check_networks(const char *value, struct tl_error *err);
+/* Of the keys in the store. */
+bool tl_check_prefix(const char *value, struct tl_error *err);
+
+#endif

@@ -1,0 +1,12 @@
+/* The table of the settings of a queue. */
+#ifndef TL_QUEUE_TABLE_H
+#define TL_QUEUE_TABLE_H
+
+#include <stddef.h>
+
+#include "common/config/table.h"
+
+/* All rows; their fields are those of struct tl_queue_settings. Static storage. */
+const struct tl_setting *tl_queue_table(size_t *n);
+
+#endif

@@ -7,6 +7,15 @@
 #include "ctl/command.h"
 #include "ctl/session.h"
 
+/* The workers' configuration may be another one, so this is no reason to refuse. */
+static void warn_without_service(const struct tl_config *config)
+{
+    struct tl_error err = {0};
+    if (!tl_config_has_service(config, &err))
+        fprintf(stderr, "warning: workers with this configuration refuse newcomers: %s\n",
+                err.text);
+}
+
 int tl_command_set(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
@@ -32,6 +41,8 @@ int tl_command_set(const struct tl_ctl_options *options)
         }
         if (ok)
             printf("%s: %s\n", options->words[0], assignment);
+        if (ok && strcmp(assignment, "challenge=external") == 0)
+            warn_without_service(session.config);
         else if (i > 1)
             tl_error_prefix(&err, "the settings before this one are in force");
     }

@@ -1,6 +1,8 @@
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/networks.h"
+#include "common/base/origin.h"
 #include "common/config/checks.h"
 #include "common/config/redis_url.h"
 
@@ -62,4 +64,46 @@ bool tl_check_prefix(const char *value, struct tl_error *err)
     if (has_space(value) || strpbrk(value, "{}") != NULL)
         return tl_error_set(err, TL_ERR_INVALID, "must be ASCII without spaces and braces");
     return true;
+}
+
+static bool is_local(const struct tl_origin *origin)
+{
+    static const char *const names[] = {"127.0.0.1", "[::1]", "localhost"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strlen(names[i]) == origin->host_length &&
+            strncasecmp(names[i], origin->host, origin->host_length) == 0)
+            return true;
+    return false;
+}
+
+bool tl_check_service_url(const char *value, struct tl_error *err)
+{
+    struct tl_origin origin;
+    if (*value == '\0')
+        return true;
+    /* The script's origin becomes part of a policy, where these characters would end it. */
+    if (!tl_origin_parse(value, &origin) || strpbrk(value, ";,'#") != NULL)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "not an address that starts with https:// and names a host, in ASCII "
+                            "without spaces, quotes, \";\", \",\" and \"#\"");
+    if (!origin.secure && !is_local(&origin))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "must be https://; http:// is for 127.0.0.1, [::1] and localhost only");
+    return true;
+}
+
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
+bool tl_check_site_key(const char *value, struct tl_error *err)
+{
+    return value[strspn(value, LETTERS_AND_DIGITS "_-")] == '\0' ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "not a site key: it has only letters, digits, \"_\" and \"-\"");
+}
+
+bool tl_check_hostname(const char *value, struct tl_error *err)
+{
+    return value[strspn(value, LETTERS_AND_DIGITS "_-.")] == '\0' ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "not the name of a host, such as shop.example, without scheme and port");
 }

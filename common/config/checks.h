@@ -13,6 +13,12 @@ bool tl_check_url(const char *value, struct tl_error *err);
 bool tl_check_public_url(const char *value, struct tl_error *err);
 bool tl_check_redis_url(const char *value, struct tl_error *err); /* "" passes */
 bool tl_check_networks(const char *value, struct tl_error *err);
+/* One that programs send secrets to, or pages load a script from: https, or http on this machine
+ * (127.0.0.1, [::1], localhost). "" passes. */
+bool tl_check_service_url(const char *value, struct tl_error *err);
+/* What a challenge service calls a site: letters, digits, '_' and '-'; "" passes. */
+bool tl_check_site_key(const char *value, struct tl_error *err);
+bool tl_check_hostname(const char *value, struct tl_error *err); /* "" passes */
 /* Of the keys in the store. */
 bool tl_check_prefix(const char *value, struct tl_error *err);
 

@@ -35,6 +35,38 @@ static bool validate(const struct tl_config *config, struct tl_error *err)
                             "http.listen and admin.worker are both %s:%d; the worker needs two "
                             "different addresses, and visitors must not reach the second",
                             http->host, http->port);
+    if (config->challenge_service.min_score > 0 &&
+        config->challenge_service.provider != TL_PROVIDER_RECAPTCHA)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "challenge_service.min_score: only recaptcha (version 3) has a score");
+    return true;
+}
+
+bool tl_config_has_service(const struct tl_config *config, struct tl_error *err)
+{
+    if (config->challenge_service.site_key[0] == '\0')
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "challenge: external needs challenge_service.site_key");
+    if (config->secrets.challenge_secret[0] == '\0')
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "challenge: external needs secrets.challenge_secret, a file with the "
+                            "provider's secret");
+    return true;
+}
+
+/* The settings of the programs that queues need. They may come from the environment, so they are
+ * looked for after everything was read. */
+static bool validate_queues(const struct tl_config *config, struct tl_error *err)
+{
+    for (size_t i = 0; i < config->n_queues; i++) {
+        const struct tl_queue_config *queue = &config->queues[i];
+        if (queue->settings.challenge != TL_CHALLENGE_EXTERNAL ||
+            tl_config_has_service(config, err))
+            continue;
+        tl_error_prefix(err, "queues.%s", queue->name);
+        return tl_yaml_locate(err, config->queues_source,
+                              (struct tl_yaml_place){queue->line, queue->column});
+    }
     return true;
 }
 
@@ -44,7 +76,7 @@ static bool complete_paths(struct tl_config *config, const char *config_path, st
 {
     char *const paths[] = {config->secrets.ticket_keys, config->secrets.api_keys,
                            config->secrets.admin_token, config->secrets.pass_keys,
-                           config->secrets.invite_keys};
+                           config->secrets.invite_keys, config->secrets.challenge_secret};
     const size_t size = sizeof(config->secrets.ticket_keys);
     const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
     bool relative = config_path == NULL || config_path[0] != '/';
@@ -121,7 +153,7 @@ const struct tl_config *tl_config_load(const char *path, struct tl_error *err)
     good = good && tl_config_read_env(config, environ, err);
     if (good && !(validate(config, err) && complete_paths(config, path, err)))
         good = tl_error_prefix(err, "%s", path != NULL ? path : "environment");
-    return publish(config, good);
+    return publish(config, good && validate_queues(config, err));
 }
 
 const struct tl_config *tl_config_parse(const char *name, const void *bytes, size_t length,
@@ -133,7 +165,7 @@ const struct tl_config *tl_config_parse(const char *name, const void *bytes, siz
     bool good = read_bytes(config, name, bytes, length, err);
     if (good && !validate(config, err))
         good = tl_error_prefix(err, "%s", name);
-    return publish(config, good);
+    return publish(config, good && validate_queues(config, err));
 }
 
 const struct tl_queue_settings *tl_config_queue(const struct tl_queue_config *queues, size_t n,

@@ -7,6 +7,7 @@
 #ifndef TL_CONFIG_H
 #define TL_CONFIG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/error.h"
@@ -20,6 +21,8 @@ const struct tl_config *tl_config_load(const char *path, struct tl_error *err);
 /* The settings of the queue of this name among these configured ones; NULL if there is none. */
 const struct tl_queue_settings *tl_config_queue(const struct tl_queue_config *queues, size_t n,
                                                 const char *name);
+/* Can a queue have `challenge: external` with this configuration? Else err says what is missing. */
+bool tl_config_has_service(const struct tl_config *config, struct tl_error *err);
 void tl_config_free(const struct tl_config **config);
 
 /* The same from bytes in memory, without the environment; `name` stands for the file in messages.

@@ -10,7 +10,7 @@
     .size = sizeof(((struct tl_queue_settings *)NULL)->member)
 
 static const char *const policy_names[] = {"counter", "rate", "both", NULL};
-static const char *const challenge_names[] = {"none", "work", NULL};
+static const char *const challenge_names[] = {"none", "work", "external", NULL};
 static const char *const join_names[] = {"open", "invited", NULL};
 static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
 static const char *const store_error_names[] = {"closed", "open", NULL};
@@ -142,9 +142,12 @@ static const struct tl_setting queue_rows[] = {
      .fallback = "none",
      .names = challenge_names,
      QUEUE(challenge),
-     .help = "What a join without an invite or API key must bring: `none`, or `work` (proof of "
-             "work: the waiting page solves a puzzle, about half a second on an old phone and up "
-             "to 16 times as long while many join)."},
+     .help =
+         "What a join without an invite or API key must bring: `none`, `work` (proof of work: the "
+         "waiting page solves a puzzle, about half a second on an old phone and up to 16 times "
+         "as long while many join), or `external` (a token of the provider in "
+         "`challenge_service`, which every worker must know). Set `external` when all programs "
+         "are of a version that has it."},
     {.path = "on_store_error",
      .key = "on_store_error",
      .type = TL_SETTING_CHOICE,

@@ -183,6 +183,10 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
                             quoted, TL_QUEUE_NAME_MAX);
     }
     memcpy(queue->name, entry->key, strlen(entry->key) + 1);
+    const struct tl_yaml *challenge = entry->null ? NULL : tl_yaml_get(entry, "challenge");
+    const struct tl_yaml_place place = challenge != NULL ? challenge->place : entry->key_place;
+    queue->line = place.line;
+    queue->column = place.column;
     snprintf(owner, sizeof(owner), "queues.%s.", queue->name);
     if (entry->kind != TL_YAML_MAPPING && !entry->null)
         return tl_yaml_fail(err, name, entry->place,
@@ -206,6 +210,7 @@ bool tl_config_read_queues(struct tl_config *config, const char *name, const str
     free(config->queues);
     config->queues = NULL;
     config->n_queues = 0;
+    snprintf(config->queues_source, sizeof(config->queues_source), "%s", name);
     if (queues->kind != TL_YAML_MAPPING && !queues->null)
         return tl_yaml_fail(err, name, queues->place,
                             "queues: expected a mapping from names to settings, found %s",

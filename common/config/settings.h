@@ -12,7 +12,11 @@
 #include "common/wire/place.h"
 
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
-enum tl_challenge_mode { TL_CHALLENGE_NONE, TL_CHALLENGE_WORK };
+enum tl_challenge_mode { TL_CHALLENGE_NONE, TL_CHALLENGE_WORK, TL_CHALLENGE_EXTERNAL };
+/* Who verifies the tokens of `challenge: external`. */
+enum tl_challenge_provider { TL_PROVIDER_TURNSTILE, TL_PROVIDER_HCAPTCHA, TL_PROVIDER_RECAPTCHA };
+/* What a join gets while that service cannot be reached. */
+enum tl_unreachable_mode { TL_UNREACHABLE_REFUSE, TL_UNREACHABLE_WORK };
 enum tl_join_mode { TL_JOIN_OPEN, TL_JOIN_INVITED };
 /* What must be true of a change in the store before visitors are told of it. */
 enum tl_durability { TL_DURABILITY_MEMORY, TL_DURABILITY_FSYNC, TL_DURABILITY_REPLICATED };
@@ -49,6 +53,7 @@ struct tl_queue_settings {
 struct tl_queue_config {
     char name[TL_QUEUE_NAME_MAX + 1];
     struct tl_queue_settings settings;
+    size_t line, column; /* where it is written, for messages */
 };
 
 struct tl_listen {
@@ -79,6 +84,19 @@ struct tl_config {
                                              believed */
         char allowed_origins[1024];       /* separated by spaces: whose pages may call the API */
     } http;
+    struct {
+        enum tl_challenge_provider provider;
+        char verify_url[512]; /* "": the provider's */
+        char script_url[512]; /* likewise */
+        char site_key[256];   /* "": there is no service */
+        char hostname[256];   /* of the site where the check was done; "": any */
+        uint64_t min_score;   /* in hundredths; 0: none, as there is no score */
+        int64_t timeout_ms;
+        enum tl_unreachable_mode on_unreachable;
+        bool send_address;
+        uint64_t max_concurrent; /* verifications under way, per worker process */
+        uint64_t max_waiting;    /* those that wait for one of these to end */
+    } challenge_service;
     struct {
         enum tl_jwt_algorithm algorithm;
     } pass;
@@ -120,9 +138,11 @@ struct tl_config {
         char admin_token[256];
         char pass_keys[256];
         char invite_keys[256];
+        char challenge_secret[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
     size_t n_queues;
     struct tl_queue_config *queues; /* in the file's order */
+    char queues_source[256];        /* the file or variable that they are from, for messages */
 };
 
 #endif

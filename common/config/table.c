@@ -11,6 +11,8 @@ static const char *const level_names[] = {"debug", "info", "warn", "error", NULL
 static const char *const format_names[] = {"logfmt", "json", NULL};
 static const char *const durability_names[] = {"memory", "fsync", "replicated", NULL};
 static const char *const algorithm_names[] = {"HS256", "ES256", NULL};
+static const char *const provider_names[] = {"turnstile", "hcaptcha", "recaptcha", NULL};
+static const char *const unreachable_names[] = {"refuse", "work", NULL};
 
 static const struct tl_setting process_rows[] = {
     {.path = "redis.url",
@@ -75,7 +77,7 @@ static const struct tl_setting process_rows[] = {
          "How long a join is held until its place is known; after that the answer is `pending`."},
     {.path = "http.max_body",
      .type = TL_SETTING_SIZE,
-     .fallback = "4KiB",
+     .fallback = "16KiB",
      .min = 256,
      .max = 1024 * 1024,
      PROCESS(http.max_body),
@@ -148,6 +150,86 @@ static const struct tl_setting process_rows[] = {
      .help = "Web sites (`https://shop.example`), separated by spaces, whose pages may call the "
              "HTTP API from the browser, beside the pages of `http.public_url`: they get CORS with "
              "credentials, and may send POST. Exact origins, without a path. Empty: none."},
+    {.path = "challenge_service.provider",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "turnstile",
+     .names = provider_names,
+     PROCESS(challenge_service.provider),
+     .help = "Who checks the visitors of queues with `challenge: external`: `turnstile` "
+             "(Cloudflare), `hcaptcha` or `recaptcha` (Google; with `min_score` version 3, else "
+             "the checkbox of version 2)."},
+    {.path = "challenge_service.site_key",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_site_key,
+     PROCESS(challenge_service.site_key),
+     .help = "The provider's public key of your site, which pages show. Empty: there is no "
+             "service, and no queue can have `challenge: external`. The secret is in the file "
+             "`secrets.challenge_secret`."},
+    {.path = "challenge_service.verify_url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_service_url,
+     PROCESS(challenge_service.verify_url),
+     .help = "Where workers send tokens to be verified: `https://`, or `http://` on this machine. "
+             "Empty: the provider's address."},
+    {.path = "challenge_service.script_url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_service_url,
+     PROCESS(challenge_service.script_url),
+     .help = "Where the waiting page loads the provider's script from. Empty: the provider's "
+             "address."},
+    {.path = "challenge_service.hostname",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_hostname,
+     PROCESS(challenge_service.hostname),
+     .help = "The host name of the page on which the check must have been done, as the provider "
+             "reports it; tokens of another one are refused. Empty: any that the provider allows."},
+    {.path = "challenge_service.min_score",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "0",
+     .max = 100,
+     PROCESS(challenge_service.min_score),
+     .help = "For reCAPTCHA version 3: the lowest score that is accepted, in hundredths; 50 is "
+             "0.5. 0: the keys are of a version without a score."},
+    {.path = "challenge_service.timeout",
+     .type = TL_SETTING_DURATION,
+     .fallback = "3s",
+     .min = MILLISECONDS(100),
+     .max = SECONDS(30),
+     PROCESS(challenge_service.timeout_ms),
+     .help = "How long a join waits for the verification of its token, including its wait for a "
+             "free one of `max_concurrent`. After it the service counts as unreachable."},
+    {.path = "challenge_service.on_unreachable",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "refuse",
+     .names = unreachable_names,
+     PROCESS(challenge_service.on_unreachable),
+     .help = "What a join gets while the service cannot be reached: `refuse` answers 503 and "
+             "`Retry-After`, and the page tries again; `work` asks for proof of work instead."},
+    {.path = "challenge_service.send_address",
+     .type = TL_SETTING_BOOL,
+     .fallback = "false",
+     PROCESS(challenge_service.send_address),
+     .help = "`true`: the provider also gets the visitor's IP address with the token. (It has "
+             "seen the address already, as the browser loads the provider's script.)"},
+    {.path = "challenge_service.max_concurrent",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "64",
+     .min = 1,
+     .max = 1000,
+     PROCESS(challenge_service.max_concurrent),
+     .help = "Verifications under way at the same time, per worker process. Each has a connection "
+             "of its own, which is used again."},
+    {.path = "challenge_service.max_waiting",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "1000",
+     .max = 100000,
+     PROCESS(challenge_service.max_waiting),
+     .help = "Joins that wait for one of these, per worker process; more get 503 and "
+             "`Retry-After`."},
     {.path = "pass.algorithm",
      .type = TL_SETTING_CHOICE,
      .fallback = "HS256",
@@ -311,6 +393,12 @@ static const struct tl_setting process_rows[] = {
      .fallback = "",
      PROCESS(secrets.invite_keys),
      .help = "File with the keys that verify invites. Empty: no invite is accepted."},
+    {.path = "secrets.challenge_secret",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(secrets.challenge_secret),
+     .help = "File with the secret that the provider of `challenge_service` gave you, in one line. "
+             "Read again on SIGHUP."},
 };
 
 static const struct tl_setting removed_rows[] = {

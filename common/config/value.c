@@ -16,6 +16,8 @@ _Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&
                    sizeof(enum tl_join_mode) == sizeof(unsigned) &&
                    sizeof(enum tl_store_error_mode) == sizeof(unsigned) &&
                    sizeof(enum tl_sharing_mode) == sizeof(unsigned) &&
+                   sizeof(enum tl_challenge_provider) == sizeof(unsigned) &&
+                   sizeof(enum tl_unreachable_mode) == sizeof(unsigned) &&
                    sizeof(enum tl_log_level) == sizeof(unsigned) &&
                    sizeof(enum tl_log_format) == sizeof(unsigned),
                "enums of settings are as wide as unsigned");

@@ -159,6 +159,59 @@ static void bounds_are_checked(void **state)
     check_all_refused(cases, COUNT(cases));
 }
 
+/* Where the queue is written, whatever is missing elsewhere. */
+static void a_challenge_service_is_checked(void **state)
+{
+    (void)state;
+#define HTTPS                                                                                      \
+    "not an address that starts with https:// and names a host, in ASCII without spaces, quotes, " \
+    "\";\", \",\" and \"#\""
+    static const struct bad cases[] = {
+        {"queues:\n  a:\n    challenge: external\n",
+         "t.yaml:3:16: queues.a: challenge: external needs challenge_service.site_key"},
+        {"challenge_service: {site_key: k}\nqueues: {b: {}, a: {challenge: external}}\n",
+         "t.yaml:2:32: queues.a: challenge: external needs secrets.challenge_secret, a file with "
+         "the provider's secret"},
+        {"challenge_service: {site_key: 'a b'}\n",
+         "t.yaml:1:31: challenge_service.site_key: not a site key: it has only letters, digits, "
+         "\"_\" and \"-\""},
+        {"challenge_service: {verify_url: 'http://shop.example/v'}\n",
+         "t.yaml:1:33: challenge_service.verify_url: must be https://; http:// is for 127.0.0.1, "
+         "[::1] and localhost only"},
+        {"challenge_service: {verify_url: 'http://127.0.0.1.shop.example/v'}\n",
+         "t.yaml:1:33: challenge_service.verify_url: must be https://; http:// is for 127.0.0.1, "
+         "[::1] and localhost only"},
+        {"challenge_service: {verify_url: 'ftp://a'}\n",
+         "t.yaml:1:33: challenge_service.verify_url: " HTTPS},
+        {"challenge_service: {script_url: \"https://a/x;y\"}\n",
+         "t.yaml:1:33: challenge_service.script_url: " HTTPS},
+        {"challenge_service: {script_url: \"https://user@a/x\"}\n",
+         "t.yaml:1:33: challenge_service.script_url: " HTTPS},
+        {"challenge_service: {hostname: 'https://a'}\n",
+         "t.yaml:1:31: challenge_service.hostname: not the name of a host, such as shop.example, "
+         "without scheme and port"},
+        {"challenge_service: {min_score: 50}\n",
+         "t.yaml: challenge_service.min_score: only recaptcha (version 3) has a score"},
+        {"challenge_service: {timeout: 31s}\n",
+         "t.yaml:1:30: challenge_service.timeout: \"31s\" is out of bounds (100ms to 30s)"},
+        {"challenge_service: {provider: other}\n",
+         "t.yaml:1:31: challenge_service.provider: \"other\" is not one of turnstile, hcaptcha, "
+         "recaptcha"},
+    };
+    check_all_refused(cases, COUNT(cases));
+    struct tl_error err = {0};
+    static const char good[] =
+        "challenge_service: {site_key: 1x00-_A, verify_url: 'http://[::1]:1/v', provider: "
+        "recaptcha, min_score: 50}\nsecrets: {challenge_secret: s}\n"
+        "queues: {a: {challenge: external}}\n";
+    const struct tl_config *config = tl_config_parse("t.yaml", good, strlen(good), &err);
+    if (config == NULL)
+        fail_msg("%s", err.text);
+    assert_true(tl_config_has_service(config, NULL));
+    assert_int_equal(config->queues[0].settings.challenge, TL_CHALLENGE_EXTERNAL);
+    tl_config_free(&config);
+}
+
 static void texts_and_names_are_checked(void **state)
 {
     (void)state;
@@ -402,6 +455,7 @@ int main(void)
         cmocka_unit_test(keys_are_checked),
         cmocka_unit_test(types_are_checked),
         cmocka_unit_test(bounds_are_checked),
+        cmocka_unit_test(a_challenge_service_is_checked),
         cmocka_unit_test(texts_and_names_are_checked),
         cmocka_unit_test(listening_addresses_are_checked),
         cmocka_unit_test(bounds_across_settings_are_checked),

@@ -200,6 +200,28 @@ static void write_file(char path[64], const char *bytes, size_t length)
     assert_int_equal(close(fd), 0);
 }
 
+/* What a queue of the file needs may come from the environment, and the other way round. */
+static void a_challenge_service_may_come_from_both(void **state)
+{
+    (void)state;
+    static const char queue[] = "queues: {a: {challenge: external}}\n";
+    struct tl_error err = {0};
+    assert_null(load(queue, &err));
+    assert_non_null(strstr(err.text, ":1:25: queues.a: challenge: external needs"));
+    set("TELLERLINE_CHALLENGE_SERVICE_SITE_KEY", "key");
+    set("TELLERLINE_SECRETS_CHALLENGE_SECRET", "secret");
+    const struct tl_config *config = load(queue, &err);
+    if (config == NULL)
+        fail_msg("%s", err.text);
+    assert_string_equal(config->secrets.challenge_secret, "/tmp/secret");
+    tl_config_free(&config);
+    unsetenv("TELLERLINE_CHALLENGE_SERVICE_SITE_KEY");
+    set("TELLERLINE_QUEUES", "{b: {challenge: external}}");
+    assert_null(load("", &err));
+    assert_string_equal(err.text, "TELLERLINE_QUEUES:1:17: queues.b: challenge: external needs "
+                                  "challenge_service.site_key");
+}
+
 static void paths_of_secrets_start_at_the_file(void **state)
 {
     (void)state;
@@ -417,6 +439,7 @@ int main(void)
         environment_test(every_process_setting_has_a_variable),
         environment_test(queues_of_the_environment_replace_those_of_the_file),
         environment_test(bad_variables_are_refused),
+        environment_test(a_challenge_service_may_come_from_both),
         environment_test(paths_of_secrets_start_at_the_file),
         environment_test(a_value_may_stand_in_a_file),
         environment_test(queues_may_stand_in_a_file),

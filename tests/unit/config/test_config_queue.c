@@ -81,7 +81,7 @@ static void what_is_got_can_be_set(void **state)
         {"opens_at", "1796122800250"},
         {"join", "invited"},
         {"max_waiting", "2000000"},
-        {"challenge", "work"},
+        {"challenge", "external"},
         {"on_store_error", "open"},
         {"shared_sessions", "refuse"},
         {"paused", "true"},

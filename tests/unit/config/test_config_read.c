@@ -48,7 +48,7 @@ static void an_empty_file_gives_the_defaults(void **state)
         assert_int_equal(config->http.listen.port, 8080);
         assert_string_equal(config->http.public_url, "http://localhost:8080");
         assert_int_equal(config->http.join_wait_ms, 3000);
-        assert_int_equal(config->http.max_body, 4096);
+        assert_int_equal(config->http.max_body, 16384);
         assert_int_equal(config->http.max_connections, 19000);
         assert_int_equal(config->http.idle_timeout_ms, 60000);
         assert_string_equal(config->admin.expirer.host, "127.0.0.1");

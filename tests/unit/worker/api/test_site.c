@@ -322,7 +322,7 @@ static void a_body_too_large_is_refused_as_the_route_answers(void **state)
         .method = "POST", .path = "/v1/queues/concert/join", .context = world->api};
     tl_api_too_large(world->api, &json);
     assert_problem(&json, 413, "too-large");
-    assert_non_null(strstr(json.text, "at most 4096 bytes"));
+    assert_non_null(strstr(json.text, "at most 16384 bytes"));
     struct tl_request page = {.method = "POST", .path = "/q/concert/join", .context = world->api};
     tl_api_too_large(world->api, &page);
     assert_answer(&page, 413, "<html");

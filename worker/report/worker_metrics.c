@@ -19,6 +19,19 @@ const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
                              "Solutions of puzzles accepted, signed waits included", TL_COUNTER},
     [TL_WORKER_SOLUTIONS_REFUSED] = {"tellerline_worker_solutions_refused_total",
                                      "Solutions of puzzles refused", TL_COUNTER},
+    [TL_WORKER_TOKENS_PASSED] = {"tellerline_worker_verifications_passed_total",
+                                 "Tokens that the challenge service accepted", TL_COUNTER},
+    [TL_WORKER_TOKENS_REFUSED] = {"tellerline_worker_verifications_refused_total",
+                                  "Tokens that the challenge service did not accept, or that were "
+                                  "used before",
+                                  TL_COUNTER},
+    [TL_WORKER_TOKENS_UNREACHABLE] = {"tellerline_worker_verifications_unreachable_total",
+                                      "Tokens not verified because the challenge service could not "
+                                      "be reached, or gave no usable answer",
+                                      TL_COUNTER},
+    [TL_WORKER_TOKENS_TIMED_OUT] = {"tellerline_worker_verifications_timed_out_total",
+                                    "Tokens not verified within challenge_service.timeout",
+                                    TL_COUNTER},
     [TL_WORKER_STATUS] = {"tellerline_worker_status_total", "Status requests with a valid ticket",
                           TL_COUNTER},
     [TL_WORKER_TICKETS_REFUSED] = {"tellerline_worker_tickets_refused_total",
@@ -113,4 +126,6 @@ const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
                              TL_HISTOGRAM},
     [TL_WORKER_INGEST_TIME] = {"tellerline_worker_ingest_seconds",
                                "One round trip of batches to the store", TL_HISTOGRAM},
+    [TL_WORKER_VERIFY_TIME] = {"tellerline_worker_verification_seconds",
+                               "One question to the challenge service", TL_HISTOGRAM},
 };

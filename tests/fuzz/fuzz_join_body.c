@@ -31,6 +31,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         expect(visitor == 0 || tl_visitor_valid(body.visitor, visitor));
         expect(strnlen(body.lane, sizeof(body.lane)) < sizeof(body.lane));
         expect(strnlen(body.invite, sizeof(body.invite)) < sizeof(body.invite));
+        expect(strnlen(body.token, sizeof(body.token)) < sizeof(body.token));
         expect(body.invite[0] == '\0' || (visitor == 0 && body.lane[0] == '\0'));
     }
     free(text);

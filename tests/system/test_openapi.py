@@ -11,6 +11,8 @@ import jsonschema
 import pytest
 import yaml
 
+from challenge_service import SECRET as SERVICE_SECRET
+from challenge_service import SITE_KEY, ChallengeService
 from http_client import Answer, Client, Visitor
 from puzzles import asked, join, solve
 from sse import EventStream
@@ -266,6 +268,17 @@ def challenged(contract: Contract, system: System) -> None:
     assert client.post("/q/gate/join").status == 200
 
 
+def verified(contract: Contract, system: System, service: ChallengeService) -> None:
+    """A queue with a challenge service."""
+    client = witness(contract, system)
+    path = "/v1/queues/door/join"
+    assert client.post(path).problem(403)["provider"] == "turnstile"
+    assert client.post(path, b'{"token": "bad-1"}').problem(403)["type"] == "/problems/challenge-failed"
+    assert client.post(path, b'{"token": "error-1"}').problem(503)["type"] == "/problems/challenge-unavailable"
+    assert client.post(path, b'{"token": "good-1"}').status == 200 and len(service.forms) == 3
+    assert client.get("/q/door").status == 200
+
+
 def crowded(contract: Contract, system: System) -> None:
     """More joins from one address than the limit allows, and then more than may wait."""
     client = witness(contract, system)
@@ -457,14 +470,22 @@ def test_answers_are_as_documented(contract, start, tmp_path):
         key_file(system.directory / "api.keys", f"shop {API_KEY}\n")
 
     bank = {"capacity": 1} | CALM
-    system = start({"bank": bank | {"target_url": "https://shop.example/in?a=\"b"},
-                    "later": bank | {"opens_at": "2999-01-01T00:00:00Z", "paused": True},
-                    "club": bank | {"join": "invited"}, "gate": bank | {"challenge": "work"}},
-                   settings=shop.settings | {"pass": {"algorithm": "ES256"}}, prepare=keys)
-    ordinary(contract, system, shop)
-    refused(contract, system, shop)
-    pages(contract, system, shop)
-    challenged(contract, system)
+    secret = key_file(tmp_path / "challenge.secret", SERVICE_SECRET)
+    with ChallengeService().serving() as service:
+        system = start({"bank": bank | {"target_url": "https://shop.example/in?a=\"b"},
+                        "later": bank | {"opens_at": "2999-01-01T00:00:00Z", "paused": True},
+                        "club": bank | {"join": "invited"}, "gate": bank | {"challenge": "work"},
+                        "door": bank | {"challenge": "external"}},
+                       settings={"pass": {"algorithm": "ES256"},
+                                 "secrets": shop.settings["secrets"] | {"challenge_secret": secret},
+                                 "challenge_service": {"site_key": SITE_KEY, "timeout": "30s",
+                                                       "verify_url": f"http://127.0.0.1:{service.port}/siteverify"}},
+                       prepare=keys)
+        ordinary(contract, system, shop)
+        refused(contract, system, shop)
+        pages(contract, system, shop)
+        challenged(contract, system)
+        verified(contract, system, service)
     crowded(contract, start({"bank": bank}, settings={"http": {"joins_per_minute": 1}}, prepare=keys))
     blocked(contract, start({"bank": bank}))
     forged(contract, start({"bank": bank}))

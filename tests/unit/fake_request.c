@@ -108,6 +108,11 @@ const struct tl_renderer *tl_request_renderer(const struct tl_request *request)
     return request->renderer;
 }
 
+bool tl_request_gone(const struct tl_request *request)
+{
+    return request->gone;
+}
+
 void tl_request_hold(struct tl_request *request)
 {
     request->held = true;

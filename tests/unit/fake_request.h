@@ -25,6 +25,8 @@ struct tl_request {
     bool by_origin;
     const char *shared_origin; /* whose pages may read the answer; NULL: none */
 
+    bool gone; /* the client has closed its end */
+
     bool held;
     bool taken_over;
     bool cannot_take_over;

@@ -10,6 +10,7 @@
 #include "worker/api/outcome.h"
 #include "worker/api/restore.h"
 #include "worker/api/routes.h"
+#include "worker/api/verifications.h"
 #include "worker/http/router.h"
 
 #include "common/auth/keyring.h"
@@ -61,6 +62,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                                             .caught_up = tl_check_caught_up};
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
+    api->verifications = tl_verifications_new(tl_join_verified);
     api->holds = tl_holds_new(&holds);
     api->clients = tl_clients_new(config->http.streams_per_address);
     const struct tl_queues_settings queues = {
@@ -80,7 +82,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .restore = tl_restore_subscriber}};
     api->queues = tl_queues_new(&queues);
     if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
-        api->kept_passes == NULL || api->misuse == NULL)
+        api->kept_passes == NULL || api->misuse == NULL || api->verifications == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }
@@ -115,6 +117,8 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->process = settings->process;
     api->ask = settings->ask;
     api->stream_fits = settings->stream_fits;
+    api->verify = settings->verify;
+    api->cancel = settings->cancel;
     if (!load(api, settings, err))
         tl_api_free(&api);
     return api;
@@ -122,6 +126,7 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
 
 void tl_api_stop(struct tl_api *api)
 {
+    tl_verifications_stop(api);
     tl_holds_drop(api->holds, NULL);
     tl_queues_clear(api->queues);
 }
@@ -134,6 +139,7 @@ void tl_api_free(struct tl_api **api)
     tl_holds_free(&(*api)->holds);
     tl_clients_free(&(*api)->clients);
     tl_misuse_free(&(*api)->misuse);
+    tl_verifications_free(&(*api)->verifications);
     tl_networks_free(&(*api)->proxies);
     tl_brand_free(&(*api)->brand);
     tl_kept_passes_free(&(*api)->kept_passes);
@@ -195,6 +201,21 @@ void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
     if (pending->kind == TL_COMMAND_RESTORE && result->end == TL_PENDING_APPLIED &&
         subscribers != NULL)
         tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
+}
+
+void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict)
+{
+    tl_verification_ended(api, number, verdict);
+}
+
+void tl_api_tick(struct tl_api *api, int64_t now_ms)
+{
+    tl_verifications_tick(api, now_ms);
+}
+
+uint64_t tl_api_verifying(const struct tl_api *api)
+{
+    return tl_verifications_count(api->verifications);
 }
 
 void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue)

@@ -17,6 +17,7 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
+#include "worker/verify/verifier.h"
 
 struct tl_api;
 
@@ -33,6 +34,10 @@ struct tl_api_settings {
     /* Are connections left for another event stream or long poll, and for the requests beside it?
      */
     bool (*stream_fits)(void *process);
+    /* Asks the challenge service about a token; tl_api_verified is called with the question's
+     * number, unless it is cancelled before. False: not possible. */
+    bool (*verify)(void *process, const struct tl_question *question);
+    void (*cancel)(void *process, uint64_t number);
 };
 
 /* Can an api be made with these settings? Both read the files that they name and keep nothing:
@@ -58,6 +63,13 @@ void tl_api_malformed(void *context, struct tl_request *request, const char *pro
 /* A pending command has an outcome: answers all who wait for it. */
 void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
                     struct tl_pending_command *pending, const struct tl_pending_result *result);
+
+/* The challenge service has spoken. */
+void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict);
+/* Call every tick. */
+void tl_api_tick(struct tl_api *api, int64_t now_ms);
+/* Requests that wait for the challenge service. */
+uint64_t tl_api_verifying(const struct tl_api *api);
 
 /* The queue has a line of another generation: ends what waits for places of the former one. */
 void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue);

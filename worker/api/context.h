@@ -14,6 +14,7 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
+#include "worker/verify/verifier.h"
 
 struct tl_api {
     const struct tl_config *config;
@@ -30,10 +31,14 @@ struct tl_api {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
-    void *process; /* for the callbacks: see worker/api/api.h */
+    struct tl_verifications *verifications;
+    struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
+    void *process;                      /* for the callbacks: see worker/api/api.h */
     bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
                 uint64_t number);
     bool (*stream_fits)(void *process);
+    bool (*verify)(void *process, const struct tl_question *question);
+    void (*cancel)(void *process, uint64_t number);
 };
 
 #endif

@@ -66,7 +66,7 @@ bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl
 }
 
 bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                      const char *visitor, unsigned lane, const char *solution,
+                      const char *visitor, unsigned lane, const struct tl_proof *proof,
                       struct tl_refusal *refusal)
 {
     struct tl_puzzle_solved solved;
@@ -77,7 +77,15 @@ bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct t
         tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
         return tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
     }
-    if (!tl_challenge_passed(api, queue, request, solution, &solved, refusal) ||
+    if (tl_challenge_takes_token(api, queue, request, proof)) {
+        struct tl_token_join join = {.queue = queue, .request = request, .lane = lane};
+        snprintf(join.visitor, sizeof(join.visitor), "%s", visitor != NULL ? visitor : "");
+        /* A token is good once: what would refuse the join is asked before it is used. */
+        return may_join(api, queue, refusal) &&
+               tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal) &&
+               tl_verification_begin(api, &join, proof->token, refusal);
+    }
+    if (!tl_challenge_passed(api, queue, request, proof, &solved, refusal) ||
         !tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal))
         return false;
     bool paid = solved.id[0] != '\0';
@@ -95,6 +103,20 @@ bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct t
     return hold(api, queue, request,
                 tl_outbox_join_invited(tl_local_queue_outbox(queue), joins, lane, solved.id,
                                        (uint64_t)solved.kept_until * 1000),
+                &(struct tl_ticket){.invite = 0}, refusal);
+}
+
+bool tl_join_verified(struct tl_api *api, const struct tl_token_join *join,
+                      struct tl_refusal *refusal)
+{
+    struct tl_outbox *outbox = tl_local_queue_outbox(join->queue);
+    /* The token names a new visitor: it never has two places, even if it was accepted twice. */
+    const char *visitor = join->visitor[0] != '\0' ? join->visitor : join->id + 1;
+    if (!may_join(api, join->queue, refusal))
+        return false;
+    return hold(api, join->queue, join->request,
+                tl_outbox_join_invited(outbox, visitor, join->lane, join->id,
+                                       (uint64_t)join->kept_until * 1000),
                 &(struct tl_ticket){.invite = 0}, refusal);
 }
 
@@ -225,7 +247,7 @@ static bool read_body(const struct tl_request *request, struct tl_join_body *bod
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(request, &length);
-    *body = (struct tl_join_body){0};
+    tl_join_body_clear(body);
     if (length == 0)
         return true;
     if (!is_json(request))
@@ -263,7 +285,7 @@ static void confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_
 
 /* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
 static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const struct tl_ticket *ticket, const char *solution,
+                       const struct tl_ticket *ticket, const struct tl_proof *proof,
                        struct tl_refusal *refusal)
 {
     bool pending = tl_place_seq(ticket->place) == 0;
@@ -284,7 +306,7 @@ static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct 
     if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return tl_join_newcomer(api, queue, request, ticket->visitor, lane_of(queue, ticket->place),
-                            solution, refusal);
+                            proof, refusal);
 }
 
 bool tl_handle_join(void *context, struct tl_request *request, const char *name,
@@ -297,6 +319,7 @@ bool tl_handle_join(void *context, struct tl_request *request, const char *name,
     unsigned lane;
     if (queue == NULL || !read_body(request, &body, refusal))
         return false;
+    const struct tl_proof proof = {.solution = body.solution, .token = body.token};
     bool trusted = tl_visitor_trusted(api, request);
     bool named = body.visitor[0] != '\0' || body.lane[0] != '\0';
     if (!trusted && !tl_block_passes(api, request, name, refusal))
@@ -310,14 +333,14 @@ bool tl_handle_join(void *context, struct tl_request *request, const char *name,
         return tl_join_by_invite(api, queue, request, body.invite, refusal);
     if (!named && tl_visitor_ticket(api, request, name, &ticket)) {
         (void)tl_local_queue_adopt(queue, &ticket);
-        return join_again(api, queue, request, &ticket, body.solution, refusal);
+        return join_again(api, queue, request, &ticket, &proof, refusal);
     }
     if (!trusted && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     if (!find_lane(queue, body.lane, &lane, refusal))
         return false;
     if (!trusted)
-        return tl_join_newcomer(api, queue, request, NULL, lane, body.solution, refusal);
+        return tl_join_newcomer(api, queue, request, NULL, lane, &proof, refusal);
     if (body.visitor[0] == '\0')
         tl_visitor_random(body.visitor);
     return join_visitor(api, queue, request, body.visitor, lane, trusted, refusal);

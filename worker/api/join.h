@@ -5,7 +5,9 @@
 #include <stdbool.h>
 
 #include "common/auth/ticket.h"
+#include "worker/api/challenge.h"
 #include "worker/api/context.h"
+#include "worker/api/verifications.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
 #include "worker/http/router.h"
@@ -18,9 +20,12 @@ bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl
                      const char *visitor, unsigned lane, struct tl_refusal *refusal);
 /* Joins a visitor who holds no place and has no invite: the request must pass the queue's
  * challenge. visitor: as of an earlier ticket, or NULL for a new one. Counted against the address.
- * solution: NULL or "" when the request brings none. False: refused. */
+ * False: refused. */
 bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                      const char *visitor, unsigned lane, const char *solution,
+                      const char *visitor, unsigned lane, const struct tl_proof *proof,
+                      struct tl_refusal *refusal);
+/* Joins a newcomer whose token the challenge service accepted. False: refused. */
+bool tl_join_verified(struct tl_api *api, const struct tl_token_join *join,
                       struct tl_refusal *refusal);
 /* Joins the visitor of an invite. */
 bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,

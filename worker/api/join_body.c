@@ -7,6 +7,15 @@
 #include "common/config/config.h"
 #include "worker/api/join_body.h"
 
+/* Only printable ASCII without spaces? */
+static bool is_word(const char *text)
+{
+    for (; *text != '\0'; text++)
+        if (*text <= ' ' || *text > '~')
+            return false;
+    return true;
+}
+
 /* Takes one member of the object. Lengths are compared, so that no text holds a zero byte. */
 static bool take(const char *name, const json_t *value, struct tl_join_body *body,
                  struct tl_error *err)
@@ -38,21 +47,34 @@ static bool take(const char *name, const json_t *value, struct tl_join_body *bod
                                 "\"%s\" must be a string of 1 to %d characters", name,
                                 TL_PUZZLE_SOLUTION_MAX - 1);
         snprintf(body->solution, sizeof(body->solution), "%s", text);
+    } else if (strcmp(name, "token") == 0) {
+        if (!plain || length >= sizeof(body->token) || !is_word(text))
+            return tl_error_set(
+                err, TL_ERR_INVALID,
+                "\"%s\" must be a string of 1 to %d printable ASCII characters without spaces",
+                name, TL_JOIN_TOKEN_MAX);
+        snprintf(body->token, sizeof(body->token), "%s", text);
     } else {
         char quoted[TL_VISITOR_MAX + 8];
         tl_quote(name, quoted, sizeof(quoted));
         return tl_error_set(err, TL_ERR_INVALID,
-                            "unknown member %s; known are \"visitor\", \"lane\", \"invite\" "
-                            "and \"solution\"",
+                            "unknown member %s; known are \"visitor\", \"lane\", \"invite\", "
+                            "\"solution\" and \"token\"",
                             quoted);
     }
     return true;
 }
 
+void tl_join_body_clear(struct tl_join_body *body)
+{
+    body->visitor[0] = body->lane[0] = body->invite[0] = '\0';
+    body->solution[0] = body->token[0] = '\0'; /* a join need not touch all of its 10 KiB */
+}
+
 bool tl_join_body_parse(const char *text, size_t length, struct tl_join_body *body,
                         struct tl_error *err)
 {
-    *body = (struct tl_join_body){0};
+    tl_join_body_clear(body);
     json_error_t problem;
     json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
     if (root == NULL)

@@ -56,7 +56,8 @@ static void refuse_new_place(struct tl_api *api, const struct tl_held *held)
     struct tl_refusal refusal;
     if (tl_local_queue_settings(held->queue)->join == TL_JOIN_INVITED)
         tl_refuse(&refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    else if (tl_challenge_passed(api, held->queue, held->request, NULL, &unused, &refusal))
+    else if (tl_challenge_passed(api, held->queue, held->request, &(struct tl_proof){0}, &unused,
+                                 &refusal))
         tl_refuse(&refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "%s",
                   "The queue's settings changed; try again");
     tl_render_refusal(held->request, &refusal);

@@ -43,8 +43,9 @@ static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
         tl_answer_view(api, queue, request, ticket, false);
         return true;
     }
+    const struct tl_proof proof = {.solution = tl_request_query(request, "solution")};
     return tl_join_newcomer(api, queue, request, ticket != NULL ? ticket->visitor : NULL, lane,
-                            tl_request_query(request, "solution"), refusal);
+                            &proof, refusal);
 }
 
 /* A visitor without a ticket. */

@@ -13,10 +13,11 @@
 #include "worker/http/problem.h"
 #include "worker/page/page.h"
 #include "worker/page/return_address.h"
+#include "worker/verify/provider.h"
 
 #include "common/base/clock.h"
 
-enum { ALLOWED_MAX = 32, RETRY_TEXT = 16, LANGUAGE_COOKIE_MAX = 96 };
+enum { ALLOWED_MAX = 32, RETRY_TEXT = 16, LANGUAGE_COOKIE_MAX = 96, SOURCES_MAX = 768 };
 
 /* A page of a refusal tries again after this, spread evenly; or after Retry-After. */
 enum { RETRY_MIN_MS = 4000, RETRY_SPREAD_MS = 4000 };
@@ -52,6 +53,7 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
 {
     enum tl_language language = language_of(request);
     char retry_after[RETRY_TEXT];
+    char policy[TL_PAGE_POLICY_MAX];
     char chosen[LANGUAGE_COOKIE_MAX];
     struct tl_text text = {0};
     tl_page_render(view, api->brand, language, &text);
@@ -66,7 +68,8 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
                                     .body = sorry,
                                     .length = sizeof(sorry) - 1};
     }
-    tl_answer_header(&answer, "Content-Security-Policy", TL_PAGE_POLICY);
+    tl_page_policy(view, policy);
+    tl_answer_header(&answer, "Content-Security-Policy", policy);
     tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
     tl_answer_header(&answer, "Vary", "Accept-Language, Cookie");
@@ -233,6 +236,24 @@ void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, co
     send_back(request, &page, NULL);
 }
 
+/* The challenge service as the page needs it. sources: where its sources are written. */
+static struct tl_page_service service_of(const struct tl_config *config, char sources[SOURCES_MAX])
+{
+    const struct tl_provider *provider = tl_provider_of(config->challenge_service.provider);
+    const char *url = config->challenge_service.script_url;
+    size_t scheme = strncmp(url, "https", 5) == 0 ? strlen("https://") : strlen("http://");
+    /* "https://host:port" of the address, if one is configured (tl_check_service_url) */
+    size_t origin = url[0] != '\0' ? scheme + strcspn(url + scheme, "/?") : 0;
+    snprintf(sources, SOURCES_MAX, "%s%s%.*s", provider->sources, origin > 0 ? " " : "",
+             (int)origin, url);
+    return (struct tl_page_service){.name = provider->name,
+                                    .title = provider->title,
+                                    .site_key = config->challenge_service.site_key,
+                                    .script = origin > 0 ? url : provider->script_url,
+                                    .sources = sources,
+                                    .scored = config->challenge_service.min_score > 0};
+}
+
 static void render_refusal(void *context, struct tl_request *request,
                            const struct tl_refusal *refusal)
 {
@@ -254,7 +275,13 @@ static void render_refusal(void *context, struct tl_request *request,
     const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
     if (page.poll_after_ms < INT64_C(1000) * retry_after_s)
         page.poll_after_ms = INT64_C(1000) * retry_after_s;
-    if (queue != NULL && page.state == TL_PAGE_CHALLENGE) {
+    char sources[SOURCES_MAX];
+    struct tl_page_service service;
+    if (queue != NULL && refusal->service.provider != NULL) {
+        service = service_of(api->config, sources);
+        page.service = &service;
+        status = 200;
+    } else if (queue != NULL && page.state == TL_PAGE_CHALLENGE) {
         tl_challenge_wait(api, queue, request, wait);
         page.puzzle = refusal->puzzle.text;
         page.puzzle_parts = refusal->puzzle.parts;

@@ -1,10 +1,13 @@
 #include <string.h>
 
+#include <sodium.h>
+
 #include "common/auth/invite.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/keyring.h"
 #include "common/auth/pass.h"
 #include "common/auth/pass_keys.h"
+#include "common/auth/secret_file.h"
 #include "worker/api/secrets.h"
 
 void tl_secrets_free(struct tl_secrets *secrets)
@@ -13,6 +16,35 @@ void tl_secrets_free(struct tl_secrets *secrets)
     tl_api_keys_free(&secrets->api_keys);
     tl_jwt_keys_free(&secrets->pass_keys);
     tl_jwt_keys_free(&secrets->invite_keys);
+    sodium_memzero(secrets->challenge_secret, sizeof(secrets->challenge_secret));
+}
+
+/* The file has the secret in its only line, beside comments. */
+static bool load_challenge_secret(struct tl_secrets *secrets, const char *path,
+                                  struct tl_error *err)
+{
+    size_t length;
+    char *line, *bytes = tl_secret_read(path, &length, NULL, err);
+    if (bytes == NULL)
+        return false;
+    unsigned found = 0;
+    bool ok = strlen(bytes) == length;
+    for (char *rest = bytes; ok && tl_secret_line(&rest, &line);) {
+        size_t n = strlen(line);
+        if (n == 0)
+            continue;
+        ok = ++found == 1 && n <= TL_CHALLENGE_SECRET_MAX;
+        for (size_t i = 0; ok && i < n; i++)
+            ok = line[i] > ' ' && line[i] <= '~';
+        if (ok)
+            memcpy(secrets->challenge_secret, line, n + 1);
+    }
+    tl_secret_free(&bytes, length);
+    return (ok && found == 1) ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "%s: expected one line with the secret of the challenge service, of 1 to "
+                        "%d printable ASCII characters",
+                        path, TL_CHALLENGE_SECRET_MAX);
 }
 
 bool tl_secrets_load(struct tl_secrets *secrets, const struct tl_config *config, bool make,
@@ -28,8 +60,10 @@ bool tl_secrets_load(struct tl_secrets *secrets, const struct tl_config *config,
     if (secrets->pass_keys != NULL)
         secrets->invite_keys = tl_invite_keys_load(config->secrets.invite_keys, err);
     /* A key in both files would let a pass serve as an invite. */
+    const char *challenge_secret = config->secrets.challenge_secret;
     if (secrets->invite_keys != NULL &&
-        tl_jwt_keys_disjoint(secrets->pass_keys, secrets->invite_keys, err))
+        tl_jwt_keys_disjoint(secrets->pass_keys, secrets->invite_keys, err) &&
+        (challenge_secret[0] == '\0' || load_challenge_secret(secrets, challenge_secret, err)))
         return true;
     tl_secrets_free(secrets);
     return false;

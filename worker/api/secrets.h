@@ -9,11 +9,14 @@
 #include "common/config/config.h"
 #include "worker/api/api_keys.h"
 
+#define TL_CHALLENGE_SECRET_MAX 256 /* characters */
+
 struct tl_secrets {
     struct tl_keyring *keyring;   /* of tickets */
     struct tl_api_keys *api_keys; /* of trusted callers */
     struct tl_jwt_keys *pass_keys;
     struct tl_jwt_keys *invite_keys;
+    char challenge_secret[TL_CHALLENGE_SECRET_MAX + 1]; /* of the challenge service; "": none */
 };
 
 /* Reads all of them. With `make`, missing files with keys that sign are made; without, they are an

@@ -196,23 +196,34 @@ bool tl_visitor_may_stay(const struct tl_api *api, const struct tl_request *requ
     return false;
 }
 
+bool tl_visitor_may_fail(const struct tl_api *api, const struct tl_request *request, int64_t now_ms,
+                         struct tl_refusal *refusal)
+{
+    struct tl_address address;
+    return !tl_visitor_address(api, request, &address) ||
+           tl_limiter_within(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms) ||
+           tl_refuse(refusal, TL_REFUSAL_FORGERIES, "At most %d a minute; please wait a little",
+                     FORGERIES_MAX);
+}
+
+void tl_visitor_failed(const struct tl_api *api, const struct tl_request *request, int64_t now_ms)
+{
+    struct tl_address address;
+    if (tl_visitor_address(api, request, &address))
+        (void)tl_limiter_allow(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms);
+}
+
 bool tl_visitor_may_verify(const struct tl_api *api, const struct tl_request *request,
                            const struct tl_jwt_keys *keys, const char *text, int64_t now_ms,
                            struct tl_refusal *refusal)
 {
-    struct tl_address address;
-    if (!tl_visitor_address(api, request, &address) ||
-        tl_limiter_within(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms) ||
-        tl_jwt_known(keys, text, strlen(text)))
-        return true;
-    return tl_refuse(refusal, TL_REFUSAL_FORGERIES, "At most %d a minute; please wait a little",
-                     FORGERIES_MAX);
+    return tl_jwt_known(keys, text, strlen(text)) ||
+           tl_visitor_may_fail(api, request, now_ms, refusal);
 }
 
 void tl_visitor_refused(const struct tl_api *api, const struct tl_request *request,
                         const struct tl_jwt_keys *keys, const char *text, int64_t now_ms)
 {
-    struct tl_address address;
-    if (!tl_jwt_known(keys, text, strlen(text)) && tl_visitor_address(api, request, &address))
-        (void)tl_limiter_allow(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms);
+    if (!tl_jwt_known(keys, text, strlen(text)))
+        tl_visitor_failed(api, request, now_ms);
 }

@@ -47,6 +47,11 @@ bool tl_visitor_may_verify(const struct tl_api *api, const struct tl_request *re
 /* The token was refused: counts it for the address, unless it is genuine (and expired, say). */
 void tl_visitor_refused(const struct tl_api *api, const struct tl_request *request,
                         const struct tl_jwt_keys *keys, const char *text, int64_t now_ms);
+/* Has the address failures left in this minute, of tokens that were not genuine? Counts nothing. */
+bool tl_visitor_may_fail(const struct tl_api *api, const struct tl_request *request, int64_t now_ms,
+                         struct tl_refusal *refusal);
+/* Counts such a failure. */
+void tl_visitor_failed(const struct tl_api *api, const struct tl_request *request, int64_t now_ms);
 /* Has the visitor's address joins left in this minute, and under pressure in this second? Counts
  * one. */
 bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,

@@ -23,7 +23,7 @@ struct tl_limiter;
 enum tl_limiter_kind {
     TL_LIMITER_JOINS,     /* per minute */
     TL_LIMITER_SHARES,    /* joins under pressure, per second */
-    TL_LIMITER_FORGERIES, /* tokens whose signature was wrong, per minute */
+    TL_LIMITER_FORGERIES, /* tokens that were not genuine, per minute */
     TL_LIMITER_WAITS,     /* signed waits that join, per minute */
     TL_LIMITER_KINDS
 };

@@ -39,9 +39,11 @@ static const struct kind kinds[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_FORGERIES] = {429, 30, "/problems/too-many-forgeries",
                               "Too many tokens from this address were not genuine"},
     [TL_REFUSAL_CHALLENGE] = {403, 0, "/problems/challenge-required",
-                              "Solve the puzzle to join this queue"},
+                              "This queue asks for a check first"},
     [TL_REFUSAL_CHALLENGE_FAILED] = {403, 0, "/problems/challenge-failed",
-                                     "The solution is not valid; here is another puzzle"},
+                                     "The check did not succeed"},
+    [TL_REFUSAL_UNVERIFIED] = {503, 3, "/problems/challenge-unavailable",
+                               "The check cannot be verified at the moment"},
     [TL_REFUSAL_TOO_MANY] = {429, 30, "/problems/too-many-joins",
                              "Too many joins from this address"},
     [TL_REFUSAL_FULL] = {503, 15, "/problems/full", "The line is full"},
@@ -85,6 +87,10 @@ void tl_problem_answer(struct tl_request *request, const struct tl_refusal *refu
         tl_json_string(&json, "puzzle", refusal->puzzle.text);
         tl_json_uint(&json, "parts", refusal->puzzle.parts);
         tl_json_uint(&json, "bits", refusal->puzzle.bits);
+    }
+    if (refusal->service.provider != NULL) {
+        tl_json_string(&json, "provider", refusal->service.provider);
+        tl_json_string(&json, "site_key", refusal->service.site_key);
     }
     struct tl_answer answer = {.status = kind->status,
                                .type = "application/problem+json",

@@ -9,6 +9,7 @@ bool tl_refuse(struct tl_refusal *refusal, enum tl_refusal_kind kind, const char
     refusal->kind = kind;
     refusal->allowed = NULL;
     refusal->puzzle.text[0] = '\0';
+    refusal->service.provider = NULL;
     va_start(args, detail);
     if (vsnprintf(refusal->detail, sizeof(refusal->detail), detail, args) < 0)
         refusal->detail[0] = '\0';

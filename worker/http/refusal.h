@@ -22,8 +22,9 @@ enum tl_refusal_kind {
     TL_REFUSAL_REMOVED,          /* by the operator: the ticket gets no other place */
     TL_REFUSAL_BLOCKED,          /* the operator blocked the address */
     TL_REFUSAL_SHARED,           /* another client came first to this session */
-    TL_REFUSAL_CHALLENGE,        /* a new place needs the solution of a puzzle */
-    TL_REFUSAL_CHALLENGE_FAILED, /* there was a solution, and it is not good */
+    TL_REFUSAL_CHALLENGE,        /* a new place needs the solution of a puzzle, or a token */
+    TL_REFUSAL_CHALLENGE_FAILED, /* there was one, and it is not good */
+    TL_REFUSAL_UNVERIFIED,       /* the challenge service cannot say whether a token is good */
     TL_REFUSAL_TOO_MANY,
     TL_REFUSAL_FULL,      /* as many wait as may */
     TL_REFUSAL_FORGERIES, /* too many tokens of the address were not genuine */
@@ -48,6 +49,9 @@ struct tl_refusal {
         unsigned parts, bits;
     } puzzle; /* CHALLENGE, CHALLENGE_FAILED: the one to solve (common/auth/puzzle.h); text "": none
                */
+    struct {
+        const char *provider, *site_key; /* static, or of the configuration */
+    } service;                           /* likewise: whose token is asked for; NULL: none's */
 };
 
 /* Fills in a refusal. Returns false, so that a predicate can `return tl_refuse(...)`. */

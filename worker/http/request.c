@@ -1,5 +1,6 @@
 #include <assert.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <strings.h>
 
@@ -147,6 +148,14 @@ void tl_request_hold(struct tl_request *request)
         return; /* suspending twice would break the library's lists */
     request->held = true;
     MHD_suspend_connection(request->connection);
+}
+
+bool tl_request_gone(const struct tl_request *request)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct pollfd peer = {.fd = info != NULL ? info->connect_fd : -1, .events = POLLRDHUP};
+    return info != NULL && poll(&peer, 1, 0) > 0;
 }
 
 static bool add_header(struct MHD_Response *response, const char *name, const char *value)

@@ -46,6 +46,9 @@ const struct tl_renderer *tl_request_renderer(const struct tl_request *request);
  * no other site's pages may. The origin is borrowed until the answer. */
 void tl_request_share_with(struct tl_request *request, const char *origin);
 
+/* Has the client closed its end of the connection? It must be answered all the same. */
+bool tl_request_gone(const struct tl_request *request);
+
 /* Keeps the request for an answer in a later turn; one that is held already stays held. */
 void tl_request_hold(struct tl_request *request);
 

@@ -207,6 +207,20 @@ static void set_puzzle(struct page *page)
     set_duration(page, FIELD_CHALLENGE_WAIT, "challenge_wait_text", view->wait_s);
 }
 
+/* The challenge service: what the script needs, and whose it is. */
+static void set_service(struct page *page)
+{
+    const struct tl_page_service *service = page->view->service;
+    if (service == NULL)
+        return;
+    page->values[FIELD_CHALLENGE_URL] = tl_page_challenge.path;
+    page->values[FIELD_SERVICE] = service->name;
+    page->values[FIELD_SERVICE_KEY] = service->site_key;
+    page->values[FIELD_SERVICE_SCRIPT] = service->script;
+    set_if(page, FIELD_SERVICE_SCORED, service->scored);
+    set_message(page, FIELD_SERVICE_BY, "service_by_text", service->title);
+}
+
 /* The state, which parts of the page it hides, and the title. */
 static void set_state(struct page *page)
 {
@@ -301,6 +315,20 @@ static void set_times(struct page *page)
     }
 }
 
+void tl_page_policy(const struct tl_page_view *view, char policy[TL_PAGE_POLICY_MAX])
+{
+    if (view->service == NULL) {
+        snprintf(policy, TL_PAGE_POLICY_MAX, "%s", TL_PAGE_POLICY);
+        return;
+    }
+    const char *sources = view->service->sources;
+    snprintf(policy, TL_PAGE_POLICY_MAX,
+             "default-src 'none'; script-src 'self' %s; frame-src %s; style-src 'self' %s; "
+             "img-src 'self'; connect-src 'self' %s; form-action 'self'; frame-ancestors 'none'; "
+             "base-uri 'none'",
+             sources, sources, sources, sources);
+}
+
 /* ---- rendering ---- */
 
 static const char *value_of(const void *context, int number)
@@ -321,6 +349,7 @@ void tl_page_render(const struct tl_page_view *view, const struct tl_brand *bran
     set_look(&page);
     set_addresses(&page);
     set_puzzle(&page);
+    set_service(&page);
     set_state(&page);
     set_place(&page);
     set_opening(&page);

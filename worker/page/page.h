@@ -18,6 +18,10 @@
 #define TL_PAGE_POLICY                                                                             \
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "                    \
     "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+#define TL_PAGE_POLICY_MAX 4096
+/* The policy of this page: TL_PAGE_POLICY, opened for the script of a challenge service where the
+ * page has one. */
+void tl_page_policy(const struct tl_page_view *view, char policy[TL_PAGE_POLICY_MAX]);
 /* Only the origin, never the address, which may have a ticket or an invite. ("no-referrer" would
  * make browsers send the forms with "Origin: null".) */
 #define TL_PAGE_REFERRER_POLICY "strict-origin"

@@ -60,6 +60,11 @@ enum tl_page_field {
     FIELD_PUZZLE_BITS,
     FIELD_WAIT_URL,
     FIELD_CHALLENGE_WAIT,
+    FIELD_SERVICE,
+    FIELD_SERVICE_KEY,
+    FIELD_SERVICE_SCRIPT,
+    FIELD_SERVICE_SCORED,
+    FIELD_SERVICE_BY,
     FIELD_UNTIL,
     FIELD_NO_UNTIL,
     /* Fields that hide parts of the page. */

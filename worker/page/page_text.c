@@ -146,6 +146,20 @@ static const struct tl_page_message messages[] = {
       "the button.",
       "브라우저에서 스크립트가 꺼져 있습니다. {0} 기다리시면 자동으로, 또는 버튼을 눌러 "
       "이어집니다."}},
+    {"service_by_text",
+     {"The check is done by {0}. If it asks you something, please answer.",
+      "이 확인은 {0}에서 합니다. 질문이 나타나면 답해 주세요."}},
+    {"service_noscript",
+     {"This line is for people, and its check needs JavaScript. Please allow JavaScript for this "
+      "page and load it again, or open it in another browser.",
+      "이 대기열은 사람인지 확인한 뒤에 줄을 설 수 있으며, 확인에 자바스크립트가 필요합니다. 이 "
+      "페이지의 자바스크립트를 허용하고 새로 고치시거나, 다른 브라우저로 열어 주세요."}},
+    {"service_failed",
+     {"The check could not be loaded or did not succeed. If your browser blocks parts of this "
+      "page, "
+      "please allow them.",
+      "확인을 불러오지 못했거나 확인에 실패했습니다. 브라우저에서 이 페이지의 일부가 차단되어 "
+      "있다면 허용해 주세요."}},
     {"challenge_join", {"Join the line", "줄 서기"}},
     {"down_head", {"One moment, please", "잠시만 기다려 주세요"}},
     {"down_text",

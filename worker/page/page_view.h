@@ -27,6 +27,16 @@ enum tl_page_state {
     TL_PAGE_STATES
 };
 
+/* A challenge service whose token the page gets. */
+struct tl_page_service {
+    const char *name;     /* "turnstile", "hcaptcha" or "recaptcha" */
+    const char *title;    /* for people */
+    const char *site_key; /* public */
+    const char *script;   /* its address */
+    const char *sources;  /* what the page's policy allows for it, separated by spaces */
+    bool scored;          /* it asks the visitor nothing, and gives a score */
+};
+
 /* Strings are borrowed and may be NULL; numbers that do not apply are 0. */
 struct tl_page_view {
     enum tl_page_state state;
@@ -56,6 +66,7 @@ struct tl_page_view {
     unsigned puzzle_parts, puzzle_bits;
     const char *wait;
     int64_t wait_s;
+    const struct tl_page_service *service; /* CHALLENGE, instead of a puzzle; else NULL */
 };
 
 #endif

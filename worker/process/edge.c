@@ -18,6 +18,8 @@
 #include "worker/http/server.h"
 #include "worker/process/edge.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/verify/provider.h"
+#include "worker/verify/verifier.h"
 
 enum {
     TICK_MS = 50,
@@ -47,9 +49,10 @@ struct edge {
     struct tl_holds *holds;   /* the api's */
     struct tl_ingest *ingest;
     struct tl_follower *follower;
-    struct tl_server *server; /* NULL until the lines are loaded */
-    uint64_t connections_max; /* event streams and the server's connections together */
-    uint64_t unavailable;     /* requests answered 503 that are not logged yet */
+    struct tl_verifier *verifier; /* NULL without a challenge service */
+    struct tl_server *server;     /* NULL until the lines are loaded */
+    uint64_t connections_max;     /* event streams and the server's connections together */
+    uint64_t unavailable;         /* requests answered 503 that are not logged yet */
     struct tl_log_limit unavailable_log, full_log, address_log;
     int64_t accepted; /* connections taken from the listening socket, also those refused then */
     int64_t since_ms; /* start of this process */
@@ -100,6 +103,19 @@ static bool ask_store(void *process, const char *queue, const char *visitor, tl_
     return tl_ingest_look(edge->ingest, queue, visitor, place, number);
 }
 
+static bool verify(void *process, const struct tl_question *question)
+{
+    const struct edge *edge = process;
+    return edge->verifier != NULL && tl_verifier_ask(edge->verifier, question);
+}
+
+static void cancel(void *process, uint64_t number)
+{
+    const struct edge *edge = process;
+    if (edge->verifier != NULL)
+        tl_verifier_cancel(edge->verifier, number);
+}
+
 static uint64_t streams(void *context)
 {
     const struct edge *edge = context;
@@ -146,6 +162,12 @@ static void on_found(void *context, uint64_t number, enum tl_lookup_found found,
 {
     const struct edge *edge = context;
     tl_holds_found(edge->holds, number, found, reason);
+}
+
+static void on_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
+{
+    const struct edge *edge = context;
+    tl_api_verified(edge->api, number, verdict);
 }
 
 static void on_ingest_store(void *context, bool up, enum tl_error_kind refuses)
@@ -324,21 +346,23 @@ static void on_tick(uv_timer_t *timer)
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->server, now_ms);
     tl_holds_tick(edge->holds, now_ms);
+    tl_api_tick(edge->api, now_ms);
     tl_queues_tick(edge->queues, now_ms);
     tl_queues_check(edge->queues, edge->ingest, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
     log_limits(edge, now_ms);
-    tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)tl_holds_count(edge->holds));
+    uint64_t held = tl_holds_count(edge->holds) + tl_api_verifying(edge->api);
+    tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
     atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->queues));
     atomic_store(&slot->accepted, edge->accepted);
     atomic_store(&slot->accepts, edge->server != NULL && !edge->env.draining);
     atomic_fetch_add(&slot->beats, 1);
     if (!edge->env.draining)
         return;
-    bool drained = tl_holds_count(edge->holds) == 0 && tl_server_requests(edge->server) == 0 &&
-                   tl_queues_drained(edge->queues);
+    bool drained =
+        held == 0 && tl_server_requests(edge->server) == 0 && tl_queues_drained(edge->queues);
     if (drained || now_ms >= edge->drain_until_ms)
         uv_stop(&edge->loop);
 }
@@ -393,7 +417,9 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                         .sharing = edge->settings->sharing,
                                         .process = edge,
                                         .ask = ask_store,
-                                        .stream_fits = stream_fits};
+                                        .stream_fits = stream_fits,
+                                        .verify = verify,
+                                        .cancel = cancel};
     edge->api = tl_api_new(&api, err);
     if (edge->api == NULL)
         return false;
@@ -401,6 +427,25 @@ static bool start_api(struct edge *edge, struct tl_error *err)
     edge->queues = tl_api_queues(edge->api);
     edge->holds = tl_api_holds(edge->api);
     return true;
+}
+
+static bool start_verifier(struct edge *edge, struct tl_error *err)
+{
+    const struct tl_config *config = edge->config;
+    const char *url = config->challenge_service.verify_url;
+    const struct tl_verifier_settings settings = {
+        .url =
+            url[0] != '\0' ? url : tl_provider_of(config->challenge_service.provider)->verify_url,
+        .rules = {.hostname = config->challenge_service.hostname,
+                  .min_score = (unsigned)config->challenge_service.min_score},
+        .max_concurrent = config->challenge_service.max_concurrent,
+        .metrics = edge->settings->metrics,
+        .context = edge,
+        .verified = on_verified};
+    if (!tl_config_has_service(config, NULL))
+        return true;
+    edge->verifier = tl_verifier_new(&edge->loop, &settings, err);
+    return edge->verifier != NULL;
 }
 
 static bool start_threads(struct edge *edge, struct tl_error *err)
@@ -423,7 +468,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
     if (edge->ingest == NULL)
         return false;
     edge->follower = tl_follower_new(&edge->loop, &follower, config, err);
-    return edge->follower != NULL;
+    return edge->follower != NULL && start_verifier(edge, err);
 }
 
 /* In reverse order. Every request still held gets its answer before the server is freed. */
@@ -433,6 +478,7 @@ static void stop(struct edge *edge)
     uv_timer_stop(&edge->sweep);
     tl_follower_free(&edge->follower);
     tl_ingest_free(&edge->ingest);
+    tl_verifier_free(&edge->verifier);
     tl_api_stop(edge->api);
     for (int turn = 0; turn < LAST_TURNS && edge->server != NULL; turn++)
         uv_run(&edge->loop, UV_RUN_NOWAIT); /* sends the last answers */

@@ -1,6 +1,6 @@
 /*
- * Solves the puzzle of a queue with `challenge: work` (common/auth/puzzle.h) and joins with the solution. The page loads
- * it only then. It starts itself once more as a web worker, which solves; where that fails, it solves in the page, in
+ * Solves the puzzle of a queue with `challenge: work` (common/auth/puzzle.h) and joins with the solution; or with
+ * `challenge: external` shows the widget of a challenge service and joins with its token. The page loads it only then. It starts itself once more as a web worker, which solves; where that fails, it solves in the page, in
  * slices. ES5, for old browsers: theirs is the longest wait.
  */
 (function () {
@@ -83,11 +83,13 @@
   var SLICE = 1000;             // tries between two looks at the clock
   var SLICE_MS = 20;            // then the page may do something else
   var PUZZLES_MAX = 4;          // more are not solved without being asked
+  var TOKENS_MAX = 6;           // likewise
   var SENT_MAX = 6;
   var source = document.currentScript && document.currentScript.src;
   var box = document.querySelector('[data-tl="puzzle"]');
   var bar = document.querySelector('[data-tl="solving"]');
   var puzzles = 0;
+  var tokens = 0;
   var sent = 0;
 
   function show(parts) {
@@ -106,7 +108,7 @@
       var end = Date.now() + SLICE_MS;
       var solution = '';
       while (!solution && Date.now() < end) solution = step(SLICE, show);
-      if (solution) send(solution);
+      if (solution) send({ solution: solution });
       else setTimeout(slice, 0);
     })();
   }
@@ -121,7 +123,7 @@
         if (event.data.parts) show(event.data.parts);
         if (!event.data.solution) return;
         worker.terminate();
-        send(event.data.solution);
+        send({ solution: event.data.solution });
       };
       worker.onerror = function () {
         worker.terminate();
@@ -151,17 +153,22 @@
     request.send(body);
   }
 
-  // The same solution may be sent again: it gets the same place.
-  function send(solution) {
+  // proof: { solution } or { token }. The same solution may be sent again: it gets the same place. A token is good once.
+  function send(proof) {
     sent++;
-    ask('POST', '/join', JSON.stringify({ solution: solution }), function (status, answer, request) {
+    ask('POST', '/join', JSON.stringify(proof), function (status, answer, request) {
       if (status === 200 || status === 202) {
         goOn(answer.ticket);
       } else if (answer.puzzle && puzzles < PUZZLES_MAX) {
         solve(answer);
+      } else if (answer.site_key && widget && tokens < TOKENS_MAX) {
+        widget.again();
       } else if ((status === 0 || status === 429 || status >= 500) && sent < SENT_MAX) {
         var after = Number(request.getResponseHeader('Retry-After')) || 2 * sent;
-        setTimeout(function () { send(solution); }, 1000 * after * (1 + Math.random()));
+        setTimeout(function () {
+          if (proof.token) widget.again();
+          else send(proof);
+        }, 1000 * after * (1 + Math.random()));
       } else {
         giveUp();
       }
@@ -177,9 +184,46 @@
     });
   }
 
+  // ---- the widget of a challenge service ----
+
+  // Loads the service's script and shows its widget; each token joins. again() gets another token.
+  function showWidget(data) {
+    var place = document.querySelector('[data-tl="service"]');
+    var name = { turnstile: 'turnstile', hcaptcha: 'hcaptcha', recaptcha: 'grecaptcha' }[data.service];
+    var id;
+
+    function join(token) {
+      tokens++;
+      send({ token: token });
+    }
+
+    function again() {
+      var service = window[name];
+      if (data.scored) service.execute(data.key, { action: 'join' }).then(join, giveUp);
+      else if (id !== undefined) service.reset(id);
+      else
+        id = service.render(place, {
+          sitekey: data.key,
+          callback: join,
+          'error-callback': giveUp,
+          'expired-callback': function () { service.reset(id); }
+        });
+    }
+
+    var script = document.createElement('script');
+    script.src = data.script + (data.script.indexOf('?') < 0 ? '?' : '&') +
+      (data.scored ? 'render=' + data.key : 'render=explicit&onload=tellerlineReady');
+    if (data.scored) script.onload = function () { window[name].ready(again); };
+    else window.tellerlineReady = again;
+    script.onerror = giveUp;
+    document.head.appendChild(script);
+    return { again: again };
+  }
+
   addEventListener('pageshow', function (event) {
     if (event.persisted) location.replace(box.dataset.self); // the puzzle may have expired meanwhile
   });
 
-  solve({ puzzle: box.dataset.puzzle, parts: Number(box.dataset.parts), bits: Number(box.dataset.bits) });
+  var widget = box.dataset.service ? showWidget(box.dataset) : null;
+  if (!widget) solve({ puzzle: box.dataset.puzzle, parts: Number(box.dataset.parts), bits: Number(box.dataset.bits) });
 })();

@@ -267,7 +267,8 @@ static void signed_waits_of_an_address_are_limited(void **state)
     world->env.store_offset_ms += TL_CHALLENGE_WAIT_S * 1000;
     unsigned passed = 0;
     while (passed <= 2 * TL_CHALLENGE_WAITS_A_MINUTE && /* a minute may end meanwhile */
-           tl_challenge_passed(world->api, world_queue(world), &request, wait, &solved, &refusal))
+           tl_challenge_passed(world->api, world_queue(world), &request,
+                               &(struct tl_proof){.solution = wait}, &solved, &refusal))
         passed++;
     assert_in_range(passed, TL_CHALLENGE_WAITS_A_MINUTE, 2 * TL_CHALLENGE_WAITS_A_MINUTE);
     assert_int_equal(refusal.kind, TL_REFUSAL_TOO_MANY);

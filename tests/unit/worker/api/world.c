@@ -65,6 +65,28 @@ static bool stream_fits(void *process)
     return !world->crowded;
 }
 
+static bool verify(void *process, const struct tl_question *question)
+{
+    struct world *world = process;
+    const char *address = question->address != NULL ? question->address : "";
+    if (world->deaf)
+        return false;
+    world->service.asked++;
+    world->service.number = question->number;
+    world->service.until_ms = question->until_ms;
+    snprintf(world->service.secret, sizeof(world->service.secret), "%s", question->secret);
+    snprintf(world->service.token, sizeof(world->service.token), "%s", question->token);
+    snprintf(world->service.address, sizeof(world->service.address), "%s", address);
+    return true;
+}
+
+static void cancel(void *process, uint64_t number)
+{
+    struct world *world = process;
+    world->service.cancelled++;
+    world->service.number = number;
+}
+
 static void write_secret(const struct world *world, const char *name, const char *text)
 {
     char path[64];
@@ -97,27 +119,36 @@ void world_recreate(struct world *world)
     load(world, WORLD_GENERATION + 1);
 }
 
+static void make_config(struct world *world)
+{
+    struct tl_error err = {0};
+    char text[1024];
+    int n = snprintf(text, sizeof(text),
+                     "secrets: {ticket_keys: %s/ticket, api_keys: %s/api, pass_keys: %s/pass, "
+                     "invite_keys: %s/invite, challenge_secret: %s/service}\n"
+                     "challenge_service: {provider: hcaptcha, site_key: site-1, max_concurrent: 1, "
+                     "max_waiting: 1, script_url: \"https://mirror.example:8443/api.js?x=1\"}\n"
+                     "http: {public_url: https://wait.example, joins_per_minute: 3, "
+                     "trusted_proxies: \"10.0.0.0/8\", "
+                     "allowed_origins: \"https://shop.example http://127.0.0.1:3000\"}\n"
+                     "queues: {concert: {}, opened: {on_store_error: open}}\n",
+                     world->folder, world->folder, world->folder, world->folder, world->folder);
+    world->config = tl_config_parse("test", text, (size_t)n, &err);
+    if (world->config == NULL)
+        fail_msg("%s", err.text);
+}
+
 int world_setup(void **state)
 {
     struct world *world = calloc(1, sizeof(*world));
     struct tl_error err = {0};
-    char text[1024];
     assert_non_null(world);
     snprintf(world->folder, sizeof(world->folder), "/tmp/tellerline-api-XXXXXX");
     assert_non_null(mkdtemp(world->folder));
     write_secret(world, "api", "shop " WORLD_API_KEY "\n");
     write_secret(world, "invite", "shop HS256 " FORGE_SECRET_A "\n");
-    int n = snprintf(text, sizeof(text),
-                     "secrets: {ticket_keys: %s/ticket, api_keys: %s/api, pass_keys: %s/pass, "
-                     "invite_keys: %s/invite}\n"
-                     "http: {public_url: https://wait.example, joins_per_minute: 3, "
-                     "trusted_proxies: \"10.0.0.0/8\", "
-                     "allowed_origins: \"https://shop.example http://127.0.0.1:3000\"}\n"
-                     "queues: {concert: {}, opened: {on_store_error: open}}\n",
-                     world->folder, world->folder, world->folder, world->folder);
-    world->config = tl_config_parse("test", text, (size_t)n, &err);
-    if (world->config == NULL)
-        fail_msg("%s", err.text);
+    write_secret(world, "service", "# a comment\n" WORLD_SECRET "\n");
+    make_config(world);
     memset(metrics_memory, 0, sizeof(metrics_memory));
     assert_true(tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS) <= sizeof(metrics_memory));
     assert_int_equal(uv_loop_init(&world->loop), 0);
@@ -146,7 +177,9 @@ int world_setup(void **state)
                                                       .sharing = world->sharing,
                                                       .process = world,
                                                       .ask = ask,
-                                                      .stream_fits = stream_fits},
+                                                      .stream_fits = stream_fits,
+                                                      .verify = verify,
+                                                      .cancel = cancel},
                             &err);
     if (world->api == NULL)
         fail_msg("%s", err.text);
@@ -163,7 +196,7 @@ int world_setup(void **state)
 int world_teardown(void **state)
 {
     struct world *world = *state;
-    static const char *const names[] = {"ticket", "api", "pass", "invite"};
+    static const char *const names[] = {"ticket", "api", "pass", "invite", "service"};
     tl_api_stop(world->api);
     uv_run(&world->loop, UV_RUN_DEFAULT); /* closes the streams */
     tl_api_free(&world->api);

@@ -20,6 +20,7 @@
 
 #define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */
 #define WORLD_GENERATION 7
+#define WORLD_SECRET     "of-the-service" /* whose site key is "site-1" */
 #define WORLD_API_KEY    "k0123456789012345678901234567890123456789"
 
 struct world {
@@ -36,6 +37,12 @@ struct world {
     bool deaf;                            /* lookups cannot be asked */
     unsigned asked;                       /* lookups so far */
     uint64_t number;                      /* of the last one */
+    struct {                              /* what the challenge service was asked last */
+        unsigned asked, cancelled;        /* how often so far */
+        uint64_t number;
+        char secret[32], token[64], address[64]; /* address "": none */
+        int64_t until_ms;
+    } service;
 };
 
 /* cmocka's setup and teardown: *state is a world that serves. */

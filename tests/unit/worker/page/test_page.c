@@ -278,6 +278,44 @@ static void test_puzzle(void **state)
     page_lacks(&waiting, TL_LANGUAGE_EN, "solution=");
 }
 
+/* The provider's widget, its name, and words for browsers without scripts, in both languages; the
+ * policy is open for its script on this page only. */
+static void test_service(void **state)
+{
+    (void)state;
+    static const struct tl_page_service service = {.name = "turnstile",
+                                                   .title = "Cloudflare Turnstile",
+                                                   .site_key = "key-1",
+                                                   .script = "https://a.example/api.js?a=1&b=2",
+                                                   .sources = "https://a.example",
+                                                   .scored = false};
+    char policy[TL_PAGE_POLICY_MAX];
+    struct tl_page_view view = waiting;
+    view.state = TL_PAGE_CHALLENGE;
+    view.position = 0;
+    view.service = &service;
+    struct tl_text page = render(&view, TL_LANGUAGE_EN);
+    holds(&page, tl_page_challenge.path);
+    holds(&page, "data-service=\"turnstile\" data-key=\"key-1\" "
+                 "data-script=\"https://a.example/api.js?a=1&amp;b=2\" data-scored=\"\"");
+    holds(&page, "The check is done by Cloudflare Turnstile.");
+    holds(&page, "its check needs JavaScript");
+    tl_text_free(&page);
+    page_lacks(&view, TL_LANGUAGE_EN, "http-equiv");
+    page_lacks(&view, TL_LANGUAGE_EN, "solution=");
+    page_holds(&view, TL_LANGUAGE_KO, "Cloudflare Turnstile");
+    page_holds(&view, TL_LANGUAGE_KO, "자바스크립트");
+    tl_page_policy(&view, policy);
+    assert_string_equal(policy,
+                        "default-src 'none'; script-src 'self' https://a.example; frame-src "
+                        "https://a.example; style-src 'self' https://a.example; img-src 'self'; "
+                        "connect-src 'self' https://a.example; form-action 'self'; "
+                        "frame-ancestors 'none'; base-uri 'none'");
+    tl_page_policy(&waiting, policy);
+    assert_string_equal(policy, TL_PAGE_POLICY);
+    page_lacks(&waiting, TL_LANGUAGE_EN, "a.example");
+}
+
 static void test_what_comes_from_outside_is_escaped(void **state)
 {
     (void)state;
@@ -406,6 +444,7 @@ int main(void)
         cmocka_unit_test(test_opening_and_pause),
         cmocka_unit_test(test_going_on),
         cmocka_unit_test(test_puzzle),
+        cmocka_unit_test(test_service),
         cmocka_unit_test(test_what_comes_from_outside_is_escaped),
         cmocka_unit_test(test_nothing_inline),
         cmocka_unit_test(test_order_of_style_sheets),

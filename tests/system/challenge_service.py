@@ -1,0 +1,139 @@
+"""A stand-in for a challenge service (Turnstile, hCaptcha, reCAPTCHA): it verifies tokens, and serves a widget."""
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs
+
+#: What the service knows of its customer.
+SECRET = "the-secret-of-the-site"
+SITE_KEY = "site-key-1"
+HOST = "shop.example"
+
+#: A script as the providers have it: it fills the element with a frame and gives a token by itself.
+WIDGET = """
+window.turnstile = {
+  render: function (place, options) {
+    var frame = document.createElement('iframe');
+    frame.src = document.querySelector('script[src*="/widget.js"]').src.replace('/widget.js', '/frame');
+    frame.title = 'check';
+    place.appendChild(frame);
+    this.options = options;
+    this.give();
+    return 1;
+  },
+  reset: function (id) { this.give(); },
+  give: function () {
+    var options = this.options;
+    var given = Number(sessionStorage.getItem('given') || 0) + 1;
+    sessionStorage.setItem('given', given);
+    sessionStorage.setItem('site key', options.sitekey);
+    setTimeout(function () { options.callback((given === 1 ? 'bad-' : 'good-') + 'browser-' + Math.random()); }, 0);
+  }
+};
+tellerlineReady();
+"""
+
+
+class ChallengeService(ThreadingHTTPServer):
+    """Says what a token says of itself: `good-1` is good once, `bad-1` is not; see `judge`."""
+
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self, port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), _Handler)
+        self.port = self.server_address[1]
+        self.secret = SECRET
+        self.forms: list[dict[str, str]] = []  # received
+        self.peers: set[tuple[str, int]] = set()  # of the connections
+        self.under_way = self.most = 0  # questions that have no answer yet; the most at one time
+        self.go_on = threading.Event()  # what tokens `slow-` wait for
+        self.lock = threading.Lock()
+        self._used: set[str] = set()
+
+    def judge(self, form: dict[str, str]) -> tuple[int, bytes]:
+        token, kind = form["response"], form["response"].partition("-")[0]
+        with self.lock:
+            again = token in self._used
+            self._used.add(token)
+        answer: dict = {"success": True, "hostname": HOST, "challenge_ts": "2026-11-22T12:00:00Z", "error-codes": []}
+        if kind in ("slow", "stuck"):
+            self.go_on.wait(60)
+        if kind == "error":
+            return 500, b"<h1>Sorry</h1>"
+        if kind == "garbage":
+            return 200, b"{\"success\": tru\xff"
+        if kind == "huge":
+            return 200, json.dumps(answer | {"more": "x" * 20000}).encode()
+        if kind == "elsewhere":
+            answer["hostname"] = "other.example"
+        if form["secret"] != self.secret:
+            answer = {"success": False, "error-codes": ["invalid-input-secret"]}
+        elif kind == "bad":
+            answer = {"success": False, "error-codes": ["invalid-input-response"]}
+        elif again:
+            answer = {"success": False, "error-codes": ["timeout-or-duplicate"]}
+        return 200, json.dumps(answer).encode()
+
+    @contextmanager
+    def serving(self) -> Iterator[ChallengeService]:
+        thread = threading.Thread(target=self.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield self
+        finally:
+            self.go_on.set()
+            self.shutdown()
+            thread.join()
+            self.server_close()
+
+    def with_tls(self, certificate: str, key: str) -> ChallengeService:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        return self
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A worker that ends a connection is not a failure of the test."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: ChallengeService
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        form = {name: values[0] for name, values in parse_qs(body, strict_parsing=True).items()}
+        service = self.server
+        with service.lock:
+            service.forms.append(form)
+            service.peers.add(self.client_address)
+            service.under_way += 1
+            service.most = max(service.most, service.under_way)
+        try:
+            status, answer = service.judge(form)
+        finally:
+            with service.lock:
+                service.under_way -= 1
+        self._send(status, "application/json", answer)
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/widget.js"):
+            self._send(200, "text/javascript", WIDGET.encode())
+        else:
+            self._send(200, "text/html", b"<!doctype html><title>check</title>")
+
+    def _send(self, status: int, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Discards the access log, to keep the tests' output clean."""

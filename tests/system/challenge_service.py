@@ -38,6 +38,18 @@ window.turnstile = {
 tellerlineReady();
 """
 
+#: The same of reCAPTCHA 3, which shows nothing.
+SCORE = """
+window.grecaptcha = {
+  ready: function (go) { setTimeout(go, 0); },
+  execute: function (key, options) {
+    var given = Number(sessionStorage.getItem('given') || 0) + 1;
+    sessionStorage.setItem('given', given);
+    return Promise.resolve((given === 1 ? 'low-' : 'good-') + options.action + '-' + key + '-' + Math.random());
+  }
+};
+"""
+
 
 class ChallengeService(ThreadingHTTPServer):
     """Says what a token says of itself: `good-1` is good once, `bad-1` is not; see `judge`."""
@@ -61,7 +73,8 @@ class ChallengeService(ThreadingHTTPServer):
         with self.lock:
             again = token in self._used
             self._used.add(token)
-        answer: dict = {"success": True, "hostname": HOST, "challenge_ts": "2026-11-22T12:00:00Z", "error-codes": []}
+        answer: dict = {"success": True, "hostname": HOST, "challenge_ts": "2026-11-22T12:00:00Z", "error-codes": [],
+                        "score": 0.4 if kind == "low" else 0.5}
         if kind in ("slow", "stuck"):
             self.go_on.wait(60)
         if kind == "error":
@@ -125,6 +138,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path.startswith("/widget.js"):
             self._send(200, "text/javascript", WIDGET.encode())
+        elif self.path == f"/score.js?hl=en&render={SITE_KEY}":
+            self._send(200, "text/javascript", SCORE.encode())
         else:
             self._send(200, "text/html", b"<!doctype html><title>check</title>")
 

@@ -85,7 +85,7 @@ def test_wrong_bodies_of_a_trusted_caller(start):
 
 def test_sizes_beyond_the_limits(system):
     client = system.client()
-    body = b'{"visitor": "' + b"x" * 5000 + b'"}'
+    body = b'{"visitor": "' + b"x" * 17000 + b'"}'
     assert same_after(system, lambda: client.post("/v1/queues/bank/join", body)).problem(413)
     client.close()
     answer = same_after(system, lambda: client.post("/v1/queues/bank/join",

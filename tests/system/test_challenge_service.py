@@ -135,14 +135,11 @@ def test_what_the_service_refuses(begin: Begin, service: ChallengeService) -> No
     assert counted(system, "refused") == 100
 
 
-def test_a_slow_service_blocks_nobody_else(begin: Begin, service: ChallengeService) -> None:
+def test_a_slow_service(begin: Begin, service: ChallengeService) -> None:
+    """A join waits for it as long as it may. (That nobody else waits shows in test_a_token_under_way_is_used.)"""
     system = begin(timeout="1s")
-    slow, other = system.client(), system.client()
-    slow.send("POST", "/v1/queues/bank/join", b'{"token": "slow-1"}')
-    wait_until(lambda: service.under_way == 1, PATIENCE, "the question is under way")
-    assert other.get("/v1/queues/bank").status == 200 and service.under_way == 1, "the service has not answered yet"
-    unavailable(slow.receive())
-    wait_until(lambda: counted(system, "timed_out") == 1, PATIENCE, "it is counted")
+    unavailable(join(system.client(), "slow-1"))
+    assert counted(system, "timed_out") == 1 and len(service.forms) == 1
     assert "cannot verify tokens" in system.of("worker")[0].text()
 
 
@@ -204,11 +201,13 @@ def test_as_many_as_may_wait(begin: Begin, service: ChallengeService) -> None:
 
 
 def test_a_token_under_way_is_used(begin: Begin, service: ChallengeService) -> None:
+    """And other requests are answered while the service is silent, for longer than these clients would wait."""
     system = begin()
-    first, second = system.client(), system.client()
+    first, second = system.client(timeout=60), system.client()
     first.send("POST", "/v1/queues/bank/join", b'{"token": "slow-1"}')
     wait_until(lambda: service.under_way == 1, PATIENCE, "the question is under way")
     refused(join(second, "slow-1"), "already")
+    assert second.get("/q/bank").status == 200 and second.get("/v1/queues/bank").status == 200
     service.go_on.set()
     assert first.receive().status == 200 and len(service.forms) == 1
 
@@ -329,6 +328,16 @@ def test_a_browser_joins_with_the_widget(begin: Begin, service: ChallengeService
     ticket = browser.get_cookie("tellerline_bank")["value"]
     placed = system.client().get("/q/bank", headers={"Cookie": f"tellerline_bank={ticket}"})
     assert origin not in placed.headers["content-security-policy"], "only the page with the widget is open for it"
+
+
+def test_a_browser_with_a_score(begin: Begin, service: ChallengeService, browser: Any) -> None:
+    """reCAPTCHA 3 has no widget: a low score is refused, and the next token taken."""
+    origin = f"http://127.0.0.1:{service.port}"
+    system = begin(provider="recaptcha", min_score=50, script_url=f"{origin}/score.js?hl=en", queue=QUEUE | {"capacity": 0})
+    visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/bank")
+    until(browser, lambda page: page.state == "waiting", "joined")
+    browser.execute_script("sessionStorage.clear()")
+    assert [form["response"].partition("-")[0] for form in service.forms] == ["low", "good"]
 
 
 def test_a_browser_without_the_widget(begin: Begin, browser: Any) -> None:

@@ -206,7 +206,7 @@ def ordinary(contract: Contract, system: System, shop: Shop) -> None:
 
 def refused(contract: Contract, system: System, shop: Shop) -> None:
     client = witness(contract, system)
-    large = b" " * 5000
+    large = b" " * 17000
     for template, item in contract.document["paths"].items():
         for queue in ("bank", "nowhere"):
             path = template.replace("{queue}", queue).replace("{file}", "none.css")

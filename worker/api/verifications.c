@@ -80,7 +80,7 @@ static void add(struct tl_verifications *all, struct verification *verification)
     all->count++;
 }
 
-/* Asks the service. text: where the visitor's address is written, if it may be sent. */
+/* Asks the service; with the visitor's address, if it may be sent. */
 static bool ask(const struct tl_api *api, const struct verification *verification,
                 const char *token, int64_t until_ms)
 {
@@ -232,12 +232,14 @@ void tl_verifications_tick(struct tl_api *api, int64_t now_ms)
     struct tl_verifications *all = api->verifications;
     struct tl_verdict late;
     tl_verdict_set(&late, TL_VERDICT_TIMED_OUT, "it does not answer in time");
-    while (all->first != NULL && all->first->deadline_ms <= now_ms)
-        settle(api, all->first, &late);
+    struct verification *next;
+    for (struct verification *at = all->first; at != NULL && at->deadline_ms <= now_ms; at = next) {
+        next = at->next;
+        settle(api, at, &late);
+    }
     if (now_ms < all->look_ms)
         return;
     all->look_ms = now_ms + LOOK_MS;
-    struct verification *next;
     for (struct verification *at = all->first; at != NULL; at = next) {
         next = at->next;
         if (!tl_request_gone(at->join.request))
@@ -252,6 +254,9 @@ void tl_verifications_tick(struct tl_api *api, int64_t now_ms)
 void tl_verifications_stop(struct tl_api *api)
 {
     struct tl_verifications *all = api->verifications;
-    while (all->first != NULL)
-        tl_render_refused(release(all, all->first).join.request, TL_REFUSAL_STOPPING, "");
+    struct verification *next;
+    for (struct verification *at = all->first; at != NULL; at = next) {
+        next = at->next;
+        tl_render_refused(release(all, at).join.request, TL_REFUSAL_STOPPING, "");
+    }
 }

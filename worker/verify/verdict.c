@@ -26,11 +26,11 @@ static bool blames_request(unsigned status)
     return status == 400 || status == 413 || status == 414 || status == 422;
 }
 
-/* The answer says no: because of the token, or because of us. */
+/* The answer says no: because of the token, or because of us. (A token of another site key may lead
+ * to "sitekey-secret-mismatch" or "invalid-keys": those are the token's.) */
 static void decode_refusal(const json_t *root, struct tl_verdict *verdict)
 {
-    static const char *const ours[] = {"missing-input-secret", "invalid-input-secret",
-                                       "sitekey-secret-mismatch", "invalid-keys"};
+    static const char *const ours[] = {"missing-input-secret", "invalid-input-secret"};
     const json_t *codes = json_object_get(root, "error-codes");
     const char *first = json_string_value(json_array_get(codes, 0));
     for (size_t i = 0; i < json_array_size(codes); i++) {

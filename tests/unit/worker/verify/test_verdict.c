@@ -14,8 +14,8 @@
 
 struct sample {
     unsigned status;
-    const char *text;
     enum tl_verdict_kind kind;
+    const char *text;
     const char *why; /* part of it */
 };
 
@@ -43,24 +43,29 @@ static void the_service_decides(void **state)
     (void)state;
     static const struct tl_verdict_rules none = {.hostname = ""};
     static const struct sample samples[] = {
-        {200, "{\"success\":true}", TL_VERDICT_PASSED, ""},
-        {200, " {\"success\": true, \"error-codes\": [], \"hostname\": \"a\"}\n", TL_VERDICT_PASSED,
+        {200, TL_VERDICT_PASSED, "{\"success\":true}", ""},
+        {200, TL_VERDICT_PASSED, " {\"success\": true, \"error-codes\": [], \"hostname\": \"a\"}\n",
          ""},
-        {200, "{\"success\":false}", TL_VERDICT_REFUSED, "does not accept"},
-        {200, "{\"success\":false,\"error-codes\":[\"timeout-or-duplicate\"]}", TL_VERDICT_REFUSED,
+        {200, TL_VERDICT_REFUSED, "{\"success\":false}", "does not accept"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":false,\"error-codes\":[\"timeout-or-duplicate\"]}",
          "(timeout-or-duplicate)"},
-        {200, "{\"success\":false,\"error-codes\":[\"a\\u0007b\\u00e9\"]}", TL_VERDICT_REFUSED,
+        {200, TL_VERDICT_REFUSED, "{\"success\":false,\"error-codes\":[\"a\\u0007b\\u00e9\"]}",
          "(a?b?"},
-        {200, "{\"success\":false,\"error-codes\":\"none\"}", TL_VERDICT_REFUSED, "not accept"},
-        {200, "{\"success\":false,\"error-codes\":[1,null,{}]}", TL_VERDICT_REFUSED, "not accept"},
-        {200, "{\"success\":false,\"error-codes\":[\"bad-request\"]}", TL_VERDICT_REFUSED, "bad"},
-        {200, "{\"success\":false,\"error-codes\":[\"x\",\"invalid-input-secret\"]}",
-         TL_VERDICT_NO_SECRET, "invalid-input-secret"},
-        {200, "{\"success\":false,\"error-codes\":[\"missing-input-secret\"]}",
-         TL_VERDICT_NO_SECRET, "missing"},
-        {400, "{\"success\":false,\"error-codes\":[\"invalid-input-secret\"]}",
-         TL_VERDICT_NO_SECRET, "invalid"},
-        {200, "{\"success\":false,\"error-codes\":[\"internal-error\"]}", TL_VERDICT_UNREACHABLE,
+        {200, TL_VERDICT_REFUSED, "{\"success\":false,\"error-codes\":\"none\"}", "not accept"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":false,\"error-codes\":[1,null,{}]}", "not accept"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":false,\"error-codes\":[\"bad-request\"]}", "bad"},
+        {200, TL_VERDICT_REFUSED,
+         "{\"success\":false,\"error-codes\":[\"sitekey-secret-mismatch\"]}", "mismatch"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":false,\"error-codes\":[\"invalid-keys\"]}",
+         "invalid-keys"},
+        {200, TL_VERDICT_NO_SECRET,
+         "{\"success\":false,\"error-codes\":[\"x\",\"invalid-input-secret\"]}",
+         "invalid-input-secret"},
+        {200, TL_VERDICT_NO_SECRET,
+         "{\"success\":false,\"error-codes\":[\"missing-input-secret\"]}", "missing"},
+        {400, TL_VERDICT_NO_SECRET,
+         "{\"success\":false,\"error-codes\":[\"invalid-input-secret\"]}", "invalid"},
+        {200, TL_VERDICT_UNREACHABLE, "{\"success\":false,\"error-codes\":[\"internal-error\"]}",
          "internal"},
     };
     check(samples, COUNT(samples), &none);
@@ -72,10 +77,10 @@ static void what_blames_the_request_is_a_refusal(void **state)
     (void)state;
     static const struct tl_verdict_rules none = {.hostname = ""};
     static const struct sample samples[] = {
-        {400, "", TL_VERDICT_REFUSED, "not accept"},
-        {413, "<h1>Too large</h1>", TL_VERDICT_REFUSED, "not accept"},
-        {414, "{\"success\":true}", TL_VERDICT_REFUSED, "not accept"},
-        {422, "{}", TL_VERDICT_REFUSED, "not accept"},
+        {400, TL_VERDICT_REFUSED, "", "not accept"},
+        {413, TL_VERDICT_REFUSED, "<h1>Too large</h1>", "not accept"},
+        {414, TL_VERDICT_REFUSED, "{\"success\":true}", "not accept"},
+        {422, TL_VERDICT_REFUSED, "{}", "not accept"},
     };
     check(samples, COUNT(samples), &none);
 }
@@ -85,25 +90,26 @@ static void what_is_no_answer(void **state)
     (void)state;
     static const struct tl_verdict_rules none = {.hostname = ""};
     static const struct sample samples[] = {
-        {200, "", TL_VERDICT_UNREACHABLE, "no verification"},
-        {200, "{\"success\": tru", TL_VERDICT_UNREACHABLE, "no verification"},
-        {200, "{\"success\":\"true\"}", TL_VERDICT_UNREACHABLE, "no verification"},
-        {200, "{\"success\":1}", TL_VERDICT_UNREACHABLE, "no verification"},
-        {200, "{}", TL_VERDICT_UNREACHABLE, "no verification"},
-        {200, "[true]", TL_VERDICT_UNREACHABLE, "no verification"},
-        {200, "{\"success\":true}}", TL_VERDICT_UNREACHABLE, "no verification"},
-        {200, "{\"success\":true,\"x\":\"\xff\"}", TL_VERDICT_UNREACHABLE, "no verification"},
-        {500, "{\"success\":true}", TL_VERDICT_UNREACHABLE, "status 500"},
-        {302, "", TL_VERDICT_UNREACHABLE, "status 302"},
-        {404, "{\"success\":true}", TL_VERDICT_UNREACHABLE, "status 404"},
-        {429, "", TL_VERDICT_UNREACHABLE, "status 429"},
+        {200, TL_VERDICT_UNREACHABLE, "", "no verification"},
+        {200, TL_VERDICT_UNREACHABLE, "{\"success\": tru", "no verification"},
+        {200, TL_VERDICT_UNREACHABLE, "{\"success\":\"true\"}", "no verification"},
+        {200, TL_VERDICT_UNREACHABLE, "{\"success\":1}", "no verification"},
+        {200, TL_VERDICT_UNREACHABLE, "{}", "no verification"},
+        {200, TL_VERDICT_UNREACHABLE, "[true]", "no verification"},
+        {200, TL_VERDICT_UNREACHABLE, "{\"success\":true}}", "no verification"},
+        {200, TL_VERDICT_UNREACHABLE, "{\"success\":true,\"x\":\"\xff\"}", "no verification"},
+        {500, TL_VERDICT_UNREACHABLE, "{\"success\":true}", "status 500"},
+        {302, TL_VERDICT_UNREACHABLE, "", "status 302"},
+        {404, TL_VERDICT_UNREACHABLE, "{\"success\":true}", "status 404"},
+        {429, TL_VERDICT_UNREACHABLE, "", "status 429"},
     };
     check(samples, COUNT(samples), &none);
     struct tl_verdict verdict;
     char *large = malloc(TL_VERDICT_ANSWER_MAX + 1);
     assert_non_null(large);
     memset(large, ' ', TL_VERDICT_ANSWER_MAX + 1);
-    memcpy(large, "{\"success\":true}", 16);
+    static const char good[] = "{\"success\":true}";
+    memcpy(large, good, sizeof(good) - 1);
     tl_verdict_decode(200, large, TL_VERDICT_ANSWER_MAX, &none, &verdict);
     assert_int_equal(verdict.kind, TL_VERDICT_PASSED);
     tl_verdict_decode(200, large, TL_VERDICT_ANSWER_MAX + 1, &none, &verdict);
@@ -119,21 +125,21 @@ static void our_rules_decide_too(void **state)
     (void)state;
     static const struct tl_verdict_rules host = {.hostname = "shop.example"};
     static const struct sample of_host[] = {
-        {200, "{\"success\":true,\"hostname\":\"Shop.Example\"}", TL_VERDICT_PASSED, ""},
-        {200, "{\"success\":true,\"hostname\":\"shop.example.net\"}", TL_VERDICT_REFUSED, "site"},
-        {200, "{\"success\":true,\"hostname\":\"\"}", TL_VERDICT_REFUSED, "site"},
-        {200, "{\"success\":true,\"hostname\":7}", TL_VERDICT_REFUSED, "site"},
-        {200, "{\"success\":true}", TL_VERDICT_REFUSED, "site"},
+        {200, TL_VERDICT_PASSED, "{\"success\":true,\"hostname\":\"Shop.Example\"}", ""},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true,\"hostname\":\"shop.example.net\"}", "site"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true,\"hostname\":\"\"}", "site"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true,\"hostname\":7}", "site"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true}", "site"},
     };
     check(of_host, COUNT(of_host), &host);
     static const struct tl_verdict_rules score = {.hostname = "", .min_score = 50};
     static const struct sample of_score[] = {
-        {200, "{\"success\":true,\"score\":0.5}", TL_VERDICT_PASSED, ""},
-        {200, "{\"success\":true,\"score\":1}", TL_VERDICT_PASSED, ""},
-        {200, "{\"success\":true,\"score\":0.4}", TL_VERDICT_REFUSED, "not sure"},
-        {200, "{\"success\":true,\"score\":\"1\"}", TL_VERDICT_REFUSED, "not sure"},
-        {200, "{\"success\":true,\"score\":-1e300}", TL_VERDICT_REFUSED, "not sure"},
-        {200, "{\"success\":true}", TL_VERDICT_REFUSED, "not sure"},
+        {200, TL_VERDICT_PASSED, "{\"success\":true,\"score\":0.5}", ""},
+        {200, TL_VERDICT_PASSED, "{\"success\":true,\"score\":1}", ""},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true,\"score\":0.4}", "not sure"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true,\"score\":\"1\"}", "not sure"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true,\"score\":-1e300}", "not sure"},
+        {200, TL_VERDICT_REFUSED, "{\"success\":true}", "not sure"},
     };
     check(of_score, COUNT(of_score), &score);
 }

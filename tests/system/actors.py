@@ -164,6 +164,7 @@ class Actor(threading.Thread):
         elif answer.status in (404, 409) or answer.status == 200 and answer.json["status"] not in (
                 "waiting", "active", "pending"):
             stay.end, stay.ended_at = FORGOTTEN, time.time()
+            stay.refusal = f"{verb}: {answer.status} {answer.body[:300]!r}"
 
     # ---- asking ----
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 import time
+from typing import Any
 
 from actors import Actor
 from history import History, Loss, check
@@ -96,7 +97,7 @@ class Faults:
 
     def poison(self) -> None:
         payload = self._random.choice((b"\xc1", b"", b"\x91" * 5000, b"\x94\x01\xa1x\x01\xdd\xff\xff\xff\xff", bytes(300000)))
-        self._command("XADD", self._system.key(self._queue, "ingest"), "*", "d", payload)
+        self._history.poisoned += self._command("XADD", self._system.key(self._queue, "ingest"), "*", "d", payload)
 
     # ---- the store forgets ----
 
@@ -131,17 +132,19 @@ class Faults:
             # Until programs have connected again (redis.timeout, and the longest pause between tries).
             self._history.losses[-1] = loss._replace(until=time.time() + STALENESS)
 
-    def _command(self, *args: str | bytes) -> None:
+    def _command(self, *args: str | bytes) -> bool:
         try:
             self._system.store.command(*args)
         except (RedisError, RedisGone):
             self._system.forget_store()
+            return False
+        return True
 
 
-def conclude(system: System, queue: str, capacity: int, crowd: list[Actor], history: History, staleness: float,
+def conclude(system: System, queue: str, capacity: int, crowd: list[Any], history: History, staleness: float,
              choices: str) -> None:
-    """The crowd was told to stop: the line drains, and the whole history is checked. A failure names the choices that
-    repeat the run."""
+    """The crowd (threads like Actor) was told to stop: the line drains, and the whole history is checked. A failure names
+    the choices that repeat the run."""
     for program in system.programs:
         program.wait_ready()
     try:

@@ -27,6 +27,9 @@ _CLOCK_GRAIN = 0.05
 #: The end of a stay whose ticket was refused as one of a line that is gone.
 FORGOTTEN = "forgotten"
 
+#: How many poison entries the store keeps.
+POISON_KEPT = 100
+
 
 class Sighting(NamedTuple):
     """A position that a visitor was told."""
@@ -49,6 +52,7 @@ class Stay:
     gave_back: float | None = None     # first attempt to complete or leave, acknowledged or not
     end: str | None = None            # the end that the visitor was told, or FORGOTTEN
     ended_at: float | None = None     # when
+    refusal: str = ""                 # the answer that showed a FORGOTTEN stay
     sightings: list[Sighting] = field(default_factory=list)
     tickets: set[wire.Ticket] = field(default_factory=set)  # every ticket given for this place
     passes: list[dict[str, Any]] = field(default_factory=list)  # claims of every pass given for this place
@@ -75,10 +79,35 @@ class Stay:
 
 
 class Loss(NamedTuple):
-    """The store forgot what happened from `since` on, and worked again at `until`. total: and all that was before."""
+    """The store forgot what happened from `since` on, and worked again at `until`. total: and all that was before.
+    remembered: the workers lived on, and every visitor could return before the recovery ended."""
     since: float
     until: float
     total: bool = False
+    remembered: bool = False
+
+
+class Change(NamedTuple):
+    """A setting that the operator changed: when the command was given, and when it was done."""
+    sent: float
+    received: float
+    name: str
+    value: str
+
+
+class Block(NamedTuple):
+    """A caller was blocked from `begun` on, and no longer at `ended`; the commands were given before."""
+    begin: float
+    begun: float
+    end: float
+    ended: float
+
+
+class Knock(NamedTuple):
+    """A request of that caller."""
+    sent: float
+    received: float
+    refused: bool
 
 
 class Final(NamedTuple):
@@ -86,6 +115,7 @@ class Final(NamedTuple):
     numbers: dict[str, int]
     waiting: int
     active: int
+    poison: int = 0  # how many entries were set aside
 
 
 @dataclass
@@ -94,6 +124,12 @@ class History:
     losses: list[Loss] = field(default_factory=list)
     causes: list[tuple[float, float]] = field(default_factory=list)  # when positions may rise for another reason: a move
     restarts: int = 0  # of the store, with or without a loss
+    changes: list[Change] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    knocks: list[Knock] = field(default_factory=list)
+    leases: dict[str, set[str]] = field(default_factory=dict)  # fence -> which dispatchers held the lease with it
+    full: list[tuple[float, float]] = field(default_factory=list)  # when the store was at its memory limit
+    poisoned: int = 0  # entries that nobody can decode
     joins_without_answer: int = 0  # sent, and the connection broke: outcome unknown
     oddities: list[str] = field(default_factory=list)  # answers that a correct service never gives
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -138,6 +174,11 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int, final: Fi
     _check_turns_as_seen(history, staleness)
     _check_overlap(history, capacity)
     _check_final(history, steps, final)
+    _check_leases(history)
+    _check_blocks(history, staleness)
+    _check_ends_when_full(history, staleness)
+    if one_clock:
+        _check_changes(history, steps)
     ahead = _joins_ahead(history, steps) if one_clock else {}
     for stay in history.stays:
         _check_positions_as_seen(stay, staleness, ahead.get(stay.place // wire.LANE, []), history)
@@ -170,6 +211,51 @@ def _check_final(history: History, steps: list[wire.Step], final: Final) -> None
             f"{numbers['joined']} places for {known} acknowledged joins and {unknown} without an answer")
 
 
+    if not history.losses:
+        assert final.poison == min(history.poisoned, POISON_KEPT), (
+            f"{final.poison} entries were set aside as poison, of {history.poisoned}")
+
+
+def _check_leases(history: History) -> None:
+    """Whoever takes the lease counts the fence, so that who had it before cannot write any more."""
+    for fence, owners in history.leases.items():
+        assert len(owners) == 1, f"dispatchers held the lease with the same fence {fence}: {owners}"
+
+
+def _check_ends_when_full(history: History, staleness: float) -> None:
+    """At the memory limit nobody joins, and who is inside or waits can end that as ever."""
+    for since, until in history.full:
+        for stay in history.stays:
+            assert stay.gave_back is None or not since <= stay.gave_back <= until - staleness or (
+                stay.ended_at is not None and stay.ended_at <= until), (
+                f"place {stay.place} could not be given back at {stay.gave_back:.3f} while the store was full")
+
+
+def _check_blocks(history: History, staleness: float) -> None:
+    """Every worker refuses who is blocked, and nobody else."""
+    for sent, received, refused in history.knocks:
+        assert refused or not any(block.begun + staleness <= sent and received <= block.end for block in history.blocks), (
+            f"a blocked caller was let in at {received:.3f}")
+        assert not refused or any(block.begin <= received and sent <= block.ended + staleness
+                                  for block in history.blocks), f"a caller was refused at {received:.3f} without a block"
+
+
+def _check_changes(history: History, steps: list[wire.Step]) -> None:
+    """Every change is told, and nobody is admitted while the queue is paused."""
+    paused_at: float | None = None
+    for sent, received, name, value in history.changes:
+        if not any(loss.total and loss.until >= sent for loss in history.losses):
+            assert any(step.config and sent - _CLOCK_GRAIN <= step.time_ms / 1000 <= received + _CLOCK_GRAIN
+                       for step in steps), f"no event told that {name} is {value}"
+        if name != "paused":
+            continue
+        for step in steps:
+            assert not step.admitted or paused_at is None or not (
+                paused_at + _CLOCK_GRAIN < step.time_ms / 1000 < sent - _CLOCK_GRAIN), (
+                f"place {step.admitted[0]} was admitted while the queue was paused")
+        paused_at = received if value == "true" else None
+
+
 def _lanes(history: History) -> list[list[Stay]]:
     """The stays of each lane, by place."""
     lanes: dict[int, list[Stay]] = {}
@@ -193,6 +279,7 @@ def _check_arrivals(history: History) -> None:
 
 def _check_stream(steps: list[wire.Step], capacity: int, history: History) -> None:
     """An incarnation of the store begins with an entry without events, and its number may be any higher one."""
+    assert steps, "the events stream is empty"
     incarnations = 0
     for before, step in zip(steps, steps[1:]):
         begins = not step.events and step.number > before.number + 1
@@ -206,7 +293,7 @@ def _check_stream(steps: list[wire.Step], capacity: int, history: History) -> No
         assert len(set(places)) == len(places), f"a place was {kind} twice"
     ends = [place for step in steps for place, _ in step.removed + step.freed]
     assert len(set(ends)) == len(ends), "a place ended twice"
-    _check_counts(steps)
+    _check_counts(steps, {stay.place for stay in history.stays if history.lost(stay) is not None})
 
 
 def _check_order(steps: list[wire.Step]) -> None:
@@ -226,14 +313,16 @@ def _check_order(steps: list[wire.Step]) -> None:
             in_lane.append((place, at))
 
 
-def _check_counts(steps: list[wire.Step]) -> None:
-    """The sizes stated in every step match its events."""
+def _check_counts(steps: list[wire.Step], lost: set[int]) -> None:
+    """The sizes stated in every step match its events. A session at a lost place comes back by an admission alone."""
     waiting: set[int] = set()
+    joined: set[int] = set()
     active: set[int] = set()
     first = steps[0]
     assert first.waiting + first.active <= len(first.joined), "the events lack their beginning"
     for step in steps:
-        waiting |= set(step.joined)
+        joined |= set(step.joined)
+        waiting |= set(step.joined) | (set(step.admitted) & lost - joined)
         assert set(step.admitted) <= waiting, f"step {step.number} admits a visitor who does not wait"
         waiting -= set(step.admitted)
         active |= set(step.admitted)
@@ -252,6 +341,8 @@ def _check_fates(history: History, steps: list[wire.Step]) -> None:
     for stay in history.stays:
         if history.lost(stay) is not None:
             assert stay.end is not None, f"place {stay.place} of {stay.visitor} never came to an end"
+            assert stay.end != FORGOTTEN or not _is_remembered(history, stay), (
+                f"place {stay.place} of {stay.visitor} did not come back, though the workers remember it: {stay.refusal}")
             continue
         assert stay.end != FORGOTTEN, f"place {stay.place} of {stay.visitor} was forgotten, though nothing was lost"
         assert stay.place in joined, f"place {stay.place} of {stay.visitor} never joined the line"
@@ -260,6 +351,17 @@ def _check_fates(history: History, steps: list[wire.Step]) -> None:
             f"place {stay.place}: the visitor knows {stay.end}, the stream {ends.get(stay.place)}")
         if stay.first_active is not None or stay.end == "completed":
             assert stay.place in admitted, f"place {stay.place} was active but never admitted"
+
+
+def _is_remembered(history: History, stay: Stay) -> bool:
+    """Did this visitor wait, and do the workers know, when the store lost everything for the only time? Who leaves before
+    coming back has no place to come back to."""
+    if len(history.losses) != 1 or not history.losses[0].remembered:
+        return False
+    since, until = history.losses[0].since, history.losses[0].until
+    known_at = stay.join_received if stay.join_received is not None else float("inf")
+    was_called = stay.first_active is not None and stay.first_active <= until
+    return known_at < since and not was_called and stay.gave_back is None
 
 
 def _check_passes(history: History, steps: list[wire.Step]) -> None:

@@ -36,12 +36,12 @@ IDLE = 10.0
 
 
 class Client:
-    """One keep-alive connection to a worker; one request at a time."""
+    """One keep-alive connection to a worker; one request at a time. source: the address it comes from."""
 
-    def __init__(self, port: int, timeout: float = 15.0) -> None:
+    def __init__(self, port: int, timeout: float = 15.0, source: str = "127.0.0.1") -> None:
         self.port = port
         self._used = 0.0
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout, source_address=(source, 0))
 
     def close(self) -> None:
         self._connection.close()

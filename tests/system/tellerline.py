@@ -326,7 +326,8 @@ class System:
 
     def final(self, queue: str) -> Final:
         """What the store holds, for the history checker."""
-        return Final(self.numbers(queue), self.waiting(queue), self.active(queue))
+        return Final(self.numbers(queue), self.waiting(queue), self.active(queue),
+                     self.store.command("XLEN", self.key(queue, "poison")))
 
     def active(self, queue: str) -> int:
         return self.store.command("ZCARD", self.key(queue, "active"))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from history import FORGOTTEN, Final, History, Loss, Sighting, Stay, check
+from history import FORGOTTEN, Block, Change, Final, History, Knock, Loss, Sighting, Stay, check
 from wire import Step, Ticket
 
 
@@ -64,6 +64,26 @@ def test_a_recorded_loss_excuses_no_stranger():
     lose(history, steps)
     history.stays[2].place = 2
     with pytest.raises(AssertionError, match="one place was given to two"):
+        verdict(history, steps)
+
+
+def test_a_lost_session_comes_back_by_an_admission():
+    history, steps = good_story()
+    history.losses.append(Loss(0.0, 0.6, True))
+    steps[0].joined, steps[0].waiting, steps[1].waiting = [2, 3], 2, 2
+    verdict(history, steps)
+    history.losses.clear()
+    with pytest.raises(AssertionError, match="does not wait"):
+        verdict(history, steps)
+
+
+def test_who_is_remembered_comes_back():
+    history, steps = good_story()
+    lose(history, steps, total=True)
+    history.stays[2].gave_back = None
+    verdict(history, steps)
+    history.losses[0] = history.losses[0]._replace(since=0.55, remembered=True)
+    with pytest.raises(AssertionError, match="place 3 of c did not come back"):
         verdict(history, steps)
 
 
@@ -247,7 +267,49 @@ def odd_answer(history, steps):
     history.odd("404 for a place that was acknowledged")
 
 
+def fence_of_two(history, steps):
+    """held the lease with the same fence"""
+    history.leases = {"1": {"d1"}, "2": {"d1", "d2"}}
+
+
+def blocked_and_let_in(history, steps):
+    """a blocked caller was let in"""
+    history.blocks.append(Block(1.0, 1.1, 5.0, 5.1))
+    history.knocks += [Knock(0.9, 0.95, False), Knock(1.3, 1.4, False), Knock(2.0, 2.1, False)]
+
+
+def refused_without_a_block(history, steps):
+    """a caller was refused"""
+    history.blocks.append(Block(1.0, 1.1, 2.0, 2.1))
+    history.knocks += [Knock(2.0, 2.1, True), Knock(2.3, 2.4, True), Knock(3.0, 3.1, True)]
+
+
+def change_in_silence(history, steps):
+    """no event told that capacity is 1"""
+    history.changes.append(Change(1.0, 1.1, "capacity", "1"))
+
+
+def admitted_in_a_pause(history, steps):
+    """place 2 was admitted while the queue was paused"""
+    history.changes += [Change(1.0, 1.95, "paused", "true"), Change(5.05, 5.2, "paused", "false")]
+    for step in steps:
+        step.config = True
+
+
+def stuck_at_the_memory_limit(history, steps):
+    """place 3 could not be given back"""
+    history.full.append((3.5, 4.9))
+    history.stays[0].ended_at = 3.95
+
+
+def poison_forgotten(history, steps):
+    """0 entries were set aside as poison, of 1"""
+    history.poisoned = 1
+
+
 @pytest.mark.parametrize("spoil", [
+    fence_of_two, blocked_and_let_in, refused_without_a_block, change_in_silence, admitted_in_a_pause,
+    stuck_at_the_memory_limit, poison_forgotten,
     double, made_anew, other_place, overtaken_on_arrival, gap, without_beginning, over_capacity, out_of_turn,
     admitted_twice, ended_twice, miscounted, admitted_from_nowhere, never_joined, never_ended, other_end,
     never_admitted, seen_out_of_turn, two_inside, rises_on_a_stream, rises_later, told_too_much, told_too_little,

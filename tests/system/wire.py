@@ -94,6 +94,7 @@ class Step:
     waiting: int
     active: int
     events: int = 0  # how many events the entry has
+    config: bool = False  # tells that the settings have changed
     joined: list[int] = field(default_factory=list)
     admitted: list[int] = field(default_factory=list)
     removed: list[tuple[int, str]] = field(default_factory=list)
@@ -102,6 +103,7 @@ class Step:
 
 
 def step_of(entry_id: str, payload: str) -> Step:
+    """What an operator takes out is told as a pair of event and reason that occurs nowhere else."""
     version, number, generation, waiting, active, events = unpack(
         payload.encode("utf-8", "surrogateescape"))
     assert version == 1
@@ -115,9 +117,13 @@ def step_of(entry_id: str, payload: str) -> Step:
         elif event[0] == RENEWED:
             step.deadlines[event[1]] = event[2]
         elif event[0] == REMOVED:
-            step.removed += [(place, REASONS[event[2]]) for place in expand(event[1])]
+            reason = "removed" if event[2] == 4 else REASONS[event[2]]
+            step.removed += [(place, reason) for place in expand(event[1])]
         elif event[0] == FREED:
-            step.freed += [(place, REASONS[event[2]]) for place in expand(event[1])]
+            reason = "removed" if event[2] == 5 else REASONS[event[2]]
+            step.freed += [(place, reason) for place in expand(event[1])]
+        elif event[0] == CONFIG:
+            step.config = True
     return step
 
 

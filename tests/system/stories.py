@@ -1,0 +1,342 @@
+"""Short stories of one queue: visitors come and go, something happens meanwhile, and the history checker and the audit
+judge. Each is made so that a script that is wrong shows in it (test_planted_bugs)."""
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from actors import Actor
+from history import Block, Change, History, Knock, Loss, Stay, check
+from http_client import Client, Visitor
+from redis_server import Redis, RedisError, RedisGone
+from tellerline import System
+from waiting import wait_until
+
+CAPACITY = 3
+ACTORS = 8
+#: How long a visitor waits for an answer before that is a complaint (seconds), where a bug is expected; and elsewhere.
+IMPATIENT, PATIENT = 8.0, 60.0
+#: A worker may be this far behind (seconds).
+STALENESS = 3.0
+#: A caller of its own, whom an operator blocks.
+PREFIX = "127.0.0.9"
+
+LEASE_AND_FENCE = """
+return { redis.call('GET', KEYS[1]), redis.call('HGET', KEYS[2], 'fence') }
+"""
+
+
+class Recorder(threading.Thread):
+    """Keeps every batch of the ingest stream, before the dispatcher trims what it has applied, and notes who holds the
+    dispatchers' lease with which fence."""
+
+    def __init__(self, system: System, history: History) -> None:
+        super().__init__(daemon=True)
+        self._system, self._history = system, history
+        self._done = threading.Event()
+        self.batches: list[str] = []
+
+    def run(self) -> None:
+        last = "0-0"
+        while not self._done.is_set():
+            try:
+                store = self._system.redis.connect()
+            except RedisGone:
+                continue  # the store is down
+            try:
+                while not self._done.is_set():
+                    last = self._look(store, last)
+            except (RedisGone, RedisError):
+                pass
+            finally:
+                store.close()
+
+    def _look(self, store: Redis, last: str) -> str:
+        key = self._system.key
+        for _, entries in store.command("XREAD", "BLOCK", 50, "STREAMS", key("door", "ingest"), last) or []:
+            for last, fields in entries:
+                self.batches.append(fields[1])
+        owner, fence = store.command("EVAL", LEASE_AND_FENCE, 2, key("door", "dispatcher"), key("door", "state"))
+        if owner and fence:
+            self._history.leases.setdefault(fence, set()).add(owner)
+        return last
+
+    def stop(self) -> None:
+        self._done.set()
+        self.join()
+
+
+# ---- what happens ----
+
+
+def spend(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    wait_until(lambda: time.monotonic() > end, seconds + 1, "visitors came and went")
+
+
+def change(system: System, history: History, name: str, value: str) -> None:
+    """The operator changes a setting."""
+    sent = time.time()
+    system.set("door", f"{name}={value}")
+    history.changes.append(Change(sent, time.time(), name, value))
+
+
+def enter(system: System, history: History) -> tuple[Visitor, Stay]:
+    sent = time.time()
+    visitor = system.join("door")
+    return visitor, history.acknowledged(visitor.ticket, sent, time.time())
+
+
+def is_over(system: System, stay: Stay) -> bool:
+    return any(place == stay.place for step in system.steps("door") for place, _ in step.removed + step.freed)
+
+
+def service(_: System, __: History) -> None:
+    spend(2)
+
+
+def pause(system: System, history: History) -> None:
+    """Longer than waiting_ttl, so that presence counts."""
+    change(system, history, "paused", "true")
+    spend(5)
+    change(system, history, "paused", "false")
+
+
+def absence(system: System, history: History) -> None:
+    """Three visitors join, among others who stay, and are not seen again."""
+    change(system, history, "paused", "true")
+    gone = []
+    for _ in range(3):
+        gone.append(enter(system, history)[1])
+        gone[-1].end = "absent"
+    try:
+        wait_until(lambda: all(is_over(system, stay) for stay in gone), PATIENT, "who is absent is dropped", every=0.1)
+    finally:
+        change(system, history, "paused", "false")
+
+
+def desertion(system: System, history: History) -> None:
+    """Visitors are called, claim their sessions, and are not seen again."""
+    for _ in range(2):
+        both = [enter(system, history) for _ in range(2)]
+        for visitor, stay in both:
+            wait_until(visitor.is_active, PATIENT, "is called")
+            stay.saw_active(time.time(), visitor.view)
+            stay.end = "expired"
+        wait_until(lambda stay=both[-1][1]: is_over(system, stay), PATIENT, "the sessions end")
+    spend(2)
+
+
+def restart(system: System, _: History) -> None:
+    wait_until(lambda: system.numbers("door")["joined"] > ACTORS, PATIENT, "some joined", again_on=KeyError)
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.stop()
+    dispatcher.start()
+    spend(2)
+
+
+def removal(system: System, history: History) -> None:
+    """The operator takes out one who is active and one who waits."""
+    active, stay = enter(system, history)
+    wait_until(active.is_active, PATIENT, "is called")
+    stay.saw_active(time.time(), active.view)
+    change(system, history, "paused", "true")
+    waiting, other = enter(system, history)
+    for visitor, one in ((active, stay), (waiting, other)):
+        one.end = "removed"
+        done = system.ctl("visitor", "remove", "door", visitor.ticket)
+        assert done.returncode == 0, done.stderr
+        one.ended_at = time.time()
+    change(system, history, "paused", "false")
+    spend(1)
+
+
+def poison(system: System, history: History) -> None:
+    for payload in (b"\xc1", b"", b"\x91" * 5000, bytes(300000)):
+        system.store.command("XADD", system.key("door", "ingest"), "*", "d", payload)
+        history.poisoned += 1
+        spend(0.4)
+
+
+def stranger(system: System, _: History) -> None:
+    """Another program reads entries of the ingest stream."""
+    spend(0.5)
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.kill()
+    wait_until(lambda: system.store.command("XREADGROUP", "GROUP", "dispatchers", "stranger", "COUNT", 2, "STREAMS",
+                                            system.key("door", "ingest"), ">"), PATIENT, "the stranger reads")
+    dispatcher.start()
+    spend(2)
+
+
+def full(system: System, history: History) -> None:
+    """Redis is at its memory limit: no joins, but sessions end."""
+    wait_until(lambda: system.active("door") == CAPACITY and system.waiting("door") > 0, PATIENT, "some are there")
+    since = time.time()
+    system.store.command("CONFIG", "SET", "maxmemory", "1")
+    spend(STALENESS + 1.5)
+    history.full.append((since, time.time()))
+    system.store.command("CONFIG", "SET", "maxmemory", "0")
+    spend(0.5)
+
+
+def blocks(system: System, history: History) -> None:
+    """The operator blocks a caller, and ends that."""
+    visitor, stay = enter(system, history)
+    client = Client(system.of("worker")[0].http_port, source=PREFIX)
+
+    def knock(seconds: float) -> None:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            sent = time.time()
+            answer = client.get(f"{visitor.path}/status", ticket=visitor.ticket)
+            history.knocks.append(Knock(sent, time.time(), answer.status == 403))
+            spend(0.1)
+
+    def told(*command: str) -> tuple[float, float]:
+        sent, done = time.time(), system.ctl(*command)
+        assert done.returncode == 0, done.stderr
+        return sent, time.time()
+
+    try:
+        knock(0.3)
+        begun = told("block", PREFIX)
+        knock(STALENESS + 0.5)
+        history.blocks.append(Block(*begun, *told("unblock", PREFIX)))
+        knock(STALENESS + 0.5)
+    finally:
+        client.close()
+    stay.gives_back(time.time())
+    stay.end, stay.ended_at = visitor.leave()["status"], time.time()
+
+
+def unlisted(system: System, _: History) -> None:
+    """The list of queues lost the name while no program ran: each adds it when it starts."""
+    spend(0.5)
+    for program in system.programs:
+        program.kill()
+    system.store.command("SREM", "tl:queues", "door")
+    for program in system.programs:
+        program.start()
+    wait_until(lambda: system.store.command("SISMEMBER", "tl:queues", "door"), PATIENT, "the queue is listed")
+    spend(1)
+
+
+def damage(system: System, history: History) -> None:
+    """The state is lost, and the line is not."""
+    wait_until(lambda: system.active("door") > 0 and system.waiting("door") > 0, PATIENT, "some are there")
+    since = time.time()
+    system.store.command("DEL", system.key("door", "state"))
+    history.losses.append(Loss(since, float("inf")))
+    wait_until(lambda: system.store.command("EXISTS", system.key("door", "state")), PATIENT, "there is a state again")
+    history.losses[-1] = Loss(since, time.time() + STALENESS)
+    spend(2)
+
+
+def tail(system: System, history: History) -> None:
+    """The store comes back without its last joins."""
+    joined = system.numbers("door")["joined"]
+    size, since = system.redis.history(), time.time()
+    wait_until(lambda: system.numbers("door")["joined"] >= joined + 5, PATIENT, "more have joined")
+    system.redis.kill()
+    system.redis.lose_tail(size)
+    system.forget_store()
+    history.losses.append(Loss(since, float("inf")))
+    system.redis.start()
+    history.losses[-1] = Loss(since, time.time() + STALENESS)
+    spend(4)
+
+
+def loss(system: System, history: History) -> None:
+    """The store loses everything under programs that live on: they remember who was where."""
+    change(system, history, "capacity", "1")  # so that some wait
+    spend(1)
+    since = time.time()
+    system.store.command("FLUSHALL")
+    history.losses.append(Loss(since, time.time(), True, remembered=True))
+    wait_until(lambda: system.store.command("HGET", system.key("door", "state"), "recover_until") == "0", 3 * PATIENT,
+               "the recovery ends")
+    spend(1)
+
+
+@dataclass(frozen=True)
+class Plot:
+    happen: Callable[[System, History], None]
+    queue: dict[str, object] = field(default_factory=dict)
+    redis: dict[str, str] = field(default_factory=dict)
+    longer: float = 0.0  # how much longer an answer may take
+    served: tuple[float, float] = (0.0, 0.15)
+    leavers: float = 0.15
+    repeats: bool = False  # in the end each batch comes once more
+
+
+SHORT = {"session_ttl": "3s", "claim_ttl": "3s"}
+PLOTS = {
+    "service": Plot(service),
+    "repeats": Plot(service, SHORT, repeats=True),
+    "leaving": Plot(service, served=(0.2, 0.5), leavers=0.5),
+    "pause": Plot(pause, {"waiting_ttl": "2s"}, longer=8),
+    "absence": Plot(absence, {"waiting_ttl": "2s"}, longer=16),
+    "desertion": Plot(desertion, SHORT, longer=8, served=(0.2, 0.5)),
+    "restart": Plot(restart),
+    "removal": Plot(removal, longer=4),
+    "poison": Plot(poison),
+    "stranger": Plot(stranger, longer=4),
+    "full": Plot(full, served=(0.2, 0.5), longer=8),
+    "blocks": Plot(blocks, longer=2 * STALENESS),
+    "unlisted": Plot(unlisted, longer=8),
+    "damage": Plot(damage, longer=8),
+    "tail": Plot(tail, redis={"appendfsync": "always"}, longer=8),
+    "loss": Plot(loss, {"recovery_window": "6s"}, longer=20),
+}
+
+
+def settings_of(during: str) -> dict[str, object]:
+    return {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": "30s", "waiting_ttl": "60s"} | PLOTS[during].queue
+
+
+def repeat_batches(system: System, batches: list[str]) -> None:
+    """Every batch with joins arrives once more, as after answers that were lost."""
+    for payload in batches:
+        system.store.command("XADD", system.key("door", "ingest"), "*", "d", payload.encode("utf-8", "surrogateescape"))
+
+
+def tell(system: System, during: str, patience: float = PATIENT) -> None:
+    """Visitors come and go, then the checker and the audit judge. Raises AssertionError with all that they find."""
+    plot, history, stop = PLOTS[during], History(), threading.Event()
+    ports = [program.http_port for program in system.of("worker")]
+    deadline = time.monotonic() + patience + plot.longer
+    actors = [Actor(i, 1, ports, "door", history, stop, deadline, served=plot.served, leavers=plot.leavers)
+              for i in range(ACTORS)]
+    recorder = Recorder(system, history)
+    complaints: list[AssertionError] = []
+
+    def judge(what: Callable[[], None]) -> None:
+        try:
+            what()
+        except AssertionError as error:
+            complaints.append(error)
+
+    for thread in (recorder, *actors):
+        thread.start()
+    judge(lambda: plot.happen(system, history))
+    stop.set()
+    for actor in actors:
+        actor.join()
+        if actor.error is not None:
+            assert isinstance(actor.error, AssertionError), actor.error
+            complaints.append(actor.error)
+    recorder.stop()
+    if plot.repeats:
+        repeat_batches(system, recorder.batches)
+    judge(lambda: wait_until(lambda: system.waiting("door") == system.active("door") == 0, patience, "the line drains"))
+    judge(lambda: check(history, system.steps("door"), CAPACITY, system.final("door"), STALENESS, one_clock=True))
+    judge(lambda: audit(system))
+    assert not complaints, "\n".join(str(error) for error in complaints)
+
+
+def audit(system: System) -> None:
+    done = system.ctl("audit")
+    assert done.returncode == 0, f"audit: {done.stdout}{done.stderr}"

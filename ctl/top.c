@@ -148,13 +148,16 @@ static void add_row(const struct top *top, struct tl_table *table, const struct 
     tl_table_number(table, numbers->left);
 }
 
-/* Shows the queues once. A store error is shown and the next refresh tries again; only a failed
- * allocation ends the command. */
+/* Shows the queues once. A store error is shown and the next refresh tries again; err gets it all
+ * the same. Only a failed allocation ends the command. */
 static bool refresh(struct top *top, struct tl_error *err)
 {
     struct tl_error read_err = {0};
     if (!tl_queue_rows_read(&top->session, &top->rows, &read_err)) {
         char text[400];
+        *err = read_err;
+        if (read_err.kind == TL_ERR_NOMEM)
+            return false;
         snprintf(text, sizeof(text), "%s\ntrying again", read_err.text);
         screen_draw(&top->screen, text);
         return true;
@@ -185,9 +188,13 @@ int tl_command_top(const struct tl_ctl_options *options)
     if (ok) {
         int64_t next_ms = tl_clock_ms();
         for (uint64_t shown = 0; ok; next_ms += options->interval_ms) {
+            err = (struct tl_error){0};
             ok = refresh(&top, &err);
-            if (++shown == options->count || !ok ||
-                screen_wait(&top.screen, next_ms + options->interval_ms))
+            if (++shown == options->count) {
+                ok = err.kind == TL_OK; /* a script that asked so often has no newer numbers */
+                break;
+            }
+            if (!ok || screen_wait(&top.screen, next_ms + options->interval_ms))
                 break;
         }
         screen_close(&top.screen);

@@ -144,6 +144,11 @@ class Program:
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
+    def status(self) -> int | None:
+        """With which status it has ended, or -signal. None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
     def ready(self) -> bool:
         assert self.running, f"{self.name} ended by itself:\n{self.tail()}"
         client = Client(self.http_port or self.admin_port, timeout=5)

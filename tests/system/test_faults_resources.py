@@ -2,17 +2,24 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import socket
+import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from actors import Actor
+from faults import STALENESS, conclude
+from history import History
 from http_client import CONNECTION_TROUBLE, Visitor
-from tellerline import CALM, PATIENCE, Program, System
+from preload import FAILING, Preload
+from tellerline import CALM, PATIENCE, Program, System, environment
 from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again, line_of, places_kept, refused
 from waiting import wait_until
 
@@ -156,108 +163,12 @@ def test_the_disk_of_redis_is_full(start, small_disk):
     places_kept(visitors)
 
 
-#: Lets allocations fail: one in so many as the first number in a file says (0: none), of the whole process. But not those
-#: of pthread_getattr_np, which AddressSanitizer calls at the start of each thread and cannot do without, nor those of
-#: redisBufferWrite: hiredis 0.14 crashes when it cannot make a new buffer.
-FAILING = r"""
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <sys/mman.h>
-
-static volatile unsigned char *one_in;
-static unsigned long turns;
-static _Thread_local int exempt __attribute__((tls_model("initial-exec")));
-
-__attribute__((constructor)) static void begin(void)
-{
-    const char *name = getenv("FAILING");
-    int file = name != NULL ? open(name, O_RDONLY | O_CLOEXEC) : -1;
-    void *memory = file >= 0 ? mmap(NULL, 1, PROT_READ, MAP_SHARED, file, 0) : MAP_FAILED;
-    if (memory != MAP_FAILED)
-        one_in = memory;
-}
-
-static int fails(void)
-{
-    unsigned n = one_in != NULL ? *one_in : 0;
-    if (n == 0 || exempt || __atomic_add_fetch(&turns, 1, __ATOMIC_RELAXED) % n != 0)
-        return 0;
-    errno = ENOMEM;
-    return 1;
-}
-
-int pthread_getattr_np(pthread_t thread, pthread_attr_t *attributes)
-{
-    static int (*next)(pthread_t, pthread_attr_t *);
-    exempt = 1;
-    if (next == NULL)
-        next = (int (*)(pthread_t, pthread_attr_t *))dlsym(RTLD_NEXT, "pthread_getattr_np");
-    int result = next(thread, attributes);
-    exempt = 0;
-    return result;
-}
-
-int redisBufferWrite(void *context, int *done)
-{
-    static int (*next)(void *, int *);
-    exempt = 1;
-    if (next == NULL)
-        next = (int (*)(void *, int *))dlsym(RTLD_NEXT, "redisBufferWrite");
-    int result = next(context, done);
-    exempt = 0;
-    return result;
-}
-
-void *malloc(size_t size)
-{
-    static void *(*next)(size_t);
-    if (next == NULL)
-        next = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
-    return fails() ? NULL : next(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-    static void *(*next)(size_t, size_t);
-    static char early[4096]; /* for dlsym itself */
-    static int looks;
-    if (next == NULL) {
-        if (looks)
-            return early;
-        looks = 1;
-        next = (void *(*)(size_t, size_t))dlsym(RTLD_NEXT, "calloc");
-    }
-    return fails() ? NULL : next(n, size);
-}
-
-void *realloc(void *old, size_t size)
-{
-    static void *(*next)(void *, size_t);
-    if (next == NULL)
-        next = (void *(*)(void *, size_t))dlsym(RTLD_NEXT, "realloc");
-    return fails() ? NULL : next(old, size);
-}
-"""
-
-
 def test_a_worker_whose_allocations_fail(start, tmp_path):
     """What it accepts is kept; what it cannot do it refuses, or ends and is started again."""
-    rate, library = tmp_path / "rate", tmp_path / "failing.so"
-    rate.write_bytes(b"\0")
-    (tmp_path / "failing.c").write_text(FAILING)
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-w", "-o", str(library), str(tmp_path / "failing.c")], check=True)
+    failing = Preload(tmp_path, FAILING)
 
     def prepare(system: System) -> None:
-        system.of("worker")[0].prefix = ["env", f"LD_PRELOAD={library}", f"FAILING={rate}",
-                                         "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"]
-
-    def set_rate(one_in: int) -> None:
-        with rate.open("r+b") as file:
-            file.write(bytes([one_in]))
+        system.of("worker")[0].prefix = failing.prefix
 
     system = start({"bank": {"capacity": 1} | CALM}, settings=PROMPT, prepare=prepare)
     system.expect(r"role=worker")
@@ -266,21 +177,21 @@ def test_a_worker_whose_allocations_fail(start, tmp_path):
     wait_until(kept[0].is_active, PATIENCE, "the first is active")
     answers = []
     for one_in in (200, 50, 20):
-        set_rate(one_in)
+        failing.set(one_in)
         for _ in range(60):
             try:
                 answer = system.client(timeout=2).post("/v1/queues/bank/join")
             except CONNECTION_TROUBLE as trouble:
                 answers.append(0)
                 if isinstance(trouble, TimeoutError):  # a process that ended cannot start while so many fail
-                    set_rate(0)
+                    failing.set(0)
                     worker.wait_ready()
-                    set_rate(one_in)
+                    failing.set(one_in)
                 continue
             answers.append(answer.status)
             if answer.status in (200, 202):
                 kept.append(Visitor(system.client(), "bank", answer.json["ticket"]))
-        set_rate(0)
+        failing.set(0)
         worker.wait_ready()
     print(sorted((status, answers.count(status)) for status in set(answers)))
     places = []
@@ -291,3 +202,92 @@ def test_a_worker_whose_allocations_fail(start, tmp_path):
     assert sorted(places) == list(range(1, len(kept))) or len(set(places)) == len(places), places
     # Libraries abort when they cannot do without memory: that is signal 6.
     assert not re.search(r"ERROR: AddressSanitizer|runtime error|ended by signal (?!6 )", worker.text())
+
+
+@pytest.mark.parametrize("role", ["dispatcher", "admitter", "expirer"])
+def test_a_role_whose_allocations_fail(start, tmp_path, role):
+    """It says so and tries again, or ends and is started again; nothing that was accepted is lost or done wrong."""
+    failing = Preload(tmp_path, FAILING)
+
+    def prepare(system: System) -> None:
+        system.of(role)[0].prefix = failing.prefix
+
+    queue = {"capacity": 4, "session_ttl": "60s", "claim_ttl": "20s", "waiting_ttl": "60s"}
+    system = start({"door": queue}, settings={"http": {"join_wait": "1s"}}, prepare=prepare)
+    system.expect(f"role={role}|no memory|out of memory")
+    program = system.of(role)[0]
+    history, stop = History(), threading.Event()
+    ports = [worker.http_port for worker in system.of("worker")]
+    actors = [Actor(i, 1, ports, "door", history, stop, time.monotonic() + 6 * PATIENCE) for i in range(6)]
+    ends = []
+    for actor in actors:
+        actor.start()
+    try:
+        for one_in in (200, 50, 20, 5):
+            failing.set(one_in)
+            over = time.monotonic() + 2.5
+            while time.monotonic() < over:
+                status = program.status()
+                if status is not None:  # it cannot start while so many fail
+                    ends.append(status)
+                    failing.set(0)
+                    program.kill()
+                    program.start()
+                    program.wait_ready()
+                    failing.set(one_in)
+                time.sleep(0.01)
+        failing.set(0)
+        if not program.running:
+            ends.append(program.status())
+            program.kill()
+            program.start()
+    finally:
+        failing.set(0)
+        stop.set()
+    conclude(system, "door", 4, actors, history, STALENESS, f"it ended with {ends}")
+    print(f"{role}: ended with {ends}; {len(history.stays)} visitors; {program.text().count('level=warn')} warnings")
+    assert {"no memory", "memory"} & set(re.findall(r"no memory|memory", program.text())) or ends, "nothing failed"
+    assert set(ends) <= {1, 2, -signal.SIGABRT}, f"libraries abort when they cannot do without memory; else it exits: {ends}"
+
+
+#: More allocations than a command makes, and how many of them fail in turn.
+MANY, SAMPLE = 1_000_000, 20
+#: What an operator asks, and a part of the right answer.
+ASKED = [(["queues"], "door"), (["top", "--count", "1"], "door"), (["audit"], "door: ok (waiting 2, active 1)"),
+         (["recover", "door", "--wait", "1s"], "no one is admitted"), (["set", "door", "paused=true"], "paused=true")]
+
+
+@pytest.mark.parametrize("command, right", ASKED, ids=lambda value: value[0] if isinstance(value, list) else "")
+def test_a_command_whose_allocations_fail(start, tmp_path, command, right):
+    """Each allocation in turn, as far as a sample goes: the right answer, or an error and its status. Never half of one."""
+    system = start({"door": {"capacity": 1} | CALM})
+    for _ in range(3):
+        system.join("door")
+    wait_until(lambda: system.active("door") == 1, PATIENCE, "one is active")
+    failing = Preload(tmp_path, FAILING)
+    arguments = [str(system.folder / "tellerline"), *command, "--config", str(system.config)]
+
+    def ask(nth: int) -> subprocess.CompletedProcess[str]:
+        failing.set(0, nth)
+        return subprocess.run(arguments, env=environment(failing.env), capture_output=True, text=True, timeout=PATIENCE,
+                              stdin=subprocess.DEVNULL, check=False)
+
+    failing.set(0, MANY)
+    sound = subprocess.run(arguments, env=environment(failing.env), capture_output=True, text=True, timeout=PATIENCE,
+                           stdin=subprocess.DEVNULL, check=False)
+    total = MANY - failing.get(1)
+    assert sound.returncode == 0 and right in sound.stdout, sound.stdout + sound.stderr
+    seed = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
+    sample = sorted(random.Random(seed).sample(range(1, total + 1), min(SAMPLE, total)))
+    failed = 0
+    for nth in sample:
+        done = ask(nth)
+        what = f"allocation {nth} of {total}, TELLERLINE_SEED={seed}: {done.returncode} {done.stdout}{done.stderr}"
+        assert "Sanitizer" not in done.stderr and "runtime error" not in done.stderr, what
+        if done.returncode == 0:
+            assert right in done.stdout, what
+            continue
+        failed += 1
+        if done.returncode != -signal.SIGABRT:  # hiredis 0.14 aborts where it cannot make a connection
+            assert done.returncode == 2 and done.stderr.strip(), what
+    print(f"{command[0]}: {failed} of {len(sample)} of {total} allocations failed it")

@@ -103,6 +103,72 @@ void *realloc(void *old, size_t size)
 }
 """
 
+#: Kills the process at a call on its connection to Redis: shared[0] counts down the calls of kind shared[1], and at 0 the
+#: process ends right before the call (shared[2] is 0) or right after it (1). shared[3] becomes 1.
+KILLING = _SHARED + r"""
+enum { WRITE = 1, READ = 2 };
+
+static int is_redis(int fd)
+{
+    struct sockaddr_un peer = {0};
+    socklen_t length = sizeof(peer);
+    int before = errno;
+    int found = getpeername(fd, (struct sockaddr *)&peer, &length) == 0 && peer.sun_family == AF_UNIX &&
+                strstr(peer.sun_path, "redis.sock") != NULL;
+    errno = before;
+    return found;
+}
+
+/* Is this the call? */
+static int is_chosen(int fd, unsigned kind)
+{
+    return shared != NULL && shared[0] != 0 && shared[1] == kind && is_redis(fd) &&
+           __atomic_sub_fetch(&shared[0], 1, __ATOMIC_SEQ_CST) == 0;
+}
+
+static void end(void)
+{
+    shared[3] = 1;
+    kill(getpid(), SIGKILL);
+    for (;;)
+        pause();
+}
+
+#define AROUND(kind, call) \
+    int chosen = is_chosen(fd, kind); \
+    if (chosen && shared[2] == 0) \
+        end(); \
+    ssize_t result = call; \
+    if (chosen) \
+        end(); \
+    return result
+
+ssize_t write(int fd, const void *bytes, size_t length)
+{
+    NEXT(write);
+    AROUND(WRITE, next(fd, bytes, length));
+}
+
+ssize_t send(int fd, const void *bytes, size_t length, int flags)
+{
+    NEXT(send);
+    AROUND(WRITE, next(fd, bytes, length, flags));
+}
+
+ssize_t read(int fd, void *bytes, size_t length)
+{
+    NEXT(read);
+    AROUND(READ, next(fd, bytes, length));
+}
+
+ssize_t recv(int fd, void *bytes, size_t length, int flags)
+{
+    NEXT(recv);
+    AROUND(READ, next(fd, bytes, length, flags));
+}
+"""
+
+
 class Preload:
     """One such library, built in this folder, and the numbers that it shares with the test."""
 

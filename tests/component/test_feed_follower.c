@@ -271,6 +271,19 @@ static void an_incarnation_is_found_without_its_entry(void **state)
     assert_null(strstr(strstr(f->told, "line:q") + 1, "line:q")); /* once */
 }
 
+/* Its rebuild waits for its turn, and comes. */
+static void a_large_line_is_rebuilt_after_an_incarnation(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    test_redis_ask(f->redis, "HSET %s base_seq 78 waiting 100000", f->keys.names[TL_KEY_STATE]);
+    tl_follower_rebuild(f->follower, "q");
+    turn_until(f, "line:q notice:q ");
+    test_redis_ask(f->redis, "HSET %s capacity 9", f->keys.names[TL_KEY_CONFIG]);
+    turn_until(f, "settings:q ");
+    assert_null(strstr(strstr(f->told, "line:q") + 1, "line:q")); /* once */
+}
+
 static void a_deleted_queue_is_gone_and_a_created_one_comes(void **state)
 {
     struct fixture *f = *state;
@@ -357,6 +370,7 @@ int main(void)
         CASE(a_reload_that_changes_nothing_tells_nothing),
         CASE(a_rebuild_brings_a_new_line_with_the_notice),
         CASE(an_incarnation_is_found_without_its_entry),
+        CASE(a_large_line_is_rebuilt_after_an_incarnation),
         CASE(a_deleted_queue_is_gone_and_a_created_one_comes),
         CASE(blocked_prefixes_are_followed),
         CASE(a_queue_that_comes_back_empty_recovers),

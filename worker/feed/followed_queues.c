@@ -1,6 +1,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/config/queue_settings.h"
@@ -14,6 +16,7 @@
 #include "common/store/tail.h"
 #include "worker/feed/change.h"
 #include "worker/feed/followed_queues.h"
+#include "worker/feed/stagger.h"
 
 /* The longest value of a setting, as text: all lanes, or an address. */
 enum { SETTING_MAX = 2048 };
@@ -30,6 +33,7 @@ struct followed {
     bool posted;       /* the loop has its line */
     bool listed;       /* found by the update in progress */
     bool rebuild;
+    int64_t rebuild_ms; /* when; 0: not chosen yet */
     bool reload;
 };
 
@@ -253,9 +257,32 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     tl_reply_free(reply);
     if (ok) {
         followed->rebuild = false;
+        followed->rebuild_ms = 0;
         followed_served(self, followed);
     }
     return ok;
+}
+
+/* Is it time for the rebuild that was asked for? After a new incarnation each worker has a time of
+ * its own; for another reason, or when the queue cannot be read, it is time. */
+static bool rebuild_is_due(struct tl_redis *redis, struct followed *followed)
+{
+    int64_t now_ms = tl_clock_ms();
+    if (followed->rebuild_ms == 0) {
+        struct tl_queue_info info;
+        struct tl_queue_numbers numbers;
+        struct tl_error problem = {0};
+        bool incarnation =
+            followed->posted && tl_queue_info_send(redis, &followed->keys, &problem) &&
+            tl_queue_info_receive(redis, &followed->keys, &info, &problem) &&
+            info.generation == followed->generation && info.base_seq != followed->base_seq &&
+            tl_queue_numbers(redis, &followed->keys, &numbers, &problem);
+        followed->rebuild_ms =
+            incarnation
+                ? tl_stagger_until(now_ms, numbers.waiting + numbers.active, randombytes_random())
+                : now_ms;
+    }
+    return now_ms >= followed->rebuild_ms;
 }
 
 /* Posts the settings when they have changed. */
@@ -388,8 +415,11 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
                 return false;
             continue;
         }
-        bool current = followed->posted && infos[i].generation == followed->generation &&
-                       infos[i].base_seq == followed->base_seq;
+        bool current = followed->posted && infos[i].generation == followed->generation;
+        if (current && infos[i].base_seq != followed->base_seq) {
+            followed->rebuild = true; /* an incarnation: when it is time */
+            continue;
+        }
         if (!(current ? update_settings(self, followed, &infos[i].settings, err)
                       : rebuild(self, redis, followed, err)))
             return false;
@@ -460,7 +490,8 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
         /* A posted queue whose events are not followed: its stream could not be read. */
         if (followed->posted && !tl_tail_follows(queues->tail, &followed->keys))
             followed->rebuild = true;
-        if (followed->rebuild && !rebuild(queues, redis, followed, err))
+        if (followed->rebuild && rebuild_is_due(redis, followed) &&
+            !rebuild(queues, redis, followed, err))
             return false;
         if (!followed->reload)
             continue;

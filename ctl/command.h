@@ -7,6 +7,8 @@
 
 #include "common/base/error.h"
 
+#include "ctl/plan_options.h"
+
 /* Exit statuses of every command. */
 enum {
     TL_EXIT_OK = 0,
@@ -27,6 +29,7 @@ enum {
     TL_OPTION_RECOVER = 1 << 8,
     TL_OPTION_WORKER = 1 << 9,
     TL_OPTION_FOR = 1 << 10,
+    TL_OPTION_PLAN = 1 << 11,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -46,6 +49,7 @@ struct tl_ctl_options {
     bool now;           /* of recover */
     int64_t wait_ms;    /* of recover; 0: not given */
     int64_t for_ms;     /* of block; 0: not given */
+    struct tl_plan_options plan;
     int n_words;
     char **words; /* operands after the options */
 };
@@ -72,6 +76,7 @@ int tl_command_block(const struct tl_ctl_options *options);
 int tl_command_unblock(const struct tl_ctl_options *options);
 int tl_command_blocks(const struct tl_ctl_options *options);
 int tl_command_recover(const struct tl_ctl_options *options);
+int tl_command_plan(const struct tl_ctl_options *options);
 int tl_command_check(const struct tl_ctl_options *options);
 int tl_command_config_doc(const struct tl_ctl_options *options);
 

@@ -62,6 +62,15 @@ static const struct tl_ctl_command commands[] = {
      "Exit status: 0 all holds, 1 a violation, 2 failed.",
      TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON | TL_OPTION_WORKER, 0, 0, false,
      tl_command_audit},
+    {"plan", "", "Computes capacity, rate and waits; simulates a crowd.",
+     "Says from the site's throughput and the visitors' behaviour how many to admit, and prints\n"
+     "the configuration. For example:\n"
+     "\n"
+     "  tellerline plan --tps 1000 --session 5m --calls 6/session --failure-rate 15%\n"
+     "  tellerline plan --tps 1000 --session 4m --calls 6/min --visitors 100000 --simulate\n"
+     "\n"
+     "Limits are rounded down: --safety is taken off, then two significant digits stay.",
+     TL_OPTION_PLAN | TL_OPTION_CONFIG | TL_OPTION_JSON, 0, 0, false, tl_command_plan},
     {"check", "", "Checks the configuration.", "", TL_OPTION_CONFIG, 0, 0, false, tl_command_check},
     {"config-doc", "", "Writes the reference of all settings.", "", 0, 0, 0, true,
      tl_command_config_doc},

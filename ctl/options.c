@@ -93,7 +93,13 @@ static void build_table(const struct tl_ctl_command *command, struct tl_ctl_opti
          {"wait", "TIME", "let the recovery end in this time: 30s, 2m, ...", apply_wait,
           &options->wait_ms, false}},
     };
+    struct tl_option plan[TL_PLAN_OPTIONS_N];
     size_t n = 0;
+    tl_plan_options_rows(&options->plan, plan);
+    for (size_t i = 0; i < TL_PLAN_OPTIONS_N; i++) {
+        if ((command->options & TL_OPTION_PLAN) != 0)
+            table[n++] = plan[i];
+    }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if ((command->options & rows[i].bit) != 0)
             table[n++] = rows[i].option;

@@ -11,7 +11,7 @@
 
 #include "common/base/error.h"
 
-enum { TL_OPTIONS_MAX = 24 }; /* rows of a table */
+enum { TL_OPTIONS_MAX = 40 }; /* rows of a table */
 
 /* One option; a table ends with a row without a name. */
 struct tl_option {

@@ -1,0 +1,37 @@
+/* The options of `tellerline plan`, beside those that other commands have, too. */
+#ifndef TL_CTL_PLAN_OPTIONS_H
+#define TL_CTL_PLAN_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/role/options.h"
+
+#include "ctl/plan_model.h"
+
+struct tl_plan_options {
+    struct tl_plan_input input;
+    bool yaml; /* write the configuration only */
+    bool simulate;
+    const char *arrivals; /* file; NULL: draw the crowd */
+    const char *svg;      /* file; NULL: none */
+    const char *queue;    /* of the configuration, whose settings are simulated; NULL: the plan's */
+    int64_t opens_after_ms;
+    int64_t patience_ms; /* 0: nobody gives up */
+    double spread;
+    uint64_t seed;
+};
+
+enum { TL_PLAN_OPTIONS_N = 28 };
+
+/* Sets the defaults and writes the rows, each of which stores into *options. Missing options are
+ * noticed by tl_plan_options_check and tl_plan_compute. */
+void tl_plan_options_rows(struct tl_plan_options *options,
+                          struct tl_option rows[TL_PLAN_OPTIONS_N]);
+
+/* Combinations that make no sense. */
+bool tl_plan_options_check(const struct tl_plan_options *options, bool json, struct tl_error *err);
+
+#endif

@@ -13,6 +13,7 @@
 
 #include "ctl/command.h"
 #include "ctl/rows.h"
+#include "ctl/signs.h"
 #include "ctl/table.h"
 
 static const struct tl_column columns[] = {
@@ -148,6 +149,32 @@ static void add_row(const struct top *top, struct tl_table *table, const struct 
     tl_table_number(table, numbers->left);
 }
 
+/* Appends a line for each queue with signs of misuse in the last minute. */
+static void add_signs(struct top *top, struct tl_text *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < top->rows.n; i++) {
+        struct tl_keys keys;
+        struct tl_signs signs;
+        struct tl_text lines = {0};
+        struct tl_error err = {0};
+        const char *name = top->rows.rows[i].name;
+        struct tl_redis *redis = tl_ctl_session_redis(&top->session, name, &err);
+        if (redis != NULL && tl_ctl_session_keys(&top->session, name, &keys, &err) &&
+            tl_signs_read(redis, &keys, top->rows.now_ms, &signs, &err))
+            tl_ctl_signs_write(name, &signs, &lines);
+        else
+            tl_text_append(&lines, "! %s: %s\n", name, err.text);
+        if (lines.failed)
+            out->failed = true;
+        else if (lines.length > 0)
+            tl_text_append(out, "%s%s", any ? "" : "\nSigns of misuse in the last minute:\n",
+                           lines.data);
+        any = any || lines.length > 0;
+        tl_text_free(&lines);
+    }
+}
+
 /* Shows the queues once. A store error is shown and the next refresh tries again; err gets it all
  * the same. Only a failed allocation ends the command. */
 static bool refresh(struct top *top, struct tl_error *err)
@@ -168,6 +195,7 @@ static bool refresh(struct top *top, struct tl_error *err)
         add_row(top, table, &top->rows.rows[i]);
     if (table != NULL)
         tl_table_write(table, &out);
+    add_signs(top, &out);
     bool ok = table != NULL && !out.failed;
     if (ok)
         screen_draw(&top->screen, out.data);

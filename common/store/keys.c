@@ -16,6 +16,7 @@ void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue)
     for (size_t i = 0; i < TL_KEY_COUNT; i++)
         snprintf(keys->names[i], TL_KEY_MAX, "%s{%s}:%s", prefix, queue, suffixes[i]);
     snprintf(keys->poison, TL_KEY_MAX, "%s{%s}:poison", prefix, queue);
+    snprintf(keys->signs, TL_KEY_MAX, "%s{%s}:signs", prefix, queue);
 }
 
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)

@@ -1,7 +1,9 @@
 """What an operator sees of misuse, and can do against it: remove a visitor, block addresses, refuse shared sessions."""
 from __future__ import annotations
 
-from figures_of import metric
+import re
+
+from figures_of import metric, metrics
 from http_client import Visitor
 from sse import EventStream
 from tellerline import CALM, PATIENCE, Program, System
@@ -218,3 +220,49 @@ def test_networks_that_send_very_many_are_named(start):
     assert count(worker, "checks_failed") == 65
     for what in ("joins", "tickets and passes that open nothing"):
         assert f"192.0.2.7 sent 61 {what}" in worker.text(), what
+
+
+def top(system: System) -> str:
+    shown = system.ctl("top", "--count", "1")
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    return shown.stdout
+
+
+def of_queue(worker: Program, name: str, queue: str) -> int:
+    found = re.search(rf'^tellerline_worker_queue_{name}_total{{role="worker",queue="{queue}"}} (\d+)$', metrics(worker),
+                      re.MULTILINE)
+    return int(found.group(1)) if found else 0
+
+
+def test_top_shows_the_signs_of_each_queue(start):
+    """What two workers saw in the last minute is added up; a queue without signs is not mentioned. The metrics name the
+    queue, too."""
+    system = start({"bank": QUEUE["bank"], "door": QUEUE["bank"]}, workers=2, settings=PROXY)
+    assert "misuse" not in top(system)
+    for worker in range(2):
+        for _ in range(40):
+            assert come(system, "192.0.2.7", worker) == 200
+            forged = system.client(worker).get("/v1/queues/bank/check", ticket="a.forged.pass",
+                                               headers={"X-Forwarded-For": "198.51.100.7"})
+            assert forged.status == 401
+        assert come(system, "192.0.2.7", worker, "door") == 200
+
+    def shown() -> str:
+        text = top(system)
+        return text if "80 joins from 192.0.2.7" in text and "80 failed checks from 198.51.100.7" in text else ""
+
+    text = wait_until(shown, PATIENCE, "top adds up what the workers report")
+    signs = text[text.index("Signs of misuse"):].splitlines()
+    assert signs[1].startswith("! bank: ") and not any("door" in line for line in signs), signs
+    assert all(len(line) <= 80 for line in signs)
+    for worker in system.of("worker"):
+        assert of_queue(worker, "checks_failed", "bank") == 40 and of_queue(worker, "checks_failed", "door") == 0
+    key = system.key("bank", "signs")
+    assert system.store.command("XLEN", key) <= 4, "an entry of each worker in ten seconds"
+    for _ in range(300):
+        system.store.command("XADD", key, "MAXLEN", "256", "*", "d", "garbage")
+    assert "misuse" not in top(system), "what makes no sense is left out"
+    system.store.command("DEL", key)
+    system.store.command("SET", key, "x")
+    assert "WRONGTYPE" in top(system)
+    system.store.command("DEL", key)

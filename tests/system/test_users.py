@@ -12,7 +12,7 @@ FORBIDDEN_TO_WORKERS = [
     ("ZADD", "waiting", "1", "v"), ("ZREM", "waiting", "v"), ("ZPOPMIN", "waiting"), ("DEL", "waiting"),
     ("ZADD", "active", "1", "v"), ("ZREM", "active", "v"), ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"),
     ("HSET", "config", "capacity", "1000"), ("XTRIM", "ingest", "MAXLEN", "0"), ("SET", "dispatcher", "me"),
-    ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "batches", "w", "1:1"),
+    ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "batches", "w", "1:1"), ("DEL", "signs"),
 ]
 FORBIDDEN_TO_ALL = [("FLUSHALL",), ("CONFIG", "SET", "maxmemory", "1"), ("KEYS", "*"), ("ACL", "LIST"), ("SHUTDOWN",),
                     ("SET", "other", "x"), ("GET", "other"), ("REPLICAOF", "NO", "ONE"), ("DEBUG", "SLEEP", "0")]
@@ -97,6 +97,9 @@ def test_whole_life_with_a_user_for_each_program(start):
     for words in (("block", "192.0.2.0/24", "--for", "1h"), ("blocks",), ("unblock", "192.0.2.0/24"),
                   ("visitor", "remove", "bank", visitors[1].ticket)):
         assert system.ctl(*words).returncode == 0, words
+    assert system.client().get("/v1/queues/bank/check", ticket="a.forged.pass").status == 401
+    wait_until(lambda: system.store.command("XLEN", system.key("bank", "signs")) > 0, PATIENCE, "signs are kept")
+    assert system.ctl("top", "--count", "1").returncode == 0
     audit = system.ctl("audit")
     assert audit.returncode == 0, audit.stdout + audit.stderr
     for program in system.programs:

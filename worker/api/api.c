@@ -114,7 +114,9 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->env = settings->env;
     api->limiter = settings->limiter;
     api->sharing = settings->sharing;
+    api->queue_counts = settings->queue_counts;
     api->process = settings->process;
+    api->signs = settings->signs;
     api->ask = settings->ask;
     api->stream_fits = settings->stream_fits;
     api->verify = settings->verify;
@@ -211,6 +213,7 @@ void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdic
 void tl_api_tick(struct tl_api *api, int64_t now_ms)
 {
     tl_verifications_tick(api, now_ms);
+    tl_misuse_tick(api, now_ms);
 }
 
 uint64_t tl_api_verifying(const struct tl_api *api)

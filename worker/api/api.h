@@ -17,6 +17,7 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
+#include "worker/report/queue_counts.h"
 #include "worker/verify/verifier.h"
 
 struct tl_api;
@@ -25,12 +26,15 @@ struct tl_api_settings {
     const struct tl_config *config;
     struct tl_queue_env *env;
     uv_loop_t *loop;
-    struct tl_limiter *limiter; /* of all processes */
-    struct tl_sharing *sharing; /* likewise */
-    void *process;              /* for the callbacks */
+    struct tl_limiter *limiter;           /* of all processes */
+    struct tl_sharing *sharing;           /* likewise */
+    struct tl_queue_counts *queue_counts; /* likewise; NULL: nothing is counted */
+    void *process;                        /* for the callbacks */
     /* Asks the store about a visitor's place; tl_holds_found is called with this number. */
     bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
                 uint64_t number);
+    /* Sends signs of misuse at a queue (common/store/signs.h) to the store, if it takes them. */
+    void (*signs)(void *process, const char *queue, const char *text);
     /* Are connections left for another event stream or long poll, and for the requests beside it?
      */
     bool (*stream_fits)(void *process);

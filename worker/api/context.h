@@ -14,6 +14,7 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
+#include "worker/report/queue_counts.h"
 #include "worker/verify/verifier.h"
 
 struct tl_api {
@@ -22,9 +23,10 @@ struct tl_api {
     struct tl_secrets secrets;
     struct tl_kept_passes *kept_passes;
     struct tl_brand *brand;
-    struct tl_networks *proxies; /* whose X-Forwarded-For is trusted */
-    struct tl_limiter *limiter;  /* of all processes */
-    struct tl_sharing *sharing;  /* likewise */
+    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
+    struct tl_limiter *limiter;           /* of all processes */
+    struct tl_sharing *sharing;           /* likewise */
+    struct tl_queue_counts *queue_counts; /* likewise */
     struct tl_misuse *misuse;
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */
@@ -36,6 +38,7 @@ struct tl_api {
     void *process;                      /* for the callbacks: see worker/api/api.h */
     bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
                 uint64_t number);
+    void (*signs)(void *process, const char *queue, const char *text);
     bool (*stream_fits)(void *process);
     bool (*verify)(void *process, const struct tl_question *question);
     void (*cancel)(void *process, uint64_t number);

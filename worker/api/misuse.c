@@ -4,21 +4,27 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/prefix.h"
+#include "common/store/signs.h"
 #include "worker/api/misuse.h"
 #include "worker/api/visitor.h"
 #include "worker/http/sharing.h"
 #include "worker/report/hitters.h"
+#include "worker/report/queue_counts.h"
+#include "worker/report/tallies.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
     LOG_EVERY_MS = 10000,
     MANY_JOINS = 60,    /* of one network in a minute, in one process */
     MANY_FAILURES = 60, /* likewise */
+    REPORTED = 5,       /* of one network in one report: fewer are no part of a sign */
 };
 
 struct tl_misuse {
     struct tl_hitters joins, failures;
     struct tl_log_limit joins_log, failures_log, shared_log, fast_log;
+    struct tl_tallies tallies; /* since the last report */
+    int64_t reported_ms;
 };
 
 struct tl_misuse *tl_misuse_new(void)
@@ -41,42 +47,89 @@ static uint32_t stream_of(const char *queue)
     return number;
 }
 
-/* Counts one of this kind. Above `many` it counts as misuse, and is logged. */
-static void note(const struct tl_api *api, const struct tl_request *request, const char *queue,
-                 struct tl_hitters *hitters, enum tl_worker_metric metric, uint32_t many,
-                 struct tl_log_limit *limit, const char *what)
+/* What is counted of requests that come too often. */
+struct kind {
+    struct tl_hitters *hitters; /* of all queues, in this minute */
+    uint32_t many;              /* above it, one counts as misuse and is logged */
+    enum tl_worker_metric metric;
+    enum tl_queue_count count;
+    struct tl_log_limit *limit;
+    const char *what;
+};
+
+static void note(const struct tl_api *api, const struct tl_address *address, const char *queue,
+                 const struct kind *kind)
 {
-    struct tl_address address;
     char text[TL_PREFIX_TEXT_MAX];
     unsigned suppressed;
     int64_t now_ms = tl_clock_ms();
-    if (!tl_visitor_address(api, request, &address))
+    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    uint32_t stream = stream_of(queue);
+    uint32_t count = tl_hitters_add(kind->hitters, &prefix, stream, now_ms);
+    if (count <= kind->many)
         return;
-    const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    uint32_t count = tl_hitters_add(hitters, &prefix, stream_of(queue), now_ms);
-    if (count <= many)
-        return;
-    tl_metrics_add(api->env->metrics, metric, 1);
-    if (!tl_log_allow(limit, now_ms, LOG_EVERY_MS, &suppressed))
+    tl_metrics_add(api->env->metrics, kind->metric, 1);
+    tl_queue_counts_add(api->queue_counts, queue, stream, kind->count);
+    if (!tl_log_allow(kind->limit, now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue},
            "%s sent %u %s to this process within a minute, of %llu in all; "
            "`tellerline block %s` refuses it",
-           text, count, what, (unsigned long long)hitters->total, text);
+           text, count, kind->what, (unsigned long long)kind->hitters->total, text);
+}
+
+/* NULL: too many queues have one. */
+static struct tl_tally *tally_of(const struct tl_api *api, const char *queue)
+{
+    return tl_tallies_of(&api->misuse->tallies, queue, stream_of(queue));
+}
+
+/* In the tally of a queue, for the next report. */
+static void tally_network(struct tl_hitters *hitters, const struct tl_address *address)
+{
+    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    (void)tl_hitters_add(hitters, &prefix, 0, tl_clock_ms());
 }
 
 void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue)
 {
-    note(api, request, queue, &api->misuse->joins, TL_WORKER_JOINS_MANY, MANY_JOINS,
-         &api->misuse->joins_log, "joins");
+    struct tl_misuse *misuse = api->misuse;
+    const struct kind joins = {.hitters = &misuse->joins,
+                               .many = MANY_JOINS,
+                               .metric = TL_WORKER_JOINS_MANY,
+                               .count = TL_QUEUE_JOINS_MANY,
+                               .limit = &misuse->joins_log,
+                               .what = "joins"};
+    struct tl_tally *tally = tally_of(api, queue);
+    struct tl_address address;
+    if (!tl_visitor_address(api, request, &address))
+        return;
+    note(api, &address, queue, &joins);
+    if (tally != NULL)
+        tally_network(&tally->joins, &address);
 }
 
 void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request, const char *queue)
 {
+    struct tl_misuse *misuse = api->misuse;
+    const struct kind failures = {.hitters = &misuse->failures,
+                                  .many = MANY_FAILURES,
+                                  .metric = TL_WORKER_FAILURES_MANY,
+                                  .count = TL_QUEUE_FAILURES_MANY,
+                                  .limit = &misuse->failures_log,
+                                  .what = "tickets and passes that open nothing"};
+    struct tl_tally *tally = tally_of(api, queue);
+    struct tl_address address;
     tl_metrics_add(api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
-    note(api, request, queue, &api->misuse->failures, TL_WORKER_FAILURES_MANY, MANY_FAILURES,
-         &api->misuse->failures_log, "tickets and passes that open nothing");
+    tl_queue_counts_add(api->queue_counts, queue, stream_of(queue), TL_QUEUE_CHECKS_FAILED);
+    if (tally != NULL)
+        tally->failed++;
+    if (!tl_visitor_address(api, request, &address))
+        return;
+    note(api, &address, queue, &failures);
+    if (tally != NULL)
+        tally_network(&tally->failures, &address);
 }
 
 /* ---- sessions ---- */
@@ -95,6 +148,25 @@ static void log_session(const char *queue, const char *visitor, const struct tl_
            what, text);
 }
 
+static void count_session(const struct tl_api *api, const char *queue,
+                          const struct tl_sharing_sight *sight)
+{
+    uint32_t stream = stream_of(queue);
+    struct tl_tally *tally = tally_of(api, queue);
+    if (sight->noticed) {
+        tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
+        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_SHARED);
+    }
+    if (sight->fast) {
+        tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_FAST, 1);
+        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_FAST);
+    }
+    if (tally != NULL) {
+        tally->shared += sight->noticed;
+        tally->fast += sight->fast;
+    }
+}
+
 bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *queue,
                        const struct tl_request *request, const char *visitor, uint64_t generation,
                        tl_place place, struct tl_refusal *refusal)
@@ -109,8 +181,8 @@ bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *qu
     const struct tl_sharing_sight sight =
         tl_sharing_see(api->sharing, name, generation, place, &address,
                        tl_request_header(request, "User-Agent"), now_ms);
-    tl_metrics_add(metrics, TL_WORKER_SESSIONS_SHARED, sight.noticed ? 1 : 0);
-    tl_metrics_add(metrics, TL_WORKER_SESSIONS_FAST, sight.fast ? 1 : 0);
+    if (sight.noticed || sight.fast)
+        count_session(api, name, &sight);
     if (sight.noticed && mode != TL_SHARING_COUNT)
         log_session(name, visitor, &address, &api->misuse->shared_log, now_ms,
                     "is used by several clients in turn");
@@ -122,4 +194,36 @@ bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *qu
     tl_metrics_add(metrics, TL_WORKER_SHARED_REFUSED, 1);
     return tl_refuse(refusal, TL_REFUSAL_SHARED,
                      "Another client, which came first, uses this session too");
+}
+
+/* ---- reports ---- */
+
+static void name_networks(const struct tl_hitters *hitters, struct tl_sign_networks *networks)
+{
+    for (size_t i = 0; i < hitters->n; i++) {
+        const struct tl_hitter *hitter = &hitters->list[i];
+        if (hitter->count - hitter->error >= REPORTED)
+            tl_sign_networks_add(networks, &hitter->prefix, hitter->count - hitter->error);
+    }
+}
+
+void tl_misuse_tick(const struct tl_api *api, int64_t now_ms)
+{
+    struct tl_misuse *misuse = api->misuse;
+    if (now_ms - misuse->reported_ms < TL_SIGNS_PERIOD_MS)
+        return;
+    misuse->reported_ms = now_ms;
+    for (size_t i = 0; i < misuse->tallies.n; i++) {
+        const struct tl_tally *tally = &misuse->tallies.list[i];
+        struct tl_signs signs = {
+            .failed = tally->failed, .shared = tally->shared, .fast = tally->fast};
+        char text[TL_SIGNS_TEXT_MAX];
+        name_networks(&tally->joins, &signs.joins);
+        name_networks(&tally->failures, &signs.failures);
+        if (signs.failed + signs.shared + signs.fast + signs.joins.n == 0)
+            continue;
+        tl_signs_format(&signs, text);
+        api->signs(api->process, tally->queue, text);
+    }
+    misuse->tallies.n = 0;
 }

@@ -1,7 +1,8 @@
 /*
  * Signs of misuse, for the operator: networks that send very many joins or credentials that open
  * nothing, sessions that several clients use in turn, sessions checked faster than by a person.
- * Each is counted (worker/report) and logged, at most once in ten seconds, with the network.
+ * Each is counted (worker/report), logged at most once in ten seconds, and sent to the store for
+ * `tellerline top` (common/store/signs.h): with the network.
  */
 #ifndef TL_MISUSE_H
 #define TL_MISUSE_H
@@ -28,5 +29,8 @@ void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request
 bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *queue,
                        const struct tl_request *request, const char *visitor, uint64_t generation,
                        tl_place place, struct tl_refusal *refusal);
+
+/* Call every tick: sends what was seen at each queue to the store, every ten seconds. */
+void tl_misuse_tick(const struct tl_api *api, int64_t now_ms);
 
 #endif

@@ -4,6 +4,7 @@
 #include "common/store/keys.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
+#include "common/store/signs.h"
 #include "worker/feed/exchange.h"
 
 #include "generated/feed_scripts.h"
@@ -150,6 +151,26 @@ static bool receive_check(struct tl_exchange *exchange, struct tl_redis *redis,
     return ok;
 }
 
+/* Exactly as many as readers add up: the stream costs 50 KB of memory at most. */
+static bool append_signs(const struct tl_exchange *exchange, struct tl_redis *redis,
+                         struct tl_args *args, const struct tl_keys *keys, struct tl_error *err)
+{
+    tl_args_reset(args);
+    tl_args_strs(args, "XADD", keys->signs, "MAXLEN", NULL);
+    tl_args_int(args, TL_SIGNS_KEPT);
+    tl_args_strs(args, "*", "d", NULL);
+    tl_args_bin(args, exchange->bytes, exchange->length);
+    return tl_redis_append(redis, args, err);
+}
+
+static bool receive_signs(struct tl_redis *redis, struct tl_error *refusal, struct tl_error *err)
+{
+    struct tl_reply *reply = NULL;
+    bool ok = receive_answers(redis, &reply, 1, refusal, err);
+    tl_reply_free(reply);
+    return ok;
+}
+
 bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *redis,
                         struct tl_args *args, const char *key_prefix, struct tl_error *err)
 {
@@ -162,6 +183,8 @@ bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *red
         return append_check(exchange, redis, args, &keys, err);
     case TL_EXCHANGE_LOOKUP:
         return append_lookup(exchange, redis, args, &keys, err);
+    case TL_EXCHANGE_SIGNS:
+        return append_signs(exchange, redis, args, &keys, err);
     }
     return false;
 }
@@ -176,6 +199,8 @@ bool tl_exchange_receive(struct tl_exchange *exchange, struct tl_redis *redis,
         return receive_check(exchange, redis, refusal, err);
     case TL_EXCHANGE_LOOKUP:
         return receive_lookup(exchange, redis, refusal, err);
+    case TL_EXCHANGE_SIGNS:
+        return receive_signs(redis, refusal, err);
     }
     return false;
 }

@@ -1,7 +1,7 @@
 /*
- * One exchange with the store: a batch that it is to take, a question what became of a batch, or a
- * look-up of a visitor. Commands are appended to a pipeline; the answers are received in the same
- * order. Knows nothing of threads.
+ * One exchange with the store: a batch that it is to take, a question what became of a batch, a
+ * look-up of a visitor, or signs of misuse. Commands are appended to a pipeline; the answers are
+ * received in the same order. Knows nothing of threads.
  */
 #ifndef TL_EXCHANGE_H
 #define TL_EXCHANGE_H
@@ -22,7 +22,12 @@ enum tl_lookup_found {
     TL_LOOKUP_FAILED, /* the store did not answer */
 };
 
-enum tl_exchange_kind { TL_EXCHANGE_BATCH, TL_EXCHANGE_CHECK, TL_EXCHANGE_LOOKUP };
+enum tl_exchange_kind {
+    TL_EXCHANGE_BATCH,
+    TL_EXCHANGE_CHECK,
+    TL_EXCHANGE_LOOKUP,
+    TL_EXCHANGE_SIGNS,
+};
 
 struct tl_exchange {
     enum tl_exchange_kind kind;
@@ -30,9 +35,10 @@ struct tl_exchange {
     /* BATCH, CHECK */
     uint64_t number;
     char entry[TL_ENTRY_ID_MAX]; /* its id in the ingest stream; BATCH: the answer */
-    /* BATCH */
+    /* BATCH, SIGNS */
     void *bytes; /* the caller's */
     size_t length;
+    /* BATCH */
     bool past_limit; /* send it in the way that works at the memory limit */
     /* CHECK */
     char worker[TL_WORKER_ID_MAX + 1];

@@ -15,7 +15,13 @@
 #include "worker/report/worker_metrics.h"
 
 /* IDLE_MS: without a batch, the connection is checked this often. */
-enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, LOG_EVERY_MS = 5000, IDLE_MS = 1000 };
+enum {
+    RETRY_BASE_MS = 50,
+    RETRY_LIMIT_MS = 2000,
+    LOG_EVERY_MS = 5000,
+    DENIED_LOG_MS = 600000,
+    IDLE_MS = 1000,
+};
 
 /* How long repeats of a batch may be refused. */
 enum { REPEAT_MS = 60000 };
@@ -58,6 +64,8 @@ struct tl_ingest {
     bool reported;                    /* the loop knows whether the store is up */
     struct tl_args args;
     struct tl_log_limit limit;
+    /* The loop's: */
+    struct tl_log_limit denied_limit;
 };
 
 static struct job *job_of(struct tl_message *message)
@@ -276,6 +284,19 @@ static void *run(void *context)
 
 /* ---- the loop's side ---- */
 
+/* The store's user is of an earlier release. Other refusals concern batches too, and are logged
+ * with them. */
+static void note_denied(struct tl_ingest *ingest, const struct job *job)
+{
+    unsigned suppressed;
+    if (tl_log_allow(&ingest->denied_limit, tl_clock_ms(), DENIED_LOG_MS, &suppressed))
+        tl_log(
+            TL_LOG_WARN,
+            &(struct tl_log_fields){.queue = job->exchange.queue, .error = &job->refusal},
+            "signs of misuse are not kept for `tellerline top`: make the users of the store again "
+            "(deploy/redis)");
+}
+
 static void deliver(void *context, struct tl_message *message)
 {
     const struct tl_ingest_settings *settings = &((struct tl_ingest *)context)->settings;
@@ -300,6 +321,10 @@ static void deliver(void *context, struct tl_message *message)
         break;
     case TL_EXCHANGE_LOOKUP:
         settings->found(settings->context, job->token, exchange->found, exchange->reason);
+        break;
+    case TL_EXCHANGE_SIGNS:
+        if (job->refused && job->refusal.kind == TL_ERR_DENIED)
+            note_denied(context, job);
         break;
     }
 }
@@ -360,6 +385,20 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const char *vis
     snprintf(job->exchange.visitor, sizeof(job->exchange.visitor), "%s", visitor);
     request(ingest, job);
     return true;
+}
+
+void tl_ingest_signs(struct tl_ingest *ingest, const char *queue, const char *text)
+{
+    struct job *job = new_job(TL_EXCHANGE_SIGNS, queue);
+    char *copy = strdup(text);
+    if (job == NULL || copy == NULL) {
+        free(job);
+        free(copy);
+        return;
+    }
+    job->exchange.bytes = copy;
+    job->exchange.length = strlen(copy);
+    request(ingest, job);
 }
 
 static bool start(struct tl_ingest *ingest, uv_loop_t *loop, struct tl_error *err)

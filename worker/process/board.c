@@ -35,6 +35,11 @@ bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err)
     }
     unsigned char *bytes = memory;
     board->memory = memory;
+    board->queue_counts = tl_queue_counts_new(err);
+    if (board->queue_counts == NULL) {
+        tl_board_deinit(board);
+        return false;
+    }
     board->head = memory;
     board->slots = (void *)(bytes + head_size);
     for (unsigned i = 0; i < n; i++)
@@ -46,6 +51,7 @@ bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err)
 void tl_board_deinit(struct tl_board *board)
 {
     free(board->metrics);
+    tl_queue_counts_free(&board->queue_counts);
     munmap(board->memory, board->size);
     *board = (struct tl_board){0};
 }
@@ -164,6 +170,7 @@ static void write_metrics(void *context, struct tl_text *out)
                  atomic_load(&board->head->deaf));
     write_ticket_keys(board, out);
     tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);
+    tl_queue_counts_write(board->queue_counts, "role=\"worker\"", out);
 }
 
 struct tl_admin_source tl_board_source(struct tl_board *board)

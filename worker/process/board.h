@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/role/admin.h"
+#include "worker/report/queue_counts.h"
 #include "worker/report/slot.h"
 #include "worker/report/worker_metrics.h"
 
@@ -22,6 +23,7 @@ struct tl_board {
     unsigned n; /* worker processes */
     struct tl_slot *slots;
     struct tl_metrics **metrics; /* one per process; the array is private, the metrics are shared */
+    struct tl_queue_counts *queue_counts; /* of all processes */
     void *memory;
     size_t size;
 };

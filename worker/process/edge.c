@@ -116,6 +116,15 @@ static void cancel(void *process, uint64_t number)
         tl_verifier_cancel(edge->verifier, number);
 }
 
+/* At the memory limit the store keeps its room for the line. */
+static void send_signs(void *process, const char *queue, const char *text)
+{
+    const struct edge *edge = process;
+    if (tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK && !edge->env.memory_full &&
+        tl_queues_find(edge->queues, queue) != NULL)
+        tl_ingest_signs(edge->ingest, queue, text);
+}
+
 static uint64_t streams(void *context)
 {
     const struct edge *edge = context;
@@ -345,8 +354,8 @@ static void on_tick(uv_timer_t *timer)
     int64_t now_ms = tl_clock_ms();
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->server, now_ms);
-    tl_holds_tick(edge->holds, now_ms);
     tl_api_tick(edge->api, now_ms);
+    tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
     tl_queues_check(edge->queues, edge->ingest, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
@@ -415,8 +424,10 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                         .loop = &edge->loop,
                                         .limiter = edge->settings->limiter,
                                         .sharing = edge->settings->sharing,
+                                        .queue_counts = edge->settings->queue_counts,
                                         .process = edge,
                                         .ask = ask_store,
+                                        .signs = send_signs,
                                         .stream_fits = stream_fits,
                                         .verify = verify,
                                         .cancel = cancel};

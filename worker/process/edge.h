@@ -9,6 +9,7 @@
 #include "common/config/config.h"
 #include "worker/http/limiter.h"
 #include "worker/http/sharing.h"
+#include "worker/report/queue_counts.h"
 #include "worker/report/slot.h"
 
 struct tl_edge_settings {
@@ -19,8 +20,9 @@ struct tl_edge_settings {
     bool
         keeps_listening; /* the socket stays open when this process stops: another one takes over */
     struct tl_metrics *metrics;
-    struct tl_limiter *limiter; /* of all processes */
-    struct tl_sharing *sharing; /* likewise */
+    struct tl_limiter *limiter;           /* of all processes */
+    struct tl_sharing *sharing;           /* likewise */
+    struct tl_queue_counts *queue_counts; /* likewise */
     struct tl_slot *slot;
 };
 

@@ -103,6 +103,7 @@ static int run_worker(void *context)
                                                   .metrics = parent->board.metrics[process->i],
                                                   .limiter = parent->limiter,
                                                   .sharing = parent->sharing,
+                                                  .queue_counts = parent->board.queue_counts,
                                                   .slot = &parent->board.slots[process->i]});
 }
 

@@ -29,6 +29,7 @@ static void a_queue_has_its_keys(void **state)
     for (size_t i = 0; i < TL_KEY_COUNT; i++)
         assert_string_equal(keys.names[i], names[i]);
     assert_string_equal(keys.poison, "tl:{sale}:poison");
+    assert_string_equal(keys.signs, "tl:{sale}:signs");
     tl_keys_seen(&keys, 440942938, 0, name);
     assert_string_equal(name, "tl:{sale}:seen:440942938");
     tl_keys_seen(&keys, 440942938, 29882400, name);

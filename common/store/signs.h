@@ -1,0 +1,55 @@
+/*
+ * Signs of misuse at a queue: what one worker process saw in ten seconds, as an entry of the stream
+ * tl:{q}:signs (docs/contributors/wire-format.md). Workers write it, `tellerline top` adds it up.
+ */
+#ifndef TL_SIGNS_H
+#define TL_SIGNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/base/prefix.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
+
+enum {
+    TL_SIGNS_NETWORKS = 3, /* named of each kind */
+    TL_SIGNS_PERIOD_MS = 10000,
+    TL_SIGNS_WINDOW_MS = 60000, /* what a reader adds up */
+    TL_SIGNS_KEPT = 256,        /* entries of a queue */
+    TL_SIGNS_TEXT_MAX = 768,
+};
+
+struct tl_sign_network {
+    struct tl_prefix prefix;
+    uint64_t count;
+};
+
+struct tl_sign_networks {
+    size_t n;
+    struct tl_sign_network list[TL_SIGNS_NETWORKS]; /* those with most first */
+};
+
+struct tl_signs {
+    uint64_t failed; /* checks with a ticket or pass that opens nothing */
+    uint64_t shared; /* sessions that several clients use in turn */
+    uint64_t fast;   /* sessions checked faster than a person browses */
+    struct tl_sign_networks joins, failures;
+};
+
+/* Keeps the network if it is among those with most. */
+void tl_sign_networks_add(struct tl_sign_networks *networks, const struct tl_prefix *prefix,
+                          uint64_t count);
+
+/* One entry as text. */
+void tl_signs_format(const struct tl_signs *signs, char text[TL_SIGNS_TEXT_MAX]);
+/* False for what is no such text. */
+bool tl_signs_parse(const char *text, struct tl_signs *signs);
+
+/* Adds up the entries of the last minute. now_ms: Unix time by the store's clock. */
+bool tl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64_t now_ms,
+                   struct tl_signs *signs, struct tl_error *err);
+
+#endif

@@ -1,0 +1,137 @@
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/wire/names.h"
+#include "worker/report/queue_counts.h"
+
+enum { SLOTS = 2 * TL_QUEUE_COUNTS_NAMED }; /* an open hash table, half full at most */
+enum state { FREE, CLAIMED, NAMED };
+
+struct slot {
+    _Atomic int state;                /* enum state; a claimed slot is being named */
+    char name[TL_QUEUE_NAME_MAX + 1]; /* written once, before `state` says so */
+    _Atomic int64_t counts[TL_QUEUE_COUNTS];
+};
+
+struct tl_queue_counts {
+    _Atomic unsigned claimed;
+    struct slot slots[SLOTS];
+    struct slot other;
+};
+
+static const struct {
+    const char *name, *help;
+} rows[TL_QUEUE_COUNTS] = {
+    [TL_QUEUE_JOINS_MANY] = {"tellerline_worker_queue_joins_many_total",
+                             "Joins of addresses beyond 60 a minute in one process, by queue"},
+    [TL_QUEUE_CHECKS_FAILED] = {"tellerline_worker_queue_checks_failed_total",
+                                "Checks with a ticket or pass that opens nothing, by queue"},
+    [TL_QUEUE_FAILURES_MANY] = {"tellerline_worker_queue_checks_failed_many_total",
+                                "Those of addresses beyond 60 a minute in one process, by queue"},
+    [TL_QUEUE_SESSIONS_SHARED] = {"tellerline_worker_queue_sessions_shared_total",
+                                  "Sessions found to be used by several clients in turn, by queue"},
+    [TL_QUEUE_SESSIONS_FAST] = {"tellerline_worker_queue_sessions_fast_total",
+                                "Sessions with a thousand checks within ten seconds, by queue"},
+};
+
+struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err)
+{
+    struct tl_queue_counts *counts =
+        mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (counts == MAP_FAILED) {
+        tl_error_set(err, TL_ERR_SYSTEM, "no shared memory for the counts of queues: %s",
+                     strerror(errno));
+        return NULL;
+    }
+    snprintf(counts->other.name, sizeof(counts->other.name), "%s", TL_QUEUE_COUNTS_OTHER);
+    return counts;
+}
+
+void tl_queue_counts_free(struct tl_queue_counts **counts)
+{
+    if (*counts != NULL)
+        munmap(*counts, sizeof(**counts));
+    *counts = NULL;
+}
+
+/* Names a free slot, unless 64 are named. Two processes that meet a queue for the first time at
+ * once may both name a slot: the writer adds them up. */
+static bool claim(struct tl_queue_counts *counts, struct slot *slot, const char *queue)
+{
+    int free_state = FREE;
+    if (atomic_fetch_add(&counts->claimed, 1) >= TL_QUEUE_COUNTS_NAMED) {
+        atomic_fetch_sub(&counts->claimed, 1);
+        return false;
+    }
+    if (!atomic_compare_exchange_strong(&slot->state, &free_state, CLAIMED)) {
+        atomic_fetch_sub(&counts->claimed, 1);
+        return false;
+    }
+    snprintf(slot->name, sizeof(slot->name), "%s", queue);
+    atomic_store(&slot->state, NAMED);
+    return true;
+}
+
+static struct slot *slot_of(struct tl_queue_counts *counts, const char *queue, uint32_t stream)
+{
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        struct slot *slot = &counts->slots[(stream + i) % SLOTS];
+        int state = atomic_load(&slot->state);
+        if (state == NAMED && strcmp(slot->name, queue) == 0)
+            return slot;
+        if (state == FREE)
+            return claim(counts, slot, queue) ? slot : &counts->other;
+    }
+    return &counts->other;
+}
+
+void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
+                         enum tl_queue_count kind)
+{
+    if (counts != NULL)
+        atomic_fetch_add_explicit(&slot_of(counts, queue, stream)->counts[kind], 1,
+                                  memory_order_relaxed);
+}
+
+static bool is_named(const struct tl_queue_counts *counts, size_t i)
+{
+    return atomic_load(&counts->slots[i].state) == NAMED;
+}
+
+/* The sum over all slots of this name, if slot i is the first of them; else -1. */
+static int64_t sum_of(const struct tl_queue_counts *counts, size_t i, enum tl_queue_count kind)
+{
+    int64_t sum = 0;
+    for (size_t other = 0; other < SLOTS; other++) {
+        if (!is_named(counts, other) ||
+            strcmp(counts->slots[other].name, counts->slots[i].name) != 0)
+            continue;
+        if (other < i)
+            return -1;
+        sum += atomic_load(&counts->slots[other].counts[kind]);
+    }
+    return sum;
+}
+
+void tl_queue_counts_write(const struct tl_queue_counts *counts, const char *label,
+                           struct tl_text *out)
+{
+    for (size_t row = 0; row < TL_QUEUE_COUNTS; row++) {
+        tl_text_append(out, "# HELP %s %s\n# TYPE %s counter\n", rows[row].name, rows[row].help,
+                       rows[row].name);
+        for (size_t i = 0; i < SLOTS; i++) {
+            int64_t sum = is_named(counts, i) ? sum_of(counts, i, (enum tl_queue_count)row) : -1;
+            if (sum >= 0)
+                tl_text_append(out, "%s{%s,queue=\"%s\"} %lld\n", rows[row].name, label,
+                               counts->slots[i].name, (long long)sum);
+        }
+        int64_t other = atomic_load(&counts->other.counts[row]);
+        if (other > 0)
+            tl_text_append(out, "%s{%s,queue=\"%s\"} %lld\n", rows[row].name, label,
+                           counts->other.name, (long long)other);
+    }
+}

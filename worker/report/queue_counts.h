@@ -1,0 +1,40 @@
+/*
+ * Metrics with the label `queue`: counters of single queues, in shared memory of all processes of a
+ * worker. The first 64 queues have series of their own; the others share the series "_other", so
+ * that many queues do not become many series. No locks: a process can be killed anywhere in it.
+ */
+#ifndef TL_QUEUE_COUNTS_H
+#define TL_QUEUE_COUNTS_H
+
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/base/text.h"
+
+enum tl_queue_count {
+    TL_QUEUE_JOINS_MANY,
+    TL_QUEUE_CHECKS_FAILED,
+    TL_QUEUE_FAILURES_MANY,
+    TL_QUEUE_SESSIONS_SHARED,
+    TL_QUEUE_SESSIONS_FAST,
+    TL_QUEUE_COUNTS
+};
+
+/* Queues with series of their own, and the name of the others' (no queue can have it). */
+#define TL_QUEUE_COUNTS_NAMED 64
+#define TL_QUEUE_COUNTS_OTHER "_other"
+
+struct tl_queue_counts;
+
+/* Must be made before forking. NULL with TL_ERR_SYSTEM. */
+struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err);
+void tl_queue_counts_free(struct tl_queue_counts **counts); /* NULL allowed */
+
+/* Counts one. stream: a hash of the queue's name. counts NULL: nothing is counted. */
+void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
+                         enum tl_queue_count kind);
+/* Appends them as Prometheus text, each sample with this label (`role="worker"`) too. */
+void tl_queue_counts_write(const struct tl_queue_counts *counts, const char *label,
+                           struct tl_text *out);
+
+#endif

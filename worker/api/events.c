@@ -30,7 +30,7 @@ static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
             tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
             size_t n = tl_answer_write_view(api, queue, ticket, false, &state, now_ms, view);
             length += tl_sse_event(text + length, sizeof(text) - length,
-                                   tl_subscribers_event_name(ticket->place, state.status), view, n);
+                                   tl_telling_event_name(ticket->place, state.status), view, n);
         }
     }
     struct tl_answer answer = {

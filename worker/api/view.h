@@ -7,7 +7,7 @@
 #include "common/config/config.h"
 #include "common/line/line.h"
 #include "worker/queue/eta.h"
-#include "worker/queue/subscribers.h" /* TL_VIEW_MAX */
+#include "worker/queue/telling.h" /* TL_VIEW_MAX */
 
 struct tl_view {
     const char *queue;

@@ -11,24 +11,18 @@
 
 enum {
     ROUND_MS = 500,          /* each subscriber has one turn in this time */
-    FRONT = 20,              /* the first places in the line are told of each step at once... */
-    STEP_MS = 100,           /* ...but at most once in this time */
-    HEARTBEAT_MS = 15000,    /* proxies drop connections that are silent for longer */
-    REFRESH_MS = 30000,      /* an unchanged position is sent again: its estimate has changed */
     ADMISSION_WAIT_MS = 250, /* a running admitter needs a few ms */
     ASK_AGAIN_MS = 1000,     /* between two questions about an unknown place */
-    TICKET_MS = 300000,      /* a stream gets a new ticket: it tells the front of the line */
     RESTORE_AGAIN_MS = 5000, /* between two questions for a place of a lost generation */
     REPLACED_MS = 60000,     /* before the reader of a replaced stream reconnects, the least */
-    STUCK_MS = 30000,        /* a reader that takes nothing for this long is dropped */
     RETRY_MIN_MS = 1000,     /* clients wait this long before they reconnect, spread evenly */
     RETRY_SPREAD_MS = 3000,
-    EVENT_MAX = TL_VIEW_MAX + 64,
 };
 
 struct tl_subscribers {
     const struct tl_subscribers_settings *settings;
     struct tl_local_queue *queue;
+    struct tl_telling telling;
     struct tl_subscriber_table *table;
     int64_t swept_ms;
     uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
@@ -43,6 +37,10 @@ struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *
         return NULL;
     subscribers->settings = settings;
     subscribers->queue = queue;
+    subscribers->telling = (struct tl_telling){.queue = queue,
+                                               .metrics = settings->metrics,
+                                               .context = settings->context,
+                                               .write_view = settings->write_view};
     subscribers->table = tl_subscriber_table_new();
     if (subscribers->table == NULL) {
         free(subscribers);
@@ -107,108 +105,19 @@ void tl_subscribers_free(struct tl_subscribers **subscribers)
 
 /* ---- telling ---- */
 
-static struct tl_ticket ticket_of(const struct tl_subscriber *subscriber)
-{
-    struct tl_ticket ticket = {.generation = subscriber->generation,
-                               .place = subscriber->place,
-                               .invite = subscriber->invite,
-                               .issued = subscriber->issued};
-    memcpy(ticket.visitor, subscriber->visitor, sizeof(ticket.visitor));
-    return ticket;
-}
-
-const char *tl_subscribers_event_name(tl_place place, enum tl_line_status status)
-{
-    if (tl_place_seq(place) == 0)
-        return "pending";
-    if (status == TL_LINE_WAITING)
-        return "position";
-    return status == TL_LINE_ACTIVE ? "admitted" : "ended";
-}
-
-/* data is JSON. False when the stream is to be dropped. */
-static bool write_event(struct tl_subscriber *subscriber, const char *event, const char *data,
-                        size_t length, int64_t now_ms)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    char text[EVENT_MAX];
-    size_t n = tl_sse_event(text, sizeof(text), event, data, length);
-    if (n == 0)
-        return false;
-    subscriber->wrote_ms = now_ms;
-    tl_metrics_add(self->settings->metrics, TL_WORKER_PUSHED, 1);
-    return tl_stream_send(subscriber->stream, text, n);
-}
-
-static void note_told(struct tl_subscriber *subscriber, const struct tl_line_view *state,
-                      int64_t now_ms)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    if (subscriber->told && state->ahead != subscriber->ahead)
-        subscriber->moved_ms = now_ms;
-    subscriber->told = true;
-    subscriber->told_ms = now_ms;
-    subscriber->told_stale = tl_local_queue_stale(self->queue, now_ms);
-    subscriber->told_recovering = tl_local_queue_recovering(self->queue);
-    subscriber->status = state->status;
-    subscriber->ahead = state->ahead;
-}
-
-/* Sends the view of the place, or answers the request with it. A stream that is still sending the
- * last event is skipped until a later turn. Frees the subscriber if it is done. */
+/* Sends the view of the place, or answers the request with it. Frees the subscriber if it is done.
+ */
 static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *state, int64_t now_ms)
 {
-    struct tl_subscribers *self = subscriber->owner;
-    const struct tl_subscribers_settings *settings = self->settings;
-    const struct tl_ticket ticket = ticket_of(subscriber);
-    bool give_ticket = subscriber->give_ticket || (state->status == TL_LINE_WAITING &&
-                                                   now_ms - subscriber->ticket_ms >= TICKET_MS);
-    if (subscriber->request != NULL) {
-        settings->answer(settings->context, self->queue, drop(subscriber), &ticket, give_ticket);
-        return;
-    }
-    if (!tl_stream_ready(subscriber->stream))
-        return;
-    char text[TL_VIEW_MAX];
-    tl_local_queue_touch(self->queue, ticket.visitor, ticket.place, state, now_ms);
-    size_t length = settings->write_view(settings->context, self->queue, &ticket, give_ticket,
-                                         state, now_ms, text);
-    note_told(subscriber, state, now_ms);
-    subscriber->give_ticket = false;
-    if (give_ticket)
-        subscriber->ticket_ms = now_ms;
-    const char *event = tl_subscribers_event_name(ticket.place, state->status);
-    if (!write_event(subscriber, event, text, length, now_ms))
-        (void)drop(subscriber);
-}
-
-/* The minimum time between two messages about a changed position. */
-static int64_t pause_ms(uint64_t ahead)
-{
-    if (ahead < FRONT)
-        return STEP_MS;
-    if (ahead < 100)
-        return 500;
-    if (ahead < 1000)
-        return 1000;
-    return ahead < 10000 ? 2000 : 4000;
-}
-
-static bool is_due(const struct tl_subscriber *subscriber, const struct tl_line_view *state,
-                   int64_t now_ms)
-{
     const struct tl_subscribers *self = subscriber->owner;
-    if (!subscriber->told || state->status != subscriber->status)
-        return true;
-    if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
-        return false;
-    if (subscriber->stream != NULL &&
-        (tl_local_queue_stale(self->queue, now_ms) != subscriber->told_stale ||
-         tl_local_queue_recovering(self->queue) != subscriber->told_recovering))
-        return true;
-    if (state->ahead != subscriber->ahead)
-        return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
-    return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
+    if (subscriber->request != NULL) {
+        const struct tl_ticket ticket = tl_telling_ticket(subscriber);
+        bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
+        self->settings->answer(self->settings->context, self->queue, drop(subscriber), &ticket,
+                               give_ticket);
+    } else if (!tl_telling_view(&self->telling, subscriber, state, now_ms)) {
+        (void)drop(subscriber);
+    }
 }
 
 /* Asks for the number of a pending place, or asks the store about a place the line does not know.
@@ -217,7 +126,7 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
     const struct tl_subscribers_settings *settings = self->settings;
-    const struct tl_ticket ticket = ticket_of(subscriber);
+    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
     if (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS)
         return;
     subscriber->asked_ms = now_ms;
@@ -247,7 +156,7 @@ static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *t
 static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    struct tl_ticket ticket = ticket_of(subscriber);
+    struct tl_ticket ticket = tl_telling_ticket(subscriber);
     if (tl_place_seq(ticket.place) == 0)
         return true;
     if (tl_local_queue_adopt(self->queue, &ticket)) {
@@ -281,12 +190,13 @@ static struct tl_line_view state_of(const struct tl_subscriber *subscriber, bool
 static void update(struct tl_subscriber *subscriber, const struct tl_line_view *state, bool known,
                    int64_t now_ms)
 {
+    const struct tl_subscribers *self = subscriber->owner;
     if (!known && subscriber->stream != NULL) {
         ask(subscriber, now_ms);
         if (tl_place_seq(subscriber->place) != 0 || subscriber->told)
             return; /* nothing to say yet */
     }
-    if (is_due(subscriber, state, now_ms))
+    if (tl_telling_due(&self->telling, subscriber, state, now_ms))
         tell(subscriber, state, now_ms);
 }
 
@@ -328,8 +238,8 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
     }
     if (!moved || tl_subscriber_table_count(subscribers->table) == 0)
         return;
-    tl_place front[FRONT];
-    size_t n = tl_local_queue_front(subscribers->queue, front, FRONT);
+    tl_place front[TL_TELLING_FRONT];
+    size_t n = tl_local_queue_front(subscribers->queue, front, TL_TELLING_FRONT);
     for (size_t i = 0; i < n; i++)
         tl_subscribers_look(subscribers, front[i], now_ms);
 }
@@ -365,7 +275,7 @@ static void hand_over(struct tl_subscriber *subscriber, int64_t now_ms)
         return;
     }
     const struct tl_subscribers *self = subscriber->owner;
-    const struct tl_ticket ticket = ticket_of(subscriber);
+    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
     bool give_ticket = subscriber->give_ticket;
     struct tl_request *request = drop(subscriber);
     if (request != NULL)
@@ -383,24 +293,6 @@ void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms
 }
 
 /* ---- in turn ---- */
-
-/* Sends the notice or a heartbeat when one is due. False when the stream is to be dropped. */
-static bool maintain_stream(struct tl_subscriber *subscriber, int64_t now_ms)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    uint64_t version;
-    const char *notice = tl_local_queue_notice_json(self->queue, &version);
-    if (!tl_stream_ready(subscriber->stream))
-        return now_ms - subscriber->wrote_ms < STUCK_MS;
-    if (subscriber->notice != version) { /* a new stream is at version 0 */
-        subscriber->notice = version;
-        return write_event(subscriber, "notice", notice, strlen(notice), now_ms);
-    }
-    if (now_ms - subscriber->wrote_ms < HEARTBEAT_MS)
-        return true;
-    subscriber->wrote_ms = now_ms;
-    return tl_stream_send(subscriber->stream, ":\n\n", 3);
-}
 
 /* While draining: answers the request, or ends the stream with a random delay before the client
  * reconnects. */
@@ -428,7 +320,7 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         dismiss(subscriber, now_ms);
         return;
     }
-    if (subscriber->stream != NULL && !maintain_stream(subscriber, now_ms)) {
+    if (subscriber->stream != NULL && !tl_telling_maintain(&self->telling, subscriber, now_ms)) {
         (void)drop(subscriber);
         return;
     }
@@ -502,7 +394,7 @@ static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
     size_t length = tl_sse_retry(text, sizeof(text), REPLACED_MS, REPLACED_MS);
     if (tl_stream_ready(subscriber->stream) && /* best effort: the stream ends anyway */
         tl_stream_send(subscriber->stream, text, length) && tl_stream_ready(subscriber->stream))
-        (void)write_event(subscriber, "replaced", "{}", 2, now_ms);
+        (void)tl_telling_event(&self->telling, subscriber, "replaced", "{}", 2, now_ms);
     tl_metrics_add(self->settings->metrics, TL_WORKER_STREAMS_REPLACED, 1);
     (void)drop(subscriber);
 }
@@ -545,7 +437,7 @@ static bool wait_for_change(struct tl_subscribers *self, struct tl_request *requ
     bool known;
     struct tl_line_view state = tl_local_queue_look(self->queue, ticket->place, &known);
     tl_local_queue_touch(self->queue, ticket->visitor, ticket->place, &state, now_ms);
-    note_told(subscriber, &state, now_ms);
+    tl_telling_note(&self->telling, subscriber, &state, now_ms);
     subscriber->request = request;
     subscriber->ticket_ms = now_ms;
     subscriber->deadline_ms = deadline_ms;

@@ -26,10 +26,7 @@
 #include "worker/http/clients.h"
 #include "worker/http/request.h"
 #include "worker/queue/local_queue.h"
-
-/* Bytes that are enough for any view, with the longest target_url, the longest notice and a pass.
- */
-#define TL_VIEW_MAX 16384
+#include "worker/queue/telling.h"
 
 struct tl_subscribers;
 
@@ -39,11 +36,7 @@ struct tl_subscribers_settings {
     struct tl_clients *clients; /* in which the streams and long polls of an address are counted */
     uint64_t per_ticket;        /* streams and long polls of one ticket, 0: no limit */
     void *context;              /* for the callbacks */
-    /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes). Returns its length.
-     * give_ticket: the view carries the ticket. */
-    size_t (*write_view)(void *context, struct tl_local_queue *queue,
-                         const struct tl_ticket *ticket, bool give_ticket,
-                         const struct tl_line_view *state, int64_t now_ms, char *text);
+    tl_write_view *write_view;
     /* Answers a request that has waited, with the view of the ticket's place. */
     void (*answer)(void *context, struct tl_local_queue *queue, struct tl_request *request,
                    const struct tl_ticket *ticket, bool give_ticket);
@@ -100,9 +93,6 @@ void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms);
 /* From now on ends all subscriptions, spread over the time until until_ms; clients reconnect to
  * another worker. */
 void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, int64_t until_ms);
-
-/* The name of the event that tells a place in this state. */
-const char *tl_subscribers_event_name(tl_place place, enum tl_line_status status);
 
 /* Streams and waiting requests. */
 size_t tl_subscribers_count(const struct tl_subscribers *subscribers);

@@ -1,0 +1,132 @@
+#include <string.h>
+
+#include "worker/http/sse.h"
+#include "worker/http/stream.h"
+#include "worker/queue/telling.h"
+#include "worker/report/worker_metrics.h"
+
+enum {
+    STEP_MS = 100,        /* the first in the line are told of steps at most once in this time */
+    HEARTBEAT_MS = 15000, /* proxies drop connections that are silent for longer */
+    REFRESH_MS = 30000,   /* an unchanged position is sent again: its estimate has changed */
+    TICKET_MS = 300000,   /* a stream gets a new ticket: it tells the front of the line */
+    STUCK_MS = 30000,     /* a reader that takes nothing for this long is dropped */
+    EVENT_MAX = TL_VIEW_MAX + 64,
+};
+
+const char *tl_telling_event_name(tl_place place, enum tl_line_status status)
+{
+    if (tl_place_seq(place) == 0)
+        return "pending";
+    if (status == TL_LINE_WAITING)
+        return "position";
+    return status == TL_LINE_ACTIVE ? "admitted" : "ended";
+}
+
+struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber)
+{
+    struct tl_ticket ticket = {.generation = subscriber->generation,
+                               .place = subscriber->place,
+                               .invite = subscriber->invite,
+                               .issued = subscriber->issued};
+    memcpy(ticket.visitor, subscriber->visitor, sizeof(ticket.visitor));
+    return ticket;
+}
+
+/* The minimum time between two messages about a changed position. */
+static int64_t pause_ms(uint64_t ahead)
+{
+    if (ahead < TL_TELLING_FRONT)
+        return STEP_MS;
+    if (ahead < 100)
+        return 500;
+    if (ahead < 1000)
+        return 1000;
+    return ahead < 10000 ? 2000 : 4000;
+}
+
+bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber *subscriber,
+                    const struct tl_line_view *state, int64_t now_ms)
+{
+    if (!subscriber->told || state->status != subscriber->status)
+        return true;
+    if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
+        return false;
+    if (subscriber->stream != NULL &&
+        (tl_local_queue_stale(telling->queue, now_ms) != subscriber->told_stale ||
+         tl_local_queue_recovering(telling->queue) != subscriber->told_recovering))
+        return true;
+    if (state->ahead != subscriber->ahead)
+        return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
+    return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
+}
+
+bool tl_telling_gives_ticket(const struct tl_subscriber *subscriber,
+                             const struct tl_line_view *state, int64_t now_ms)
+{
+    return subscriber->give_ticket ||
+           (state->status == TL_LINE_WAITING && now_ms - subscriber->ticket_ms >= TICKET_MS);
+}
+
+void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                     const struct tl_line_view *state, int64_t now_ms)
+{
+    if (subscriber->told && state->ahead != subscriber->ahead)
+        subscriber->moved_ms = now_ms;
+    subscriber->told = true;
+    subscriber->told_ms = now_ms;
+    subscriber->told_stale = tl_local_queue_stale(telling->queue, now_ms);
+    subscriber->told_recovering = tl_local_queue_recovering(telling->queue);
+    subscriber->status = state->status;
+    subscriber->ahead = state->ahead;
+}
+
+/* ---- streams ---- */
+
+bool tl_telling_event(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                      const char *event, const char *data, size_t length, int64_t now_ms)
+{
+    char text[EVENT_MAX];
+    size_t n = tl_sse_event(text, sizeof(text), event, data, length);
+    if (n == 0)
+        return false;
+    subscriber->wrote_ms = now_ms;
+    tl_metrics_add(telling->metrics, TL_WORKER_PUSHED, 1);
+    return tl_stream_send(subscriber->stream, text, n);
+}
+
+bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                     const struct tl_line_view *state, int64_t now_ms)
+{
+    char text[TL_VIEW_MAX];
+    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
+    bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
+    if (!tl_stream_ready(subscriber->stream))
+        return true;
+    tl_local_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
+    size_t length = telling->write_view(telling->context, telling->queue, &ticket, give_ticket,
+                                        state, now_ms, text);
+    tl_telling_note(telling, subscriber, state, now_ms);
+    subscriber->give_ticket = false;
+    if (give_ticket)
+        subscriber->ticket_ms = now_ms;
+    const char *event = tl_telling_event_name(ticket.place, state->status);
+    return tl_telling_event(telling, subscriber, event, text, length, now_ms);
+}
+
+bool tl_telling_maintain(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                         int64_t now_ms)
+{
+    uint64_t version;
+    const char *notice = tl_local_queue_notice_json(telling->queue, &version);
+    if (!tl_stream_ready(subscriber->stream))
+        return now_ms - subscriber->wrote_ms < STUCK_MS;
+    if (subscriber->notice != version) { /* a new stream is at version 0 */
+        subscriber->notice = version;
+        return tl_telling_event(telling, subscriber, "notice", notice, strlen(notice), now_ms);
+    }
+    if (now_ms - subscriber->wrote_ms < HEARTBEAT_MS)
+        return true;
+    subscriber->wrote_ms = now_ms;
+    return tl_stream_send(subscriber->stream, ":\n\n", 3);
+}

@@ -1,0 +1,66 @@
+/*
+ * What one subscriber is told, and when: events over its stream, and what the client knows already.
+ * Decides nothing about who is told; subscribers.c does.
+ *
+ * now_ms is local monotonic time everywhere.
+ */
+#ifndef TL_TELLING_H
+#define TL_TELLING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/auth/ticket.h"
+#include "common/base/metrics.h"
+#include "worker/queue/local_queue.h"
+#include "worker/queue/subscriber_table.h"
+
+/* Bytes that are enough for any view, with the longest target_url, the longest notice and a pass.
+ */
+#define TL_VIEW_MAX 16384
+
+/* The first places in the line are told of each step at once. */
+#define TL_TELLING_FRONT 20
+
+/* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes). Returns its length.
+ * give_ticket: the view carries the ticket. */
+typedef size_t tl_write_view(void *context, struct tl_local_queue *queue,
+                             const struct tl_ticket *ticket, bool give_ticket,
+                             const struct tl_line_view *state, int64_t now_ms, char *text);
+
+/* The same for all subscribers of a queue. */
+struct tl_telling {
+    struct tl_local_queue *queue;
+    struct tl_metrics *metrics;
+    void *context; /* for write_view */
+    tl_write_view *write_view;
+};
+
+/* The name of the event that tells a place in this state. */
+const char *tl_telling_event_name(tl_place place, enum tl_line_status status);
+/* The ticket of the subscriber's place. */
+struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber);
+/* Is the client to be told this state now? Not if it knows, or was told a similar one lately. */
+bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber *subscriber,
+                    const struct tl_line_view *state, int64_t now_ms);
+/* Does the next view carry the ticket? */
+bool tl_telling_gives_ticket(const struct tl_subscriber *subscriber,
+                             const struct tl_line_view *state, int64_t now_ms);
+/* The client knows this state. */
+void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                     const struct tl_line_view *state, int64_t now_ms);
+
+/* The rest is for streams; false when the stream is to be dropped. */
+
+/* Sends an event. data is JSON. */
+bool tl_telling_event(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                      const char *event, const char *data, size_t length, int64_t now_ms);
+/* Sends the view of the place. A stream that is still sending the last event is skipped. */
+bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                     const struct tl_line_view *state, int64_t now_ms);
+/* Sends the notice or a heartbeat when one is due. */
+bool tl_telling_maintain(const struct tl_telling *telling, struct tl_subscriber *subscriber,
+                         int64_t now_ms);
+
+#endif

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 from figures_of import metric, metrics
 from http_client import Visitor
@@ -159,6 +160,38 @@ def test_a_blocked_prefix_is_refused_everywhere(start):
                         (("block", "192.0.2.1", "--queue", "A B"), "not a valid queue name")):
         assert says in block(system, *words, status=1)
     assert "must be from 1s" in block(system, "block", "192.0.2.1", "--for", "1ms", status=2)
+
+
+def test_a_block_ends_the_streams_of_the_prefix(start):
+    """At once, with an event that says so; a question that waits is answered. Other addresses stay, and the place, too."""
+    system = start(QUEUE, workers=2, settings=PROXY)
+    active(system)
+    visitor, other = system.join("bank"), system.join("bank")
+    port = system.client(1).port
+    streams = {address: EventStream(port, f"{visitor.path}/events", who.ticket, {"X-Forwarded-For": address})
+               for address, who in (("192.0.2.9", visitor), ("198.51.100.1", other))}
+    for stream in streams.values():
+        stream.event("position")
+    waits = system.client(0)
+    answers = []
+    poll = threading.Thread(target=lambda: answers.append(
+        waits.get(f"{visitor.path}/status?wait=50s", ticket=visitor.ticket, headers={"X-Forwarded-For": "192.0.2.8"})))
+    poll.start()
+    held = "tellerline_worker_subscribers"
+    wait_until(lambda: metric(system.of("worker")[0], held) == 1, PATIENCE, "the question waits")
+    block(system, "block", "192.0.2.0/24")
+    assert streams["192.0.2.9"].event("blocked", "admitted", "ended").kind == "blocked"
+    streams["192.0.2.9"].rest()
+    poll.join()
+    assert answers[0].problem(403)["type"] == "/problems/blocked"
+    again = system.client(1).get(f"{visitor.path}/events", ticket=visitor.ticket,
+                                 headers={"X-Forwarded-For": "192.0.2.9"})
+    assert again.problem(403)["type"] == "/problems/blocked"
+    assert metric(system.of("worker")[1], "tellerline_worker_event_streams") == 1
+    assert visitor.status()["status"] == other.status()["status"] == "waiting"
+    other.leave()
+    assert streams["198.51.100.1"].event("ended").json["status"] == "left", "the other stream was open all the time"
+    streams["198.51.100.1"].close()
 
 
 def test_a_block_ends_by_itself_and_outlives_the_store(start):

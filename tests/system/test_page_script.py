@@ -160,6 +160,16 @@ def test_number_of_a_pending_place_renews_the_cookie(browser, stand_in):
     wait_until(lambda: stand_in.statuses == 1, PATIENCE, "the question that renews the cookie")
 
 
+def test_a_blocked_visitor_is_told_and_asks_no_more(browser, stand_in):
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    stand_in.push("blocked", {})
+    until(browser, lambda page: page.state == "blocked", "blocked")
+    asked = len(stand_in.asked)
+    wait_until(lambda: stand_in.streams == 0, PATIENCE, "the stream is closed")
+    assert len(stand_in.asked) == asked
+
+
 def test_a_ticket_in_the_address_is_carried(browser, stand_in):
     open_page(browser, stand_in, "?ticket=abc.def")
     stream_is_open(stand_in)

@@ -2,6 +2,7 @@
 
 #include "worker/api/answer.h"
 #include "worker/api/api.h"
+#include "worker/api/block.h"
 #include "worker/api/check.h"
 #include "worker/api/context.h"
 #include "worker/api/cross_site.h"
@@ -32,6 +33,14 @@ static void ask_place(void *context, struct tl_local_queue *queue, const struct 
         (void)tl_holds_lookup(
             api->holds,
             &(struct tl_held){.queue = queue, .ticket = *ticket, .since_us = tl_clock_us()});
+}
+
+/* For event streams and long polls. */
+static bool is_blocked(void *context, struct tl_local_queue *queue,
+                       const struct tl_address *address)
+{
+    const struct tl_api *api = context;
+    return tl_block_names(api, address, tl_local_queue_name(queue), tl_clock_ms());
 }
 
 static struct tl_brand *load_brand(const struct tl_config *config, struct tl_error *err)
@@ -77,6 +86,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .write_view = tl_answer_write_view,
                         .answer = tl_outcome_changed,
                         .refuse = tl_outcome_refused,
+                        .blocked = is_blocked,
                         .ask_number = tl_join_ask_number,
                         .ask_place = ask_place,
                         .restore = tl_restore_subscriber}};

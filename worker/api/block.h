@@ -12,4 +12,8 @@
 bool tl_block_passes(const struct tl_api *api, const struct tl_request *request, const char *queue,
                      struct tl_refusal *refusal);
 
+/* The same for an address, at this time by the local clock. */
+bool tl_block_names(const struct tl_api *api, const struct tl_address *address, const char *queue,
+                    int64_t now_ms);
+
 #endif

@@ -153,9 +153,15 @@ void tl_outcome_changed(void *context, struct tl_local_queue *queue, struct tl_r
     tl_answer_view(context, queue, request, &fresh, give_ticket);
 }
 
-void tl_outcome_refused(void *context, struct tl_local_queue *queue, struct tl_request *request)
+void tl_outcome_refused(void *context, struct tl_local_queue *queue, struct tl_request *request,
+                        bool blocked)
 {
-    (void)context;
-    tl_render_refused(
-        request, tl_local_queue_deleted(queue) ? TL_REFUSAL_NO_QUEUE : TL_REFUSAL_STOPPING, "");
+    const struct tl_api *api = context;
+    if (blocked)
+        tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
+    tl_render_refused(request,
+                      blocked                         ? TL_REFUSAL_BLOCKED
+                      : tl_local_queue_deleted(queue) ? TL_REFUSAL_NO_QUEUE
+                                                      : TL_REFUSAL_STOPPING,
+                      "");
 }

@@ -308,6 +308,8 @@ static void on_blocks(void *context, struct tl_blocks *blocks)
     struct tl_queues *queues = context;
     free(queues->blocks);
     queues->blocks = blocks;
+    for (size_t i = 0; i < queues->n; i++)
+        tl_subscribers_blocks_changed(tl_local_queue_subscribers(queues->queues[i]));
 }
 
 const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues)

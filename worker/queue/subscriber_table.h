@@ -45,6 +45,9 @@ struct tl_subscriber {
     int64_t asked_ms;                  /* the last question about an unknown place */
     int64_t deadline_ms;               /* of a request */
     struct tl_client client;           /* as counted */
+    struct tl_address address;         /* of the client */
+    bool has_address;                  /* else it is not known */
+    uint64_t blocks;                   /* version of the blocked prefixes that let it pass */
     char visitor[TL_VISITOR_MAX + 1];
 };
 

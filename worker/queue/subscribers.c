@@ -27,6 +27,7 @@ struct tl_subscribers {
     int64_t swept_ms;
     uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
     int64_t drain_until_ms; /* 0: not draining */
+    uint64_t blocks;        /* version of the blocked prefixes */
 };
 
 struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
@@ -62,8 +63,12 @@ static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ti
     if (subscriber == NULL)
         return NULL;
     subscriber->owner = self;
-    if (client != NULL)
+    subscriber->blocks = self->blocks;
+    subscriber->has_address = client != NULL;
+    if (client != NULL) {
+        subscriber->address = *client;
         subscriber->client = tl_clients_enter(self->settings->clients, client);
+    }
     tl_metrics_add(self->settings->metrics, TL_WORKER_SUBSCRIBERS, 1);
     return subscriber;
 }
@@ -96,7 +101,7 @@ void tl_subscribers_free(struct tl_subscribers **subscribers)
     while ((subscriber = tl_subscriber_table_next(self->table)) != NULL) {
         struct tl_request *request = drop(subscriber);
         if (request != NULL)
-            self->settings->refuse(self->settings->context, self->queue, request);
+            self->settings->refuse(self->settings->context, self->queue, request, false);
     }
     tl_subscriber_table_free(&self->table);
     free(self);
@@ -312,12 +317,44 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
     (void)drop(subscriber);
 }
 
+void tl_subscribers_blocks_changed(struct tl_subscribers *subscribers)
+{
+    subscribers->blocks++;
+}
+
+/* Was the client's address blocked since its last turn? */
+static bool is_blocked(struct tl_subscriber *subscriber)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    if (subscriber->blocks == self->blocks)
+        return false;
+    subscriber->blocks = self->blocks;
+    return subscriber->has_address &&
+           self->settings->blocked(self->settings->context, self->queue, &subscriber->address);
+}
+
+/* Ends the subscription of a blocked client, and tells it why. When it asks again, it is refused.
+ */
+static void send_off(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
+        (void)tl_telling_event(&self->telling, subscriber, "blocked", "{}", 2, now_ms);
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->refuse(self->settings->context, self->queue, request, true);
+}
+
 /* One turn of a subscriber. Frees it if it is done. */
 static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     struct tl_subscribers *self = subscriber->owner;
     if (self->drain_until_ms != 0) {
         dismiss(subscriber, now_ms);
+        return;
+    }
+    if (is_blocked(subscriber)) {
+        send_off(subscriber, now_ms);
         return;
     }
     if (subscriber->stream != NULL && !tl_telling_maintain(&self->telling, subscriber, now_ms)) {

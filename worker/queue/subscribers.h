@@ -40,8 +40,12 @@ struct tl_subscribers_settings {
     /* Answers a request that has waited, with the view of the ticket's place. */
     void (*answer)(void *context, struct tl_local_queue *queue, struct tl_request *request,
                    const struct tl_ticket *ticket, bool give_ticket);
-    /* Refuses a request that has waited: the queue is deleted, or the process stops. */
-    void (*refuse)(void *context, struct tl_local_queue *queue, struct tl_request *request);
+    /* Refuses a request that has waited: its address is blocked now, or else the queue is deleted
+     * or the process stops. */
+    void (*refuse)(void *context, struct tl_local_queue *queue, struct tl_request *request,
+                   bool blocked);
+    /* Is this address blocked from the queue? */
+    bool (*blocked)(void *context, struct tl_local_queue *queue, const struct tl_address *address);
     /* Asks for the number of a pending place; the outcome comes as tl_subscribers_numbered. */
     void (*ask_number)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
     /* Asks the store about a place; the local queue remembers the answer. */
@@ -58,8 +62,8 @@ void tl_subscribers_free(struct tl_subscribers **subscribers);
 
 /* Turns the request into an event stream of the ticket's visitor, and sends the first event if
  * the place is known or pending. A ticket that has per_ticket of them loses its oldest stream.
- * client: whose streams are counted; NULL: nobody's. False when out of memory: then the request is
- * still to be answered. */
+ * client: whose streams are counted and may be blocked; NULL: nobody's. False when out of memory:
+ * then the request is still to be answered. */
 bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
                            const struct tl_ticket *ticket, const struct tl_address *client,
                            int64_t now_ms);
@@ -87,6 +91,9 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
  * except streams whose place may come back.
  * Those without a number stay. */
 void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms);
+/* The blocked prefixes have changed: within half a second, ends the subscriptions of clients that
+ * are blocked now. */
+void tl_subscribers_blocks_changed(struct tl_subscribers *subscribers);
 /* Call every few ms: serves the subscribers that are due, so that each has a turn within half a
  * second. */
 void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms);

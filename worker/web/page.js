@@ -487,6 +487,11 @@
     source.addEventListener('replaced', () => {
       if (mine === turn) streamBroke(true);
     });
+    source.addEventListener('blocked', () => {
+      if (mine !== turn) return;
+      stop();
+      pass({ gone: 403 });
+    });
     source.onerror = () => {
       if (mine === turn) streamBroke(source.readyState === 2);
     };

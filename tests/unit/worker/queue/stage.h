@@ -25,8 +25,9 @@ struct stage {
     int number_questions, place_questions;
     tl_place asked_place; /* by the last of them */
     int restores;
-    tl_place restored_place; /* the last one asked for */
-    int answers, refusals;
+    tl_place restored_place;       /* the last one asked for */
+    int answers, refusals, blocks; /* blocks: of the refusals */
+    int block_questions;
     struct tl_request *answered; /* last */
     bool answered_with_ticket;
     struct tl_ticket answered_ticket;
@@ -57,11 +58,24 @@ static inline void answer(void *context, struct tl_local_queue *queue, struct tl
     stage->answered_with_ticket = give_ticket;
 }
 
-static inline void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request)
+static inline void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request,
+                          bool blocked)
 {
     (void)queue;
     assert_true(request->held);
     ((struct stage *)context)->refusals++;
+    ((struct stage *)context)->blocks += blocked;
+}
+
+/* 192.0.2.7 */
+static inline bool blocked(void *context, struct tl_local_queue *queue,
+                           const struct tl_address *address)
+{
+    struct tl_address other;
+    (void)queue;
+    ((struct stage *)context)->block_questions++;
+    assert_true(tl_address_parse_bare("192.0.2.7", &other));
+    return memcmp(address, &other, sizeof(other)) == 0;
 }
 
 static inline void ask_number(void *context, struct tl_local_queue *queue,
@@ -110,6 +124,7 @@ static inline int start(void **state)
         .write_view = write_view,
         .answer = answer,
         .refuse = refuse,
+        .blocked = blocked,
         .ask_number = ask_number,
         .ask_place = ask_place,
         .restore = restore,

@@ -74,8 +74,10 @@ static void looked_up(void *context, const struct tl_held *held, bool known)
     ((struct stage *)context)->failed_lookups += !known;
 }
 
-static void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request)
+static void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request,
+                   bool blocked)
 {
+    (void)blocked;
     (void)request;
     assert_true(tl_local_queue_deleted(queue));
     ((struct stage *)context)->refusals++;

@@ -491,6 +491,35 @@ static void freeing_ends_streams_and_refuses_requests(void **state)
     assert_int_equal(stage->answers, 0);
 }
 
+/* Within one round, and only those whose address is blocked; each is asked about once. */
+static void blocked_clients_are_sent_off(void **state)
+{
+    struct stage *stage = *state;
+    struct tl_address bad, good;
+    struct tl_request streams[2] = {{0}}, poll = {0};
+    struct tl_ticket tickets[] = {ticket_of("d", 4), ticket_of("e", 5), ticket_of("f", 6)};
+    assert_true(tl_address_parse_bare("192.0.2.7", &bad));
+    assert_true(tl_address_parse_bare("192.0.2.8", &good));
+    assert_true(tl_subscribers_stream(stage->subscribers, &streams[0], &tickets[0], &bad, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &streams[1], &tickets[1], &good, T));
+    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &tickets[2], &bad, T, T + 25000));
+    struct tl_stream *unknown = open_stream(stage, "g", 7);
+    sweep(stage, T + 500);
+    assert_int_equal(stage->block_questions, 0);
+    fake_streams[0].length = 0;
+    tl_subscribers_blocks_changed(stage->subscribers);
+    sweep(stage, T + 1000);
+    assert_false(fake_streams[0].open);
+    expect(&fake_streams[0], "event: blocked\ndata: {}\n\n");
+    assert_true(fake_streams[1].open);
+    assert_true(unknown->open);
+    assert_int_equal(stage->refusals, 1);
+    assert_int_equal(stage->blocks, 1);
+    assert_int_equal(tl_subscribers_count(stage->subscribers), 2);
+    sweep(stage, T + 1500);
+    assert_int_equal(stage->block_questions, 3);
+}
+
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
 
 int main(void)
@@ -507,6 +536,7 @@ int main(void)
         TEST(the_oldest_stream_of_a_ticket_gives_way),
         TEST(a_pending_ticket_has_the_same_limit),
         TEST(a_client_is_counted_as_long_as_it_listens),
+        TEST(blocked_clients_are_sent_off),
         TEST(a_notice_is_told_to_all_in_turn),
         TEST(an_open_stream_is_a_sign_of_life),
         TEST(a_pending_stream_is_told_its_number),

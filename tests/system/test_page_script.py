@@ -160,6 +160,21 @@ def test_number_of_a_pending_place_renews_the_cookie(browser, stand_in):
     wait_until(lambda: stand_in.statuses == 1, PATIENCE, "the question that renews the cookie")
 
 
+def test_a_full_line_is_said_until_there_is_a_place(browser, stand_in):
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    stand_in.push("full", {"poll_after_ms": 20000})
+    stand_in.waiting(301)
+    until(browser, stands_at("301"), "who has a place is not told of a full line")
+    stand_in.push("pending", {"queue": "concert", "visitor": "v", "status": "pending", "waiting": 1, "active": 0})
+    stand_in.push("full", {"poll_after_ms": 20000})
+    until(browser, lambda page: page.state == "full" and page.headings == ["The line is full"], "the line is full")
+    assert browser.title.startswith("The line is full")
+    stand_in.waiting(300)
+    until(browser, stands_at("300"), "the place")
+    assert stand_in.statuses == 0, "the stream stays"
+
+
 def test_a_blocked_visitor_is_told_and_asks_no_more(browser, stand_in):
     open_page(browser, stand_in)
     stream_is_open(stand_in)

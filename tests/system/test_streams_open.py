@@ -5,7 +5,7 @@ import signal
 import socket
 
 from figures_of import metric
-from http_client import Client
+from http_client import Client, Visitor
 from sse import Ended, EventStream
 from tellerline import CALM, PATIENCE
 from waiting import wait_until
@@ -35,6 +35,31 @@ def test_pending_ticket_hears_its_number(start):
     assert numbered["status"] == "waiting" and numbered["visitor"] == pending.json["visitor"]
     first.complete()
     assert stream.event("admitted").json["pass"]
+    stream.close()
+
+
+def test_a_pending_ticket_waits_for_room_in_a_full_line(start):
+    """The join meets a full line: the stream says so, and the worker asks again as seldom as Retry-After says. When there
+    is room, the place comes over the same stream."""
+    system = start({"bank": {"capacity": 0, "max_waiting": 1} | CALM})
+    client, path = system.client(), "/v1/queues/bank"
+    dispatcher, worker = system.of("dispatcher")[0], system.of("worker")[0]
+    dispatcher.send(signal.SIGSTOP)
+    first, second = [client.post(f"{path}/join") for _ in range(2)]
+    assert (first.status, second.status) == (202, 202)
+    stream = opened(client, path, second.json["ticket"])
+    stream.event("pending")
+    dispatcher.send(signal.SIGCONT)
+    told = stream.event("full", "position", "ended")
+    assert told.kind == "full" and 15000 <= told.json["poll_after_ms"] <= 30000, told
+    client.get(f"{path}/status", ticket=second.json["ticket"]).problem(503)
+    first = Visitor(client, "bank", first.json["ticket"])
+    first.status()
+    before = metric(worker, "tellerline_worker_commands_total")
+    first.leave()
+    view = stream.event("full", "position", "ended")
+    assert view.kind == "position" and view.json["position"] == 1, view
+    assert metric(worker, "tellerline_worker_commands_total") - before <= 5, "LEAVE, one JOIN, now and then a SEEN"
     stream.close()
 
 

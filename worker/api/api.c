@@ -12,6 +12,7 @@
 #include "worker/api/restore.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
+#include "worker/http/problem.h"
 #include "worker/http/router.h"
 
 #include "common/auth/keyring.h"
@@ -210,6 +211,11 @@ void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
     if (pending->kind == TL_COMMAND_JOIN && result->end == TL_PENDING_APPLIED &&
         tl_place_seq(result->place) != 0 && subscribers != NULL)
         tl_subscribers_numbered(subscribers, pending->visitor, result->place, tl_clock_ms());
+    if (pending->kind == TL_COMMAND_JOIN && result->end == TL_PENDING_APPLIED &&
+        result->outcome == TL_OUTCOME_FULL && subscribers != NULL)
+        tl_subscribers_full(subscribers, pending->visitor,
+                            INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL),
+                            tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE && result->end == TL_PENDING_APPLIED &&
         subscribers != NULL)
         tl_subscribers_look(subscribers, pending->place, tl_clock_ms());

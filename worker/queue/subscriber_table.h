@@ -43,6 +43,7 @@ struct tl_subscriber {
     int64_t wrote_ms;                  /* the last byte */
     int64_t ticket_ms;                 /* the last ticket given, or the start */
     int64_t asked_ms;                  /* the last question about an unknown place */
+    int64_t ask_after_ms;              /* the line was full: no question before */
     int64_t deadline_ms;               /* of a request */
     struct tl_client client;           /* as counted */
     struct tl_address address;         /* of the client */

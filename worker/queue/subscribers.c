@@ -132,7 +132,8 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
     const struct tl_subscribers *self = subscriber->owner;
     const struct tl_subscribers_settings *settings = self->settings;
     const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    if (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS)
+    if (now_ms < subscriber->ask_after_ms ||
+        (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS))
         return;
     subscriber->asked_ms = now_ms;
     if (tl_place_seq(ticket.place) == 0)
@@ -263,8 +264,33 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
             continue;
         subscriber->give_ticket = true;
         subscriber->told = false;
-        subscriber->asked_ms = 0;
+        subscriber->asked_ms = subscriber->ask_after_ms = 0;
         look(subscriber, now_ms);
+    }
+}
+
+static bool say_full(struct tl_subscriber *subscriber, int64_t wait_ms, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    char data[48];
+    subscriber->ask_after_ms = now_ms + wait_ms;
+    int n = snprintf(data, sizeof(data), "{\"poll_after_ms\":%lld}", (long long)wait_ms);
+    return !tl_stream_ready(subscriber->stream) ||
+           tl_telling_event(&self->telling, subscriber, "full", data, (size_t)n, now_ms);
+}
+
+void tl_subscribers_full(struct tl_subscribers *subscribers, const char *visitor, int64_t wait_ms,
+                         int64_t now_ms)
+{
+    struct tl_subscriber *next;
+    for (struct tl_subscriber *subscriber =
+             tl_subscriber_table_first(subscribers->table, visitor, 0);
+         subscriber != NULL; subscriber = next) {
+        next = subscriber->chain;
+        if (strcmp(subscriber->visitor, visitor) == 0 && subscriber->stream != NULL &&
+            tl_place_seq(subscriber->place) == 0 && now_ms >= subscriber->ask_after_ms &&
+            !say_full(subscriber, wait_ms, now_ms))
+            (void)drop(subscriber);
     }
 }
 

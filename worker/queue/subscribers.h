@@ -87,6 +87,10 @@ void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int
 /* The pending place of this visitor has a number now. */
 void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *visitor,
                              tl_place place, int64_t now_ms);
+/* The line is full: the join of this pending visitor was refused. Tells the streams, which ask
+ * again after wait_ms. */
+void tl_subscribers_full(struct tl_subscribers *subscribers, const char *visitor, int64_t wait_ms,
+                         int64_t now_ms);
 /* The queue has a line of another generation: ends all subscriptions to places of the former one,
  * except streams whose place may come back.
  * Those without a number stay. */

@@ -284,6 +284,16 @@
     showUpdated();
   }
 
+  // Accepted, but no room in the line yet. A place that is known already does not go back to that.
+  function showFull() {
+    if (state !== 'pending' && state !== 'full') return;
+    heardAt = now();
+    troubled = '';
+    setState('full');
+    setTitle('');
+    showUpdated();
+  }
+
   // ---- tabs: one leads, the others listen ----
 
   let leading = false;
@@ -302,6 +312,7 @@
     if (message.notice !== undefined) showNotice(message.notice);
     if (message.trouble) showTrouble(message.trouble);
     if (message.gone) showGone(message.gone);
+    if (message.full) showFull();
     if (message.wentOn) wentOn = true;
   }
 
@@ -486,6 +497,12 @@
     // This ticket has newer streams than it may have at once: they stay, and this page asks in turns.
     source.addEventListener('replaced', () => {
       if (mine === turn) streamBroke(true);
+    });
+    // The worker asks again by itself, after a while: the place comes over this stream.
+    source.addEventListener('full', () => {
+      if (mine !== turn) return;
+      later(jitter(QUIET), check);
+      pass({ full: true });
     });
     source.addEventListener('blocked', () => {
       if (mine !== turn) return;

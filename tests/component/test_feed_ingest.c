@@ -339,7 +339,8 @@ static void without_a_connection_what_was_never_sent_is_refused(void **state)
     turn_until(f, &f->store_calls, 2);
     assert_false(f->up);
     send_batch(f, "x", 2);
-    assert_true(tl_ingest_look(f->ingest, "q", "v", 1, 99));
+    assert_true(
+        tl_ingest_look(f->ingest, "q", &(struct tl_ticket){.visitor = "v", .place = 1}, 99));
     turn_until(f, &f->found_calls, 1);
     assert_int_equal(f->found, TL_LOOKUP_FAILED);
     assert_int_equal(f->found_token, 99);
@@ -357,7 +358,9 @@ static void without_a_connection_what_was_never_sent_is_refused(void **state)
 static enum tl_lookup_found look(struct fixture *f, const char *visitor, tl_place place)
 {
     int calls = f->found_calls;
-    assert_true(tl_ingest_look(f->ingest, "q", visitor, place, (uint64_t)calls + 1));
+    struct tl_ticket ticket = {.place = place, .issued = 1700000000};
+    snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
+    assert_true(tl_ingest_look(f->ingest, "q", &ticket, (uint64_t)calls + 1));
     turn_until(f, &f->found_calls, calls + 1);
     assert_int_equal(f->found_token, calls + 1);
     return f->found;
@@ -371,6 +374,12 @@ static void a_visitor_is_looked_up(void **state)
     assert_int_equal(look(f, "ended", 7), TL_LOOKUP_ENDED);
     assert_int_equal(f->reason, TL_REASON_LEFT);
     assert_int_equal(look(f, "unknown", 8), TL_LOOKUP_NOWHERE);
+    /* Without a number, what ended within the second of the ticket was an earlier place. */
+    assert_int_equal(look(f, "ended", 0), TL_LOOKUP_NOWHERE);
+    test_redis_ask(f->redis, "ZADD %s %lld later", f->keys.names[TL_KEY_ENDED],
+                   1700000001000LL * 8 + TL_REASON_EXPIRED);
+    assert_int_equal(look(f, "later", 0), TL_LOOKUP_ENDED);
+    assert_int_equal(f->reason, TL_REASON_EXPIRED);
 }
 
 static void a_lookup_that_the_store_refuses_fails(void **state)

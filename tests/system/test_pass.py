@@ -4,6 +4,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -576,8 +577,49 @@ def test_a_pending_ticket_is_no_credential_of_its_own(start, shop):
         guest.status()
         wait_until(lambda: int(time.time()) > int(given), PATIENCE, "a later second than that of the ticket")
         guest.leave()
-        settled(pending, queue).problem(401)
+        assert settled(pending, queue).json["status"] == "left"
+    client.post("/v1/queues/bank/join", ticket=fresh.json["ticket"]).problem(403)
     assert system.numbers("bank")["joined"] == 2 and system.numbers("post")["joined"] == 1
+
+
+def test_a_pending_ticket_outlives_its_place(start):
+    """The first answers were lost, so the visitor still has the pending ticket when the place has ended. The API, the
+    stream and the page say how, in both languages, and the visitor can join again."""
+    system = start({"bank": {"capacity": 1} | CALM}, settings={"http": {"join_wait": "1s"}})
+    client, path = system.client(), "/v1/queues/bank"
+    (dispatcher,) = system.of("dispatcher")
+    dispatcher.send(signal.SIGSTOP)
+    pending = client.post(f"{path}/join")
+    given = time.time()
+    assert pending.status == 202
+    ticket = pending.json["ticket"]
+    stream = EventStream(client.port, f"{path}/events", ticket)
+    dispatcher.send(signal.SIGCONT)
+    visitor = Visitor(client, "bank", ticket)
+    wait_until(visitor.is_active, PATIENCE, "active")
+    wait_until(lambda: int(time.time()) > int(given) + 1, PATIENCE, "a later second than that of the ticket")
+    visitor.complete()
+    stream.event("ended")
+    stream.close()
+    for verb in ("leave", "complete", "renew"):
+        assert client.post(f"{path}/{verb}", ticket=ticket).json["status"] == "completed", verb
+    assert client.get(f"{path}/status", ticket=ticket).json["status"] == "completed"
+    stream = EventStream(client.port, f"{path}/events", ticket)
+    assert stream.event("ended").json["status"] == "completed"
+    stream.close()
+    cookie = {"Cookie": f"tellerline_bank={ticket}"}
+    for language, words in (("en", "Join again"), ("ko", "다시 줄 서기")):
+        page = client.get("/q/bank", headers=cookie | {"Accept-Language": language})
+        assert page.status == 200 and '<section data-state="completed">' in page.body.decode()
+        assert words in page.body.decode()
+    assert system.numbers("bank")["joined"] == 1
+    again = client.post("/q/bank/join", headers=cookie)
+    assert again.status == 303
+    fresh = re.search(r"tellerline_bank=([^;]+)", again.headers["set-cookie"]).group(1)
+    assert client.get(f"{path}/status", ticket=fresh).json["visitor"] == pending.json["visitor"]
+    answer = client.post(f"{path}/join", ticket=ticket)
+    assert answer.status == 200 and answer.json["visitor"] == pending.json["visitor"], answer.body
+    assert system.numbers("bank")["joined"] == 2
 
 
 def test_invite_that_does_not_count(start, shop):

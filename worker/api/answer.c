@@ -150,6 +150,15 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     send_view(api, request, &filled.view);
 }
 
+void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                     const struct tl_ticket *ticket, enum tl_reason reason)
+{
+    struct filled filled;
+    const struct tl_line_view ended = {.status = TL_LINE_ENDED, .reason = reason};
+    fill(api, queue, ticket, NULL, &ended, tl_clock_ms(), &filled);
+    send_view(api, request, &filled.view);
+}
+
 void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *joined)
 {
@@ -185,7 +194,7 @@ static void render_json(void *context, struct tl_request *request, const struct 
 {
     (void)context;
     char text[TL_VIEW_MAX];
-    struct tl_answer answer = {.status = tl_place_seq(view->place) != 0 ? 200 : 202,
+    struct tl_answer answer = {.status = tl_view_pending(view) ? 202 : 200,
                                .type = "application/json",
                                .body = text,
                                .length = tl_view_write(view, text)};

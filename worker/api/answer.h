@@ -23,6 +23,10 @@ void tl_answer_unknown(struct tl_api *api, const struct tl_held *held);
 void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *joined);
 
+/* 200 with the view of a pending ticket whose place has ended in this way. */
+void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                     const struct tl_ticket *ticket, enum tl_reason reason);
+
 /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
  * its length. context is the api. */
 size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,

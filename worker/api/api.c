@@ -19,11 +19,11 @@
 #include "common/base/clock.h"
 
 /* For holds: hands a lookup to the process. */
-static bool ask_store(void *context, const char *queue, const char *visitor, tl_place place,
+static bool ask_store(void *context, const char *queue, const struct tl_ticket *ticket,
                       uint64_t number)
 {
     const struct tl_api *api = context;
-    return api->ask(api->process, queue, visitor, place, number);
+    return api->ask(api->process, queue, ticket, number);
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
@@ -203,21 +203,32 @@ void tl_api_malformed(void *context, struct tl_request *request, const char *pro
     tl_router_refuse(tl_routes, request, &refusal);
 }
 
+/* The streams of pending tickets that wait for this join. */
+static void tell_join(struct tl_subscribers *subscribers, const struct tl_pending_command *join,
+                      const struct tl_pending_result *result)
+{
+    const char *visitor = join->visitor;
+    int64_t now_ms = tl_clock_ms();
+    int64_t wait_ms = INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL);
+    uint32_t issued;
+    if (tl_place_seq(result->place) != 0)
+        tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
+    else if (result->outcome == TL_OUTCOME_FULL)
+        tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
+    else if (result->outcome == TL_OUTCOME_SPENT && tl_join_repeats(join, &issued))
+        tl_subscribers_spent(subscribers, visitor, issued, now_ms);
+}
+
 void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
                     struct tl_pending_command *pending, const struct tl_pending_result *result)
 {
     struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
     tl_holds_settle(api->holds, pending, result);
-    if (pending->kind == TL_COMMAND_JOIN && result->end == TL_PENDING_APPLIED &&
-        tl_place_seq(result->place) != 0 && subscribers != NULL)
-        tl_subscribers_numbered(subscribers, pending->visitor, result->place, tl_clock_ms());
-    if (pending->kind == TL_COMMAND_JOIN && result->end == TL_PENDING_APPLIED &&
-        result->outcome == TL_OUTCOME_FULL && subscribers != NULL)
-        tl_subscribers_full(subscribers, pending->visitor,
-                            INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL),
-                            tl_clock_ms());
-    if (pending->kind == TL_COMMAND_RESTORE && result->end == TL_PENDING_APPLIED &&
-        subscribers != NULL)
+    if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
+        return;
+    if (pending->kind == TL_COMMAND_JOIN)
+        tell_join(subscribers, pending, result);
+    else if (pending->kind == TL_COMMAND_RESTORE)
         tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
 }
 

@@ -31,8 +31,7 @@ struct tl_api_settings {
     struct tl_queue_counts *queue_counts; /* likewise; NULL: nothing is counted */
     void *process;                        /* for the callbacks */
     /* Asks the store about a visitor's place; tl_holds_found is called with this number. */
-    bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
-                uint64_t number);
+    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
     /* Sends signs of misuse at a queue (common/store/signs.h) to the store, if it takes them. */
     void (*signs)(void *process, const char *queue, const char *text);
     /* Are connections left for another event stream or long poll, and for the requests beside it?

@@ -36,8 +36,7 @@ struct tl_api {
     struct tl_verifications *verifications;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
     void *process;                      /* for the callbacks: see worker/api/api.h */
-    bool (*ask)(void *process, const char *queue, const char *visitor, tl_place place,
-                uint64_t number);
+    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
     void (*signs)(void *process, const char *queue, const char *text);
     bool (*stream_fits)(void *process);
     bool (*verify)(void *process, const struct tl_question *question);

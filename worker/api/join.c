@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -12,6 +13,7 @@
 #include "worker/api/misuse.h"
 #include "worker/api/restore.h"
 #include "worker/api/visitor.h"
+#include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
 
 /* ---- joining ---- */
@@ -22,8 +24,11 @@ static bool hold(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
                  struct tl_pending_command *pending, const struct tl_ticket *ticket,
                  struct tl_refusal *refusal)
 {
-    const struct tl_held held = {
-        .queue = queue, .request = request, .ticket = *ticket, .since_us = tl_clock_us()};
+    const struct tl_held held = {.queue = queue,
+                                 .request = request,
+                                 .ticket = *ticket,
+                                 .joins = strcmp(tl_request_method(request), "POST") == 0,
+                                 .since_us = tl_clock_us()};
     if (pending != NULL && tl_holds_command(api->holds, &held, pending))
         return true;
     tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
@@ -152,6 +157,14 @@ static struct tl_pending_command *repeat(struct tl_local_queue *queue,
                                   until_ms);
 }
 
+bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
+{
+    if (join->invite == NULL || join->invite[0] != ' ')
+        return false;
+    *issued = (uint32_t)strtoul(join->invite + 1, NULL, 10);
+    return true;
+}
+
 /* May a pending ticket still join? Not into another generation of the queue, except while that
  * recovers; and not uninvited where only the invited may join. */
 static bool may_repeat(const struct tl_local_queue *queue, const struct tl_ticket *ticket,
@@ -254,6 +267,24 @@ static bool read_body(const struct tl_request *request, struct tl_join_body *bod
         return tl_refuse(refusal, TL_REFUSAL_NOT_JSON, "%s", "");
     return tl_join_body_parse(text, length, body, &err) ||
            tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+}
+
+void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                      const struct tl_ticket *ticket)
+{
+    struct tl_join_body body;
+    struct tl_refusal refusal;
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    tl_join_body_clear(&body);
+    bool ok = settings->join == TL_JOIN_INVITED
+                  ? tl_refuse(&refusal, TL_REFUSAL_BY_INVITATION, "%s", "")
+                  : !is_json(request) || read_body(request, &body, &refusal);
+    const char *solution = tl_request_query(request, "solution"); /* of the page */
+    const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
+                                   .token = body.token};
+    if (!ok || !tl_join_newcomer(api, queue, request, ticket->visitor, settings->default_lane,
+                                 &proof, &refusal))
+        tl_render_refusal(request, &refusal);
 }
 
 /* As far as this process knows, the visitor holds the place. But it may have been given up through

@@ -33,6 +33,12 @@ bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct 
 /* Joins the visitor of a pending ticket again: the same join. */
 bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, struct tl_refusal *refusal);
+/* Joins again after the place of a pending ticket has ended, as the same visitor, where the queue
+ * lets newcomers in. Answers the request, which was held. */
+void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                      const struct tl_ticket *ticket);
+/* Does this JOIN repeat that of a pending ticket? *issued: the ticket's time. */
+bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued);
 /* For event streams: asks for the number of a pending ticket's place, if a command can be sent now.
  * context is the api. */
 void tl_join_ask_number(void *context, struct tl_local_queue *queue,

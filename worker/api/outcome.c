@@ -3,11 +3,22 @@
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
 #include "worker/api/challenge.h"
+#include "worker/api/join.h"
 #include "worker/api/outcome.h"
 #include "worker/api/routes.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
+
+/* The join of a pending ticket was not repeated: asks the store whether its place has ended. */
+static void ask_for_end(struct tl_api *api, const struct tl_held *held)
+{
+    struct tl_held asks = *held;
+    asks.otherwise = TL_REFUSAL_BAD_TICKET;
+    asks.since_us = tl_clock_us();
+    if (!tl_queue_env_store_up(api->env) || !tl_holds_lookup(api->holds, &asks))
+        tl_answer_unknown(api, &asks);
+}
 
 static void answer_join(struct tl_api *api, const struct tl_held *held,
                         const struct tl_pending_command *pending,
@@ -17,8 +28,7 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
     bool applied = result != NULL && result->end == TL_PENDING_APPLIED;
     bool repeated = tl_place_seq(held->ticket.place) == 0 && held->ticket.issued != 0;
     if (applied && result->outcome == TL_OUTCOME_SPENT && repeated) {
-        tl_render_refused(held->request, TL_REFUSAL_BAD_TICKET,
-                          "Its place has ended, or its invite was spent before");
+        ask_for_end(api, held);
     } else if (applied && result->outcome == TL_OUTCOME_SPENT) {
         struct tl_refusal refusal;
         tl_challenge_refuse_spent(api, held->queue, held->request, pending->invite, &refusal);
@@ -127,10 +137,36 @@ void tl_outcome_settled(void *context, const struct tl_held *held,
         answer_command(context, held, result);
 }
 
+/* What the store says of a pending ticket, whose place may have ended. */
+static void answer_pending_ticket(struct tl_api *api, const struct tl_held *held, bool known)
+{
+    static const char *const details[TL_REFUSAL_COUNT] = {
+        [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
+        [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
+    struct tl_subscribers *subscribers = tl_local_queue_subscribers(held->queue);
+    if (held->request == NULL) { /* asked for an event stream, which asks again if need be */
+        if (known && subscribers != NULL)
+            tl_subscribers_over(subscribers, &held->ticket, held->ended, tl_clock_ms());
+    } else if (!known) {
+        tl_answer_unknown(api, held);
+    } else if (held->ended == 0) {
+        tl_render_refused(held->request, held->otherwise, details[held->otherwise]);
+    } else if (held->joins && held->ended == TL_REASON_REMOVED) {
+        tl_render_refused(held->request, TL_REFUSAL_REMOVED, "");
+    } else if (held->joins) {
+        tl_join_past_end(api, held->queue, held->request, &held->ticket);
+    } else {
+        tl_answer_ended(api, held->queue, held->request, &held->ticket,
+                        (enum tl_reason)held->ended);
+    }
+}
+
 void tl_outcome_looked_up(void *context, const struct tl_held *held, bool known)
 {
     struct tl_subscribers *subscribers = tl_local_queue_subscribers(held->queue);
-    if (held->request == NULL && subscribers != NULL) /* asked for an event stream */
+    if (tl_place_seq(held->ticket.place) == 0)
+        answer_pending_ticket(context, held, known);
+    else if (held->request == NULL && subscribers != NULL) /* asked for an event stream */
         tl_subscribers_look(subscribers, held->ticket.place, tl_clock_ms());
     else if (held->request != NULL && (known || tl_visitor_outdated(held->queue, &held->ticket)))
         tl_answer_view(context, held->queue, held->request, &held->ticket, held->give_ticket);

@@ -109,7 +109,7 @@ static enum tl_page_state state_of(const struct tl_view *view)
         [TL_REASON_EXPIRED] = TL_PAGE_EXPIRED,     [TL_REASON_UNCLAIMED] = TL_PAGE_UNCLAIMED,
         [TL_REASON_ABSENT] = TL_PAGE_ABSENT,       [TL_REASON_REMOVED] = TL_PAGE_REMOVED,
     };
-    if (tl_place_seq(view->place) == 0)
+    if (tl_view_pending(view))
         return TL_PAGE_PENDING;
     if (view->state.status == TL_LINE_WAITING)
         return TL_PAGE_WAITING;

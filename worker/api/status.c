@@ -61,6 +61,20 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
     return true;
 }
 
+/* A place without a number takes no command; but if it has ended already, the answer says so. */
+static bool refuse_pending(const struct tl_api *api, struct tl_local_queue *queue,
+                           struct tl_request *request, const struct tl_ticket *ticket,
+                           struct tl_refusal *refusal)
+{
+    const struct tl_held held = {.queue = queue,
+                                 .request = request,
+                                 .ticket = *ticket,
+                                 .otherwise = TL_REFUSAL_NOT_NUMBERED,
+                                 .since_us = tl_clock_us()};
+    return (tl_queue_env_store_up(api->env) && tl_holds_lookup(api->holds, &held)) ||
+           tl_refuse(refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
+}
+
 static bool command(struct tl_api *api, struct tl_request *request, const char *name,
                     enum tl_command_kind kind, struct tl_refusal *refusal)
 {
@@ -70,7 +84,7 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
     if (queue == NULL)
         return false;
     if (tl_place_seq(ticket.place) == 0)
-        return tl_refuse(refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
+        return refuse_pending(api, queue, request, &ticket, refusal);
     if (tl_local_queue_look(queue, ticket.place, &known).status == TL_LINE_ENDED) {
         tl_answer_view(api, queue, request, &ticket, false); /* already done, or never possible */
         return true;

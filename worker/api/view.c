@@ -27,9 +27,14 @@ static const char *reason_name(enum tl_line_status status, enum tl_reason reason
     return "unknown";
 }
 
+bool tl_view_pending(const struct tl_view *view)
+{
+    return tl_place_seq(view->place) == 0 && view->state.status != TL_LINE_ENDED;
+}
+
 static const char *status_name(const struct tl_view *view)
 {
-    if (tl_place_seq(view->place) == 0)
+    if (tl_view_pending(view))
         return "pending";
     if (view->state.status == TL_LINE_WAITING)
         return "waiting";
@@ -92,7 +97,7 @@ static void write_queue(struct tl_json *json, const struct tl_view *view)
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
 {
     struct tl_json json;
-    bool numbered = tl_place_seq(view->place) != 0;
+    bool pending = tl_view_pending(view);
     enum tl_line_status status = view->state.status;
     tl_json_begin(&json, text, TL_VIEW_MAX);
     tl_json_string(&json, "queue", view->queue);
@@ -100,24 +105,24 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     tl_json_string(&json, "status", status_name(view));
     if (view->ticket != NULL)
         tl_json_string(&json, "ticket", view->ticket);
-    if (numbered && status == TL_LINE_WAITING)
+    if (!pending && status == TL_LINE_WAITING)
         write_waiting(&json, view);
-    if (numbered && (status == TL_LINE_ENDED || status == TL_LINE_UNKNOWN))
+    if (!pending && (status == TL_LINE_ENDED || status == TL_LINE_UNKNOWN))
         tl_json_string(&json, "reason", reason_name(status, view->state.reason));
     tl_json_uint(&json, "waiting", view->waiting);
     tl_json_uint(&json, "active", view->active);
     if (view->settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", view->settings->capacity);
-    if (numbered && status == TL_LINE_ACTIVE) {
+    if (!pending && status == TL_LINE_ACTIVE) {
         write_time(&json, "expires_at", view->state.deadline_ms);
         if (view->pass != NULL)
             tl_json_string(&json, "pass", view->pass);
         if (view->settings->target_url[0] != '\0')
             tl_json_string(&json, "target_url", view->settings->target_url);
     }
-    if (!numbered || status == TL_LINE_WAITING)
+    if (pending || status == TL_LINE_WAITING)
         write_queue(&json, view);
-    if (!numbered || status == TL_LINE_WAITING || status == TL_LINE_ACTIVE)
+    if (pending || status == TL_LINE_WAITING || status == TL_LINE_ACTIVE)
         tl_json_uint(&json, "poll_after_ms", tl_view_poll_after_ms(view));
     return tl_json_end(&json);
 }

@@ -13,7 +13,7 @@ struct tl_view {
     const char *queue;
     const char *visitor;
     const char *ticket;        /* NULL: not given again */
-    tl_place place;            /* seq 0: not numbered yet */
+    tl_place place;            /* seq 0: the number is not known */
     struct tl_line_view state; /* UNKNOWN: how it ended is forgotten */
     const struct tl_queue_settings *settings;
     uint64_t waiting, active;
@@ -25,6 +25,8 @@ struct tl_view {
     int64_t as_of_ms;               /* Unix time when the line was last up to date; 0: it is */
 };
 
+/* Has the place no number yet? A place that ended before its visitor learned the number is over. */
+bool tl_view_pending(const struct tl_view *view);
 /* Writes the view; returns its length. */
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);
 /* When to ask again: soon near the front, seldom far back, and spread

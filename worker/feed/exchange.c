@@ -101,7 +101,8 @@ static bool receive_lookup(struct tl_exchange *exchange, struct tl_redis *redis,
             (void)tl_record_place(tl_reply_string(replies[0], NULL), &held);
         if (held == exchange->place && held != 0) {
             exchange->found = TL_LOOKUP_ALIVE;
-        } else if (tl_record_end(tl_reply_string(replies[2], NULL), &end)) {
+        } else if (tl_record_end(tl_reply_string(replies[2], NULL), &end) &&
+                   end.ended_ms >= exchange->since_ms) {
             exchange->found = TL_LOOKUP_ENDED;
             exchange->reason = end.reason;
         } else {

@@ -46,6 +46,7 @@ struct tl_exchange {
     /* LOOKUP */
     char visitor[TL_VISITOR_MAX + 1];
     tl_place place;
+    int64_t since_ms;           /* an end before this Unix time was that of an earlier place */
     enum tl_lookup_found found; /* the answer, with the reason of an end */
     enum tl_reason reason;
 };

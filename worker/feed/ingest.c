@@ -374,15 +374,17 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
     return true;
 }
 
-bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const char *visitor,
-                    tl_place place, uint64_t token)
+bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
+                    uint64_t token)
 {
     struct job *job = new_job(TL_EXCHANGE_LOOKUP, queue);
     if (job == NULL)
         return false;
     job->token = token;
-    job->exchange.place = place;
-    snprintf(job->exchange.visitor, sizeof(job->exchange.visitor), "%s", visitor);
+    job->exchange.place = ticket->place;
+    if (tl_place_seq(ticket->place) == 0)
+        job->exchange.since_ms = ((int64_t)ticket->issued + 1) * 1000;
+    snprintf(job->exchange.visitor, sizeof(job->exchange.visitor), "%s", ticket->visitor);
     request(ingest, job);
     return true;
 }

@@ -20,6 +20,7 @@
 
 #include <uv.h>
 
+#include "common/auth/ticket.h"
 #include "common/base/error.h"
 #include "common/base/metrics.h"
 #include "common/store/redis.h"
@@ -62,10 +63,11 @@ bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number
  * freed before. False when out of memory. */
 bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
                      uint64_t number, const char *entry);
-/* Asks the store about a visitor; `found` is called with token once, unless the ingest is freed
- * before. */
-bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const char *visitor,
-                    tl_place place, uint64_t token);
+/* Asks the store about the visitor and the place of a ticket; `found` is called with token once,
+ * unless the ingest is freed before. A pending ticket has no number: ENDED if a place of the
+ * visitor ended after the second in which it was issued, else NOWHERE. */
+bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
+                    uint64_t token);
 /* Sends signs of misuse at a queue (common/store/signs.h), once: they are lost if the store does
  * not take them, or when out of memory. */
 void tl_ingest_signs(struct tl_ingest *ingest, const char *queue, const char *text);

@@ -96,11 +96,11 @@ static void on_changed(void *context, struct tl_local_queue *queue,
 
 /* ---- what the handlers ask for ---- */
 
-static bool ask_store(void *process, const char *queue, const char *visitor, tl_place place,
+static bool ask_store(void *process, const char *queue, const struct tl_ticket *ticket,
                       uint64_t number)
 {
     const struct edge *edge = process;
-    return tl_ingest_look(edge->ingest, queue, visitor, place, number);
+    return tl_ingest_look(edge->ingest, queue, ticket, number);
 }
 
 static bool verify(void *process, const struct tl_question *question)

@@ -130,7 +130,7 @@ bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 {
     uint64_t number = holds->last_number + 1;
     if (!holds->settings.ask(holds->settings.context, tl_local_queue_name(held->queue),
-                             held->ticket.visitor, held->ticket.place, number))
+                             &held->ticket, number))
         return false;
     holds->last_number = number;
     struct hold *hold = hold_new(&holds->lookups, held, holds->settings.wait_ms);
@@ -159,9 +159,11 @@ void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_foun
         hold->behind = true;
         return;
     }
-    if (found != TL_LOOKUP_FAILED)
-        tl_local_queue_remember_end(hold->held.queue, hold->held.ticket.place,
-                                    found == TL_LOOKUP_ENDED ? reason : 0);
+    const unsigned ended = found == TL_LOOKUP_ENDED ? reason : 0;
+    if (tl_place_seq(hold->held.ticket.place) == 0)
+        hold->held.ended = ended;
+    else if (found != TL_LOOKUP_FAILED)
+        tl_local_queue_remember_end(hold->held.queue, hold->held.ticket.place, ended);
     end_lookup(holds, hold, found != TL_LOOKUP_FAILED);
 }
 

@@ -1,7 +1,7 @@
 /*
  * The held requests of a worker process. They wait for the outcome of a command, for the store's
- * answer about a place (a lookup), or for an event that this process has not read yet. Each ends
- * once: with its outcome, or at its deadline.
+ * answer about a place or a pending ticket (a lookup), or for an event that this process has not
+ * read yet. Each ends once: with its outcome, or at its deadline.
  *
  * A lookup may also run without a request, for an event stream whose place the line does not know.
  */
@@ -15,6 +15,7 @@
 #include "common/base/metrics.h"
 #include "worker/feed/ingest.h"
 #include "worker/feed/outbox.h"
+#include "worker/http/refusal.h"
 #include "worker/http/request.h"
 #include "worker/queue/local_queue.h"
 
@@ -27,7 +28,12 @@ struct tl_held {
     struct tl_ticket ticket;    /* all zero for a first join */
     bool again;                 /* joins again with the ticket of a place held as far as we know */
     bool give_ticket;           /* a lookup: the answer carries the ticket, as that to a join */
-    int64_t since_us;           /* local monotonic time */
+    bool joins; /* it asks for a new place if that of its pending ticket has ended */
+    /* A lookup for a pending ticket: why the request is refused if its place has not ended; and in
+     * the answer how it ended (enum tl_reason), or 0. */
+    enum tl_refusal_kind otherwise;
+    unsigned ended;
+    int64_t since_us; /* local monotonic time */
 };
 
 struct tl_holds_settings {
@@ -36,8 +42,7 @@ struct tl_holds_settings {
     void *context; /* for the callbacks */
     /* Asks the store about the visitor at a place; tl_holds_found is called with this number. False
      * when out of memory. */
-    bool (*ask)(void *context, const char *queue, const char *visitor, tl_place place,
-                uint64_t number);
+    bool (*ask)(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number);
     /* The command has an outcome; result NULL: not in time. */
     void (*settled)(void *context, const struct tl_held *held,
                     const struct tl_pending_command *pending,

@@ -31,24 +31,27 @@ struct tl_subscriber {
     uint64_t invite;                   /* not numbered yet: as in its ticket */
     uint32_t issued;                   /* not numbered yet: as in its ticket */
     bool give_ticket;                  /* the next view carries the ticket */
-    bool until_admitted;               /* a request that waits only for its admission */
-    bool told;                         /* a view was sent, or is known to the client */
-    bool told_recovering;              /* as told: the queue recovers */
-    bool told_stale;                   /* as told: was it shown with its age? */
-    enum tl_line_status status;        /* as told */
-    uint64_t ahead;                    /* as told */
-    uint64_t notice;                   /* version of the notice told */
-    int64_t told_ms;                   /* the last view */
-    int64_t moved_ms;                  /* the last view that changed the position; 0: none */
-    int64_t wrote_ms;                  /* the last byte */
-    int64_t ticket_ms;                 /* the last ticket given, or the start */
-    int64_t asked_ms;                  /* the last question about an unknown place */
-    int64_t ask_after_ms;              /* the line was full: no question before */
-    int64_t deadline_ms;               /* of a request */
-    struct tl_client client;           /* as counted */
-    struct tl_address address;         /* of the client */
-    bool has_address;                  /* else it is not known */
-    uint64_t blocks;                   /* version of the blocked prefixes that let it pass */
+    bool spent;                 /* not numbered: a JOIN is refused, its place may have ended */
+    bool over;                  /* not numbered: its place has ended, for this... */
+    unsigned reason;            /* ...reason (enum tl_reason); 0: not known */
+    bool until_admitted;        /* a request that waits only for its admission */
+    bool told;                  /* a view was sent, or is known to the client */
+    bool told_recovering;       /* as told: the queue recovers */
+    bool told_stale;            /* as told: was it shown with its age? */
+    enum tl_line_status status; /* as told */
+    uint64_t ahead;             /* as told */
+    uint64_t notice;            /* version of the notice told */
+    int64_t told_ms;            /* the last view */
+    int64_t moved_ms;           /* the last view that changed the position; 0: none */
+    int64_t wrote_ms;           /* the last byte */
+    int64_t ticket_ms;          /* the last ticket given, or the start */
+    int64_t asked_ms;           /* the last question about an unknown place */
+    int64_t ask_after_ms;       /* the line was full: no question before */
+    int64_t deadline_ms;        /* of a request */
+    struct tl_client client;    /* as counted */
+    struct tl_address address;  /* of the client */
+    bool has_address;           /* else it is not known */
+    uint64_t blocks;            /* version of the blocked prefixes that let it pass */
     char visitor[TL_VISITOR_MAX + 1];
 };
 

@@ -136,7 +136,7 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
         (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS))
         return;
     subscriber->asked_ms = now_ms;
-    if (tl_place_seq(ticket.place) == 0)
+    if (tl_place_seq(ticket.place) == 0 && !subscriber->spent)
         settings->ask_number(settings->context, self->queue, &ticket);
     else
         settings->ask_place(settings->context, self->queue, &ticket);
@@ -187,8 +187,11 @@ static struct tl_line_view state_of(const struct tl_subscriber *subscriber, bool
 {
     const struct tl_subscribers *self = subscriber->owner;
     *known = false;
-    if (tl_place_seq(subscriber->place) == 0)
-        return (struct tl_line_view){.status = TL_LINE_UNKNOWN};
+    if (tl_place_seq(subscriber->place) == 0) {
+        *known = subscriber->over;
+        return (struct tl_line_view){.status = subscriber->over ? TL_LINE_ENDED : TL_LINE_UNKNOWN,
+                                     .reason = (enum tl_reason)subscriber->reason};
+    }
     return tl_local_queue_look(self->queue, subscriber->place, known);
 }
 
@@ -265,6 +268,44 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
         subscriber->give_ticket = true;
         subscriber->told = false;
         subscriber->asked_ms = subscriber->ask_after_ms = 0;
+        look(subscriber, now_ms);
+    }
+}
+
+/* The next pending stream with such a ticket, from this subscriber on; NULL: none. */
+static struct tl_subscriber *next_pending(struct tl_subscriber *subscriber, const char *visitor,
+                                          uint32_t issued)
+{
+    while (subscriber != NULL &&
+           (strcmp(subscriber->visitor, visitor) != 0 || subscriber->issued != issued ||
+            subscriber->stream == NULL || tl_place_seq(subscriber->place) != 0))
+        subscriber = subscriber->chain;
+    return subscriber;
+}
+
+void tl_subscribers_spent(struct tl_subscribers *subscribers, const char *visitor, uint32_t issued,
+                          int64_t now_ms)
+{
+    struct tl_subscriber *subscriber = tl_subscriber_table_first(subscribers->table, visitor, 0);
+    while ((subscriber = next_pending(subscriber, visitor, issued)) != NULL) {
+        if (!subscriber->spent) {
+            subscriber->spent = true;
+            subscriber->asked_ms = 0;
+            ask(subscriber, now_ms);
+        }
+        subscriber = subscriber->chain;
+    }
+}
+
+void tl_subscribers_over(struct tl_subscribers *subscribers, const struct tl_ticket *ticket,
+                         unsigned reason, int64_t now_ms)
+{
+    struct tl_subscriber *next = tl_subscriber_table_first(subscribers->table, ticket->visitor, 0);
+    while ((next = next_pending(next, ticket->visitor, ticket->issued)) != NULL) {
+        struct tl_subscriber *subscriber = next;
+        next = next->chain;
+        subscriber->over = true;
+        subscriber->reason = reason;
         look(subscriber, now_ms);
     }
 }

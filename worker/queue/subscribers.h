@@ -91,6 +91,13 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
  * again after wait_ms. */
 void tl_subscribers_full(struct tl_subscribers *subscribers, const char *visitor, int64_t wait_ms,
                          int64_t now_ms);
+/* The join that this visitor's pending ticket, issued at this Unix time, repeats was refused: asks
+ * whether the place has ended (ask_place). */
+void tl_subscribers_spent(struct tl_subscribers *subscribers, const char *visitor, uint32_t issued,
+                          int64_t now_ms);
+/* The place of this pending ticket has ended; reason: enum tl_reason, 0: it is not known how. */
+void tl_subscribers_over(struct tl_subscribers *subscribers, const struct tl_ticket *ticket,
+                         unsigned reason, int64_t now_ms);
 /* The queue has a line of another generation: ends all subscriptions to places of the former one,
  * except streams whose place may come back.
  * Those without a number stay. */

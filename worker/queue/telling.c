@@ -16,7 +16,7 @@ enum {
 
 const char *tl_telling_event_name(tl_place place, enum tl_line_status status)
 {
-    if (tl_place_seq(place) == 0)
+    if (tl_place_seq(place) == 0 && status != TL_LINE_ENDED)
         return "pending";
     if (status == TL_LINE_WAITING)
         return "position";

@@ -99,7 +99,56 @@ static void a_pending_ticket_is_bound_to_its_invite_and_time(void **state)
                                .headers = {{"Authorization", ticket.text}}};
     world_handle(world, &spent);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
+    assert_waits(&spent); /* has its place ended, or was the invite spent before? */
+    tl_holds_found(tl_api_holds(world->api), world->number, TL_LOOKUP_NOWHERE, 0);
     assert_problem(&spent, 401, "bad-ticket");
+    spent.answers = 0;
+    world_handle(world, &spent);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
+    tl_holds_found(tl_api_holds(world->api), world->number, TL_LOOKUP_FAILED, 0);
+    assert_problem(&spent, 503, "store-unavailable");
+}
+
+/* This request with a pending ticket, whose place has ended for this reason. */
+static void past_the_end(struct world *world, struct tl_request *request, enum tl_reason reason)
+{
+    world_handle(world, request);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
+    assert_waits(request);
+    tl_holds_found(tl_api_holds(world->api), world->number, TL_LOOKUP_ENDED, reason);
+}
+
+static void a_pending_ticket_outlives_its_place(void **state)
+{
+    struct world *world = *state;
+    const struct tl_ticket pending = {.visitor = "alice", .issued = WORLD_STORE_MS / 1000};
+    const struct world_ticket ticket = world_signed(world, &pending);
+    struct tl_request status = {.method = "GET",
+                                .path = "/v1/queues/concert/status",
+                                .headers = {{"Authorization", ticket.text}}};
+    past_the_end(world, &status, TL_REASON_LEFT);
+    assert_answer(&status, 200, "\"status\":\"left\"");
+    assert_null(strstr(status.text, "poll_after_ms"));
+    struct tl_request join = {.method = "POST",
+                              .path = "/v1/queues/concert/join",
+                              .headers = {{"Authorization", ticket.text}}};
+    past_the_end(world, &join, TL_REASON_REMOVED);
+    assert_problem(&join, 403, "removed");
+    join.answers = 0;
+    past_the_end(world, &join, TL_REASON_COMPLETED);
+    assert_waits(&join);
+    world_applied(world, world_batch(world, true), 5);
+    assert_answer(&join, 200, "\"status\":\"waiting\"");
+    assert_string_equal(world_given(world, &join).visitor, "alice");
+    world->settings.join = TL_JOIN_INVITED;
+    world_load(world);
+    const struct tl_ticket invited_once = {
+        .visitor = "alice", .issued = WORLD_STORE_MS / 1000, .invite = tl_invite_digest("a1")};
+    const struct world_ticket spent = world_signed(world, &invited_once);
+    join.headers[0].value = spent.text;
+    join.answers = 0;
+    past_the_end(world, &join, TL_REASON_COMPLETED);
+    assert_problem(&join, 403, "by-invitation");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -110,6 +159,7 @@ int main(void)
         TEST(an_invite_opens_the_queue_once),
         TEST(an_invite_that_is_not_valid_is_refused),
         TEST(a_pending_ticket_is_bound_to_its_invite_and_time),
+        TEST(a_pending_ticket_outlives_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -210,9 +210,20 @@ static void a_command_too_early_is_refused(void **state)
     world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);
     assert_problem(&request, 409, "not-admitted");
     ticket = world_ticket(world, 0, tl_place_make(0, 0));
-    request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
+    request = command(&ticket, "/v1/queues/concert/leave");
+    world_handle(world, &request);
+    assert_waits(&request); /* its place may have ended */
+    struct tl_holds *holds = tl_api_holds(world->api);
+    tl_holds_found(holds, world->number, TL_LOOKUP_NOWHERE, 0);
     assert_problem(&request, 409, "not-numbered");
     assert_non_null(fake_answer_header(&request, "Retry-After"));
+    request.answers = 0;
+    world_handle(world, &request);
+    tl_holds_found(holds, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
+    assert_answer(&request, 200, "\"status\":\"left\"");
+    world->deaf = true;
+    request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
+    assert_problem(&request, 409, "not-numbered");
 }
 
 static void a_command_after_the_end_needs_no_store(void **state)

@@ -45,13 +45,11 @@ static void on_changed(void *context, struct tl_local_queue *queue,
     tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
 }
 
-static bool ask(void *process, const char *queue, const char *visitor, tl_place place,
-                uint64_t number)
+static bool ask(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number)
 {
     struct world *world = process;
     assert_string_equal(queue, "concert");
-    assert_true(visitor[0] != '\0');
-    assert_true(tl_place_seq(place) != 0);
+    assert_true(ticket->visitor[0] != '\0');
     if (world->deaf)
         return false;
     world->asked++;

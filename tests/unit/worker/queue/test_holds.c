@@ -28,13 +28,11 @@ struct stage {
     struct end ends[ENDS_MAX];
 };
 
-static bool ask(void *context, const char *queue, const char *visitor, tl_place place,
-                uint64_t number)
+static bool ask(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number)
 {
     struct stage *stage = context;
     assert_string_equal(queue, "q");
-    assert_string_equal(visitor, "v");
-    assert_true(place > 0);
+    assert_string_equal(ticket->visitor, "v");
     assert_int_equal(number, stage->asked + 1);
     if (stage->cannot_ask)
         return false;

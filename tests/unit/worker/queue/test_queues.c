@@ -57,13 +57,11 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
     return true;
 }
 
-static bool ask(void *context, const char *queue, const char *visitor, tl_place place,
-                uint64_t number)
+static bool ask(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number)
 {
     (void)context;
     (void)queue;
-    (void)visitor;
-    (void)place;
+    (void)ticket;
     (void)number;
     return true;
 }

@@ -1,13 +1,17 @@
 /* The admin listener, while others hold connections without a request. */
 #include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -17,16 +21,24 @@
 
 enum { SLOW = 80, PATIENCE_MS = 10000 };
 
-static bool yes(void *context)
+static atomic_bool busy;  /* answers about life take until it is false... */
+static atomic_bool waits; /* ...and one has begun */
+
+static bool live(void *context)
 {
     (void)context;
+    while (atomic_load(&busy)) {
+        atomic_store(&waits, true);
+        (void)usleep(1000);
+    }
     return true;
 }
 
 static bool ready(void *context, char reason[160])
 {
+    (void)context;
     snprintf(reason, 160, "ready");
-    return yes(context);
+    return true;
 }
 
 static void metrics(void *context, struct tl_text *out)
@@ -39,7 +51,7 @@ static int start(void **state)
 {
     static struct tl_admin *admin;
     const struct tl_listen listen = {.host = "127.0.0.1", .port = 0};
-    const struct tl_admin_source source = {.live = yes, .ready = ready, .metrics = metrics};
+    const struct tl_admin_source source = {.live = live, .ready = ready, .metrics = metrics};
     struct tl_error err = {0};
     *state = &admin;
     return tl_admin_start(&admin, &listen, &source, &err) ? 0 : -1;
@@ -51,15 +63,23 @@ static int stop(void **state)
     return 0;
 }
 
-static int slow_client(int port)
+/* A connection from this address, with the first bytes of a request. */
+static int client(int port, in_addr_t from, const char *text)
 {
+    const struct sockaddr_in source = {.sin_family = AF_INET, .sin_addr = {from}};
     const struct sockaddr_in address = {.sin_family = AF_INET,
                                         .sin_port = htons((uint16_t)port),
                                         .sin_addr = {htonl(INADDR_LOOPBACK)}};
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&source, sizeof(source)), 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
-    (void)send(fd, "GET /livez HT", 13, MSG_NOSIGNAL); /* it may be closed already */
+    (void)send(fd, text, strlen(text), MSG_NOSIGNAL); /* it may be closed already */
     return fd;
+}
+
+static int slow_client(int port, in_addr_t from)
+{
+    return client(port, from, "GET /livez HT");
 }
 
 static void probes_are_answered(void **state)
@@ -78,11 +98,75 @@ static void slow_connections_do_not_keep_a_probe_out(void **state)
     int port = tl_admin_port(*(struct tl_admin **)*state);
     int slow[SLOW];
     for (int i = 0; i < SLOW; i++)
-        slow[i] = slow_client(port);
+        slow[i] = slow_client(port, htonl(INADDR_LOOPBACK));
     for (int i = 0; i < 3; i++)
         assert_int_equal(tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS / 4), 200);
     for (int i = 0; i < SLOW; i++)
         close(slow[i]);
+}
+
+/* An address of this machine that is not loopback; 0: there is none. */
+static in_addr_t other_address(void)
+{
+    struct ifaddrs *list = NULL;
+    in_addr_t found = 0;
+    assert_int_equal(getifaddrs(&list), 0);
+    for (const struct ifaddrs *one = list; one != NULL && found == 0; one = one->ifa_next) {
+        struct sockaddr_in address;
+        if (one->ifa_addr == NULL || one->ifa_addr->sa_family != AF_INET ||
+            (one->ifa_flags & IFF_LOOPBACK) != 0 || (one->ifa_flags & IFF_UP) == 0)
+            continue;
+        memcpy(&address, one->ifa_addr, sizeof(address));
+        found = address.sin_addr.s_addr;
+    }
+    freeifaddrs(list);
+    return found;
+}
+
+static bool is_alive(int fd)
+{
+    static const char answer[] = "HTTP/1.1 200 ";
+    char text[sizeof(answer)] = "";
+    const struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+    return recv(fd, text, sizeof(text) - 1, MSG_WAITALL) == sizeof(text) - 1 &&
+           strcmp(text, answer) == 0;
+}
+
+/* A burst of slow sockets from elsewhere and then some probes of this machine, faster than sockets
+ * can be closed: all are in the backlog when the listener comes to accept. It accepts a few at a
+ * time, so the burst has several lengths. */
+static void the_last_places_are_for_loopback(void **state)
+{
+    enum { OTHERS = 80, LENGTHS = 10, PROBES = 6 };
+    static const char request[] = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
+    int port = tl_admin_port(*(struct tl_admin **)*state);
+    in_addr_t other = other_address();
+    int slow[OTHERS + LENGTHS], probes[PROBES];
+    if (other == 0) {
+        print_message("this machine has only loopback addresses\n");
+        skip();
+    }
+    for (int n = OTHERS; n < OTHERS + LENGTHS; n++) {
+        atomic_store(&waits, false);
+        atomic_store(&busy, true);
+        int holds = client(port, htonl(INADDR_LOOPBACK), request);
+        while (!atomic_load(&waits)) /* the listener's thread is in its answer */
+            (void)usleep(1000);
+        for (int i = 0; i < n; i++)
+            slow[i] = slow_client(port, other);
+        for (int i = 0; i < PROBES; i++)
+            probes[i] = client(port, htonl(INADDR_LOOPBACK), request);
+        atomic_store(&busy, false);
+        assert_true(is_alive(holds));
+        for (int i = 0; i < PROBES; i++)
+            assert_true(is_alive(probes[i]));
+        close(holds);
+        for (int i = 0; i < PROBES; i++)
+            close(probes[i]);
+        for (int i = 0; i < n; i++)
+            close(slow[i]);
+    }
 }
 
 int main(void)
@@ -90,6 +174,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(probes_are_answered, start, stop),
         cmocka_unit_test_setup_teardown(slow_connections_do_not_keep_a_probe_out, start, stop),
+        cmocka_unit_test_setup_teardown(the_last_places_are_for_loopback, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import attacks
 from figures import FIGURE, Figures
 from tellerline import BIN, System
 
@@ -21,6 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Figures(), "tellerline-figures")
+    config.pluginmanager.register(attacks.Times(), "tellerline-attacks")
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")  # gw0, gw1, ...
     if worker:
         # Each process chooses ports from a range of its own.
@@ -35,6 +37,7 @@ def pytest_sessionstart() -> None:
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Runs the longest tests first, so that two processes end at about the same time. The rest keeps the file order."""
+    attacks.mark(items)
     machine = config.getoption("machine")
     if machine is not None:
         items[:] = [item for item in items if bool(item.get_closest_marker("alone")) == (machine == "alone")]

@@ -6,7 +6,24 @@ import re
 
 import pytest
 
+from attacks import HERE, attacks, named, tests_of
 from tellerline import CALM, PATIENCE, System
+
+# ---- the table ----
+
+
+def test_each_attack_has_its_tests():
+    """Every row of the threat model names tests that exist, and every attack in these files is in a row."""
+    top = HERE.parent
+    files = {file.name: file for folder in ("system", "unit", "component") for file in (top / folder).rglob("test_*")
+             if file.suffix in (".py", ".c")}
+    for attack in attacks():
+        assert attack.tests, f"no test for: {attack.what}"
+        for file, name in attack.tests:
+            assert file in files and name in tests_of(files[file]), f"{file}::{name} is no test ({attack.what})"
+    here = {(file.name, name) for file in HERE.glob("test_attacks*.py") for name in tests_of(file)}
+    assert here - named() == {("test_attacks.py", "test_each_attack_has_its_tests")}
+
 
 SHOP = "https://shop.example"
 EVIL = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}

@@ -58,8 +58,8 @@ class Project:
 
     def _override(self, queues: dict[str, dict[str, Any]] | None) -> Path:
         """Sets the label by which clean-up finds the remains of an interrupted run, and the test's queues. With queues
-        of the test, no event is trimmed, because the checker needs the whole history, and joins are not limited, because
-        the whole crowd has one address."""
+        of the test, no event is trimmed, because the checker needs the whole history, and joins and requests are not
+        limited, because the whole crowd has one address."""
         name, _, value = MARK.partition("=")
         marked = {"labels": {name: json.dumps(value)}}
         services = {service: dict(marked) for service in ("setup", "shop", "crowd", *CORE)}
@@ -68,6 +68,8 @@ class Project:
                         "TELLERLINE_STREAMS_EVENTS_LENGTH": '"1000000"', "TELLERLINE_HTTP_JOINS_PER_MINUTE": '"0"'}
             for program in PROGRAMS:
                 services[program]["environment"] = settings
+            # The gateway limits no proxy in front of it.
+            services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16")}
         volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "prometheus-data")
         path = self._directory / "override.yaml"
         path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked},

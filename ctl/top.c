@@ -161,7 +161,7 @@ static void add_signs(struct top *top, struct tl_text *out)
         const char *name = top->rows.rows[i].name;
         struct tl_redis *redis = tl_ctl_session_redis(&top->session, name, &err);
         if (redis != NULL && tl_ctl_session_keys(&top->session, name, &keys, &err) &&
-            tl_signs_read(redis, &keys, top->rows.now_ms, &signs, &err))
+            tl_ctl_signs_read(redis, &keys, top->rows.now_ms, &signs, &err))
             tl_ctl_signs_write(name, &signs, &lines);
         else
             tl_text_append(&lines, "! %s: %s\n", name, err.text);

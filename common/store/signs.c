@@ -3,8 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/text.h"
-#include "common/store/reply.h"
 #include "common/store/signs.h"
 
 void tl_sign_networks_add(struct tl_sign_networks *networks, const struct tl_prefix *prefix,
@@ -83,74 +81,4 @@ bool tl_signs_parse(const char *text, struct tl_signs *signs)
         tl_sign_networks_add(joins ? &signs->joins : &signs->failures, &prefix, count);
     }
     return true;
-}
-
-/* ---- the sum ---- */
-
-/* All networks of one kind in the entries. */
-struct sums {
-    size_t n;
-    struct tl_sign_network list[TL_SIGNS_KEPT * TL_SIGNS_NETWORKS];
-};
-
-static void add_up(struct sums *sums, const struct tl_sign_networks *networks)
-{
-    for (size_t i = 0; i < networks->n; i++) {
-        const struct tl_sign_network *more = &networks->list[i];
-        size_t at = 0;
-        while (at < sums->n && !tl_prefix_equal(&sums->list[at].prefix, &more->prefix))
-            at++;
-        if (at == sums->n)
-            sums->list[sums->n++] = (struct tl_sign_network){.prefix = more->prefix};
-        sums->list[at].count += more->count;
-    }
-}
-
-static void keep_most(const struct sums *sums, struct tl_sign_networks *networks)
-{
-    for (size_t i = 0; i < sums->n; i++)
-        tl_sign_networks_add(networks, &sums->list[i].prefix, sums->list[i].count);
-}
-
-static struct tl_reply *ask(struct tl_redis *redis, const struct tl_keys *keys, int64_t since_ms,
-                            struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_strs(&args, "XREVRANGE", keys->signs, "+", NULL);
-    tl_args_int(&args, since_ms > 0 ? since_ms : 0);
-    tl_args_strs(&args, "COUNT", NULL);
-    tl_args_int(&args, TL_SIGNS_KEPT);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    return reply;
-}
-
-bool tl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64_t now_ms,
-                   struct tl_signs *signs, struct tl_error *err)
-{
-    *signs = (struct tl_signs){0};
-    struct tl_reply *reply = ask(redis, keys, now_ms - TL_SIGNS_WINDOW_MS, err);
-    struct sums *sums = calloc(2, sizeof(*sums));
-    bool ok = reply != NULL &&
-              (sums != NULL ||
-               tl_error_set(err, TL_ERR_NOMEM, "no memory for the signs of %s", keys->queue));
-    size_t n = ok ? tl_reply_count(reply) : 0;
-    for (size_t i = 0; i < n && i < TL_SIGNS_KEPT; i++) {
-        struct tl_signs one;
-        const struct tl_reply *fields = tl_reply_at(tl_reply_at(reply, i), 1); /* "d", text */
-        if (!tl_signs_parse(tl_reply_string(tl_reply_at(fields, 1), NULL), &one))
-            continue; /* of another release */
-        signs->failed += one.failed;
-        signs->shared += one.shared;
-        signs->fast += one.fast;
-        add_up(&sums[0], &one.joins);
-        add_up(&sums[1], &one.failures);
-    }
-    if (ok) {
-        keep_most(&sums[0], &signs->joins);
-        keep_most(&sums[1], &signs->failures);
-    }
-    free(sums);
-    tl_reply_free(reply);
-    return ok;
 }

@@ -9,16 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/error.h"
 #include "common/base/prefix.h"
-#include "common/store/keys.h"
-#include "common/store/redis.h"
 
 enum {
     TL_SIGNS_NETWORKS = 3, /* named of each kind */
     TL_SIGNS_PERIOD_MS = 10000,
-    TL_SIGNS_WINDOW_MS = 60000, /* what a reader adds up */
-    TL_SIGNS_KEPT = 256,        /* entries of a queue */
+    TL_SIGNS_KEPT = 256, /* entries of a queue */
     TL_SIGNS_TEXT_MAX = 768,
 };
 
@@ -47,9 +43,5 @@ void tl_sign_networks_add(struct tl_sign_networks *networks, const struct tl_pre
 void tl_signs_format(const struct tl_signs *signs, char text[TL_SIGNS_TEXT_MAX]);
 /* False for what is no such text. */
 bool tl_signs_parse(const char *text, struct tl_signs *signs);
-
-/* Adds up the entries of the last minute. now_ms: Unix time by the store's clock. */
-bool tl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64_t now_ms,
-                   struct tl_signs *signs, struct tl_error *err);
 
 #endif

@@ -491,55 +491,6 @@ static void freeing_ends_streams_and_refuses_requests(void **state)
     assert_int_equal(stage->answers, 0);
 }
 
-/* The worker asks no more than a client would that minds Retry-After. */
-static void a_full_line_is_asked_seldom(void **state)
-{
-    struct stage *stage = *state;
-    struct tl_stream *stream = open_stream(stage, "new", 0);
-    static const char full[] = "event: full\ndata: {\"poll_after_ms\":20000}\n\n";
-    expect(stream, "event: pending\ndata: u0\n\n");
-    assert_int_equal(stage->number_questions, 1);
-    tl_subscribers_full(stage->subscribers, "other", 20000, T);
-    expect(stream, "");
-    tl_subscribers_full(stage->subscribers, "new", 20000, T);
-    tl_subscribers_full(stage->subscribers, "new", 25000, T + 10); /* another question's outcome */
-    expect(stream, full);
-    for (int64_t now_ms = T; now_ms < T + 20000; now_ms += 500)
-        sweep(stage, now_ms);
-    assert_int_equal(stage->number_questions, 1);
-    sweep(stage, T + 20000);
-    assert_int_equal(stage->number_questions, 2);
-    stream->length = 0; /* a heartbeat */
-    tl_subscribers_full(stage->subscribers, "new", 20000, T + 20005);
-    expect(stream, full);
-    tl_subscribers_numbered(stage->subscribers, "new", 5, T + 60000);
-    expect(stream, POSITION("w1+ticket"));
-}
-
-/* The join of its ticket is refused: the store is asked how the place ended, with no more JOINs. */
-static void the_end_of_a_pending_place_is_told(void **state)
-{
-    struct stage *stage = *state;
-    struct tl_stream *stream = open_stream(stage, "new", 0);
-    const struct tl_ticket ticket = ticket_of("new", 0);
-    expect(stream, "event: pending\ndata: u0\n\n");
-    tl_subscribers_spent(stage->subscribers, "new", ticket.issued + 1, T); /* of another ticket */
-    assert_int_equal(stage->place_questions, 0);
-    tl_subscribers_spent(stage->subscribers, "new", ticket.issued, T);
-    tl_subscribers_spent(stage->subscribers, "new", ticket.issued, T + 10);
-    assert_int_equal(stage->place_questions, 1);
-    sweep(stage, T + 1500); /* no answer: asks again */
-    assert_int_equal(stage->place_questions, 2);
-    assert_int_equal(stage->number_questions, 1);
-    expect(stream, "");
-    tl_subscribers_over(stage->subscribers, &ticket, TL_REASON_LEFT, T + 1600);
-    expect(stream, "event: ended\ndata: e0\n\n");
-    for (int64_t now_ms = T + 2000; now_ms < T + 10000; now_ms += 500)
-        sweep(stage, now_ms);
-    assert_int_equal(stage->place_questions + stage->number_questions, 3);
-    assert_true(stream->open);
-}
-
 /* Within one round, and only those whose address is blocked; each is asked about once. */
 static void blocked_clients_are_sent_off(void **state)
 {
@@ -585,8 +536,6 @@ int main(void)
         TEST(the_oldest_stream_of_a_ticket_gives_way),
         TEST(a_pending_ticket_has_the_same_limit),
         TEST(a_client_is_counted_as_long_as_it_listens),
-        TEST(a_full_line_is_asked_seldom),
-        TEST(the_end_of_a_pending_place_is_told),
         TEST(blocked_clients_are_sent_off),
         TEST(a_notice_is_told_to_all_in_turn),
         TEST(an_open_stream_is_a_sign_of_life),

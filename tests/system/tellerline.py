@@ -100,6 +100,15 @@ def environment(more: dict[str, str] | None = None) -> dict[str, str]:
     return clean | (more or {})
 
 
+def alive(pid: int) -> bool:
+    """Whether the process runs: neither gone (possible between open and read) nor a zombie."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rsplit(")", 1)[1].split()[0] != "Z"
+
+
 class Program:
     """One running program with its log. It may be killed and restarted."""
 
@@ -114,6 +123,7 @@ class Program:
         self._config, self._cwd = config, cwd
         self._process: subprocess.Popen[bytes] | None = None
         self._paused = False
+        self._orphans: list[int] = []  # children of a killed process; they end by themselves, and have its port till then
 
     def replace(self, folder: Path) -> None:
         """Stops it, and starts the program of this folder."""
@@ -124,6 +134,7 @@ class Program:
 
     def start(self, log: int | None = None) -> None:
         """log: a descriptor to write the log to, instead of the file."""
+        wait_until(lambda: not any(alive(pid) for pid in self._orphans), PATIENCE, f"the children of {self.name} end")
         env = {f"TELLERLINE_ADMIN_{self.role.upper()}": f"127.0.0.1:{self.admin_port}"}
         if self.http_port:
             env["TELLERLINE_HTTP_LISTEN"] = f"127.0.0.1:{self.http_port}"
@@ -169,8 +180,9 @@ class Program:
             self._paused = number == signal.SIGSTOP
 
     def kill(self) -> None:
-        """kill -9 of the program and its children."""
+        """kill -9 of the program. Its children notice and end."""
         if self._process is not None:
+            self._orphans = self.children()
             self._process.kill()
             self._process.wait()
         self._process = None

@@ -4,12 +4,11 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 
 import pytest
 
 import wire
-from tellerline import CALM, PATIENCE, Program, System
+from tellerline import CALM, PATIENCE, Program, System, alive
 from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again, redis_ms
 from waiting import wait_until
 
@@ -270,15 +269,6 @@ def test_sigterm_drains(start):
         system.of(role)[0].stop()
     system.of("dispatcher")[0].start()
     wait_until(lambda: system.numbers("bank")["joined"] == 2, PATIENCE, "the held join is applied")
-
-
-def alive(pid: int) -> bool:
-    """Whether the process runs: neither gone (possible between open and read) nor a zombie."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-    return stat.rsplit(")", 1)[1].split()[0] != "Z"
 
 
 def test_worker_child_that_dies_is_replaced(start):

@@ -22,8 +22,7 @@ import pytest
 
 from figures_of import metric
 from http_client import AsyncConnection, share_out
-from tellerline import CALM, PATIENCE, System
-from test_faults import alive
+from tellerline import CALM, PATIENCE, System, alive
 from test_store_trouble import PROMPT, STORE_TROUBLE
 from waiting import wait_until
 

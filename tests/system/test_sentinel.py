@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from http_client import CONNECTION_TROUBLE, Client
+from redis_server import RedisError
 from replication import PASSWORD, Replication
 from tellerline import BIN, CALM, PATIENCE, System, run
 from waiting import wait_until
@@ -85,7 +86,8 @@ def test_failover_under_joins(start, replication):
             wait_until(lambda s=sentinel: s.master()["port"] == str(second.port), PATIENCE, "sentinels agree")
         wait_until(lambda: store.servers[0].role() == "slave", PATIENCE, "the old master is a replica")
         wait_until(lambda: store.servers[0].ask("ROLE")[3] == "connected", PATIENCE, "and has caught up")
-        store.sentinels[0].ask("SENTINEL", "FAILOVER", "line")
+        wait_until(lambda: store.sentinels[0].ask("SENTINEL", "FAILOVER", "line"), PATIENCE,
+                   "the sentinel knows a replica to promote", again_on=RedisError)
         store.new_master(other_than=second)
         goes_on(system, joiner)
         wait_until(lambda: second.programs() == 0, PATIENCE, "all programs have left the demoted master")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from http_client import CONNECTION_TROUBLE, Client, Visitor
-from tellerline import BIN, PATIENCE, TOP, environment, free_port, yaml
+from tellerline import BIN, PATIENCE, TOP, alive, environment, free_port, yaml
 from waiting import wait_until
 
 
@@ -34,13 +34,6 @@ def program_of(pid: int) -> str:
         return Path(f"/proc/{pid}/exe").resolve(strict=True).name
     except OSError:
         return ""
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def ready(port: int) -> bool:

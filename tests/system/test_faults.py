@@ -158,7 +158,7 @@ def test_entries_another_read_and_left_are_applied(start):
     system.store.command("EXEC")
     wait_until(lambda: all(system.numbers(name)["joined"] == n for name, n in sent.items()), PATIENCE,
                "all are in their lines")
-    assert settled(system)
+    wait_until(lambda: settled(system), PATIENCE, "nothing is pending")
     system.join("post")
 
 

@@ -238,7 +238,7 @@ def test_who_was_dropped_gets_nothing(start):
     stream.event("position")
     line = lambda: system.store.command("ZRANGE", system.key("bank", "waiting"), "0", "-1")
     wait_until(lambda: line() == [here.view["visitor"]], PATIENCE, "the other is dropped")
-    assert gone.status()["status"] == "expired"
+    wait_until(lambda: gone.status()["status"] == "expired", PATIENCE, "the worker knows")
     lose(system)
     for _ in range(20):
         answer = gone.client.get(f"{gone.path}/status", ticket=gone.ticket)

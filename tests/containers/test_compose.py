@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from engine import PATIENCE, docker, run
+from engine import PATIENCE, PROGRAMS, docker, run
 from project import CORE, Project, clean_copy
 from visitors import Crowd, CrowdOptions
 from history import Final, check
@@ -186,6 +186,57 @@ def _json(browser: urllib.request.OpenerDirector, what: str | urllib.request.Req
     with browser.open(what, timeout=10) as answer:
         view = json.load(answer)
     return view if only_if(view) else None
+
+
+def test_each_program_is_a_user_of_its_own(start, tmp_path):
+    """In Redis, and with a password that no other container can read. Nothing is denied in a visitor's whole life. A
+    password that the operator brings is taken over."""
+    project = start({"door": {"capacity": 1}}, workers=1, services=CORE)
+    wait_until(lambda: users_in_redis(project) >= {f"tellerline-{program}" for program in PROGRAMS}, PATIENCE,
+               "each program has logged in")
+    assert users_in_redis(project) == {f"tellerline-{program}" for program in PROGRAMS}
+    logins = {volume(project, service, "/run/tellerline") for service in PROGRAMS}
+    assert len(logins) == len(PROGRAMS), logins
+    visitor = visit(project, "door")
+    wait_until(lambda: visitor("GET", "status")["status"] == "active", PATIENCE, "called")
+    assert visitor("POST", "complete")["status"] == "completed"
+    project.compose("run", "--rm", "-T", "tellerline", "set", "door", "capacity=2")
+    project.audit()
+    denied = [dict(zip(lines[::2], lines[1::2])) for entry in project.redis("ACL", "LOG").split("count\n")[1:]
+              for lines in [["count", *entry.splitlines()]]]
+    # A worker may not create queues, and leaves that to the others.
+    assert {(entry["username"], entry["reason"], entry["context"]) for entry in denied} <= {
+        ("tellerline-worker", "key", "toplevel")}, denied
+    (tmp_path / "worker.password").write_text("brought by the operator\n".replace(" ", "-"))
+    tmp_path.chmod(0o755)
+    project.compose("run", "--rm", "-T", "-v", f"{tmp_path}:/bring:ro", "setup")
+    project.compose("restart", "redis", "worker")
+    project.wait_ready()
+    assert project.redis("--user", "tellerline-worker", "--pass", "brought-by-the-operator", "PING").strip() == "PONG"
+
+
+def users_in_redis(project: Project) -> set[str]:
+    """Without the caller."""
+    found = {word.partition("=")[2] for line in project.redis("CLIENT", "LIST").splitlines() for word in line.split()
+             if word.startswith("user=")}
+    return found - {"admin", "health", "default"}
+
+
+def volume(project: Project, service: str, path: str) -> str:
+    (container,) = project.containers(service)
+    return docker("inspect", "-f", '{{range .Mounts}}{{if eq .Destination "' + path + '"}}{{.Name}}{{end}}{{end}}', container)
+
+
+def visit(project: Project, queue: str) -> Callable[[str, str], dict[str, Any]]:
+    """Joins. Returns how to ask further."""
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+
+    def ask(method: str, verb: str) -> dict[str, Any]:
+        request = urllib.request.Request(f"http://localhost:{project.port}/v1/queues/{queue}/{verb}", method=method)
+        return _json(browser, request) or {}
+
+    wait_until(lambda: ask("POST", "join")["status"] in ("waiting", "active"), PATIENCE, "in the line", again_on=KeyError)
+    return ask
 
 
 @pytest.mark.long(seconds=100)

@@ -155,19 +155,6 @@ def test_what_the_users_may_not_do(start):
     assert system.store.command("DUMP", system.key("bank", "config")) == before
 
 
-def test_containers_allow_what_the_users_need():
-    """The one user of the containers has every command of the five."""
-    def commands(text: str) -> set[str]:
-        return {word.strip("'") for word in text.split() if word.strip("'").startswith("+")}
-
-    users = (TOP / "deploy" / "redis" / "users.acl").read_text().splitlines()
-    needed = set().union(*(commands(line) for line in users if line.startswith("user tellerline-")))
-    assert "+evalsha" in needed
-    setup = (TOP / "deploy" / "compose" / "setup").read_text()
-    allowed = commands(setup[setup.index("set -- +"):setup.index("cat >/redis-users")].replace("\\", " "))
-    assert needed <= allowed, sorted(needed - allowed)
-
-
 def test_kubernetes_allows_what_programs_ask_a_server_first(tmp_path):
     made = subprocess.run([str(TOP / "deploy" / "kubernetes" / "make-secrets"), "with-redis", str(tmp_path / "secrets")],
                           check=False, capture_output=True, text=True)

@@ -26,6 +26,7 @@ enum { STATE_WAITING, STATE_ACTIVE, STATE_FOUND, STATE_N_FOUND, STATE_NOTE };
 /* A session's place and visitor. */
 struct holder {
     tl_place place;
+    unsigned page; /* visitors of one page are compared by the script */
     char visitor[TL_VISITOR_MAX + 1];
 };
 
@@ -36,6 +37,7 @@ struct audit {
     struct tl_args args;
     struct holder *holders;
     size_t n_holders, holders_capacity;
+    unsigned pages;     /* looked at so far */
     int64_t longest_ms; /* that any setting gives a session */
     struct tl_audit_report *report;
 };
@@ -227,6 +229,7 @@ static bool keep_holder(struct audit *audit, const char *visitor, const char *pl
     }
     struct holder *holder = &audit->holders[audit->n_holders++];
     holder->place = strtoull(place, NULL, 10);
+    holder->page = audit->pages;
     snprintf(holder->visitor, sizeof(holder->visitor), "%s", visitor);
     return true;
 }
@@ -248,6 +251,7 @@ static bool check_visitors(struct audit *audit, const char *const visitors[], si
         return false;
     const struct tl_reply *places = tl_reply_at(reply, 2);
     bool ok = true;
+    audit->pages++;
     add_all(audit->report, tl_reply_at(reply, 0), tl_reply_integer(tl_reply_at(reply, 1)));
     for (size_t i = 0; keep && ok && i < n; i++)
         ok = keep_holder(audit, visitors[i], tl_reply_string(tl_reply_at(places, i), NULL)) ||
@@ -273,9 +277,10 @@ static bool check_page(struct audit *audit, const struct tl_reply *members, stru
 
 static int compare_holders(const void *a, const void *b)
 {
-    tl_place first = ((const struct holder *)a)->place;
-    tl_place second = ((const struct holder *)b)->place;
-    return (first > second) - (first < second);
+    const struct holder *first = a, *second = b;
+    if (first->place != second->place)
+        return first->place > second->place ? 1 : -1;
+    return strcmp(first->visitor, second->visitor); /* ZSCAN may return one twice */
 }
 
 /* Two sessions with one place, on different pages: both are looked at again at one moment. */
@@ -285,8 +290,9 @@ static bool check_holders(struct audit *audit, struct tl_error *err)
         return true;
     qsort(audit->holders, audit->n_holders, sizeof(*audit->holders), compare_holders);
     for (size_t i = 1; i < audit->n_holders; i++) {
-        const char *const pair[] = {audit->holders[i - 1].visitor, audit->holders[i].visitor};
-        if (audit->holders[i - 1].place == audit->holders[i].place &&
+        const struct holder *one = &audit->holders[i - 1], *other = &audit->holders[i];
+        const char *const pair[] = {one->visitor, other->visitor};
+        if (one->place == other->place && one->page != other->page &&
             strcmp(pair[0], pair[1]) != 0 && !check_visitors(audit, pair, 2, false, err))
             return false;
     }

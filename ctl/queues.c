@@ -9,9 +9,8 @@
 #include "ctl/table.h"
 
 static const struct tl_column columns[] = {
-    {"QUEUE", false},   {"STATE", false}, {"WAITING", true},  {"ACTIVE", true},
-    {"CAPACITY", true}, {"JOINED", true}, {"ADMITTED", true}, {"COMPLETED", true},
-    {"EXPIRED", true},  {"LEFT", true},
+    {"QUEUE", false}, {"STATE", false},   {"WAITING", true},   {"ACTIVE", true},  {"LIMIT", true},
+    {"JOINED", true}, {"ADMITTED", true}, {"COMPLETED", true}, {"EXPIRED", true}, {"LEFT", true},
 };
 
 static bool write_table(const struct tl_queue_rows *rows)
@@ -25,7 +24,7 @@ static bool write_table(const struct tl_queue_rows *rows)
     if (table == NULL)
         return false;
     for (size_t i = 0; i < rows->n; i++) {
-        char text[64];
+        char text[128];
         const struct tl_queue_row *row = &rows->rows[i];
         const struct tl_queue_numbers *numbers = &row->numbers;
         tl_table_text(table, row->name);
@@ -33,7 +32,7 @@ static bool write_table(const struct tl_queue_rows *rows)
         tl_table_text(table, text);
         tl_table_number(table, numbers->waiting);
         tl_table_number(table, numbers->active);
-        tl_queue_row_capacity(row, text, sizeof(text));
+        tl_queue_row_limit(row, text, sizeof(text));
         tl_table_text(table, text);
         tl_table_number(table, numbers->joined);
         tl_table_number(table, numbers->admitted);
@@ -62,13 +61,19 @@ static bool write_json(const struct tl_queue_rows *rows)
         char state[64];
         const struct tl_queue_row *row = &rows->rows[i];
         const struct tl_queue_numbers *numbers = &row->numbers;
-        bool has_capacity = row->settings.policy != TL_POLICY_RATE;
+        const struct tl_queue_settings *settings = &row->settings;
+        bool has_capacity = settings->policy != TL_POLICY_RATE;
+        bool has_rate = settings->policy != TL_POLICY_COUNTER;
         tl_queue_row_state(row, rows->now_ms, state, sizeof(state));
         json_t *object = json_pack(
-            "{s:s, s:s, s:s*, s:I, s:I, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "queue",
-            row->name, "state", state, "trouble", row->trouble[0] != '\0' ? row->trouble : NULL,
-            "waiting", (json_int_t)numbers->waiting, "active", (json_int_t)numbers->active,
-            "capacity", has_capacity ? json_integer((json_int_t)row->settings.capacity) : NULL,
+            "{s:s, s:s, s:s*, s:I, s:I, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
+            "queue", row->name, "state", state, "trouble",
+            row->trouble[0] != '\0' ? row->trouble : NULL, "waiting", (json_int_t)numbers->waiting,
+            "active", (json_int_t)numbers->active, "capacity",
+            has_capacity ? json_integer((json_int_t)settings->capacity) : NULL, "rate",
+            has_rate ? json_pack("{s:I, s:I}", "admit", (json_int_t)settings->rate_admit,
+                                 "every_ms", (json_int_t)settings->rate_every_ms)
+                     : NULL,
             "joined", (json_int_t)numbers->joined, "admitted", (json_int_t)numbers->admitted,
             "completed", (json_int_t)numbers->completed, "expired", (json_int_t)numbers->expired,
             "unclaimed", (json_int_t)numbers->unclaimed, "absent", (json_int_t)numbers->absent,

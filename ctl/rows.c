@@ -92,10 +92,15 @@ void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *te
     }
 }
 
-void tl_queue_row_capacity(const struct tl_queue_row *row, char *text, size_t size)
+void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size)
 {
-    if (row->settings.policy == TL_POLICY_RATE)
-        snprintf(text, size, "-");
-    else
-        snprintf(text, size, "%" PRIu64, row->settings.capacity);
+    const struct tl_queue_settings *settings = &row->settings;
+    char capacity[32] = "", rate[64] = "", every[TL_UNITS_TEXT_MAX];
+    if (settings->policy != TL_POLICY_RATE)
+        snprintf(capacity, sizeof(capacity), "%" PRIu64, settings->capacity);
+    if (settings->policy != TL_POLICY_COUNTER) {
+        tl_duration_format(settings->rate_every_ms, every, sizeof(every));
+        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", settings->rate_admit, every);
+    }
+    snprintf(text, size, "%s%s%s", capacity, settings->policy == TL_POLICY_BOTH ? ", " : "", rate);
 }

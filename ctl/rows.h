@@ -33,7 +33,7 @@ void tl_queue_rows_free(struct tl_queue_rows *rows);
 /* "open", "damaged", "recovers 12 s: 8 of 10" (places that came back), "paused" or "opens
  * 2026-12-01T11:00:00Z". */
 void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size);
-/* The capacity, or "-" when the policy has none. */
-void tl_queue_row_capacity(const struct tl_queue_row *row, char *text, size_t size);
+/* What limits admission: the capacity ("300"), the rate ("1400/10s"), or both. */
+void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size);
 
 #endif

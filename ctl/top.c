@@ -17,7 +17,7 @@
 #include "ctl/table.h"
 
 static const struct tl_column columns[] = {
-    {"QUEUE", false}, {"STATE", false},  {"WAITING", true},  {"ACTIVE", true}, {"CAPACITY", true},
+    {"QUEUE", false}, {"STATE", false},  {"WAITING", true},  {"ACTIVE", true}, {"LIMIT", true},
     {"JOINED", true}, {"/S", true},      {"ADMITTED", true}, {"/S", true},     {"COMPLETED", true},
     {"/S", true},     {"EXPIRED", true}, {"LEFT", true},
 };
@@ -124,7 +124,7 @@ struct top {
 
 static void add_row(const struct top *top, struct tl_table *table, const struct tl_queue_row *row)
 {
-    char text[64];
+    char text[128];
     const struct tl_queue_numbers *numbers = &row->numbers;
     const struct tl_queue_row *earlier = NULL;
     for (size_t i = 0; earlier == NULL && i < top->before.n; i++) {
@@ -140,7 +140,7 @@ static void add_row(const struct top *top, struct tl_table *table, const struct 
     tl_table_text(table, text);
     tl_table_number(table, numbers->waiting);
     tl_table_number(table, numbers->active);
-    tl_queue_row_capacity(row, text, sizeof(text));
+    tl_queue_row_limit(row, text, sizeof(text));
     tl_table_text(table, text);
     add_total(table, numbers->joined, base->joined, elapsed_ms);
     add_total(table, numbers->admitted, base->admitted, elapsed_ms);

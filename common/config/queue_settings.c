@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -50,11 +51,17 @@ void tl_queue_settings_defaults(struct tl_queue_settings *settings)
 
 bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct tl_error *err)
 {
-    if (settings->policy != TL_POLICY_COUNTER)
+    if (settings->policy != TL_POLICY_COUNTER && settings->rate_admit == 0)
         return tl_error_set(
             err, TL_ERR_INVALID,
-            "policy: this version admits by \"counter\" only; \"rate\" and \"both\" "
-            "are reserved names");
+            "policy \"%s\" needs a rate: set rate.admit, and rate.every (10s unless "
+            "set)",
+            settings->policy == TL_POLICY_RATE ? "rate" : "both");
+    if (settings->rate_shape == TL_RATE_LUMPS && settings->rate_burst > 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "rate.burst (%" PRIu64 ") is for the shape \"smooth\": a lump is never "
+                            "larger than rate.admit",
+                            settings->rate_burst);
     if (settings->session_sliding && settings->session_max_ms < settings->session_ttl_ms) {
         char max[TL_UNITS_TEXT_MAX];
         char ttl[TL_UNITS_TEXT_MAX];

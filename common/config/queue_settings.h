@@ -11,10 +11,10 @@
 /* Bytes of any setting's canonical text, with the terminating zero. */
 #define TL_QUEUE_VALUE_MAX 1024
 
-/* One queue setting by name, as in the file and in the hash tl:{q}:config. Both
+/* One queue setting by name, as in the hash tl:{q}:config. Both
  * directions use the same table as the file, so types and bounds are the same everywhere. Values in
  * their canonical text: durations in plain milliseconds ("600000"), booleans "true"/"false", lanes
- * joined by ",", default_lane by name, opens_at in Unix ms, rate as rate_admit and rate_every.
+ * joined by ",", default_lane by name, opens_at in Unix ms, rate.admit as rate_admit and so on.
  * Setting also takes the file's way of writing
  * ("10m", RFC 3339). On failure nothing is changed. New lanes keep the default lane of the same
  * name, else the last lane becomes it; so set lanes before default_lane. */
@@ -26,8 +26,8 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
                            char *value, size_t value_size);
 /* Defaults as documented. */
 void tl_queue_settings_defaults(struct tl_queue_settings *settings);
-/* Bounds that span settings (session_max >= session_ttl when sliding, ...), and what is reserved
- * for later versions: policies with a rate, join by invitation. */
+/* Bounds that span settings: a policy by rate needs a rate, session_max >= session_ttl when
+ * sliding, ... */
 bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct tl_error *err);
 
 #endif

@@ -10,6 +10,7 @@
     .size = sizeof(((struct tl_queue_settings *)NULL)->member)
 
 static const char *const policy_names[] = {"counter", "rate", "both", NULL};
+static const char *const shape_names[] = {"smooth", "lumps", NULL};
 static const char *const challenge_names[] = {"none", "work", "external", NULL};
 static const char *const join_names[] = {"open", "invited", NULL};
 static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
@@ -22,23 +23,26 @@ static const struct tl_setting queue_rows[] = {
      .fallback = "counter",
      .names = policy_names,
      QUEUE(policy),
-     .help = "What limits admission: `counter` (the number of active visitors). `rate` and `both` "
-             "are reserved names, which this version refuses."},
+     .help =
+         "What limits admission: `counter` (the number of active visitors, `capacity`), `rate` (so "
+         "many visitors in so much time, `rate`), or `both`. Set `rate` or `both` when all "
+         "admitters are of a version that has them."},
     {.path = "capacity",
      .key = "capacity",
      .type = TL_SETTING_NUMBER,
      .fallback = "300",
      .max = 10000000,
      QUEUE(capacity),
-     .help = "How many visitors may be active at the same time. Lowering it ends no session."},
+     .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
+             "Lowering it ends no session."},
     {.path = "rate.admit",
      .key = "rate_admit",
      .type = TL_SETTING_NUMBER,
-     .fallback = "1400",
-     .min = 1,
+     .fallback = "0",
      .max = 10000000,
      QUEUE(rate_admit),
-     .help = "Reserved for policy `rate`: so many visitors..."},
+     .help = "Policies `rate` and `both`: so many visitors are admitted... 0: no rate is set, and "
+             "these policies are refused."},
     {.path = "rate.every",
      .key = "rate_every",
      .type = TL_SETTING_DURATION,
@@ -46,7 +50,24 @@ static const struct tl_setting queue_rows[] = {
      .min = MILLISECONDS(100),
      .max = DAYS(1),
      QUEUE(rate_every_ms),
-     .help = "...in this time."},
+     .help = "...in this time: no window of this length holds more."},
+    {.path = "rate.shape",
+     .key = "rate_shape",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "smooth",
+     .names = shape_names,
+     QUEUE(rate_shape),
+     .help = "`smooth` spreads them over that time. `lumps` admits them at once, and the next not "
+             "before that time has passed; what a lump leaves over lapses."},
+    {.path = "rate.burst",
+     .key = "rate_burst",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "0",
+     .max = 10000000,
+     QUEUE(rate_burst),
+     .help =
+         "With `smooth`: so many more may be admitted in a window, where admissions did not use "
+         "up the rate before."},
     {.path = "session_ttl",
      .key = "session_ttl",
      .type = TL_SETTING_DURATION,

@@ -12,6 +12,8 @@
 #include "common/wire/place.h"
 
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
+/* Admission by rate: spread evenly over the period, or all at its start. */
+enum tl_rate_shape { TL_RATE_SMOOTH, TL_RATE_LUMPS };
 enum tl_challenge_mode { TL_CHALLENGE_NONE, TL_CHALLENGE_WORK, TL_CHALLENGE_EXTERNAL };
 /* Who verifies the tokens of `challenge: external`. */
 enum tl_challenge_provider { TL_PROVIDER_TURNSTILE, TL_PROVIDER_HCAPTCHA, TL_PROVIDER_RECAPTCHA };
@@ -29,8 +31,10 @@ enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 struct tl_queue_settings {
     enum tl_policy policy;
     uint64_t capacity;     /* active tokens at most (counter, both) */
-    uint64_t rate_admit;   /* this many... (rate, both) */
+    uint64_t rate_admit;   /* this many... (rate, both); 0: no rate is set */
     int64_t rate_every_ms; /* ...every so long */
+    enum tl_rate_shape rate_shape;
+    uint64_t rate_burst; /* so many more in one period (smooth) */
     int64_t session_ttl_ms;
     bool session_sliding;
     int64_t session_max_ms; /* only with session_sliding */

@@ -13,6 +13,7 @@
 
 /* A choice is stored through `unsigned`, whatever its enum is called. */
 _Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&
+                   sizeof(enum tl_rate_shape) == sizeof(unsigned) &&
                    sizeof(enum tl_join_mode) == sizeof(unsigned) &&
                    sizeof(enum tl_store_error_mode) == sizeof(unsigned) &&
                    sizeof(enum tl_sharing_mode) == sizeof(unsigned) &&

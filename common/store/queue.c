@@ -158,11 +158,19 @@ bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
     return ok;
 }
 
-/* All settings as they were read; then `name`, and what changed with it, as `lanes` changes
- * default_lane. */
-static void append_change(const struct tl_reply *read, const struct tl_queue_settings *before,
-                          const struct tl_queue_settings *after, const char *name,
-                          struct tl_args *args)
+static bool is_named(const struct tl_queue_changes *changes, const char *name)
+{
+    for (size_t i = 0; i < changes->n; i++)
+        if (strcmp(changes->list[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+/* All settings as they were read; then those to change, and what changed with them, as `lanes`
+ * changes default_lane. */
+static void append_changes(const struct tl_reply *read, const struct tl_queue_settings *before,
+                           const struct tl_queue_settings *after,
+                           const struct tl_queue_changes *changes, struct tl_args *args)
 {
     const char *each;
     char old_value[VALUE_MAX];
@@ -175,26 +183,27 @@ static void append_change(const struct tl_reply *read, const struct tl_queue_set
     }
     for (size_t i = 0; tl_queue_settings_get(after, i, &each, value, sizeof(value)); i++) {
         tl_queue_settings_get(before, i, &each, old_value, sizeof(old_value));
-        if (strcmp(each, name) == 0 || strcmp(old_value, value) != 0)
+        if (is_named(changes, each) || strcmp(old_value, value) != 0)
             tl_args_strs(args, each, value, NULL);
     }
 }
 
 /* One attempt; *done is false when another change came between. */
-static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
-                          const char *value, bool *done, struct tl_error *err)
+static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
+                          const struct tl_queue_changes *changes, bool *done, struct tl_error *err)
 {
     struct tl_queue_settings before = {0};
     struct tl_reply *read = fetch_settings(redis, keys, err);
     bool ok =
         read != NULL && (read_settings(read, &before) > 0 || tl_queue_fail_missing(keys, err));
     struct tl_queue_settings after = before;
-    ok = ok && tl_queue_settings_set(&after, name, value, err) &&
-         tl_queue_settings_validate(&after, err);
+    for (size_t i = 0; ok && i < changes->n; i++)
+        ok = tl_queue_settings_set(&after, changes->list[i].name, changes->list[i].value, err);
+    ok = ok && tl_queue_settings_validate(&after, err);
     if (ok) {
         struct tl_args args = {0};
         tl_args_strs(&args, TL_EVENTS_KEPT, "settings", NULL);
-        append_change(read, &before, &after, name, &args);
+        append_changes(read, &before, &after, changes, &args);
         struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
         ok = reply != NULL;
         *done = tl_reply_integer(reply) == 1;
@@ -205,18 +214,26 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys, co
     return ok;
 }
 
-bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
-                        const char *value, struct tl_error *err)
+bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
+                            const struct tl_queue_changes *changes, struct tl_error *err)
 {
     bool done = false;
     for (int i = 0; i < CONFIGURE_ATTEMPTS && !done; i++) {
-        if (!try_configure(redis, keys, name, value, &done, err))
+        if (!try_configure(redis, keys, changes, &done, err))
             return false;
     }
     return done || tl_error_set(err, TL_ERR_STORE,
-                                "%s: the settings of queue %s are being changed all the time; "
-                                "nothing was changed, try again",
-                                name, keys->queue);
+                                "the settings of queue %s are being changed all the time; nothing "
+                                "was changed, try again",
+                                keys->queue);
+}
+
+bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
+                        const char *value, struct tl_error *err)
+{
+    struct tl_queue_change change = {.name = name, .value = value};
+    const struct tl_queue_changes changes = {.list = &change, .n = 1};
+    return tl_queue_configure_all(redis, keys, &changes, err);
 }
 
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,

@@ -50,6 +50,17 @@ bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
                         const char *value, struct tl_error *err);
 
+/* The same for several settings in one step, in this order: all of them are changed or none. */
+struct tl_queue_change {
+    const char *name, *value;
+};
+struct tl_queue_changes {
+    const struct tl_queue_change *list;
+    size_t n;
+};
+bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
+                            const struct tl_queue_changes *changes, struct tl_error *err);
+
 #define TL_NOTICE_MAX 500 /* bytes of a notice */
 
 /* Sets the notice that all waiting visitors see ("" removes it): stores it in the state and emits a

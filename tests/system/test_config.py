@@ -30,6 +30,11 @@ WRONG = [
     ("capacity: 10", "session_ttl: 10 parsecs", (5, 18), "session_ttl"),
     ("capacity: 10", "capacity: 10\n    capacity: 11", (6, 5), "capacity"),
     ("capacity: 10", "policy: roulette", (5, 13), "policy"),
+    ("capacity: 10", "policy: rate", (4, 3), "rate.admit"),
+    ("capacity: 10", "rate: {admit: many}", (5, 19), "rate.admit"),
+    ("capacity: 10", "rate: {admit: 9, every: 1ms}", (5, 29), "100ms"),
+    ("capacity: 10", "rate: {admit: 9, shape: square}", (5, 29), "rate.shape"),
+    ("capacity: 10", "rate: {admit: 9, shape: lumps, burst: 2}", (4, 3), "rate.burst"),
     ("capacity: 10", "opens_at: tomorrow", (5, 15), "opens_at"),
     ("  bank:", "  Bank!:", (4, 3), "Bank"),
     ("lanes: [vip, normal]", "lanes: []", (6, 12), "lanes"),
@@ -146,6 +151,9 @@ def test_settings_of_a_running_queue_are_checked(start):
         assert done.returncode == 1 and done.stderr, (setting, done)
     assert system.ctl("set", "nowhere", "capacity=3").returncode == 1
     assert system.store.hash(system.key("bank", "config")) == before
-    system.set("bank", "capacity=20", "session_ttl=20s")
+    assert system.ctl("set", "bank", "capacity=3", "policy=rate").returncode == 1  # all of them or none
+    assert system.store.hash(system.key("bank", "config")) == before
+    system.set("bank", "capacity=20", "session_ttl=20s", "policy=both", "rate.admit=9", "rate_every=1m")
     after = system.store.hash(system.key("bank", "config"))
-    assert after == before | {"capacity": "20", "session_ttl": "20000"}
+    assert after == before | {"capacity": "20", "session_ttl": "20000", "policy": "both", "rate_admit": "9",
+                              "rate_every": "60000"}

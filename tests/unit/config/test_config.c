@@ -282,12 +282,15 @@ static void bounds_across_settings_are_checked(void **state)
 {
     (void)state;
     static const struct bad cases[] = {
-        {"queues:\n  a: {policy: rate}\n", "t.yaml:2:3: queues.a: policy: this version admits by "
-                                           "\"counter\" only; \"rate\" and \"both\" "
-                                           "are reserved names"},
-        {"queues:\n  a: {policy: both}\n", "t.yaml:2:3: queues.a: policy: this version admits by "
-                                           "\"counter\" only; \"rate\" and \"both\" "
-                                           "are reserved names"},
+        {"queues:\n  a: {policy: rate}\n",
+         "t.yaml:2:3: queues.a: policy \"rate\" needs a rate: set rate.admit, and rate.every (10s "
+         "unless set)"},
+        {"queues:\n  a: {policy: both, rate: {every: 5s}}\n",
+         "t.yaml:2:3: queues.a: policy \"both\" needs a rate: set rate.admit, and rate.every (10s "
+         "unless set)"},
+        {"queues:\n  a: {rate: {admit: 9, shape: lumps, burst: 2}}\n",
+         "t.yaml:2:3: queues.a: rate.burst (2) is for the shape \"smooth\": a lump is never larger "
+         "than rate.admit"},
         {"queues:\n  a: {session_ttl: 10m, session_max: 90s, session_sliding: true}\n",
          "t.yaml:2:3: queues.a: session_max (90s) must not be shorter than session_ttl (10m) with "
          "session_sliding"},

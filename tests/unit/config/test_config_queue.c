@@ -26,8 +26,10 @@ struct bad {
 static const struct pair defaults[] = {
     {"policy", "counter"},
     {"capacity", "300"},
-    {"rate_admit", "1400"},
+    {"rate_admit", "0"},
     {"rate_every", "10000"},
+    {"rate_shape", "smooth"},
+    {"rate_burst", "0"},
     {"session_ttl", "600000"},
     {"session_sliding", "false"},
     {"session_max", "3600000"},
@@ -70,6 +72,8 @@ static void what_is_got_can_be_set(void **state)
         {"capacity", "0"},
         {"rate_admit", "7"},
         {"rate_every", "60000"},
+        {"rate_shape", "lumps"},
+        {"rate_burst", "9"},
         {"session_ttl", "1500"},
         {"session_sliding", "true"},
         {"session_max", "90000"},
@@ -181,11 +185,11 @@ static void what_spans_settings_is_validated(void **state)
     (void)state;
     static const struct bad cases[] = {
         {"policy", "rate",
-         "policy: this version admits by \"counter\" only; \"rate\" and \"both\" are reserved "
-         "names"},
+         "policy \"rate\" needs a rate: set rate.admit, and rate.every (10s unless set)"},
         {"policy", "both",
-         "policy: this version admits by \"counter\" only; \"rate\" and \"both\" are reserved "
-         "names"},
+         "policy \"both\" needs a rate: set rate.admit, and rate.every (10s unless set)"},
+        {"rate_shape", "lumps",
+         "rate.burst (2) is for the shape \"smooth\": a lump is never larger than rate.admit"},
         {"session_max", "599999",
          "session_max (599999ms) must not be shorter than session_ttl (10m) with session_sliding"},
     };
@@ -194,10 +198,26 @@ static void what_spans_settings_is_validated(void **state)
         struct tl_error err = {0};
         tl_queue_settings_defaults(&settings);
         settings.session_sliding = true;
+        settings.rate_burst = 2;
         assert_true(tl_queue_settings_validate(&settings, &err));
         assert_true(tl_queue_settings_set(&settings, cases[i].name, cases[i].value, NULL));
         assert_false(tl_queue_settings_validate(&settings, &err));
         assert_string_equal(err.text, cases[i].message);
+    }
+}
+
+static void a_policy_by_rate_with_a_rate_is_valid(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"rate", "both"};
+    for (size_t i = 0; i < COUNT(policies); i++) {
+        struct tl_queue_settings settings;
+        tl_queue_settings_defaults(&settings);
+        assert_true(tl_queue_settings_set(&settings, "policy", policies[i], NULL));
+        assert_true(tl_queue_settings_set(&settings, "rate_admit", "1", NULL));
+        assert_true(tl_queue_settings_validate(&settings, NULL));
+        assert_true(tl_queue_settings_set(&settings, "rate_shape", "lumps", NULL));
+        assert_true(tl_queue_settings_validate(&settings, NULL));
     }
 }
 
@@ -244,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_bad_value_changes_nothing),
         cmocka_unit_test(the_default_lane_follows_its_name),
         cmocka_unit_test(what_spans_settings_is_validated),
+        cmocka_unit_test(a_policy_by_rate_with_a_rate_is_valid),
         cmocka_unit_test(lanes_out_of_range_are_invalid),
         cmocka_unit_test(every_value_fits_the_promised_size),
     };

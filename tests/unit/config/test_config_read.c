@@ -257,7 +257,8 @@ static void the_examples_are_valid(void **state)
 {
     (void)state;
     static const char *const examples[] = {"conf/examples/ticket-shop.yaml",
-                                           "conf/examples/flash-sale.yaml"};
+                                           "conf/examples/flash-sale.yaml",
+                                           "conf/examples/open-day.yaml"};
     for (size_t i = 0; i < COUNT(examples); i++) {
         char *text = read_whole_file(examples[i]);
         const struct tl_config *config = parse(text);

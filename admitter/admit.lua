@@ -1,20 +1,23 @@
 -- admit: calls the next visitors while there is capacity left.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.runs prelude.row prelude.recovery admit.recovery
+-- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget admit.recovery
 --
 -- ARGV     1 most to admit in this step   2 about how many events to keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
--- Returns  { admitted, capacity left, still waiting, Redis time ms, ms after which to call again (0: no need),
---            generation, base_seq }
+--          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing: not
+--            known. Tells the policies by rate that Redis's clock has jumped forward
+-- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again (0:
+--            no need), generation, base_seq }
 -- Errors   NOQUEUE  the queue does not exist
---          POLICY   a policy this version does not know
+--          POLICY   a policy this version does not know, or one by rate without a rate
 --
--- Invariants: no admission takes active above capacity; visitors are taken from the front, so no visitor passes another
--- in the same lane; state.waiting and state.active are the sizes of the sets. When they were not, because a set was
+-- Invariants: by counter, no admission takes active above capacity; by rate, no window of rate_every holds more than
+-- rate_admit + rate_burst admissions, and a lump begins rate_every after the last step of the one before
+-- (prelude.budget.lua); visitors are taken from the front, so no visitor passes another in the same lane; state.waiting and state.active are the sizes of the sets. When they were not, because a set was
 -- lost or changed by hand, the step only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total, recover_until = open_state('admitted', 'recover_until')
+local state, admitted_total, recover_until, budget_before = open_state('admitted', 'recover_until', 'budget')
 if not state then
     return no_queue()
 end
@@ -53,25 +56,64 @@ elseif tonumber(ARGV[3] or 0) > 0 and begins_recovery(state, now, tonumber(ARGV[
     return result(0, 0, 1000)
 end
 
--- How many more each policy admits. Where several apply to a queue, the smallest number counts.
-local LEFT_BY_POLICY = {
-    counter = function()
-        return math.max(0, capacity - active)
-    end,
-}
-local left_by_policy = LEFT_BY_POLICY[policy]
-if not left_by_policy then
-    return redis.error_reply('POLICY this version admits by counter only')
+---- policies: how many more each of them admits now. Where both apply to a queue, the smallest number counts.
+
+local rule, budget, keep_budget -- of the policies by rate
+
+local function left_by_counter()
+    return math.max(0, capacity - active)
 end
-local left = left_by_policy()
+
+local function left_by_rate()
+    rule = rate_rule(unpack(redis.call('HMGET', K_CONFIG, 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape')))
+    if not rule then
+        return nil
+    end
+    local expected = tonumber(ARGV[4] or 0)
+    budget, keep_budget = budget_at(rule, budget_before, now, expected > 0 and now - expected or 0, state.base_seq)
+    return budget_left(budget, rule, now)
+end
+
+local function left_by_both()
+    local by_rate = left_by_rate()
+    return by_rate and math.min(by_rate, left_by_counter())
+end
+
+local LEFT_BY_POLICY = { counter = left_by_counter, rate = left_by_rate, both = left_by_both }
+local left_by_policy = LEFT_BY_POLICY[policy]
+local left = left_by_policy and left_by_policy()
+if not left then
+    return redis.error_reply('POLICY ' .. (left_by_policy and 'the queue has no rate: set rate_admit and rate_every'
+        or 'this version admits by counter, rate and both only'))
+end
+
+-- After how many ms the budget allows the next admission; 0: it does, or none is needed.
+local function wait_for_budget()
+    return budget and budget_wait(budget, rule, now) or 0
+end
+
+---- how many are admitted in this step
 
 local opens_in = math.max(0, opens_at - now)
-if paused or opens_in > 0 then
-    return result(0, 0, opens_in)
+local closed = paused or opens_in > 0
+local n = closed and 0 or math.min(left, most, waiting)
+left = left - n
+if budget and not closed then
+    local lump_ends = rule.lumps and not (n == most and left > 0) -- else it goes on with the next step
+    if n > 0 or (lump_ends and budget.used > 0) then
+        spend_budget(budget, rule, now, n, lump_ends)
+        left, keep_budget = math.min(left, budget_left(budget, rule, now)), true
+    end
 end
-local n = math.min(left, most, waiting)
 if n == 0 then
-    return result(0, left, 0)
+    if keep_budget then
+        check_types()
+        commit(state, { 'budget', budget_text(budget) }, {}, keep)
+    end
+    if closed then
+        return result(0, 0, opens_in)
+    end
+    return result(0, left, wait_for_budget())
 end
 check_types()
 
@@ -127,9 +169,15 @@ for done = 0, n - 1, PORTION do
     redis.call('HSET', K_SESSIONS, unpack(fields))
 end
 
--- admit_capacity: the capacity this admission obeyed. An audit judges `active` by it after capacity was lowered.
+-- admit_capacity: the capacity this admission obeyed; by rate alone, how many it made active. An audit judges `active`
+-- by it after capacity was lowered, or the policy changed.
 state.waiting, state.active = waiting - n, active + n
-commit(state, { 'admitted', admitted_total + n, 'admit_capacity', capacity },
-    { { EVENT.admitted, runs_of(places), deadline } }, keep)
+local changes = { 'admitted', admitted_total + n, 'admit_capacity', policy == 'rate' and state.active or capacity }
+if budget then
+    changes[5], changes[6] = 'budget', budget_text(budget)
+elseif budget_before and budget_before ~= '' then
+    changes[5], changes[6] = 'budget', '' -- it does not know of those admitted now; by rate it begins spent
+end
+commit(state, changes, { { EVENT.admitted, runs_of(places), deadline } }, keep)
 waiting = state.waiting
-return result(n, left - n, 0)
+return result(n, left, wait_for_budget())

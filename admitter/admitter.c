@@ -3,8 +3,9 @@
  *
  * For every queue it holds the lease of, it calls the admit script, which admits as many visitors
  * as capacity and rate allow. Most calls would admit no visitor, so it waits for a reason: an event
- * says that a session ended, a visitor joined or the settings changed (wake.c). A slow timer behind
- * the events makes up for one that was missed and finds the moment at which a queue opens.
+ * says that a session ended, a visitor joined or the settings changed (wake.c), or the script said
+ * when the queue opens or its rate allows the next admission. A slow timer behind the events makes
+ * up for one that was missed.
  */
 #include <stdlib.h>
 
@@ -23,6 +24,9 @@
 #define RECHECK_IDLE_MS 5000
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
+/* The store's clock may differ so much from what this process expects before it looks again. Less
+ * than what the script takes for a jump, so that clocks which run apart are no jump. */
+#define CLOCK_SLACK_MS 50
 
 const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
     [TL_ADMITTER_ADMITTED] = {"tellerline_admitter_admitted_total", "Visitors admitted.",
@@ -47,6 +51,8 @@ struct queue {
     uint64_t generation;   /* at the last step, 0: none yet */
     uint64_t base_seq;     /* of the incarnation whose events are followed */
     bool moved;            /* the last step met another incarnation */
+    int64_t store_ms;      /* the store's clock at a former step, 0: not known... */
+    int64_t store_at_ms;   /* ...and the local monotonic time before that step */
 };
 
 struct admitter {
@@ -95,6 +101,7 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
         queue->wake = true;
         queue->reason.capacity_left =
             1; /* at least, until the next step returns the exact number */
+        queue->reason.not_yet = false;
     }
     tl_events_free(&entry);
     return true;
@@ -103,8 +110,15 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
 /* What one call of the admit script returned. */
 struct step {
     uint64_t admitted, capacity_left, waiting;
-    int64_t opens_in_ms; /* 0: open */
+    int64_t again_in_ms; /* 0: no need */
 };
+
+/* The store's clock as it must be, by a former step and the local monotonic clock; 0: not known. A
+ * step that runs late makes it seem to have jumped, which only delays an admission by rate. */
+static int64_t expected_store_ms(const struct queue *queue, int64_t now_ms)
+{
+    return queue->store_ms != 0 ? queue->store_ms + now_ms - queue->store_at_ms : 0;
+}
 
 static bool take_step(struct admitter *self, const struct tl_held_queue *held, struct step *step,
                       struct tl_error *err)
@@ -114,22 +128,29 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     struct tl_redis *redis = tl_held_queues_redis(self->queues, keys->queue);
     int64_t started_us = tl_clock_us();
+    int64_t expected_ms = expected_store_ms(queue, started_us / 1000);
     if (!tl_script_begin(redis, &self->script, &self->args, err))
         return false;
     tl_keys_append(keys, &self->args);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     tl_args_uint(&self->args, queue->generation);
+    tl_args_int(&self->args, expected_ms);
     struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
     if (reply == NULL)
         return false;
     step->admitted = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
     step->capacity_left = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
     step->waiting = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
-    step->opens_in_ms = tl_reply_integer(tl_reply_at(reply, 4));
+    int64_t store_ms = tl_reply_integer(tl_reply_at(reply, 3));
+    step->again_in_ms = tl_reply_integer(tl_reply_at(reply, 4));
     queue->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 5));
     queue->moved = (uint64_t)tl_reply_integer(tl_reply_at(reply, 6)) != queue->base_seq;
     tl_reply_free(reply);
+    if (expected_ms == 0 || llabs(store_ms - expected_ms) > CLOCK_SLACK_MS) {
+        queue->store_ms = store_ms;
+        queue->store_at_ms = started_us / 1000;
+    }
     tl_metrics_add(metrics, TL_ADMITTER_STEPS, 1);
     tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, step->admitted == 0 ? 1 : 0);
     tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)step->admitted);
@@ -138,8 +159,7 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
 }
 
 /* Admits visitors of one queue while a step admits as many as it may. */
-static bool admit(struct admitter *self, struct tl_held_queue *held, int64_t now_ms,
-                  struct tl_error *err)
+static bool admit(struct admitter *self, struct tl_held_queue *held, struct tl_error *err)
 {
     struct queue *queue = held->state;
     struct step step;
@@ -152,9 +172,11 @@ static bool admit(struct admitter *self, struct tl_held_queue *held, int64_t now
         queue->wake = i == STEPS_MAX - 1; /* go on after the other queues */
     }
     queue->reason.capacity_left = step.capacity_left;
-    queue->due_ms = now_ms + (step.waiting == 0 ? RECHECK_IDLE_MS : RECHECK_MS);
-    if (step.opens_in_ms > 0 && now_ms + step.opens_in_ms < queue->due_ms)
-        queue->due_ms = now_ms + step.opens_in_ms;
+    queue->reason.not_yet = step.again_in_ms > 0;
+    int64_t wait_ms = step.waiting == 0 ? RECHECK_IDLE_MS : RECHECK_MS;
+    if (step.again_in_ms > 0 && step.again_in_ms < wait_ms)
+        wait_ms = step.again_in_ms;
+    queue->due_ms = tl_clock_ms() + wait_ms; /* of the clock now: steps take time */
     return true;
 }
 
@@ -164,7 +186,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     const struct queue *queue = held->state;
     if (!follow(context, held, err))
         return false;
-    if ((queue->wake || now_ms >= queue->due_ms) && !admit(context, held, now_ms, err))
+    if ((queue->wake || now_ms >= queue->due_ms) && !admit(context, held, err))
         return false;
     int64_t next_ms = queue->wake || queue->moved ? now_ms : queue->due_ms;
     *due_ms = next_ms < *due_ms ? next_ms : *due_ms;

@@ -11,11 +11,12 @@
 struct tl_wake {
     uint64_t generation;    /* of the last entry; 0: none yet */
     uint64_t capacity_left; /* as the last step returned it; grows with each session that ended */
+    bool not_yet; /* the last step said when to call again: no visitor is admitted before */
 };
 
 /* True when visitors may be admitted after this entry: a session ended while visitors wait, a
  * visitor joined while capacity is left, the settings changed, or the queue has a new generation,
- * of which nothing is known. */
+ * of which nothing is known. While none may be admitted yet, only the last two count. */
 bool tl_wake_reason(struct tl_wake *wake, const struct tl_event_entry *entry);
 
 #endif

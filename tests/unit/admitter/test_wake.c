@@ -74,6 +74,18 @@ static void a_new_generation_is_a_reason(void **state)
     assert_false(tl_wake_reason(&wake, &entry));
 }
 
+/* The budget of a rate is spent, or the queue is not open: the script said when to call again. */
+static void before_the_next_call_is_due_only_settings_are_a_reason(void **state)
+{
+    (void)state;
+    struct tl_wake wake = {.not_yet = true};
+    assert_false(reason(TL_EVENT_FREED, 5, &wake));
+    assert_false(reason(TL_EVENT_JOINED, 5, &wake));
+    assert_true(reason(TL_EVENT_CONFIG, 5, &wake));
+    wake.not_yet = false;
+    assert_true(reason(TL_EVENT_FREED, 5, &wake));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -83,6 +95,7 @@ int main(void)
         cmocka_unit_test(other_events_are_no_reason),
         cmocka_unit_test(a_join_after_an_end_in_the_same_entry_is_a_reason),
         cmocka_unit_test(a_new_generation_is_a_reason),
+        cmocka_unit_test(before_the_next_call_is_due_only_settings_are_a_reason),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

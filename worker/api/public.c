@@ -35,6 +35,10 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
     tl_json_uint(&json, "active", tl_local_queue_active(queue));
     if (settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", settings->capacity);
+    if (settings->policy != TL_POLICY_COUNTER) {
+        tl_json_uint(&json, "rate_admit", settings->rate_admit);
+        tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate_every_ms);
+    }
     tl_json_array(&json, "lanes");
     for (size_t i = 0; i < settings->n_lanes; i++)
         tl_json_item(&json, settings->lanes[i]);

@@ -199,7 +199,8 @@ bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place 
                                    int64_t now_ms)
 {
     struct tl_line_view view = tl_line_look(queue->line, place);
-    return view.status == TL_LINE_WAITING && tl_local_queue_open(queue, now_ms) &&
+    return view.status == TL_LINE_WAITING && queue->settings.policy == TL_POLICY_COUNTER &&
+           tl_local_queue_open(queue, now_ms) &&
            view.ahead + tl_line_active(queue->line) < queue->settings.capacity;
 }
 
@@ -212,8 +213,15 @@ bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place)
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
                              struct tl_eta_range *range)
 {
+    const struct tl_queue_settings *settings = &queue->settings;
+    const struct tl_eta_rule rule = {
+        .admit = settings->policy != TL_POLICY_COUNTER ? settings->rate_admit : 0,
+        .every_ms = settings->rate_every_ms,
+        .burst = settings->rate_burst,
+        .lumps = settings->rate_shape == TL_RATE_LUMPS,
+        .alone = settings->policy == TL_POLICY_RATE};
     return tl_local_queue_open(queue, now_ms) &&
-           tl_eta_estimate(&queue->eta, now_ms, position, range);
+           tl_eta_estimate(&queue->eta, &rule, now_ms, position, range);
 }
 
 size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places, size_t most)

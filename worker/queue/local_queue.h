@@ -66,13 +66,14 @@ const char *tl_local_queue_notice_json(const struct tl_local_queue *queue, uint6
  * the store must be asked. Needs a line. */
 struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
                                         bool *known);
-/* Is there capacity left for this waiting place, so that the admitter will admit it in a moment? */
+/* Is there capacity left for this waiting place, so that the admitter will admit it in a moment?
+ * False by rate: only the store knows what its budget allows. */
 bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place place,
                                    int64_t now_ms);
 /* Is the session at this place claimed, as far as this process knows? */
 bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place);
 /* The wait until this position is admitted. False while the queue is paused or not open, or when
- * too few admissions were seen. */
+ * too few admissions were seen to say it and no rate does. */
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
                              struct tl_eta_range *range);
 /* The first places in the line, at most `most`, in the order of admission. Returns how many. */

@@ -277,12 +277,15 @@ static void the_numbers_of_a_queue_are_public(void **state)
                   "\"capacity\":1,\"lanes\":[\"general\",\"vip\"]}\n");
     world->settings.paused = true;
     world->settings.policy = TL_POLICY_RATE;
+    world->settings.rate_admit = 1400;
+    world->settings.rate_every_ms = 10000;
     world->settings.opens_at_ms = WORLD_STORE_MS + 60000;
     world_load(world);
     request = world_send(world, "GET", "/v1/queues/concert", NULL);
     assert_answer(&request, 200, "\"open\":false,\"opens_at\":\"2026-11-18T11:07:40Z\"");
     assert_non_null(strstr(request.text, "\"paused\":true"));
     assert_null(strstr(request.text, "\"capacity\""));
+    assert_non_null(strstr(request.text, "\"rate_admit\":1400,\"rate_every_ms\":10000,"));
     request = world_send(world, "GET", "/v1/queues/none", NULL);
     assert_problem(&request, 404, "no-such-queue");
 }

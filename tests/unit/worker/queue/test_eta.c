@@ -9,6 +9,8 @@
 
 #include "worker/queue/eta.h"
 
+static const struct tl_eta_rule no_rule;
+
 static void near(double value, double expected, double tolerance)
 {
     if (fabs(value - expected) > tolerance * fabs(expected))
@@ -47,10 +49,10 @@ static void test_nothing_seen(void **state)
     (void)state;
     struct tl_eta eta = {0};
     struct tl_eta_range range;
-    assert_false(tl_eta_estimate(&eta, 1000, 1, &range));
+    assert_false(tl_eta_estimate(&eta, &no_rule, 1000, 1, &range));
     form(&eta, 1000, 10, 10);
     int64_t now = admit(&eta, 1000, 10, 4, 1000);
-    assert_false(tl_eta_estimate(&eta, now, 1, &range));
+    assert_false(tl_eta_estimate(&eta, &no_rule, now, 1, &range));
 }
 
 static void test_steady_rate(void **state)
@@ -60,7 +62,7 @@ static void test_steady_rate(void **state)
     struct tl_eta_range range;
     form(&eta, 0, 10, 10);
     int64_t now = admit(&eta, 0, 10, 600, 1000);
-    assert_true(tl_eta_estimate(&eta, now, 50, &range));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now, 50, &range));
     near(range.mean_s, 50, 0.02);
     assert_true(range.low_s < range.mean_s && range.mean_s < range.high_s);
     assert_true(range.low_s > 30 && range.high_s < 70);
@@ -72,9 +74,9 @@ static void test_filling_free_places_does_not_count(void **state)
     struct tl_eta eta = {0};
     struct tl_eta_range range;
     form(&eta, 0, 300, 20);
-    assert_false(tl_eta_estimate(&eta, 1000, 1, &range));
+    assert_false(tl_eta_estimate(&eta, &no_rule, 1000, 1, &range));
     int64_t now = admit(&eta, 0, 300, 100, 2000);
-    assert_true(tl_eta_estimate(&eta, now, 10, &range));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now, 10, &range));
     near(range.mean_s, 20, 0.03);
 
     /* Raising the capacity admits some at once, too. */
@@ -82,7 +84,7 @@ static void test_filling_free_places_does_not_count(void **state)
                 &(struct tl_eta_step){.admitted = 120, .waiting = 500, .active = 420});
     tl_eta_step(&eta, now + 2,
                 &(struct tl_eta_step){.admitted = 80, .waiting = 420, .active = 500});
-    assert_true(tl_eta_estimate(&eta, now + 2, 10, &range));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now + 2, 10, &range));
     near(range.mean_s, 20, 0.03);
 
     /* And so it does after it was lowered for a while. */
@@ -90,7 +92,7 @@ static void test_filling_free_places_does_not_count(void **state)
     tl_eta_limit(&eta, 100);
     tl_eta_step(&eta, now + 4,
                 &(struct tl_eta_step){.admitted = 400, .waiting = 20, .active = 500});
-    assert_true(tl_eta_estimate(&eta, now + 4, 10, &range));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now + 4, 10, &range));
     near(range.mean_s, 20, 0.03);
 }
 
@@ -103,8 +105,8 @@ static void test_first_sessions_tell_less(void **state)
     struct tl_eta_range wide, narrow;
     form(&few, 0, 300, 0);
     form(&many, 0, 30, 0);
-    assert_true(tl_eta_estimate(&few, admit(&few, 4, 300, 40, 1000), 100, &wide));
-    assert_true(tl_eta_estimate(&many, admit(&many, 4, 30, 40, 1000), 100, &narrow));
+    assert_true(tl_eta_estimate(&few, &no_rule, admit(&few, 4, 300, 40, 1000), 100, &wide));
+    assert_true(tl_eta_estimate(&many, &no_rule, admit(&many, 4, 30, 40, 1000), 100, &narrow));
     near(wide.mean_s, narrow.mean_s, 0.01);
     assert_true(wide.low_s < 0.9 * narrow.low_s && wide.high_s > 1.3 * narrow.high_s);
 }
@@ -125,7 +127,7 @@ static void test_refilling_counts(void **state)
         tl_eta_step(&eta, now + 2,
                     &(struct tl_eta_step){.admitted = 5, .waiting = 900, .active = 300});
     }
-    assert_true(tl_eta_estimate(&eta, now + 2, 100, &range));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now + 2, 100, &range));
     near(range.mean_s, 50, 0.05);
 }
 
@@ -140,7 +142,7 @@ static void test_empty_line_does_not_count(void **state)
     tl_eta_step(&eta, now, &(struct tl_eta_step){.admitted = 1, .waiting = 0, .active = 10});
     now += 3600 * 1000; /* an hour without a line */
     form(&eta, now, 10, 2);
-    assert_true(tl_eta_estimate(&eta, now, 10, &range));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now, 10, &range));
     near(range.mean_s, 10, 0.05);
 }
 
@@ -152,7 +154,7 @@ static void test_old_behaviour_fades(void **state)
     form(&eta, 0, 10, 10);
     int64_t now = admit(&eta, 0, 10, 1000, 100); /* ten a second... */
     now = admit(&eta, now, 10, 1200, 1000);      /* ...then one a second for twenty minutes */
-    assert_true(tl_eta_estimate(&eta, now, 10, &range));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now, 10, &range));
     near(range.mean_s, 10, 0.05);
 }
 
@@ -163,15 +165,15 @@ static void test_stall_widens(void **state)
     struct tl_eta_range before, after;
     form(&eta, 0, 10, 10);
     int64_t now = admit(&eta, 0, 10, 100, 1000);
-    assert_true(tl_eta_estimate(&eta, now, 10, &before));
-    assert_true(tl_eta_estimate(&eta, now + 100000, 10, &after));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now, 10, &before));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now + 100000, 10, &after));
     assert_true(after.mean_s > 1.5 * before.mean_s);
     assert_true(after.high_s > 1.5 * before.high_s);
     /* After an idle hour the old estimate is no longer valid. */
-    assert_false(tl_eta_estimate(&eta, now + 3600 * 1000, 10, &after));
+    assert_false(tl_eta_estimate(&eta, &no_rule, now + 3600 * 1000, 10, &after));
     /* A pause is not a stall. */
     tl_eta_stop(&eta, now);
-    assert_true(tl_eta_estimate(&eta, now + 100000, 10, &after));
+    assert_true(tl_eta_estimate(&eta, &no_rule, now + 100000, 10, &after));
     near(after.mean_s, before.mean_s, 1e-9);
 }
 
@@ -192,7 +194,7 @@ static bool covered(uint64_t *random, double rate, uint64_t position, bool *know
     for (now = -log(uniform(random)) / rate; now < 60; now += -log(uniform(random)) / rate)
         tl_eta_step(&eta, (int64_t)(now * 1000),
                     &(struct tl_eta_step){.admitted = 1, .waiting = 9});
-    *known = tl_eta_estimate(&eta, 60000, position, &range);
+    *known = tl_eta_estimate(&eta, &no_rule, 60000, position, &range);
     for (uint64_t i = 1; i < position; i++)
         now += -log(uniform(random)) / rate;
     return *known && now - 60 >= range.low_s && now - 60 <= range.high_s;
@@ -222,6 +224,68 @@ static void test_range_is_honest(void **state)
     }
 }
 
+/* By rate alone the rule says the wait, before any admission was seen; never longer than as many
+ * periods as the position fills. */
+static void test_a_rate_says_the_wait(void **state)
+{
+    (void)state;
+    static const uint64_t positions[] = {1, 30, 100, 101, 12345};
+    for (int lumps = 0; lumps <= 1; lumps++) {
+        const struct tl_eta_rule rule = {
+            .admit = 100, .every_ms = 10000, .lumps = lumps == 1, .alone = true};
+        struct tl_eta eta = {0};
+        tl_eta_step(&eta, 1000, &(struct tl_eta_step){.waiting = 20000});
+        for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
+            struct tl_eta_range range;
+            double most_s = ceil((double)positions[i] / 100) * 10;
+            assert_true(tl_eta_estimate(&eta, &rule, 2000, positions[i], &range));
+            assert_true(range.low_s <= range.mean_s && range.mean_s <= range.high_s);
+            assert_true(range.high_s <= most_s);
+            assert_true(range.low_s >= most_s - 10 - 0.1 - 1e-9);
+            if (!lumps)
+                near(range.mean_s, (double)positions[i] / 10, 1e-9);
+        }
+    }
+}
+
+/* An admitter that is gone: the rate promises what no one keeps. */
+static void test_a_rate_that_is_not_kept_says_nothing(void **state)
+{
+    (void)state;
+    const struct tl_eta_rule rule = {.admit = 10, .every_ms = 10000, .alone = true};
+    struct tl_eta eta = {0};
+    struct tl_eta_range range;
+    tl_eta_step(&eta, 0, &(struct tl_eta_step){.waiting = 100});
+    assert_true(tl_eta_estimate(&eta, &rule, 11000, 10, &range));
+    assert_false(tl_eta_estimate(&eta, &rule, 13000, 10, &range));
+    for (int i = 1; i <= 20; i++)
+        tl_eta_step(&eta, 13000 + i * 1000, &(struct tl_eta_step){.admitted = 1, .waiting = 50});
+    assert_true(tl_eta_estimate(&eta, &rule, 34000, 10, &range));
+    near(range.mean_s, 10, 1e-9);
+    assert_true(tl_eta_estimate(&eta, &rule, 94000, 10, &range));
+    assert_true(range.mean_s > 20); /* as observed */
+    tl_eta_stop(&eta, 34000);       /* a pause is not a stall */
+    assert_true(tl_eta_estimate(&eta, &rule, 94000, 10, &range));
+    near(range.mean_s, 10, 1e-9);
+}
+
+/* With a capacity as well, the observations count, but it cannot be faster than the rate. */
+static void test_a_rate_beside_a_capacity_is_a_bound(void **state)
+{
+    (void)state;
+    struct tl_eta_rule rule = {.admit = 10, .every_ms = 20000};
+    struct tl_eta eta = {0};
+    struct tl_eta_range range;
+    form(&eta, 0, 10, 10);
+    assert_false(tl_eta_estimate(&eta, &rule, 1000, 10, &range));
+    int64_t now = admit(&eta, 0, 10, 100, 1000);
+    assert_true(tl_eta_estimate(&eta, &rule, now, 50, &range));
+    near(range.mean_s, 100, 1e-9);
+    rule.every_ms = 1000;
+    assert_true(tl_eta_estimate(&eta, &rule, now, 50, &range));
+    near(range.mean_s, 50, 0.05);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -234,6 +298,9 @@ int main(void)
         cmocka_unit_test(test_old_behaviour_fades),
         cmocka_unit_test(test_stall_widens),
         cmocka_unit_test(test_range_is_honest),
+        cmocka_unit_test(test_a_rate_says_the_wait),
+        cmocka_unit_test(test_a_rate_that_is_not_kept_says_nothing),
+        cmocka_unit_test(test_a_rate_beside_a_capacity_is_a_bound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /*
  * The audit of one queue on the live system. It checks what holds after every step of every script:
  *   1. the counters of the state are the sizes of the sets, and every active visitor has a session
- *   2. under the counter policy no admission takes `active` above `capacity`
+ *   2. with a capacity no admission takes `active` above it; by rate, the budget is within its
+ *      bounds and not ahead of the clock, and the last events hold no window with too many
  *   3. no visitor is both waiting and active
  *   4. no visitor is active while another one with a smaller place in the same lane still waits
  *   5. joined = waiting + active + completed + expired + left, and the other totals fit

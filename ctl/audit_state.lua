@@ -1,5 +1,5 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records audit.findings
+-- Parts: prelude.records prelude.budget audit.findings audit.budget
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else
@@ -306,6 +306,9 @@ end
 check_settings()
 if exists[K_CONFIG] then
     note = check_capacity()
+    if exists[K_STATE] and exists[K_EVENTS] then
+        check_budget(now, v.generation)
+    end
 end
 check_ingest()
 check_leases()

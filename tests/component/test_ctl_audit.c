@@ -30,6 +30,12 @@ static const char prelude[] =
     "local function key(name) return string.gsub(state, 'state$', name) end\n"
     "local function last_entry() return redis.call('XREVRANGE', events, '+', '-', 'COUNT', 1)[1] "
     "end\n"
+    "local now = redis.call('TIME')[1] * 1000\n"
+    "local function by_rate(admit, from, used, last)\n"
+    "    redis.call('HSET', config, 'policy', 'rate', 'rate_admit', admit, 'rate_every', 60000)\n"
+    "    set('budget', int(now + from) .. ':' .. used .. ':0:' .. int(now + last) .. "
+    "':0:100:60000:0:smooth')\n"
+    "end\n"
     "local function move(v, to) redis.call('HSET', sessions, v, int(to) .. ':1000:1') end\n";
 
 static int setup_store(void **state)
@@ -99,6 +105,13 @@ static const struct damaged {
     /* 3: two places of one visitor */
     {"redis.call('ZADD', waiting, int(place('d')), 'c') redis.call('ZREM', waiting, 'd')", 3,
      "visitor \"c\" is both waiting and active"},
+    /* 2: the rate */
+    {"by_rate(100, -9000, 1, -9000) set('budget', 'full')", 2, "budget cannot be read: full"},
+    {"by_rate(100, -9000, 1, 9000)", 2, "last admission by rate was "},
+    {"by_rate(100, -9000, 100, -9000)", 2, "budget is out of its bounds"},
+    {"by_rate(100, 52000, 0, -9000)", 2, "budget is out of its bounds"},
+    {"by_rate(100, -8000, 1, -9000)", 2, "budget is out of its bounds"},
+    {"by_rate(2, -9000, 1, -9000)", 2, "3 were admitted within 60000 ms, but the rate allows 2"},
     /* 4: the order */
     {"local from = place('d') redis.call('ZADD', waiting, int(held('c')), 'd') move('c', from)", 4,
      "is active, while \"d\" "},
@@ -245,6 +258,23 @@ static void a_lowered_capacity_is_no_violation(void **state)
     assert_non_null(strstr(report.note, "above the capacity of 1"));
 }
 
+static void a_rate_that_is_kept_is_in_order(void **state)
+{
+    static const char *const budgets[] = {
+        "by_rate(3, -9000, 1, -9000)", "by_rate(3, 51000, 0, -9000)", "by_rate(3, -9000, 1, 2000)",
+        "by_rate(2, -9000, 1, -9000) redis.call('HSET', config, 'rate_burst', 1)",
+        "by_rate(2, 0, 0, 0) set('budget', '')"};
+    struct test_store *store = *state;
+    struct tl_audit_report report;
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+        damage(store, budgets[i]);
+        audit(store, &report);
+        for (size_t k = 0; k < report.n_listed; k++)
+            print_error("%s: %s\n", budgets[i], report.listed[k].text);
+        assert_int_equal(report.n_violations, 0);
+    }
+}
+
 /* Lane 1 waits behind lane 0, whatever the numbers. */
 static void lanes_are_judged_apart(void **state)
 {
@@ -324,6 +354,7 @@ int main(void)
         cmocka_unit_test_setup(a_queue_that_is_not_there, setup),
         cmocka_unit_test(every_damage_is_found),
         cmocka_unit_test_setup(a_lowered_capacity_is_no_violation, setup),
+        cmocka_unit_test_setup(a_rate_that_is_kept_is_in_order, setup),
         cmocka_unit_test_setup(lanes_are_judged_apart, setup),
         cmocka_unit_test_setup(what_heals_is_not_reported, setup),
         cmocka_unit_test_setup(big_sets_are_read_in_pages, setup),

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 from actors import Actor
-from history import History, Loss, check
+from history import History, Loss, Rate, check
 from redis_server import RedisError, RedisGone
 from tellerline import System
 from waiting import wait_until
@@ -141,8 +141,8 @@ class Faults:
         return True
 
 
-def conclude(system: System, queue: str, capacity: int, crowd: list[Any], history: History, staleness: float,
-             choices: str) -> None:
+def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any], history: History, staleness: float,
+             choices: str, rate: Rate | None = None) -> None:
     """The crowd (threads like Actor) was told to stop: the line drains, and the whole history is checked. A failure names
     the choices that repeat the run."""
     for program in system.programs:
@@ -154,7 +154,7 @@ def conclude(system: System, queue: str, capacity: int, crowd: list[Any], histor
         # Places whose client got no answer are never claimed and expire.
         wait_until(lambda: system.waiting(queue) == 0 and system.active(queue) == 0, 90, "the line drains to empty",
                    every=0.1)
-        check(history, system.steps(queue), capacity, system.final(queue), staleness, one_clock=True)
+        check(history, system.steps(queue), capacity, system.final(queue), staleness, one_clock=True, rate=rate)
     except AssertionError as error:
         raise AssertionError(f"{error} ({choices})") from error
 

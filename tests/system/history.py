@@ -2,7 +2,7 @@
 
 Clients record each answer and its time. The checker then tests the whole history: was an acknowledged place lost or
 given twice, was a visitor placed or admitted before an earlier one, were more visitors active than the capacity
-allows, was a pass given without an admission, did a position rise without a cause, is anyone left. If the clients use
+allows, or admitted in any window of time than the rate allows, was a pass given without an admission, did a position rise without a cause, is anyone left. If the clients use
 Redis's clock (time.time() on the same machine), every position they saw can be compared with the true state of the
 line.
 
@@ -118,6 +118,16 @@ class Final(NamedTuple):
     poison: int = 0  # how many entries were set aside
 
 
+class Rate(NamedTuple):
+    """Admission by rate. `ttl`: a visitor is told an end so many seconds after the admission; claim_ttl and session_ttl
+    must both be that long, so that everyone can tell when that was."""
+    admit: int
+    every: float
+    ttl: float
+    burst: int = 0
+    lumps: bool = False  # each in one step: `admit` is at most the admitter's batch
+
+
 @dataclass
 class History:
     stays: list[Stay] = field(default_factory=list)
@@ -159,11 +169,11 @@ class History:
             self.oddities.append(text)
 
 
-def check(history: History, steps: Iterable[wire.Step], capacity: int, final: Final,
-          staleness: float, one_clock: bool = False) -> None:
-    """Raises AssertionError for a violation. `steps` is the whole events stream, of the last generation; `staleness` how
-    far behind a worker's answer may be (seconds). one_clock: clients and events stream use the same clock, so the
-    positions seen are compared with the stream."""
+def check(history: History, steps: Iterable[wire.Step], capacity: int | None, final: Final,
+          staleness: float, one_clock: bool = False, rate: Rate | None = None) -> None:
+    """Raises AssertionError for a violation. `steps` is the whole events stream, of the last generation; capacity and
+    rate: what limits admission, or None; `staleness` how far behind a worker's answer may be (seconds). one_clock:
+    clients and events stream use the same clock, so the positions seen are compared with the stream."""
     steps = list(steps)
     _check_places(history)
     assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
@@ -172,7 +182,10 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int, final: Fi
     _check_fates(history, steps)
     _check_passes(history, steps)
     _check_turns_as_seen(history, staleness)
-    _check_overlap(history, capacity)
+    if capacity is not None:
+        _check_overlap(history, capacity)
+    if rate is not None:
+        _check_rate(history, steps, rate)
     _check_final(history, steps, final)
     _check_leases(history)
     _check_blocks(history, staleness)
@@ -277,7 +290,7 @@ def _check_arrivals(history: History) -> None:
                 earliest_known = min(earliest_known, stay.join_received)
 
 
-def _check_stream(steps: list[wire.Step], capacity: int, history: History) -> None:
+def _check_stream(steps: list[wire.Step], capacity: int | None, history: History) -> None:
     """An incarnation of the store begins with an entry without events, and its number may be any higher one."""
     assert steps, "the events stream is empty"
     incarnations = 0
@@ -286,7 +299,7 @@ def _check_stream(steps: list[wire.Step], capacity: int, history: History) -> No
         assert step.number == before.number + 1 or begins, f"the events have a gap: {before.number}, {step.number}"
         incarnations += begins
     assert incarnations <= len(history.losses) + history.restarts, f"{incarnations} incarnations without a reason"
-    assert max(step.active for step in steps) <= capacity, "more active than the capacity"
+    assert capacity is None or max(step.active for step in steps) <= capacity, "more active than the capacity"
     _check_order(steps)
     for kind in ("joined", "admitted"):
         places = [place for step in steps for place in getattr(step, kind)]
@@ -402,6 +415,29 @@ def _check_overlap(history: History, capacity: int) -> None:
     for at, change in sorted(moments):  # at the same moment, exits come first
         inside += change
         assert inside <= capacity, f"{inside} clients knew themselves active at {at:.3f}"
+
+
+def _check_rate(history: History, steps: list[wire.Step], rate: Rate) -> None:
+    """No window holds more than the rate allows, by the steps and by what visitors were told of their own admission.
+    Lumps begin a whole period after the one before."""
+    every, ttl = round(rate.every * 1000), round(rate.ttl * 1000)
+    admissions = [(step.deadlines[step.admitted[0]] - ttl, len(step.admitted)) for step in steps if step.admitted]
+    if rate.lumps:
+        for (before, _), (at, _) in zip(admissions, admissions[1:]):
+            assert at - before >= every, f"a lump {at - before} ms after the one before"
+    _check_windows(admissions, every, rate.admit + rate.burst, "the steps")
+    told = [(round(stay.inside_until * 1000) - ttl, 1) for stay in history.stays if stay.inside_until is not None]
+    _check_windows(sorted(told), every, rate.admit + rate.burst, "what visitors were told")
+
+
+def _check_windows(admissions: list[tuple[int, int]], every: int, most: int, source: str) -> None:
+    oldest = held = 0
+    for at, n in admissions:
+        held += n
+        while admissions[oldest][0] <= at - every:
+            held -= admissions[oldest][1]
+            oldest += 1
+        assert held <= most, f"{held} were admitted within {every} ms by {source}; the rate allows {most}"
 
 
 def _joins_ahead(history: History, steps: list[wire.Step]) -> dict[int, list[float]]:

@@ -8,13 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from actors import Actor
-from history import Block, Change, History, Knock, Loss, Stay, check
+from history import Block, Change, History, Knock, Loss, Rate, Stay, check
 from http_client import Client, Visitor
 from redis_server import Redis, RedisError, RedisGone
 from tellerline import System
 from waiting import wait_until
 
 CAPACITY = 3
+#: By rate instead of the capacity, in the story "rate".
+RATE = Rate(admit=5, every=1.0, ttl=30.0)
 ACTORS = 8
 #: How long a visitor waits for an answer before that is a complaint (seconds), where a bug is expected; and elsewhere.
 IMPATIENT, PATIENT = 8.0, 60.0
@@ -270,6 +272,7 @@ class Plot:
     served: tuple[float, float] = (0.0, 0.15)
     leavers: float = 0.15
     repeats: bool = False  # in the end each batch comes once more
+    rate: Rate | None = None  # admits by it, not by the capacity
 
 
 SHORT = {"session_ttl": "3s", "claim_ttl": "3s"}
@@ -284,6 +287,8 @@ PLOTS = {
     "removal": Plot(removal, longer=4),
     "poison": Plot(poison),
     "stranger": Plot(stranger, longer=4),
+    "rate": Plot(service, {"policy": "rate", "rate": {"admit": RATE.admit, "every": f"{RATE.every:g}s"},
+                           "session_ttl": f"{RATE.ttl:g}s"}, rate=RATE),
     "full": Plot(full, served=(0.2, 0.5), longer=8),
     "blocks": Plot(blocks, longer=2 * STALENESS),
     "unlisted": Plot(unlisted, longer=8),
@@ -332,7 +337,8 @@ def tell(system: System, during: str, patience: float = PATIENT) -> None:
     if plot.repeats:
         repeat_batches(system, recorder.batches)
     judge(lambda: wait_until(lambda: system.waiting("door") == system.active("door") == 0, patience, "the line drains"))
-    judge(lambda: check(history, system.steps("door"), CAPACITY, system.final("door"), STALENESS, one_clock=True))
+    judge(lambda: check(history, system.steps("door"), CAPACITY if plot.rate is None else None, system.final("door"),
+                        STALENESS, one_clock=True, rate=plot.rate))
     judge(lambda: audit(system))
     assert not complaints, "\n".join(str(error) for error in complaints)
 

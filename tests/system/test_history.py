@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from history import FORGOTTEN, Block, Change, Final, History, Knock, Loss, Sighting, Stay, check
+from history import FORGOTTEN, Block, Change, Final, History, Knock, Loss, Rate, Sighting, Stay, check
 from wire import Step, Ticket
 
 
@@ -339,3 +339,34 @@ def test_a_join_too_few_fails():
 def test_a_line_that_does_not_drain_fails(waiting, active):
     with pytest.raises(AssertionError, match=f"{waiting} still wait and {active} are still active"):
         verdict(*good_story(), waiting=waiting, active=active)
+
+
+def by_rate(history: History, steps: list[Step], **rate: float) -> None:
+    """1 and 2 are admitted 2.2 s apart."""
+    for step in steps:
+        step.deadlines = dict.fromkeys(step.admitted, step.time_ms + 10000)
+    for stay, at in zip(history.stays, (1.9, 4.1)):
+        stay.inside_until = at + 10
+    numbers = {"waiting": 0, "active": 0, "joined": 3, "completed": 2, "expired": 0, "left": 1}
+    check(history, steps, None, Final(numbers, 0, 0), 0.5, one_clock=True, rate=Rate(ttl=10, **rate))
+
+
+@pytest.mark.parametrize("rate", [{"admit": 1, "every": 2.2}, {"admit": 2, "every": 60}, {"admit": 1, "burst": 1, "every": 60},
+                                  {"admit": 2, "every": 2.2, "lumps": True}])
+def test_a_rate_that_is_kept_passes(rate):
+    by_rate(*good_story(), **rate)
+
+
+@pytest.mark.parametrize("rate, complaint", [
+    ({"admit": 1, "every": 2.201}, "2 were admitted within 2201 ms by the steps"),
+    ({"admit": 2, "every": 2.201, "lumps": True}, "a lump 2200 ms after the one before")])
+def test_a_rate_that_is_not_kept_fails(rate, complaint):
+    with pytest.raises(AssertionError, match=complaint):
+        by_rate(*good_story(), **rate)
+
+
+def test_a_rate_that_visitors_saw_broken_fails():
+    history, steps = good_story()
+    history.stays[2].inside_until = 13.0
+    with pytest.raises(AssertionError, match="2 were admitted within 1500 ms by what visitors were told"):
+        by_rate(history, steps, admit=1, every=1.5)

@@ -62,6 +62,10 @@ BUGS = [
         r"was admitted after|still waited"),
     Bug("neighbour told", "admitter", "popped[2 * i - 1], digits .. tail, place", "popped[2*i-1], digits..tail, place + 1",
         r"complete of place \d+.*Not admitted|does not wait|never admitted"),
+    Bug("budget not spent", "admitter", "budget.used, budget.last = budget.used + n, now",
+        "budget.used, budget.last = budget.used + 0, now", r"were admitted within 1000 ms.*the rate allows 5", during="rate"),
+    Bug("late admissions not made up for", "admitter", "budget.from + rule.every + budget.late, 0, 0",
+        "budget.from + rule.every / 4          , 0, 0", r"were admitted within 1000 ms.*the rate allows 5", during="rate"),
     # expire
     Bug("ended before its time", "expirer", "K_ACTIVE, '-inf', now,", "K_ACTIVE, '-inf', 1/0,",
         r"(status|complete) of place \d+.*(expired|unclaimed|409|410)", during="desertion"),

@@ -497,12 +497,13 @@ static void blocked_clients_are_sent_off(void **state)
     struct stage *stage = *state;
     struct tl_address bad, good;
     struct tl_request streams[2] = {{0}}, poll = {0};
-    struct tl_ticket tickets[] = {ticket_of("d", 4), ticket_of("e", 5), ticket_of("f", 6)};
+    struct tl_ticket first = ticket_of("d", 4), second = ticket_of("e", 5),
+                     third = ticket_of("f", 6);
     assert_true(tl_address_parse_bare("192.0.2.7", &bad));
     assert_true(tl_address_parse_bare("192.0.2.8", &good));
-    assert_true(tl_subscribers_stream(stage->subscribers, &streams[0], &tickets[0], &bad, T));
-    assert_true(tl_subscribers_stream(stage->subscribers, &streams[1], &tickets[1], &good, T));
-    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &tickets[2], &bad, T, T + 25000));
+    assert_true(tl_subscribers_stream(stage->subscribers, &streams[0], &first, &bad, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &streams[1], &second, &good, T));
+    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &third, &bad, T, T + 25000));
     struct tl_stream *unknown = open_stream(stage, "g", 7);
     sweep(stage, T + 500);
     assert_int_equal(stage->block_questions, 0);

@@ -35,8 +35,8 @@ static bool use_queue(const struct tl_ctl_options *options, struct tl_simulation
             .capacity = queue->capacity,
             .admit = queue->rate_admit,
             .every_ms = queue->rate_every_ms,
-            .lumps = options->plan.input.lumps,
-            .burst = options->plan.input.burst,
+            .lumps = queue->rate_shape == TL_RATE_LUMPS,
+            .burst = queue->rate_burst,
             .session_limit_ms =
                 queue->session_sliding ? queue->session_max_ms : queue->session_ttl_ms,
             .claim_ttl_ms = queue->claim_ttl_ms,

@@ -16,8 +16,6 @@ import bank
 from tellerline import BIN, TOP, environment, run
 
 TELLERLINE = BIN / "tellerline"
-#: Whether this version admits by rate, and not only by counter.
-KNOWS_RATES = "`rate.shape`" in run(TELLERLINE, "config-doc").stdout
 
 SITE = ["--tps", "1000", "--session", "5m", "--calls", "6/session"]
 
@@ -83,8 +81,7 @@ def test_the_page_says_what_the_command_says(tmp_path):
         said = text_of(*shlex.split(command)[1:]).splitlines()
         for line in lines.splitlines():
             assert line in said, (command, line)
-    scripts = [text for text in re.findall(r"^```sh\n(.+?)```", page, re.MULTILINE | re.DOTALL)
-               if KNOWS_RATES or "check" not in text]
+    scripts = re.findall(r"^```sh\n(.+?)```", page, re.MULTILINE | re.DOTALL)
     assert len(scripts) >= 2
     for text in scripts:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", text.replace("tests/data", str(TOP / "tests/data"))],
@@ -119,8 +116,6 @@ def test_waits():
                                   ["--visitors", "1000000", "--no-shows", "20%"]],
                          ids=["plain", "burst", "lumps", "small", "crowd"])
 def test_configuration_is_valid(tmp_path, policy, more):
-    if policy != "counter" and not KNOWS_RATES:
-        pytest.skip("this version reserves the policies rate and both")
     done = plan(*SITE, *more, "--policy", policy, "--yaml")
     assert done.returncode == 0, done
     path = tmp_path / "sale.yaml"

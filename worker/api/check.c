@@ -132,7 +132,7 @@ static enum verdict ask_line(const struct check *check, const struct tl_pass *pa
     if (tl_local_queue_recovering(queue))
         return tl_restore_session(queue, pass) ? COUNTS : VOID;
     (void)tl_local_queue_adopt(queue, &ticket);
-    if (is_active(check, &ticket))
+    if (is_active(check, &ticket) || tl_local_queue_behind(queue, &ticket, check->now_ms))
         return COUNTS;
     if (tl_local_queue_may_return(queue, &ticket)) {
         (void)tl_restore_pass(check->api, queue, check->request, pass, &refusal);

@@ -8,6 +8,8 @@ static bool restore(const struct tl_api *api, struct tl_local_queue *queue,
                     struct tl_request *request, const struct tl_ticket *ticket,
                     uint64_t deadline_ms, uint64_t event, struct tl_refusal *refusal)
 {
+    if (tl_local_queue_behind(queue, ticket, tl_clock_ms()))
+        return tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
     if (!tl_local_queue_may_return(queue, ticket))
         return tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
     struct tl_pending_command *pending = tl_local_queue_restore(queue, ticket, deadline_ms, event);

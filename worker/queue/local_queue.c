@@ -344,6 +344,13 @@ bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *
     return true;
 }
 
+bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket *ticket,
+                           int64_t now_ms)
+{
+    return tl_place_seq(ticket->place) != 0 &&
+           tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
+}
+
 bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;

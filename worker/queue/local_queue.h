@@ -118,6 +118,9 @@ struct tl_subscribers *tl_local_queue_subscribers(const struct tl_local_queue *q
 /* If the ticket is of the lost generation and its place has come back: makes it one of the present
  * generation, marked as outdated, and returns true. Needs a line. */
 bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *ticket);
+/* Is the ticket of a later generation, of which this process has yet to learn? Needs a line. */
+bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket *ticket,
+                           int64_t now_ms);
 /* Is the place of this ticket lost, and can it come back, as far as is known? It is of another
  * generation, or the store has lost the end of this one. Needs a line. */
 bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket);

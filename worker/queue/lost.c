@@ -5,7 +5,8 @@
 
 enum {
     FRESH_S = 3600,      /* a ticket names the lost generation if it was issued so shortly before */
-    REFUSED_MAX = 100000 /* places remembered */
+    REFUSED_MAX = 100000, /* places remembered */
+    NEWS_MS = 10000       /* in which a worker learns that a queue was created again, and more */
 };
 
 struct tl_lost {
@@ -15,6 +16,9 @@ struct tl_lost {
     /* A ticket has named known.lost_generation, which began a recovery if there was none. What
      * tl_lost_set was told is older. */
     bool named;
+    /* When a ticket of a later generation first came, and under which present one. */
+    int64_t ahead_ms;
+    uint64_t ahead_of;
 };
 
 struct tl_lost *tl_lost_new(void)
@@ -113,6 +117,18 @@ bool tl_lost_recovering(const struct tl_lost *lost)
 bool tl_lost_is(const struct tl_lost *lost, uint64_t generation)
 {
     return generation != 0 && generation == lost->known.lost_generation;
+}
+
+bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticket *ticket,
+                   int64_t now_ms)
+{
+    if (ticket->generation <= present)
+        return false;
+    if (lost->ahead_of != present) {
+        lost->ahead_of = present;
+        lost->ahead_ms = now_ms;
+    }
+    return now_ms - lost->ahead_ms < NEWS_MS;
 }
 
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place)

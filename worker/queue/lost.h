@@ -32,6 +32,11 @@ bool tl_lost_recovering(const struct tl_lost *lost);
 bool tl_lost_is(const struct tl_lost *lost, uint64_t generation);
 /* Can the place of this ticket come back, as far as this process knows? */
 bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *ticket);
+/* Is the ticket of a generation after the present one? Another worker gave it, and the news of that
+ * generation is on its way. False when the news did not come for some seconds: then the store's
+ * clock was set back, and the ticket is of a generation before. */
+bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticket *ticket,
+                   int64_t now_ms);
 /* Did the session at this place end before the loss, as far as this process knows? */
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place);
 /* Has the store refused this place? */

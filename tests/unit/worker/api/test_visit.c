@@ -79,6 +79,10 @@ static void without_a_valid_ticket_there_is_no_status(void **state)
     ticket = world_ticket(world, WORLD_GENERATION - 1, place(4));
     request = world_send(world, "GET", STATUS, ticket.text);
     assert_problem(&request, 409, "made-anew");
+    /* Another worker knows already that the queue was created again. */
+    ticket = world_ticket(world, WORLD_GENERATION + 1, place(4));
+    request = world_send(world, "GET", STATUS, ticket.text);
+    assert_problem(&request, 503, "loading");
     ticket = numbered(world, 4);
     request = world_send(world, "GET", "/v1/queues/none/status", ticket.text);
     assert_problem(&request, 404, "no-such-queue");

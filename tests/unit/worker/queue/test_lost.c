@@ -171,6 +171,22 @@ static void a_place_that_came_back_keeps_its_origin(void **state)
     tl_lost_free(&lost);
 }
 
+static void a_later_generation_is_awaited_for_a_while(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = tl_lost_new();
+    const struct tl_ticket later = {.generation = PRESENT, .place = 1};
+    const struct tl_ticket earlier = {.generation = LOST - 1, .place = 1};
+    assert_false(tl_lost_ahead(lost, LOST, &earlier, 5000));
+    assert_true(tl_lost_ahead(lost, LOST, &later, 5000));
+    assert_true(tl_lost_ahead(lost, LOST, &later, 14999));
+    assert_false(tl_lost_ahead(lost, LOST, &later, 15000)); /* no such news */
+    assert_false(tl_lost_ahead(lost, PRESENT, &later, 15000));
+    const struct tl_ticket next = {.generation = PRESENT + 1, .place = 1};
+    assert_true(tl_lost_ahead(lost, PRESENT, &next, 15000));
+    tl_lost_free(&lost);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -180,6 +196,7 @@ int main(void)
         cmocka_unit_test(a_line_of_another_generation_is_not_kept),
         cmocka_unit_test(the_store_is_told_fronts_and_sessions),
         cmocka_unit_test(a_place_that_came_back_keeps_its_origin),
+        cmocka_unit_test(a_later_generation_is_awaited_for_a_while),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

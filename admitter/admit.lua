@@ -13,8 +13,9 @@
 --
 -- Invariants: by counter, no admission takes active above capacity; by rate, no window of rate_every holds more than
 -- rate_admit + rate_burst admissions, and a lump begins rate_every after the last step of the one before
--- (prelude.budget.lua); visitors are taken from the front, so no visitor passes another in the same lane; state.waiting and state.active are the sizes of the sets. When they were not, because a set was
--- lost or changed by hand, the step only writes them again. Work is bounded by ARGV[1].
+-- (prelude.budget.lua); visitors are taken from the front, so no visitor passes another in the same lane; state.waiting
+-- and state.active are the sizes of the sets. When they were not, because a set was lost or changed by hand, the step
+-- only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
 local state, admitted_total, recover_until, budget_before = open_state('admitted', 'recover_until', 'budget')

@@ -238,17 +238,25 @@ def damage(system: System, history: History) -> None:
 
 
 def tail(system: System, history: History) -> None:
-    """The store comes back without its last joins."""
-    joined = system.numbers("door")["joined"]
+    """The store comes back without its last joins, and others join before the lost ones return."""
+    change(system, history, "paused", "true")
     size, since = system.redis.history(), time.time()
-    wait_until(lambda: system.numbers("door")["joined"] >= joined + 5, PATIENT, "more have joined")
+    lost = [enter(system, history) for _ in range(5)]
     system.redis.kill()
     system.redis.lose_tail(size)
     system.forget_store()
     history.losses.append(Loss(since, float("inf")))
     system.redis.start()
     history.losses[-1] = Loss(since, time.time() + STALENESS)
-    spend(4)
+    fresh = [wait_until(lambda: enter(system, history), PATIENT, "joins are taken again", again_on=AssertionError)
+             for _ in range(10)]
+    for visitor, stay in lost + fresh:
+        wait_until(lambda v=visitor: v.status()["status"] == "waiting", PATIENT / 2, "has the place",
+                   again_on=AssertionError)
+        stay.gives_back(time.time())
+        stay.end, stay.ended_at = visitor.leave()["status"], time.time()
+    change(system, history, "paused", "false")
+    spend(2)
 
 
 def loss(system: System, history: History) -> None:

@@ -57,12 +57,11 @@ bool tl_ctl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64
                        struct tl_signs *signs, struct tl_error *err)
 {
     *signs = (struct tl_signs){0};
-    struct tl_reply *reply = ask(redis, keys, now_ms - WINDOW_MS, err);
     struct sums *sums = calloc(2, sizeof(*sums));
-    bool ok = reply != NULL &&
-              (sums != NULL ||
-               tl_error_set(err, TL_ERR_NOMEM, "no memory for the signs of %s", keys->queue));
-    size_t n = ok ? tl_reply_count(reply) : 0;
+    if (sums == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the signs of %s", keys->queue);
+    struct tl_reply *reply = ask(redis, keys, now_ms - WINDOW_MS, err);
+    size_t n = reply != NULL ? tl_reply_count(reply) : 0;
     for (size_t i = 0; i < n && i < TL_SIGNS_KEPT; i++) {
         struct tl_signs one;
         const struct tl_reply *fields = tl_reply_at(tl_reply_at(reply, i), 1); /* "d", text */
@@ -74,10 +73,9 @@ bool tl_ctl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64
         add_up(&sums[0], &one.joins);
         add_up(&sums[1], &one.failures);
     }
-    if (ok) {
-        keep_most(&sums[0], &signs->joins);
-        keep_most(&sums[1], &signs->failures);
-    }
+    keep_most(&sums[0], &signs->joins);
+    keep_most(&sums[1], &signs->failures);
+    bool ok = reply != NULL;
     free(sums);
     tl_reply_free(reply);
     return ok;

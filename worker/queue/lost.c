@@ -4,7 +4,7 @@
 #include "worker/queue/lost.h"
 
 enum {
-    FRESH_S = 3600,      /* a ticket names the lost generation if it was issued so shortly before */
+    FRESH_S = 3600, /* a ticket names the lost generation if it was issued so shortly before */
     REFUSED_MAX = 100000, /* places remembered */
     NEWS_MS = 10000       /* in which a worker learns that a queue was created again, and more */
 };

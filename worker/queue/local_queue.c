@@ -305,10 +305,10 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
         queue->line = NULL;
     }
     struct tl_line *former = queue->line;
+    struct succession succession = {.queue = queue, .former = former};
     queue->line = line;
     if (former != NULL)
-        tl_line_each_ended(former, keep_lost_end,
-                           &(struct succession){.queue = queue, .former = former});
+        tl_line_each_ended(former, keep_lost_end, &succession);
     tl_line_free(&former);
     tl_outbox_generation(queue->outbox, tl_line_generation(line));
     queue->rebuilding = false;
@@ -347,8 +347,7 @@ bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *
 bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket *ticket,
                            int64_t now_ms)
 {
-    return tl_place_seq(ticket->place) != 0 &&
-           tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
+    return tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
 }
 
 bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
@@ -449,11 +448,9 @@ static uint64_t admitted_in(const struct tl_event_entry *entry)
 {
     uint64_t admitted = 0;
     for (size_t i = 0; i < entry->n_events; i++) {
-        const struct tl_runs *places = &entry->events[i].places;
-        if (entry->events[i].kind != TL_EVENT_ADMITTED)
-            continue;
-        for (size_t r = 0; r < places->n; r++)
-            admitted += places->runs[r].count;
+        const struct tl_event *event = &entry->events[i];
+        for (size_t r = 0; event->kind == TL_EVENT_ADMITTED && r < event->places.n; r++)
+            admitted += event->places.runs[r].count;
     }
     return admitted;
 }
@@ -469,8 +466,7 @@ static void ask_for_rebuild(struct tl_local_queue *queue, const char *why)
     queue->env->rebuild(queue->env->context, queue->name);
 }
 
-/* If a rebuild did not help, the store itself is inconsistent, and one for every event would not
- * help either. */
+/* If a rebuild did not help, the store is inconsistent, and more of them would not help either. */
 static void note_other_sizes(struct tl_local_queue *queue, int64_t now_ms)
 {
     if (queue->differed_ms != 0 && now_ms < queue->differed_ms + DIFFERS_EVERY_MS)

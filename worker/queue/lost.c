@@ -122,7 +122,7 @@ bool tl_lost_is(const struct tl_lost *lost, uint64_t generation)
 bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticket *ticket,
                    int64_t now_ms)
 {
-    if (ticket->generation <= present)
+    if (tl_place_seq(ticket->place) == 0 || ticket->generation <= present)
         return false;
     if (lost->ahead_of != present) {
         lost->ahead_of = present;

@@ -38,7 +38,7 @@ def named() -> set[tuple[str, str]]:
     return {test for attack in attacks() for test in attack.tests}
 
 
-def tests_of(file: Path) -> set[str]:
+def named_tests(file: Path) -> set[str]:
     """The names of the tests in a file: pytest's, or cmocka's that its main() runs."""
     if file.suffix == ".py":
         return {node.name for node in ast.parse(file.read_text()).body

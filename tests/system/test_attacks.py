@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from attacks import HERE, attacks, named, tests_of
+from attacks import HERE, attacks, named, named_tests
 from tellerline import CALM, PATIENCE, System
 
 # ---- the table ----
@@ -20,8 +20,8 @@ def test_each_attack_has_its_tests():
     for attack in attacks():
         assert attack.tests, f"no test for: {attack.what}"
         for file, name in attack.tests:
-            assert file in files and name in tests_of(files[file]), f"{file}::{name} is no test ({attack.what})"
-    here = {(file.name, name) for file in HERE.glob("test_attacks*.py") for name in tests_of(file)}
+            assert file in files and name in named_tests(files[file]), f"{file}::{name} is no test ({attack.what})"
+    here = {(file.name, name) for file in HERE.glob("test_attacks*.py") for name in named_tests(file)}
     assert here - named() == {("test_attacks.py", "test_each_attack_has_its_tests")}
 
 

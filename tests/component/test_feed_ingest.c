@@ -24,7 +24,7 @@ struct fixture {
     void *memory; /* of the metrics */
     struct tl_metrics *metrics;
     struct tl_ingest *ingest;
-    int store_calls;
+    int store_calls, downs;
     bool up;
     enum tl_error_kind refuses;
     int sent_calls;
@@ -77,6 +77,7 @@ static void on_store(void *context, bool up, enum tl_error_kind refuses)
     struct fixture *f = context;
     f->refuses = refuses;
     f->store_calls++;
+    f->downs += up ? 0 : 1;
     f->up = up;
 }
 
@@ -253,8 +254,7 @@ static void send_into_a_pause(struct fixture *f)
 {
     tl_reply_free(test_redis_call(f->redis, "CLIENT PAUSE 600000 WRITE"));
     send_batch(f, "q", 3);
-    turn_until(f, &f->store_calls, 2);
-    assert_false(f->up);
+    turn_until(f, &f->downs, 1); /* it may be up again: a pause of writes lets us connect */
 }
 
 /* The store may have the batch. That it refuses to take it again says nothing about that. */
@@ -264,8 +264,8 @@ static void a_refused_repeat_is_not_a_refusal(void **state)
     send_into_a_pause(f);
     tl_reply_free(test_redis_call(f->redis, "CONFIG SET maxmemory 1"));
     tl_reply_free(test_redis_call(f->redis, "CLIENT UNPAUSE"));
-    turn_until(f, &f->store_calls, 3);
-    assert_true(f->up);
+    while (!f->up)
+        turn_until(f, &f->store_calls, f->store_calls + 1);
     send_batch(f, "r", 4); /* meanwhile others are answered */
     turn_until(f, &f->sent_calls, 1);
     assert_int_equal(f->sent_number, 4);

@@ -50,6 +50,7 @@ static uint32_t stream_of(const char *queue)
 /* What is counted of requests that come too often. */
 struct kind {
     struct tl_hitters *hitters; /* of all queues, in this minute */
+    struct tl_hitters *tally;   /* of the queue, since the last report; NULL: it has none */
     uint32_t many;              /* above it, one counts as misuse and is logged */
     enum tl_worker_metric metric;
     enum tl_queue_count count;
@@ -58,14 +59,15 @@ struct kind {
 };
 
 static void note(const struct tl_api *api, const struct tl_address *address, const char *queue,
-                 const struct kind *kind)
+                 uint32_t stream, const struct kind *kind)
 {
     char text[TL_PREFIX_TEXT_MAX];
     unsigned suppressed;
     int64_t now_ms = tl_clock_ms();
     const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    uint32_t stream = stream_of(queue);
     uint32_t count = tl_hitters_add(kind->hitters, &prefix, stream, now_ms);
+    if (kind->tally != NULL)
+        (void)tl_hitters_add(kind->tally, &prefix, 0, now_ms);
     if (count <= kind->many)
         return;
     tl_metrics_add(api->env->metrics, kind->metric, 1);
@@ -79,57 +81,42 @@ static void note(const struct tl_api *api, const struct tl_address *address, con
            text, count, kind->what, (unsigned long long)kind->hitters->total, text);
 }
 
-/* NULL: too many queues have one. */
-static struct tl_tally *tally_of(const struct tl_api *api, const char *queue)
-{
-    return tl_tallies_of(&api->misuse->tallies, queue, stream_of(queue));
-}
-
-/* In the tally of a queue, for the next report. */
-static void tally_network(struct tl_hitters *hitters, const struct tl_address *address)
-{
-    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    (void)tl_hitters_add(hitters, &prefix, 0, tl_clock_ms());
-}
-
 void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue)
 {
     struct tl_misuse *misuse = api->misuse;
+    uint32_t stream = stream_of(queue);
+    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
     const struct kind joins = {.hitters = &misuse->joins,
+                               .tally = tally != NULL ? &tally->joins : NULL,
                                .many = MANY_JOINS,
                                .metric = TL_WORKER_JOINS_MANY,
                                .count = TL_QUEUE_JOINS_MANY,
                                .limit = &misuse->joins_log,
                                .what = "joins"};
-    struct tl_tally *tally = tally_of(api, queue);
     struct tl_address address;
-    if (!tl_visitor_address(api, request, &address))
-        return;
-    note(api, &address, queue, &joins);
-    if (tally != NULL)
-        tally_network(&tally->joins, &address);
+    if (tl_visitor_address(api, request, &address))
+        note(api, &address, queue, stream, &joins);
 }
 
 void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request, const char *queue)
 {
     struct tl_misuse *misuse = api->misuse;
+    uint32_t stream = stream_of(queue);
+    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
     const struct kind failures = {.hitters = &misuse->failures,
+                                  .tally = tally != NULL ? &tally->failures : NULL,
                                   .many = MANY_FAILURES,
                                   .metric = TL_WORKER_FAILURES_MANY,
                                   .count = TL_QUEUE_FAILURES_MANY,
                                   .limit = &misuse->failures_log,
                                   .what = "tickets and passes that open nothing"};
-    struct tl_tally *tally = tally_of(api, queue);
     struct tl_address address;
     tl_metrics_add(api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
-    tl_queue_counts_add(api->queue_counts, queue, stream_of(queue), TL_QUEUE_CHECKS_FAILED);
+    tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_CHECKS_FAILED);
     if (tally != NULL)
         tally->failed++;
-    if (!tl_visitor_address(api, request, &address))
-        return;
-    note(api, &address, queue, &failures);
-    if (tally != NULL)
-        tally_network(&tally->failures, &address);
+    if (tl_visitor_address(api, request, &address))
+        note(api, &address, queue, stream, &failures);
 }
 
 /* ---- sessions ---- */
@@ -152,7 +139,7 @@ static void count_session(const struct tl_api *api, const char *queue,
                           const struct tl_sharing_sight *sight)
 {
     uint32_t stream = stream_of(queue);
-    struct tl_tally *tally = tally_of(api, queue);
+    struct tl_tally *tally = tl_tallies_of(&api->misuse->tallies, queue, stream);
     if (sight->noticed) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
         tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_SHARED);

@@ -230,7 +230,7 @@ def _check_final(history: History, steps: list[wire.Step], final: Final) -> None
 
 
 def _check_leases(history: History) -> None:
-    """Whoever takes the lease counts the fence, so that who had it before cannot write any more."""
+    """Taking the lease counts the fence, so that the former holder cannot write any more."""
     for fence, owners in history.leases.items():
         assert len(owners) == 1, f"dispatchers held the lease with the same fence {fence}: {owners}"
 

@@ -116,7 +116,8 @@ if n == 0 then
     end
     return result(0, left, wait_for_budget())
 end
-check_types()
+redis.call('HLEN', K_SESSIONS) -- as check_types, but both sets were read above
+redis.call('XLEN', K_EVENTS)
 
 ---- take them from the line, in portions
 

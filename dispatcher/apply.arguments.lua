@@ -16,6 +16,7 @@ local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 --   RESTORE, LOST, CALLED 0, 0, at the first argument
 local steps, n_steps = {}, 0
 local entries, n_entries = {}, 0 -- the ids of the entries
+local restores = false -- is there a RESTORE, LOST or CALLED among them?
 local at = FIRST -- the argument to parse next; after a failure, the wrong one
 
 -- A whole number >= 0; nil for any other text.
@@ -76,10 +77,9 @@ local function parse_step()
         local generation = whole(ARGV[at + 1])
         at = at + 2
         return generation and add_step(OF, generation, 0, at)
-    elseif kind == RESTORE then
-        return parse_numbers(kind, 6, 2)
-    elseif kind == LOST or kind == CALLED then
-        return parse_numbers(kind, 4, 1)
+    elseif kind == RESTORE or kind == LOST or kind == CALLED then
+        restores = true
+        return parse_numbers(kind, kind == RESTORE and 6 or 4, kind == RESTORE and 2 or 1)
     end
     local texts, b = at + 1, whole(ARGV[at + 2])
     if not kind or kind > SPEND or not b then

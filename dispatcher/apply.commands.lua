@@ -126,7 +126,7 @@ do -- a chunk has 200 local variables at most
         if not seen_bucket then
             open_bucket()
         end
-        local from, past = first, math.min(first + math.min(count, totals.joined), state.seq + 1)
+        local from, past = first, math.min(first + math.min(count, tonumber(totals.joined)), state.seq + 1)
         while from < past do
             local chunk, chunk_first, chunk_past = chunk_of(from)
             local to = math.min(past, chunk_past)

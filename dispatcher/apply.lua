@@ -31,9 +31,9 @@ local fence, keep = ARGV[1], ARGV[2]
 
 ---- check everything before the first write
 
-local current_fence, seq, joined, completed, left, last_bucket, marks, admitted
-state, current_fence, seq, joined, completed, left, last_bucket, marks, admitted = open_state('fence', 'seq', 'joined',
-    'completed', 'left', 'bucket', 'marks', 'admitted')
+local current_fence, seq, joined, completed, left, last_bucket
+state, current_fence, seq, joined, completed, left, last_bucket = open_state('fence', 'seq', 'joined', 'completed',
+    'left', 'bucket')
 if not state then
     return no_queue()
 end
@@ -72,15 +72,18 @@ if not settings.session_ttl or not settings.session_max or not settings.waiting_
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
 check_types()
-redis.call('ZCARD', reports_key()) -- fail likewise
-redis.call('HLEN', K_LOST)
+redis.call('ZCARD', reports_key()) -- fails likewise
+if restores then
+    redis.call('HLEN', K_LOST)
+    load_restore()
+end
 
 ---- apply
 
 redis.call('XACK', K_INGEST, INGEST_GROUP, unpack(pending_ids))
 now = now_ms()
 state.seq = tonumber(seq)
-totals = { joined = tonumber(joined), completed = tonumber(completed), left = tonumber(left), admitted = tonumber(admitted) }
+totals = { joined = joined, completed = completed, left = left }
 
 local events = {} -- first one APPLIED for each batch
 
@@ -156,6 +159,7 @@ if #events == 0 then
     return results
 end
 if store_batches() then
+    load_restore()
     note_start()
 end
 
@@ -169,7 +173,6 @@ if recovery_changes.lost_by == NAMED_BY.ticket then
 end
 for till, places in pairs(restored_sessions) do
     events[#events + 1] = { EVENT.admitted, runs_of(places), till }
-    recovery_changes.admitted = totals.admitted
 end
 if #removed > 0 then
     events[#events + 1] = { EVENT.removed, runs_of(removed), REASON.left }
@@ -182,10 +185,16 @@ end
 for _, event in ipairs(renewed) do
     events[#events + 1] = event
 end
-local changes = { 'seq', state.seq, 'joined', totals.joined, 'completed', totals.completed, 'left', totals.left }
-local bucket = bucket_at(now, settings.waiting_ttl)
-if #joined_spans > 0 and tonumber(last_bucket) ~= bucket then -- the first joins in this bucket
-    changes[9], changes[10], changes[11], changes[12] = 'bucket', bucket, 'marks', add_mark(marks or '', bucket, seq)
+local changes = { 'seq', state.seq }
+local bucket = #joined_spans > 0 and bucket_at(now, settings.waiting_ttl)
+if bucket and tonumber(last_bucket) ~= bucket then -- the first joins in this bucket
+    changes[3], changes[4] = 'bucket', bucket
+    changes[5], changes[6] = 'marks', add_mark(redis.call('HGET', K_STATE, 'marks') or '', bucket, seq)
+end
+for field, total in pairs(totals) do
+    if type(total) == 'number' then -- it changed
+        changes[#changes + 1], changes[#changes + 2] = field, total
+    end
 end
 for field, value in pairs(recovery_changes) do
     changes[#changes + 1], changes[#changes + 2] = field, value

@@ -1,8 +1,19 @@
 -- RESTORE, LOST and CALLED: places of the lost generation, or of the lost end of this one, come back.
 
 local restored_sessions = {} -- deadline -> places, of this call
+local recovery_changes = {} -- fields of the recovery that changed in this call, by name
+local seq_floor = 0 -- where seqs go on after this batch, within which they are consecutive
+
+local function raise_seq()
+    state.seq = math.max(state.seq, seq_floor)
+end
+
+local restore, lost, called, note_start
+
+-- Makes these four functions. Few calls need them, and making them takes longer than a small batch.
+local function load_restore()
+
 local recovery -- what the state says of the recovery, once it is read
-local recovery_changes = {} -- fields of it that changed in this call, by name
 
 local function read_recovery()
     if recovery then
@@ -15,12 +26,6 @@ local function read_recovery()
         restored = tonumber(v[7]) or 0, found_seq = tonumber(v[8]), base_seq = tonumber(v[9]) or 0,
         admit_capacity = tonumber(v[10]) or 0, window = recovery_window(), fronts = {} }
     return recovery
-end
-
-local seq_floor = 0 -- where seqs go on after this batch, within which they are consecutive
-
-local function raise_seq()
-    state.seq = math.max(state.seq, seq_floor)
 end
 
 local function set_recovery(name, field, value)
@@ -62,7 +67,7 @@ end
 
 ---- what workers remember
 
-local function lost(at)
+lost = function(at)
     local generation, event, last, size = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]),
         tonumber(ARGV[at + 3])
     if not names_lost(generation, NAMED_BY.memory) then
@@ -79,7 +84,7 @@ local function lost(at)
 end
 
 -- deadline 0: all places of the lane up to this one are used up; else there is a session at this place.
-local function called(at)
+called = function(at)
     local generation, event, place, deadline = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]),
         tonumber(ARGV[at + 3])
     local r = read_recovery()
@@ -121,7 +126,7 @@ local function restore_session(visitor, place, deadline)
     redis.call('ZADD', K_ACTIVE, int(deadline), visitor)
     redis.call('HSET', K_SESSIONS, visitor, int(place) .. session_tail(math.min(now, deadline - settings.session_ttl), true))
     state.active = state.active + 1
-    totals.admitted = totals.admitted + 1
+    totals.admitted = (totals.admitted or redis.call('HGET', K_STATE, 'admitted')) + 1
     local places = restored_sessions[deadline] or {}
     restored_sessions[deadline], places[#places + 1] = places, place
     if state.active > recovery.admit_capacity then
@@ -164,7 +169,7 @@ local function may_return(visitor, place, generation, deadline, front, event)
     return not has_ended(visitor) and (till > now or seq > front_of(lane)), till
 end
 
-local function restore(index, at)
+restore = function(index, at)
     local visitor, place, generation, deadline, front, event = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]),
         tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
     local session = read_session(visitor)
@@ -197,7 +202,7 @@ end
 
 -- The first batch of the queue: there is a worker from now on, to whom visitors can come back. While there was none,
 -- the window did not pass, unless the operator has moved its end.
-local function note_start()
+note_start = function()
     local r = read_recovery()
     if r.has_started then
         return
@@ -206,4 +211,6 @@ local function note_start()
     if r.till > 0 then
         set_recovery('till', 'recover_until', math.max(r.till, now + r.window))
     end
+end
+
 end

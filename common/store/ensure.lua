@@ -5,7 +5,11 @@
 -- ARGV     1 1: the caller knew the queue, so if it is gone its data was lost: it is created in recovery; else 0
 --          2... settings as names and values in turn; used only when the queue is created
 -- Returns  1 created, 0 existed
--- Errors   DAMAGED  the state is missing but a line exists: nothing was changed
+-- Errors   DAMAGED   the state is missing but a line exists: nothing was changed
+--          BITS      the server is a program of 32 bits, which writes large numbers wrong: nothing was changed
+if int(LANE) ~= '281474976710656' then
+    return redis.error_reply('BITS the Redis server is a 32-bit program: use a 64-bit one')
+end
 local state_exists = redis.call('EXISTS', K_STATE) == 1
 if not state_exists and redis.call('EXISTS', K_WAITING, K_ACTIVE, K_EVENTS) > 0 then
     return redis.error_reply('DAMAGED ' .. K_STATE .. ' is missing but the line exists: restore the data, or delete '

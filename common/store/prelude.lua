@@ -28,9 +28,10 @@ end
 
 local format, type = string.format, type -- local variables are found faster
 
--- Exact decimal text of an integer below 2^53. A server itself may write 100000000 as 1e+8.
+-- Exact decimal text of an integer below 2^53, on a server of 64 bits (ensure refuses others). A server itself may write
+-- 100000000 as 1e+8; and '%.0f' takes twice as long as '%d'.
 local function int(n)
-    return format('%.0f', n)
+    return format('%d', n)
 end
 
 local function no_queue()

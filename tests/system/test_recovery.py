@@ -248,3 +248,24 @@ def test_who_was_dropped_gets_nothing(start):
     assert answer.status == 409, answer.body
     assert line() == [here.view["visitor"]]
     stream.close()
+
+
+def test_a_command_on_its_way_is_done_after_the_loss(start):
+    """A leave that the store lost before it was applied is done when the place has come back."""
+    system = begin(start)
+    for visitor in [system.join("bank") for _ in range(CAPACITY)]:
+        wait_until(visitor.is_active, PATIENCE, "all capacity is taken")
+    goes, last = system.join("bank"), system.join("bank")
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.send(signal.SIGSTOP)
+    ingest = system.key("bank", "ingest")
+    before = system.store.command("XLEN", ingest)
+    goes.client.send("POST", f"{goes.path}/leave", ticket=goes.ticket)
+    wait_until(lambda: system.store.command("XLEN", ingest) != before, PATIENCE, "the command is in the stream")
+    system.store.command("FLUSHALL")
+    dispatcher.send(signal.SIGCONT)
+    answer = goes.client.receive()
+    while answer.status == 503:  # what it says: try again
+        answer = goes.client.post(f"{goes.path}/leave", ticket=goes.ticket)
+    assert answer.status == 200 and answer.json["status"] == "left", (answer.status, answer.body)
+    assert last.status()["status"] == "waiting"

@@ -89,11 +89,23 @@ static void answer_again(struct tl_api *api, const struct tl_held *held,
         tl_answer_view(api, held->queue, held->request, &held->ticket, true);
 }
 
+/* The store lost its data while the command was on its way. If the place comes back, the request is
+ * handled again, with the ticket that it brought. */
+static void answer_lost_command(struct tl_api *api, const struct tl_held *held)
+{
+    struct tl_ticket ticket = held->ticket;
+    if (tl_local_queue_adopt(held->queue, &ticket) ||
+        tl_local_queue_may_return(held->queue, &ticket))
+        tl_router_handle(tl_routes, api, held->request);
+    else
+        tl_render_refused(held->request, TL_REFUSAL_OLD_GENERATION, "");
+}
+
 static void answer_command(struct tl_api *api, const struct tl_held *held,
                            const struct tl_pending_result *result)
 {
     if (tl_visitor_outdated(held->queue, &held->ticket))
-        tl_render_refused(held->request, TL_REFUSAL_OLD_GENERATION, "");
+        answer_lost_command(api, held);
     else if (result == NULL)
         tl_render_refused(held->request, TL_REFUSAL_UNKNOWN_OUTCOME,
                           "The command is in progress; ask for the status to see its outcome");

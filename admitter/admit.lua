@@ -13,7 +13,7 @@
 --
 -- Invariants: by counter, no admission takes active above capacity; by rate, no window of rate_every holds more than
 -- rate_admit + rate_burst admissions, and a lump begins rate_every after the last step of the one before
--- (prelude.budget.lua); visitors are taken from the front, so no visitor passes another in the same lane; state.waiting
+-- (prelude.budget.lua); only the modes open and draining admit, between opens_at and, with at_close=stop, closes_at; visitors are taken from the front, so no visitor passes another in the same lane; state.waiting
 -- and state.active are the sizes of the sets. When they were not, because a set was lost or changed by hand, the step
 -- only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
@@ -22,9 +22,11 @@ local state, admitted_total, recover_until, budget_before = open_state('admitted
 if not state then
     return no_queue()
 end
-local c = redis.call('HMGET', K_CONFIG, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused')
+local c = redis.call('HMGET', K_CONFIG, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused',
+    'mode', 'closes_at', 'at_close')
 local policy, capacity, claim_ttl, session_ttl = c[1], tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
-local opens_at, paused = tonumber(c[5]) or 0, c[6] == 'true'
+local opens_at, paused, mode = tonumber(c[5]) or 0, c[6] == 'true', c[7] or 'open'
+local stops_at = c[9] == 'stop' and tonumber(c[8]) or 0
 if not capacity or not claim_ttl or not session_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
@@ -96,7 +98,8 @@ end
 ---- how many are admitted in this step
 
 local opens_in = math.max(0, opens_at - now)
-local closed = paused or opens_in > 0
+local held = paused or mode ~= 'open' and mode ~= 'draining' -- also in a mode of a later version
+local closed = held or opens_in > 0 or stops_at > 0 and now >= stops_at
 local n = closed and 0 or math.min(left, most, waiting)
 left = left - n
 if budget and not closed then

@@ -37,8 +37,8 @@ do -- a chunk of Lua has at most 200 local variables
 
     -- The gathered visitors who would be new in a line that has no room for them, as { visitor = true }; or nil.
     local function find_full(deadlines)
-        local room, found, new = settings.max_waiting - state.waiting, nil, {}
-        if settings.max_waiting == 0 or n_gathered <= room then
+        local room, found, new = settings.limit - state.waiting, nil, {}
+        if n_gathered <= room then
             return nil
         end
         for _, span in ipairs(spans) do
@@ -165,7 +165,7 @@ do -- a chunk of Lua has at most 200 local variables
     -- " seconds digest" is a join repeated with a pending ticket, given at this Unix time; an id of an invite has no
     -- space. The digest is that of the invite which opened the join, or empty.
     function spend(index, invite, until_ms, visitor)
-        if settings.max_waiting > 0 and state.waiting >= settings.max_waiting and not holds_place(visitor) then
+        if state.waiting >= settings.limit and not holds_place(visitor) then
             state.seq = state.seq + 1
             add_exception(exceptions, index, FULL, 0, 0)
             return false

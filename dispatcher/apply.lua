@@ -1,6 +1,6 @@
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended apply.arguments apply.context apply.batches apply.joins apply.commands prelude.recovery apply.restore
+-- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended apply.arguments apply.context apply.batches apply.limit apply.joins apply.commands prelude.recovery apply.restore
 --
 -- ARGV     1 fence   2 about how many events to keep
 --          3... entries of the stream, oldest first, each with its commands:
@@ -25,15 +25,16 @@
 --
 -- Invariants: XACK and the changes are one step; entries are applied in stream order; a visitor is in at most one of
 -- waiting and active; state.waiting and state.active are the sizes of the sets;
--- joined = waiting + active + completed + expired + left; no JOIN takes waiting above max_waiting. Work is bounded by the number of commands.
+-- joined = waiting + active + completed + expired + left; no JOIN takes waiting above max_waiting, or adds to
+-- the line while apply.limit.lua says so. Work is bounded by the number of commands.
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local fence, keep = ARGV[1], ARGV[2]
 
 ---- check everything before the first write
 
-local current_fence, seq, joined, completed, left, last_bucket
-state, current_fence, seq, joined, completed, left, last_bucket = open_state('fence', 'seq', 'joined', 'completed',
-    'left', 'bucket')
+local current_fence, seq, joined, completed, left, last_bucket, full_since
+state, current_fence, seq, joined, completed, left, last_bucket, full_since = open_state('fence', 'seq', 'joined',
+    'completed', 'left', 'bucket', 'full_since')
 if not state then
     return no_queue()
 end
@@ -65,9 +66,10 @@ if #pending_ids == 0 then
     return results
 end
 
-local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'max_waiting')
+local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'max_waiting',
+    'full_margin', 'full_cooldown', 'mode', 'closes_at')
 settings = { session_ttl = tonumber(c[1]), sliding = c[2] == 'true', session_max = tonumber(c[3]),
-    waiting_ttl = tonumber(c[4]), max_waiting = tonumber(c[5]) or 0 }
+    waiting_ttl = tonumber(c[4]) }
 if not settings.session_ttl or not settings.session_max or not settings.waiting_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
@@ -82,6 +84,7 @@ end
 
 redis.call('XACK', K_INGEST, INGEST_GROUP, unpack(pending_ids))
 now = now_ms()
+limit_joins({ unpack(c, 5) }, full_since, state.waiting)
 state.seq = tonumber(seq)
 totals = { joined = joined, completed = completed, left = left }
 
@@ -199,6 +202,7 @@ end
 for field, value in pairs(recovery_changes) do
     changes[#changes + 1], changes[#changes + 2] = field, value
 end
+limit_changes(changes, events)
 if next(end_scores) then
     forget_ended(now, 2000) -- more than can have ended in this call
 end

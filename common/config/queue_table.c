@@ -14,6 +14,9 @@ static const char *const shape_names[] = {"smooth", "lumps", NULL};
 static const char *const challenge_names[] = {"none", "work", "external", NULL};
 static const char *const join_names[] = {"open", "invited", NULL};
 static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
+static const char *const mode_names[] = {"open",     "paused",      "draining", "closed",
+                                         "sold_out", "passthrough", NULL};
+static const char *const at_close_names[] = {"drain", "stop", NULL};
 static const char *const store_error_names[] = {"closed", "open", NULL};
 
 static const struct tl_setting queue_rows[] = {
@@ -139,6 +142,22 @@ static const struct tl_setting queue_rows[] = {
      .max = TIME_LAST_MS,
      QUEUE(opens_at_ms),
      .help = "No one is admitted before this time. Empty: open at once."},
+    {.path = "closes_at",
+     .key = "closes_at",
+     .type = TL_SETTING_TIME,
+     .fallback = "",
+     .max = TIME_LAST_MS,
+     QUEUE(closes_at_ms),
+     .help = "From this time on no one joins any more. Empty: no such time. Set it when all "
+             "dispatchers are of a version that has it."},
+    {.path = "at_close",
+     .key = "at_close",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "drain",
+     .names = at_close_names,
+     QUEUE(at_close),
+     .help = "What becomes of the line at `closes_at`: `drain` serves it to its end, `stop` admits "
+             "no one any more. Set `stop` when all admitters are of a version that has it."},
     {.path = "join",
      .key = "join",
      .type = TL_SETTING_CHOICE,
@@ -157,6 +176,22 @@ static const struct tl_setting queue_rows[] = {
          "How many visitors may wait at most; a join beyond it is answered with 503 `full`, and "
          "the page tries again by itself. 0: any number. Set it when all workers are of a "
          "version that has it."},
+    {.path = "full_margin",
+     .key = "full_margin",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "5",
+     .max = 50,
+     QUEUE(full_margin),
+     .help = "When the line was full: joins are taken again once this many percent of "
+             "`max_waiting` (rounded up) are free..."},
+    {.path = "full_cooldown",
+     .key = "full_cooldown",
+     .type = TL_SETTING_DURATION,
+     .fallback = "10s",
+     .max = DAYS(1),
+     QUEUE(full_cooldown_ms),
+     .help = "...and this long after it became full. So the queue does not open and close with "
+             "each visitor who leaves."},
     {.path = "challenge",
      .key = "challenge",
      .type = TL_SETTING_CHOICE,
@@ -186,12 +221,50 @@ static const struct tl_setting queue_rows[] = {
      .help =
          "What `check` does when several clients use one session in turn: `count` it, `warn` in "
          "the log too, or also `refuse` the clients that came later."},
+    {.path = "mode",
+     .key = "mode",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "open",
+     .names = mode_names,
+     QUEUE(mode),
+     .help = "What you want of the queue: `open`, `paused` (visitors join, no one is admitted), "
+             "`draining` (no one joins, the line is served), `closed` or `sold_out` (neither), or "
+             "`passthrough` (everyone gets in past the line). `passthrough` in the file counts in "
+             "any case, and is read again on SIGHUP; all other changes are made with `tellerline "
+             "open QUEUE`, `pause`, `drain`, `close`, `sold-out` and `passthrough`."},
     {.path = "paused",
      .key = "paused",
      .type = TL_SETTING_BOOL,
      .fallback = "false",
      QUEUE(paused),
-     .help = "`true`: no one is admitted; visitors can still join."},
+     .help = "The way of older versions to say `mode: paused`, which is still understood. In the "
+             "store it is `true` in every mode that admits no one, so that older programs admit "
+             "no one either."},
+    {.path = "closed_text_en",
+     .key = "closed_text_en",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     QUEUE(closed_text_en),
+     .help = "What the page says, in English, while the queue is closed, draining or over. Empty: "
+             "a built-in sentence."},
+    {.path = "closed_text_ko",
+     .key = "closed_text_ko",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     QUEUE(closed_text_ko),
+     .help = "The same in Korean."},
+    {.path = "sold_out_text_en",
+     .key = "sold_out_text_en",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     QUEUE(sold_out_text_en),
+     .help = "What the page says, in English, while it is sold out. Empty: a built-in sentence."},
+    {.path = "sold_out_text_ko",
+     .key = "sold_out_text_ko",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     QUEUE(sold_out_text_ko),
+     .help = "The same in Korean."},
     {.path = "target_url",
      .key = "target_url",
      .type = TL_SETTING_STRING,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/quote.h"
+#include "common/config/mode.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/config/read.h"
@@ -198,6 +199,11 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
         return false;
     if (!read_section(&section, entry))
         return false;
+    /* Of the file it is a switch beside the settings, which the store keeps. */
+    queue->passthrough = queue->settings.mode == TL_MODE_PASSTHROUGH;
+    if (queue->passthrough)
+        queue->settings.mode = TL_MODE_OPEN;
+    tl_mode_read(&queue->settings);
     if (tl_queue_settings_validate(&queue->settings, err))
         return true;
     tl_error_prefix(err, "queues.%s", queue->name);

@@ -24,6 +24,18 @@ enum tl_join_mode { TL_JOIN_OPEN, TL_JOIN_INVITED };
 enum tl_durability { TL_DURABILITY_MEMORY, TL_DURABILITY_FSYNC, TL_DURABILITY_REPLICATED };
 /* What `check` does with a session that several clients use in turn. */
 enum tl_sharing_mode { TL_SHARING_COUNT, TL_SHARING_WARN, TL_SHARING_REFUSE };
+/* What the operator wants of a queue; common/config/mode.h has the rules. */
+enum tl_queue_mode {
+    TL_MODE_OPEN,        /* visitors join and are admitted */
+    TL_MODE_PAUSED,      /* they join; no one is admitted */
+    TL_MODE_DRAINING,    /* no one joins; the line is served */
+    TL_MODE_CLOSED,      /* no one joins, no one is admitted */
+    TL_MODE_SOLD_OUT,    /* likewise, and visitors are told so */
+    TL_MODE_PASSTHROUGH, /* everyone gets in past the line */
+    TL_MODES
+};
+/* What becomes of the line at closes_at. */
+enum tl_at_close { TL_AT_CLOSE_DRAIN, TL_AT_CLOSE_STOP };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 
 /* Settings of one queue. The file gives them at first start; afterwards the copy in Redis
@@ -45,18 +57,26 @@ struct tl_queue_settings {
     char lanes[TL_LANES_MAX][TL_LANE_NAME_MAX + 1];
     unsigned default_lane; /* index into lanes */
     int64_t opens_at_ms;   /* Unix time in ms; 0: open at once */
+    int64_t closes_at_ms;  /* Unix time in ms: no one joins from then on; 0: no such time */
+    enum tl_at_close at_close;
     enum tl_join_mode join;
     uint64_t max_waiting;             /* visitors in the line; 0: any number */
+    uint64_t full_margin;             /* percent of max_waiting that are free again... */
+    int64_t full_cooldown_ms;         /* ...and after how long, before a full line takes joins */
     enum tl_challenge_mode challenge; /* before a new place is given */
     enum tl_store_error_mode on_store_error;
     enum tl_sharing_mode shared_sessions;
-    bool paused;           /* no admissions */
-    char target_url[1024]; /* "" when absent */
+    enum tl_queue_mode mode;
+    bool paused; /* the mode holds the line: for releases that know no mode */
+    char closed_text_en[512], closed_text_ko[512];     /* what visitors read; "": the built-in */
+    char sold_out_text_en[512], sold_out_text_ko[512]; /* likewise */
+    char target_url[1024];                             /* "" when absent */
 };
 
 struct tl_queue_config {
     char name[TL_QUEUE_NAME_MAX + 1];
     struct tl_queue_settings settings;
+    bool passthrough;    /* `mode: passthrough` in the file, whatever the store says */
     size_t line, column; /* where it is written, for messages */
 };
 

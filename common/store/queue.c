@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/mode.h"
 #include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
@@ -102,6 +103,7 @@ static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settin
                 *settings = known;
             }
         }
+    tl_mode_read(settings);
     return found;
 }
 
@@ -167,7 +169,8 @@ static bool is_named(const struct tl_queue_changes *changes, const char *name)
 }
 
 /* All settings as they were read; then those to change, and what changed with them, as `lanes`
- * changes default_lane. */
+ * changes default_lane. `paused` goes with `mode` in any case: an older program may have changed it
+ * alone. */
 static void append_changes(const struct tl_reply *read, const struct tl_queue_settings *before,
                            const struct tl_queue_settings *after,
                            const struct tl_queue_changes *changes, struct tl_args *args)
@@ -183,7 +186,8 @@ static void append_changes(const struct tl_reply *read, const struct tl_queue_se
     }
     for (size_t i = 0; tl_queue_settings_get(after, i, &each, value, sizeof(value)); i++) {
         tl_queue_settings_get(before, i, &each, old_value, sizeof(old_value));
-        if (is_named(changes, each) || strcmp(old_value, value) != 0)
+        bool follows = strcmp(each, "paused") == 0 && is_named(changes, "mode");
+        if (is_named(changes, each) || follows || strcmp(old_value, value) != 0)
             tl_args_strs(args, each, value, NULL);
     }
 }
@@ -199,7 +203,7 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
     struct tl_queue_settings after = before;
     for (size_t i = 0; ok && i < changes->n; i++)
         ok = tl_queue_settings_set(&after, changes->list[i].name, changes->list[i].value, err);
-    ok = ok && tl_queue_settings_validate(&after, err);
+    ok = ok && tl_mode_change(&before, &after, err) && tl_queue_settings_validate(&after, err);
     if (ok) {
         struct tl_args args = {0};
         tl_args_strs(&args, TL_EVENTS_KEPT, "settings", NULL);

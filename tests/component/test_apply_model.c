@@ -314,7 +314,7 @@ static void each_visitor_ends_as_in_the_model(void **state)
 /* Also where joins of one call find room for some of them only. */
 static void a_full_line_takes_exactly_so_many(void **state)
 {
-    run_model(*state, " max_waiting=25", 25);
+    run_model(*state, " max_waiting=25 full_margin=0 full_cooldown=0s", 25);
 }
 
 int main(void)

@@ -28,6 +28,7 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
                                        tl_visitor_valid(json_string_value(lane), lane_length));
     if (lane != NULL && lane_valid)
         memcpy(invite->lane, json_string_value(lane), lane_length + 1);
+    invite->bypass = json_is_true(json_object_get(token.claims, "bypass"));
     json_decref(token.claims);
     if (token.expires > now + TL_INVITE_LIFETIME_S + TL_JWT_LEEWAY_S)
         return tl_error_set(err, TL_ERR_INVALID,

@@ -6,6 +6,7 @@
  *   lane  optional: the name of the lane
  *   jti   the id of this invite, which can be spent once
  *   exp   Unix seconds, at most a day ahead
+ *   bypass  optional, true: lets its bearer past the line until exp, without a place; not spent
  * nbf and iat are respected when present. `iss` and all other claims are ignored.
  */
 #ifndef TL_INVITE_H
@@ -26,6 +27,7 @@ struct tl_invite {
     char visitor[TL_VISITOR_MAX + 1];
     char lane[TL_LANE_NAME_MAX + 1]; /* "": none named; not checked against the queue's lanes */
     char id[TL_INVITE_ID_MAX + 1];
+    bool bypass;
     int64_t expires;    /* Unix seconds */
     int64_t kept_until; /* Unix seconds: until then the id must be remembered as spent, since a
                            process with a slower clock may still take the invite for valid */

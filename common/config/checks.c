@@ -107,3 +107,11 @@ bool tl_check_hostname(const char *value, struct tl_error *err)
            tl_error_set(err, TL_ERR_INVALID,
                         "not the name of a host, such as shop.example, without scheme and port");
 }
+
+bool tl_check_header(const char *value, struct tl_error *err)
+{
+    static const char token[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+    return value[strspn(value, token)] == '\0' ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "must be the name of a header: letters, digits, '-' and '_'");
+}

@@ -19,6 +19,8 @@ bool tl_check_service_url(const char *value, struct tl_error *err);
 /* What a challenge service calls a site: letters, digits, '_' and '-'; "" passes. */
 bool tl_check_site_key(const char *value, struct tl_error *err);
 bool tl_check_hostname(const char *value, struct tl_error *err); /* "" passes */
+/* The name of an HTTP header; "" passes. */
+bool tl_check_header(const char *value, struct tl_error *err);
 /* Of the keys in the store. */
 bool tl_check_prefix(const char *value, struct tl_error *err);
 

@@ -34,7 +34,7 @@ const char *tl_phase_name(enum tl_phase phase)
     return phase_names[phase];
 }
 
-bool tl_mode_may_follow(enum tl_queue_mode from, enum tl_queue_mode to)
+static bool may_follow(enum tl_queue_mode from, enum tl_queue_mode to)
 {
     return (followers[from] & TO(to)) != 0;
 }
@@ -64,7 +64,7 @@ bool tl_mode_change(const struct tl_queue_settings *before, struct tl_queue_sett
     if (after->mode == before->mode && after->paused != before->paused &&
         !follow_paused(after, err))
         return false;
-    if (!tl_mode_may_follow(before->mode, after->mode))
+    if (!may_follow(before->mode, after->mode))
         return tl_error_set(err, TL_ERR_INVALID,
                             "%s cannot follow %s, which visitors were told: close the queue first "
                             "(`tellerline close QUEUE`)",
@@ -121,9 +121,4 @@ bool tl_phase_joins(const struct tl_queue_settings *settings, enum tl_phase phas
 {
     bool taken = settings->mode == TL_MODE_OPEN || settings->mode == TL_MODE_PAUSED;
     return taken && phase != TL_PHASE_FULL && phase != TL_PHASE_OVER;
-}
-
-const char *tl_state_name(const struct tl_queue_settings *settings, enum tl_phase phase)
-{
-    return settings->mode != TL_MODE_OPEN ? mode_names[settings->mode] : phase_names[phase];
 }

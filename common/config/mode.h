@@ -29,8 +29,6 @@ const char *tl_mode_name(enum tl_queue_mode mode);
 /* "open", "scheduled", "drawing", "full", "over", "recovering". */
 const char *tl_phase_name(enum tl_phase phase);
 
-/* May the operator change the one mode into the other? To itself: yes. */
-bool tl_mode_may_follow(enum tl_queue_mode from, enum tl_queue_mode to);
 /* The only place where a mode changes. `after` is `before` with the new settings: where `mode` is
  * another one, checks that it may follow; where only `paused` is, makes a mode of it. Then writes
  * `paused` as older releases read it. TL_ERR_INVALID: the change is not possible; says what is. */
@@ -58,9 +56,5 @@ enum tl_phase tl_phase_of(const struct tl_queue_settings *settings,
                           const struct tl_phase_facts *facts);
 /* May a visitor join who has no place yet? */
 bool tl_phase_joins(const struct tl_queue_settings *settings, enum tl_phase phase);
-
-/* A state as operators and visitors are told it, in one word: the mode unless it is open, else the
- * phase. */
-const char *tl_state_name(const struct tl_queue_settings *settings, enum tl_phase phase);
 
 #endif

@@ -109,6 +109,10 @@ struct tl_config {
         char allowed_origins[1024];       /* separated by spaces: whose pages may call the API */
     } http;
     struct {
+        char networks[1024]; /* separated by spaces: whose checks pass without a place */
+        char header[64];     /* a trusted proxy's, whose checks pass likewise; "": none */
+    } bypass;
+    struct {
         enum tl_challenge_provider provider;
         char verify_url[512]; /* "": the provider's */
         char script_url[512]; /* likewise */

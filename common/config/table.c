@@ -150,6 +150,21 @@ static const struct tl_setting process_rows[] = {
      .help = "Web sites (`https://shop.example`), separated by spaces, whose pages may call the "
              "HTTP API from the browser, beside the pages of `http.public_url`: they get CORS with "
              "credentials, and may send POST. Exact origins, without a path. Empty: none."},
+    {.path = "bypass.networks",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_networks,
+     PROCESS(bypass.networks),
+     .help = "Addresses or networks, separated by spaces, whose visitors `check` lets in past "
+             "every line: staff, monitoring, search engines. Empty: none."},
+    {.path = "bypass.header",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_header,
+     PROCESS(bypass.header),
+     .help = "The name of a header: `check` lets every request in that has it and comes from one "
+             "of `http.trusted_proxies`. The proxy must remove it from what visitors send. Empty: "
+             "none."},
     {.path = "challenge_service.provider",
      .type = TL_SETTING_CHOICE,
      .fallback = "turnstile",

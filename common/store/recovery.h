@@ -14,6 +14,8 @@ struct tl_recovery {
     int64_t until_ms;         /* nobody is admitted until then, store's Unix time; 0: no recovery */
     uint64_t lost_size;       /* how many were waiting or active, as workers remember; 0: unknown */
     uint64_t restored;        /* how many have come back */
+    int64_t full_since_ms;    /* of the line, beside the recovery: since when it is full; 0: it is
+                                 not (dispatcher/apply.limit.lua) */
 };
 
 /* TL_ERR_NOQUEUE when the queue does not exist. */

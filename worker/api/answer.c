@@ -7,6 +7,7 @@
 #include "worker/api/answer.h"
 #include "worker/api/cookie.h"
 #include "worker/api/restore.h"
+#include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
 #include "worker/http/problem.h"
@@ -80,6 +81,8 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                              .place = ticket->place,
                              .state = *state,
                              .settings = tl_local_queue_settings(queue),
+                             .mode = tl_standing_mode(api, queue),
+                             .phase = tl_standing_phase(api, queue, now_ms),
                              .waiting = tl_local_queue_waiting(queue),
                              .active = tl_local_queue_active(queue),
                              .notice = notice[0] != '\0' ? notice : NULL,

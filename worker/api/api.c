@@ -3,14 +3,17 @@
 #include "worker/api/answer.h"
 #include "worker/api/api.h"
 #include "worker/api/block.h"
+#include "worker/api/bypass.h"
 #include "worker/api/check.h"
 #include "worker/api/context.h"
 #include "worker/api/cross_site.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/outcome.h"
+#include "worker/api/passthrough.h"
 #include "worker/api/restore.h"
 #include "worker/api/routes.h"
+#include "worker/api/standing.h"
 #include "worker/api/verifications.h"
 #include "worker/http/problem.h"
 #include "worker/http/router.h"
@@ -61,8 +64,10 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     const struct tl_config *config = settings->config;
     if (!tl_secrets_load(&api->secrets, config, false, err) ||
         (api->brand = load_brand(config, err)) == NULL ||
-        (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL)
+        (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
+        (api->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
+    api->passthrough = tl_passthrough_new(config);
     const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
                                             .metrics = settings->env->metrics,
                                             .context = api,
@@ -85,6 +90,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .per_ticket = config->http.streams_per_ticket,
                         .context = api,
                         .write_view = tl_answer_write_view,
+                        .standing = tl_standing_number,
                         .answer = tl_outcome_changed,
                         .refuse = tl_outcome_refused,
                         .blocked = is_blocked,
@@ -93,7 +99,8 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .restore = tl_restore_subscriber}};
     api->queues = tl_queues_new(&queues);
     if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
-        api->kept_passes == NULL || api->misuse == NULL || api->verifications == NULL)
+        api->kept_passes == NULL || api->passthrough == NULL || api->misuse == NULL ||
+        api->verifications == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }
@@ -154,6 +161,8 @@ void tl_api_free(struct tl_api **api)
     tl_misuse_free(&(*api)->misuse);
     tl_verifications_free(&(*api)->verifications);
     tl_networks_free(&(*api)->proxies);
+    tl_bypass_free(&(*api)->bypass);
+    tl_passthrough_free(&(*api)->passthrough);
     tl_brand_free(&(*api)->brand);
     tl_kept_passes_free(&(*api)->kept_passes);
     tl_secrets_free(&(*api)->secrets);
@@ -164,8 +173,15 @@ void tl_api_free(struct tl_api **api)
 bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl_error *err)
 {
     struct tl_secrets fresh;
-    if (!tl_secrets_load(&fresh, config, false, err))
+    struct tl_passthrough *passthrough = tl_passthrough_new(config);
+    if (passthrough == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
+    if (!tl_secrets_load(&fresh, config, false, err)) {
+        tl_passthrough_free(&passthrough);
         return false;
+    }
+    tl_passthrough_free(&api->passthrough);
+    api->passthrough = passthrough;
     tl_secrets_free(&api->secrets);
     api->secrets = fresh;
     tl_kept_passes_clear(api->kept_passes);

@@ -55,7 +55,8 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
 void tl_api_stop(struct tl_api *api);
 /* After tl_api_stop, when no request is left. NULL allowed; clears the caller's pointer. */
 void tl_api_free(struct tl_api **api);
-/* Takes over the keys of a new configuration; on failure the old ones stay. */
+/* Takes over the keys of a new configuration, and which queues it lets everyone into; on failure
+ * the old ones stay. */
 bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl_error *err);
 
 /* The server's callbacks; context is the api. */

@@ -4,10 +4,13 @@
 #include "common/auth/jwks.h"
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
+#include "worker/api/bypass.h"
 #include "worker/api/check.h"
 #include "worker/api/cookie.h"
 #include "worker/api/misuse.h"
+#include "worker/api/passthrough.h"
 #include "worker/api/restore.h"
+#include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
 
@@ -47,6 +50,25 @@ static void answer_in(struct tl_request *request, const char *visitor)
     tl_request_answer(request, &answer);
 }
 
+/* The same past the line. by: "network", "header" or "invite"; NULL: everyone gets in. visitor may
+ * be NULL. */
+static void answer_past(struct tl_request *request, const char *visitor, const char *by)
+{
+    struct tl_answer answer = {.status = 204};
+    tl_answer_header(&answer, "X-Tellerline-Visitor", visitor);
+    tl_answer_header(&answer, "X-Tellerline-Bypass", by);
+    tl_answer_header(&answer, "X-Tellerline-Mode", by == NULL ? "passthrough" : NULL);
+    tl_request_answer(request, &answer);
+}
+
+/* The mode, if it is not open; else NULL. */
+static const char *mode_of(const struct check *check)
+{
+    enum tl_queue_mode mode =
+        check->queue != NULL ? tl_standing_mode(check->api, check->queue) : TL_MODE_OPEN;
+    return mode != TL_MODE_OPEN ? tl_mode_name(mode) : NULL;
+}
+
 /* 401, and where to wait: the waiting page, with the address that the visitor wanted, as the
  * gateway says it. That is only a proposal: the page checks where it may send people. One that is
  * too long is left out. */
@@ -77,6 +99,7 @@ static void answer_out(const struct check *check)
                                .body = body,
                                .length = sizeof(body) - 1};
     bool fits = n > 0 && (size_t)n < sizeof(location);
+    tl_answer_header(&answer, "X-Tellerline-Mode", mode_of(check));
     tl_answer_header(&answer, "X-Tellerline-Location", fits ? location : NULL);
     tl_answer_header(&answer, "WWW-Authenticate", "Bearer");
     tl_request_answer(request, &answer);
@@ -191,6 +214,17 @@ void tl_check_caught_up(void *context, const struct tl_held *held)
 
 /* ---- GET /v1/queues/{q}/check ---- */
 
+/* Everyone gets in. Sessions go on as before: the visitor of one is named, and seen. */
+static void pass_through(const struct check *check)
+{
+    struct tl_ticket ticket;
+    bool active = check->queue != NULL &&
+                  tl_visitor_ticket(check->api, check->request, check->name, &ticket) &&
+                  is_active(check, &ticket);
+    tl_passthrough_count(check->api, check->name);
+    answer_past(check->request, active ? ticket.visitor : NULL, NULL);
+}
+
 /* Does the request bring something that should open the gate? */
 static bool has_credential(const struct check *check)
 {
@@ -229,17 +263,26 @@ bool tl_handle_check(void *context, struct tl_request *request, const char *name
     struct check check = {.api = api, .request = request, .name = name, .now_ms = tl_clock_ms()};
     struct tl_ticket ticket;
     struct tl_pass pass;
+    if (queue != NULL && tl_local_queue_loaded(queue))
+        check.queue = queue;
+    if (tl_passthrough_applies(api, name)) {
+        pass_through(&check);
+        return true;
+    }
     if (queue == NULL && api->env->draining) /* queues are freed before the last answers are sent */
         return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
     if (tl_visitor_no_queue(api, name) && tl_queue_env_store_up(api->env))
         return tl_refuse(refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
-    if (queue != NULL && tl_local_queue_loaded(queue))
-        check.queue = queue;
     const bool has_ticket = check.queue != NULL && tl_visitor_ticket(api, request, name, &ticket);
     if (has_ticket)
         (void)tl_local_queue_adopt(queue, &ticket);
     if (has_ticket && is_active(&check, &ticket)) {
         let_in(&check, ticket.visitor, ticket.generation, ticket.place);
+        return true;
+    }
+    const char *by = tl_bypass_of(api, request, name, check.now_ms);
+    if (by != NULL) {
+        answer_past(request, NULL, by);
         return true;
     }
     enum verdict verdict = judge_pass(&check, &pass, refusal);

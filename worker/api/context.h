@@ -24,6 +24,8 @@ struct tl_api {
     struct tl_kept_passes *kept_passes;
     struct tl_brand *brand;
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
+    struct tl_bypass *bypass;             /* who gets in past the line */
+    struct tl_passthrough *passthrough;   /* the queues that everyone gets into by the file */
     struct tl_limiter *limiter;           /* of all processes */
     struct tl_sharing *sharing;           /* likewise */
     struct tl_queue_counts *queue_counts; /* likewise */

@@ -7,11 +7,14 @@
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
 #include "worker/api/block.h"
+#include "worker/api/bypass.h"
 #include "worker/api/challenge.h"
 #include "worker/api/join.h"
 #include "worker/api/join_body.h"
 #include "worker/api/misuse.h"
 #include "worker/api/restore.h"
+#include "worker/api/standing.h"
+#include "worker/api/through.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
@@ -76,11 +79,10 @@ bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct t
 {
     struct tl_puzzle_solved solved;
     char fresh[TL_VISITOR_MAX + 1];
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
     /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. */
-    if (settings->max_waiting > 0 && tl_local_queue_waiting(queue) >= settings->max_waiting) {
+    if (!tl_standing_joins(api, request, queue, refusal)) {
         tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-        return tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+        return false;
     }
     if (tl_challenge_takes_token(api, queue, request, proof)) {
         struct tl_token_join join = {.queue = queue, .request = request, .lane = lane};
@@ -217,6 +219,20 @@ static bool find_lane(const struct tl_local_queue *queue, const char *name, unsi
     return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "\"lane\" must name one of the queue's lanes");
 }
 
+/* An invite that lets its bearer past the line: remembered in a cookie, which `check` reads. */
+static bool pass_by(const struct tl_api *api, const struct tl_local_queue *queue,
+                    struct tl_request *request, const char *text, const struct tl_invite *invite,
+                    struct tl_refusal *refusal)
+{
+    char cookie[TL_BYPASS_COOKIE_MAX];
+    const char *name = tl_local_queue_name(queue);
+    if (!tl_bypass_cookie(api, request, name, text, invite, cookie))
+        return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
+    tl_bypass_note(api, request, name, "invite", tl_clock_ms());
+    tl_through_answer(api, request, name, cookie);
+    return true;
+}
+
 bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const char *text, struct tl_refusal *refusal)
 {
@@ -233,6 +249,8 @@ bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct 
         tl_visitor_refused(api, request, keys, text, now_ms);
         return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
     }
+    if (invite.bypass)
+        return pass_by(api, queue, request, text, &invite, refusal);
     if (!find_lane(queue, invite.lane, &lane, refusal) || !may_join(api, queue, refusal))
         return false;
     const struct tl_ticket first = {.invite = tl_invite_digest(invite.id)};
@@ -344,6 +362,8 @@ bool tl_handle_join(void *context, struct tl_request *request, const char *name,
                     struct tl_refusal *refusal)
 {
     struct tl_api *api = context;
+    if (tl_through_passes_all(api, request, name))
+        return true;
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     struct tl_join_body body;
     struct tl_ticket ticket;

@@ -47,6 +47,11 @@ static uint32_t stream_of(const char *queue)
     return number;
 }
 
+void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind)
+{
+    tl_queue_counts_add(api->queue_counts, queue, stream_of(queue), kind);
+}
+
 /* What is counted of requests that come too often. */
 struct kind {
     struct tl_hitters *hitters; /* of all queues, in this minute */

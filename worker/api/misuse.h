@@ -14,11 +14,15 @@
 #include "worker/api/context.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
+#include "worker/report/queue_counts.h"
 
 struct tl_misuse;
 
 struct tl_misuse *tl_misuse_new(void); /* NULL when out of memory */
 void tl_misuse_free(struct tl_misuse **misuse);
+
+/* Counts one for this queue, in the metrics with the label `queue`. */
+void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind);
 
 /* Notes that a visitor without a ticket wants to join this queue. */
 void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue);

@@ -49,3 +49,10 @@ enum tl_navigation tl_navigation_of(const struct tl_request *request)
         return TL_NAVIGATION_EMBEDDED;
     return TL_NAVIGATION_PERSON;
 }
+
+enum tl_language tl_language_of(const struct tl_request *request)
+{
+    return tl_language_choose(tl_request_query(request, "lang"),
+                              tl_request_cookie(request, "tellerline_lang"),
+                              tl_request_header(request, "Accept-Language"));
+}

@@ -3,6 +3,7 @@
 #define TL_NAVIGATION_H
 
 #include "worker/http/request.h"
+#include "worker/page/language.h"
 
 enum tl_navigation {
     TL_NAVIGATION_PERSON,  /* opens the page in a tab */
@@ -14,5 +15,7 @@ enum tl_navigation {
 /* By the headers that browsers send. An old browser, which sends none of them, counts as a person.
  */
 enum tl_navigation tl_navigation_of(const struct tl_request *request);
+/* The language of the answer. */
+enum tl_language tl_language_of(const struct tl_request *request);
 
 #endif

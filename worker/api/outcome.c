@@ -6,6 +6,7 @@
 #include "worker/api/join.h"
 #include "worker/api/outcome.h"
 #include "worker/api/routes.h"
+#include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
@@ -34,8 +35,10 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
         tl_challenge_refuse_spent(api, held->queue, held->request, pending->invite, &refusal);
         tl_render_refusal(held->request, &refusal);
     } else if (applied && result->outcome == TL_OUTCOME_FULL) {
+        struct tl_refusal refusal;
         tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
-        tl_render_refused(held->request, TL_REFUSAL_FULL, "As many wait as may; try again later");
+        tl_standing_no_place(api, held->request, held->queue, &refusal);
+        tl_render_refusal(held->request, &refusal);
     } else if (applied) {
         int64_t now_us = tl_clock_us();
         const struct tl_ticket ticket =

@@ -10,6 +10,8 @@
 #include "worker/api/page_handlers.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/restore.h"
+#include "worker/api/standing.h"
+#include "worker/api/through.h"
 #include "worker/api/visitor.h"
 
 /* Does the visitor hold the place, as far as this process knows? */
@@ -37,7 +39,9 @@ static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
         return tl_join_by_ticket(api, queue, request, ticket, refusal);
     unsigned lane = tl_local_queue_settings(queue)->default_lane;
     if (ticket != NULL && holds_place(queue, ticket)) {
-        if (tl_local_queue_settings(queue)->challenge == TL_CHALLENGE_NONE)
+        struct tl_refusal unused;
+        if (tl_local_queue_settings(queue)->challenge == TL_CHALLENGE_NONE &&
+            tl_standing_joins(api, request, queue, &unused))
             return tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal) &&
                    tl_join_visitor(api, queue, request, ticket->visitor, lane, refusal);
         tl_answer_view(api, queue, request, ticket, false);
@@ -70,6 +74,8 @@ bool tl_handle_page(void *context, struct tl_request *request, const char *name,
 {
     struct tl_api *api = context;
     struct tl_ticket ticket;
+    if (tl_through_passes_all(api, request, name))
+        return true;
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;
@@ -96,6 +102,8 @@ bool tl_handle_page_join(void *context, struct tl_request *request, const char *
 {
     struct tl_api *api = context;
     struct tl_ticket ticket;
+    if (tl_through_passes_all(api, request, name))
+        return true;
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;

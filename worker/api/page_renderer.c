@@ -7,7 +7,9 @@
 #include "worker/api/challenge.h"
 #include "worker/api/context.h"
 #include "worker/api/cookie.h"
+#include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
+#include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
 #include "worker/http/problem.h"
@@ -40,18 +42,11 @@ static const char *return_address(const struct tl_api *api, const struct tl_requ
     return tl_return_address_allowed(wanted, target_url, allowed, n) ? wanted : NULL;
 }
 
-static enum tl_language language_of(const struct tl_request *request)
-{
-    return tl_language_choose(tl_request_query(request, "lang"),
-                              tl_request_cookie(request, "tellerline_lang"),
-                              tl_request_header(request, "Accept-Language"));
-}
-
 static void send_page(const struct tl_api *api, struct tl_request *request,
                       const struct tl_page_view *view, unsigned status, unsigned retry_after_s,
                       const char *cookie)
 {
-    enum tl_language language = language_of(request);
+    enum tl_language language = tl_language_of(request);
     char retry_after[RETRY_TEXT];
     char policy[TL_PAGE_POLICY_MAX];
     char chosen[LANGUAGE_COOKIE_MAX];
@@ -94,7 +89,7 @@ static void send_back(struct tl_request *request, const struct tl_page_view *vie
 {
     struct tl_text address = {0};
     bool chosen = tl_request_query(request, "lang") != NULL;
-    tl_page_address(view, "", chosen ? tl_language_code(language_of(request)) : NULL, &address);
+    tl_page_address(view, "", chosen ? tl_language_code(tl_language_of(request)) : NULL, &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
     tl_answer_header(&answer, "Set-Cookie", cookie);
@@ -125,6 +120,15 @@ static uint64_t first_position(const struct tl_request *request)
     return from != NULL ? strtoull(from, NULL, 10) : 0;
 }
 
+/* What the operator says of states that take no joins. */
+static void set_texts(struct tl_page_view *page, const struct tl_request *request,
+                      const struct tl_queue_settings *settings)
+{
+    enum tl_language language = tl_language_of(request);
+    page->closed_text = tl_standing_text(settings, TL_MODE_CLOSED, language);
+    page->sold_out_text = tl_standing_text(settings, TL_MODE_SOLD_OUT, language);
+}
+
 static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)
 {
@@ -135,7 +139,11 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .queue = view->queue,
                                 .visitor = view->visitor,
                                 .from = first_position(request),
-                                .paused = settings->paused,
+                                .paused = view->mode == TL_MODE_PAUSED,
+                                .draining = view->mode == TL_MODE_DRAINING,
+                                .closed = view->mode == TL_MODE_CLOSED,
+                                .sold_out = view->mode == TL_MODE_SOLD_OUT,
+                                .no_capacity = tl_view_no_capacity(view),
                                 .recovering = view->recovering,
                                 .opens_at_ms = settings->opens_at_ms,
                                 .now_ms = view->store_ms,
@@ -145,6 +153,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .notice = view->notice,
                                 .target_url = settings->target_url,
                                 .return_url = return_address(api, request, settings->target_url)};
+    set_texts(&page, request, settings);
     /* Until the browser has shown that it keeps the cookie, addresses carry the ticket. */
     if (!tl_cookie_sent(request, view->queue))
         page.ticket = view->ticket != NULL ? view->ticket : given;
@@ -186,6 +195,12 @@ static enum tl_page_state state_refused(enum tl_refusal_kind kind)
         return TL_PAGE_INVITED;
     case TL_REFUSAL_FULL:
         return TL_PAGE_FULL;
+    case TL_REFUSAL_DRAINING:
+    case TL_REFUSAL_CLOSED:
+    case TL_REFUSAL_OVER:
+        return TL_PAGE_SHUT;
+    case TL_REFUSAL_SOLD_OUT:
+        return TL_PAGE_SOLD_OUT;
     case TL_REFUSAL_CHALLENGE:
     case TL_REFUSAL_CHALLENGE_FAILED:
         return TL_PAGE_CHALLENGE;
@@ -211,6 +226,7 @@ static struct tl_page_view view_without_place(const struct tl_api *api,
         const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
         page.target_url = settings->target_url;
         page.waiting_ttl_ms = settings->waiting_ttl_ms;
+        set_texts(&page, request, settings);
         page.return_url = return_address(api, request, page.target_url);
     }
     return page;
@@ -220,6 +236,24 @@ void tl_page_send_outside(const struct tl_api *api, struct tl_request *request, 
 {
     const struct tl_page_view page = view_without_place(api, request, TL_PAGE_OUTSIDE, queue);
     send_page(api, request, &page, 200, 0, NULL);
+}
+
+void tl_page_send_through(const struct tl_api *api, struct tl_request *request, const char *queue,
+                          const char *target_url, const char *cookie)
+{
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PASSTHROUGH, queue);
+    page.target_url = target_url;
+    page.return_url = return_address(api, request, target_url);
+    page.ticket = page.invite = NULL;
+    const char *address = page.return_url != NULL ? page.return_url : target_url;
+    if (address[0] == '\0') {
+        send_page(api, request, &page, 200, 0, cookie);
+        return;
+    }
+    struct tl_answer answer = {.status = 303};
+    tl_answer_header(&answer, "Location", address);
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(request, &answer);
 }
 
 bool tl_page_is_secret(const struct tl_request *request)

@@ -6,10 +6,36 @@
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "worker/api/public.h"
+#include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
 
-enum { QUEUE_TEXT_MAX = 2048, READY_TEXT_MAX = 512 };
+enum { QUEUE_TEXT_MAX = 6144, READY_TEXT_MAX = 512 };
+
+/* Mode and phase, and what the operator says of them. */
+static void write_state(struct tl_json *json, const struct tl_api *api,
+                        const struct tl_local_queue *queue)
+{
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    enum tl_queue_mode mode = tl_standing_mode(api, queue);
+    enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
+    tl_json_string(json, "mode", tl_mode_name(mode));
+    tl_json_string(json, "phase", tl_phase_name(phase));
+    tl_json_bool(json, "joins", tl_phase_joins(settings, phase));
+    if (tl_mode_holds(mode) && mode != TL_MODE_PASSTHROUGH)
+        tl_json_bool(json, "paused", true);
+    for (int language = 0; !tl_phase_joins(settings, phase) && language < TL_LANGUAGES;
+         language++) {
+        const char *text = tl_standing_text(settings, mode, (enum tl_language)language);
+        if (text[0] != '\0')
+            tl_json_string(json, language == TL_LANGUAGE_KO ? "text_ko" : "text_en", text);
+    }
+    if (settings->closes_at_ms != 0) {
+        char closes_at[TL_UNITS_TEXT_MAX];
+        tl_time_format(settings->closes_at_ms, closes_at, sizeof(closes_at));
+        tl_json_string(json, "closes_at", closes_at);
+    }
+}
 
 bool tl_handle_queue(void *context, struct tl_request *request, const char *name,
                      struct tl_refusal *refusal)
@@ -29,8 +55,7 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
         tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
         tl_json_string(&json, "opens_at", opens_at);
     }
-    if (settings->paused)
-        tl_json_bool(&json, "paused", true);
+    write_state(&json, api, queue);
     tl_json_uint(&json, "waiting", tl_local_queue_waiting(queue));
     tl_json_uint(&json, "active", tl_local_queue_active(queue));
     if (settings->policy != TL_POLICY_RATE)

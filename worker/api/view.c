@@ -32,6 +32,11 @@ bool tl_view_pending(const struct tl_view *view)
     return tl_place_seq(view->place) == 0 && view->state.status != TL_LINE_ENDED;
 }
 
+bool tl_view_no_capacity(const struct tl_view *view)
+{
+    return view->settings->policy != TL_POLICY_RATE && view->settings->capacity == 0;
+}
+
 static const char *status_name(const struct tl_view *view)
 {
     if (tl_view_pending(view))
@@ -86,8 +91,14 @@ static void write_queue(struct tl_json *json, const struct tl_view *view)
         write_time(json, "as_of", view->as_of_ms);
     if (view->settings->opens_at_ms > view->store_ms)
         write_time(json, "opens_at", view->settings->opens_at_ms);
-    if (view->settings->paused)
+    if (view->mode != TL_MODE_OPEN)
+        tl_json_string(json, "mode", tl_mode_name(view->mode));
+    if (view->phase != TL_PHASE_OPEN)
+        tl_json_string(json, "phase", tl_phase_name(view->phase));
+    if (tl_mode_holds(view->mode) && view->mode != TL_MODE_PASSTHROUGH)
         tl_json_bool(json, "paused", true);
+    if (view->mode == TL_MODE_PASSTHROUGH && view->settings->target_url[0] != '\0')
+        tl_json_string(json, "target_url", view->settings->target_url);
     if (view->recovering)
         tl_json_bool(json, "recovering", true);
     if (view->notice != NULL)

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "common/config/config.h"
+#include "common/config/mode.h"
 #include "common/line/line.h"
 #include "worker/queue/eta.h"
 #include "worker/queue/telling.h" /* TL_VIEW_MAX */
@@ -16,6 +17,8 @@ struct tl_view {
     tl_place place;            /* seq 0: the number is not known */
     struct tl_line_view state; /* UNKNOWN: how it ended is forgotten */
     const struct tl_queue_settings *settings;
+    enum tl_queue_mode mode; /* what is so here: passthrough by the file counts */
+    enum tl_phase phase;
     uint64_t waiting, active;
     const struct tl_eta_range *eta; /* NULL: nothing honest to say */
     bool recovering;                /* the queue recovers from a loss of its data */
@@ -27,6 +30,8 @@ struct tl_view {
 
 /* Has the place no number yet? A place that ended before its visitor learned the number is over. */
 bool tl_view_pending(const struct tl_view *view);
+/* Is no one admitted because the capacity is 0? */
+bool tl_view_no_capacity(const struct tl_view *view);
 /* Writes the view; returns its length. */
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);
 /* When to ask again: soon near the front, seldom far back, and spread

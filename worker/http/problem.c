@@ -47,6 +47,10 @@ static const struct kind kinds[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_TOO_MANY] = {429, 30, "/problems/too-many-joins",
                              "Too many joins from this address"},
     [TL_REFUSAL_FULL] = {503, 15, "/problems/full", "The line is full"},
+    [TL_REFUSAL_DRAINING] = {403, 30, "/problems/draining", "The queue takes no new visitors"},
+    [TL_REFUSAL_CLOSED] = {403, 30, "/problems/closed", "The queue is closed"},
+    [TL_REFUSAL_SOLD_OUT] = {410, 0, "/problems/sold-out", "Sold out"},
+    [TL_REFUSAL_OVER] = {410, 0, "/problems/over", "The time to join is over"},
     [TL_REFUSAL_OLD_GENERATION] = {409, 0, "/problems/made-anew",
                                    "The queue was recreated; join again"},
     [TL_REFUSAL_NOT_NUMBERED] = {409, 1, "/problems/not-numbered", "The place has no number yet"},
@@ -73,7 +77,7 @@ unsigned tl_problem_retry_after_s(enum tl_refusal_kind kind)
 void tl_problem_answer(struct tl_request *request, const struct tl_refusal *refusal)
 {
     const struct kind *kind = &kinds[refusal->kind];
-    char text[1024];
+    char text[2048];
     char retry_after[16];
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));

@@ -26,7 +26,11 @@ enum tl_refusal_kind {
     TL_REFUSAL_CHALLENGE_FAILED, /* there was one, and it is not good */
     TL_REFUSAL_UNVERIFIED,       /* the challenge service cannot say whether a token is good */
     TL_REFUSAL_TOO_MANY,
-    TL_REFUSAL_FULL,      /* as many wait as may */
+    TL_REFUSAL_FULL,     /* as many wait as may */
+    TL_REFUSAL_DRAINING, /* the operator takes no new visitors; the line is served */
+    TL_REFUSAL_CLOSED,   /* the operator closed the queue */
+    TL_REFUSAL_SOLD_OUT,
+    TL_REFUSAL_OVER,      /* closes_at has passed */
     TL_REFUSAL_FORGERIES, /* too many tokens of the address were not genuine */
     TL_REFUSAL_OLD_GENERATION,
     TL_REFUSAL_NOT_NUMBERED,
@@ -42,7 +46,7 @@ enum tl_refusal_kind {
 
 struct tl_refusal {
     enum tl_refusal_kind kind;
-    char detail[256];    /* for a person; nothing secret; "": the kind says it all */
+    char detail[512];    /* for a person; nothing secret; "": the kind says it all */
     const char *allowed; /* METHOD: the methods allowed, "GET, HEAD" */
     struct {
         char text[48];

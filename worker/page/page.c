@@ -130,6 +130,9 @@ static const struct state_text states[TL_PAGE_STATES] = {
     [TL_PAGE_FULL] = {"full", "title_full"},
     [TL_PAGE_OUTSIDE] = {"outside", "title_outside"},
     [TL_PAGE_CHALLENGE] = {"challenge", "title_pending"},
+    [TL_PAGE_SHUT] = {"shut", "title_shut"},
+    [TL_PAGE_SOLD_OUT] = {"sold_out", "title_sold_out"},
+    [TL_PAGE_PASSTHROUGH] = {"passthrough", "title_passthrough"},
     [TL_PAGE_DOWN] = {"down", "title_down"},
 };
 
@@ -245,6 +248,22 @@ static void set_state(struct page *page)
     tl_text_append(&page->texts[FIELD_TITLE], " – %s", page->values[FIELD_BRAND]);
 }
 
+/* What the mode and the capacity mean for those who wait, and for those who cannot join. */
+static void set_mode(struct page *page)
+{
+    const struct tl_page_view *view = page->view;
+    const char *closed = view->closed_text, *sold_out = view->sold_out_text;
+    set_if(page, FIELD_NO_DRAINING, !view->draining);
+    set_if(page, FIELD_NO_CLOSING, !view->closed);
+    set_if(page, FIELD_NO_SOLD_OUT, !view->sold_out);
+    set_if(page, FIELD_HAS_CAPACITY, !view->no_capacity);
+    page->values[FIELD_SHUT_SAYS] =
+        closed != NULL && closed[0] != '\0' ? closed : tl_page_message("shut_text", page->language);
+    page->values[FIELD_SOLD_OUT_SAYS] = sold_out != NULL && sold_out[0] != '\0'
+                                            ? sold_out
+                                            : tl_page_message("sold_out_text", page->language);
+}
+
 static void set_place(struct page *page)
 {
     const struct tl_page_view *view = page->view;
@@ -269,6 +288,7 @@ static void set_place(struct page *page)
     }
     set_if(page, FIELD_NOT_PAUSED, !view->paused);
     set_if(page, FIELD_NOT_RECOVERING, !view->recovering);
+    set_mode(page);
     page->values[FIELD_NOTICE] = view->notice;
     set_if(page, FIELD_NO_NOTICE, view->notice == NULL || view->notice[0] == '\0');
 }

@@ -40,6 +40,12 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_NOT_BEFORE] = "not_before",
     [FIELD_NOT_PAUSED] = "not_paused",
     [FIELD_NOT_RECOVERING] = "not_recovering",
+    [FIELD_NO_DRAINING] = "no_draining",
+    [FIELD_NO_CLOSING] = "no_closing",
+    [FIELD_NO_SOLD_OUT] = "no_sold_out",
+    [FIELD_HAS_CAPACITY] = "has_capacity",
+    [FIELD_SHUT_SAYS] = "shut_says",
+    [FIELD_SOLD_OUT_SAYS] = "sold_out_says",
     [FIELD_KEPT_MS] = "kept_ms",
     [FIELD_KEPT] = "kept",
     [FIELD_ABSENT] = "absent",
@@ -82,6 +88,9 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_NOT_STATE + TL_PAGE_FULL] = "not_full",
     [FIELD_NOT_STATE + TL_PAGE_OUTSIDE] = "not_outside",
     [FIELD_NOT_STATE + TL_PAGE_CHALLENGE] = "not_challenge",
+    [FIELD_NOT_STATE + TL_PAGE_SHUT] = "not_shut",
+    [FIELD_NOT_STATE + TL_PAGE_SOLD_OUT] = "not_sold_out",
+    [FIELD_NOT_STATE + TL_PAGE_PASSTHROUGH] = "not_passthrough",
     [FIELD_NOT_STATE + TL_PAGE_DOWN] = "not_down",
 };
 

@@ -23,7 +23,10 @@ enum tl_page_state {
     TL_PAGE_FULL,      /* no more visitors may wait */
     TL_PAGE_OUTSIDE,   /* without a place, which is taken with a button */
     TL_PAGE_CHALLENGE, /* a new place needs the solution of a puzzle */
-    TL_PAGE_DOWN,      /* the place cannot be looked up or stored right now */
+    TL_PAGE_SHUT,      /* the queue takes no new visitors: draining, closed, or its time is over */
+    TL_PAGE_SOLD_OUT,  /* likewise, and is sold out */
+    TL_PAGE_PASSTHROUGH, /* everyone gets in */
+    TL_PAGE_DOWN,        /* the place cannot be looked up or stored right now */
     TL_PAGE_STATES
 };
 
@@ -49,12 +52,14 @@ struct tl_page_view {
     uint64_t from; /* the first position this browser saw (`?from=`); progress counts from there */
     bool has_eta;
     int64_t eta_low_s, eta_high_s;
-    bool paused;
-    bool recovering;        /* the queue recovers from a loss of its data */
-    int64_t opens_at_ms;    /* Unix time; not in the future: open */
-    int64_t now_ms;         /* Unix time of this view */
-    int64_t as_of_ms;       /* when the line was last up to date; 0: it is */
-    int64_t expires_at_ms;  /* ACTIVE */
+    bool paused, draining, closed, sold_out; /* the mode */
+    bool no_capacity;                        /* no one is admitted, as the capacity is 0 */
+    const char *closed_text, *sold_out_text; /* the operator's; NULL or "": the built-in ones */
+    bool recovering;                         /* the queue recovers from a loss of its data */
+    int64_t opens_at_ms;                     /* Unix time; not in the future: open */
+    int64_t now_ms;                          /* Unix time of this view */
+    int64_t as_of_ms;                        /* when the line was last up to date; 0: it is */
+    int64_t expires_at_ms;                   /* ACTIVE */
     int64_t waiting_ttl_ms; /* how long a place is kept while its visitor is absent */
     int64_t poll_after_ms;
     const char *notice;     /* the operator's */

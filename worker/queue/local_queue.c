@@ -45,10 +45,9 @@ struct tl_local_queue {
 static void note_restored(struct tl_local_queue *queue, const struct tl_pending_command *pending,
                           const struct tl_pending_result *result)
 {
-    uint64_t generation = pending->numbers[0];
     bool returned = result->place == pending->place && result->outcome != TL_OUTCOME_GONE;
     if (result->end == TL_PENDING_APPLIED)
-        tl_lost_answered(queue->lost, generation, pending->place, returned);
+        tl_lost_answered(queue->lost, pending->numbers[0], pending->place, returned);
 }
 
 /* The outbox reports the outcome of a command. */
@@ -159,10 +158,15 @@ size_t tl_local_queue_bytes(const struct tl_local_queue *queue)
     return queue->line != NULL ? tl_line_bytes(queue->line) : 0;
 }
 
+int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue)
+{
+    return tl_lost_full_since_ms(queue->lost);
+}
+
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
 {
-    return !queue->settings.paused && !tl_local_queue_recovering(queue) &&
-           tl_queue_env_store_ms(queue->env, now_ms) >= queue->settings.opens_at_ms;
+    return !tl_local_queue_recovering(queue) &&
+           tl_mode_admits(&queue->settings, tl_queue_env_store_ms(queue->env, now_ms));
 }
 
 bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)
@@ -236,14 +240,12 @@ size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places
     return n;
 }
 
-/* ---- settings, lines, notices ---- */
-
 void tl_local_queue_set_settings(struct tl_local_queue *queue,
                                  const struct tl_queue_settings *settings, int64_t now_ms)
 {
     queue->settings = *settings;
     tl_eta_limit(&queue->eta, settings->capacity);
-    if (settings->paused)
+    if (tl_mode_holds(settings->mode))
         tl_eta_stop(&queue->eta, now_ms);
 }
 
@@ -519,10 +521,9 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
 static bool renew_due(const struct tl_local_queue *queue, tl_place place, int64_t now_ms)
 {
     uint64_t last = 0;
-    if (!tl_placemap_get(queue->claimed, place, &last))
-        return true;
-    if (!queue->settings.session_sliding)
-        return false;
+    bool claimed = tl_placemap_get(queue->claimed, place, &last);
+    if (!claimed || !queue->settings.session_sliding)
+        return !claimed;
     int64_t pause = queue->settings.session_ttl_ms / 10;
     return now_ms + 1 - (int64_t)last >= (pause > SLIDE_MIN_MS ? pause : SLIDE_MIN_MS);
 }
@@ -561,8 +562,7 @@ void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
-    /* The next flush waits until the last one was applied, so that presence does not flood a slow
-     * dispatcher. */
+    /* A flush waits until the last one was applied, so as not to flood a slow dispatcher. */
     if (queue->farewell || !tl_queue_env_store_up(queue->env) ||
         !tl_outbox_settled(queue->outbox, queue->presence_batch) ||
         !tl_presence_due(queue->presence, now_ms, interval, tl_line_waiting(queue->line) > 0))

@@ -14,6 +14,7 @@
 
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
+#include "common/config/mode.h"
 #include "common/line/line.h"
 #include "common/store/recovery.h"
 #include "worker/feed/outbox.h"
@@ -53,7 +54,9 @@ bool tl_local_queue_recovering(const struct tl_local_queue *queue);
 uint64_t tl_local_queue_origin(const struct tl_local_queue *queue, tl_place place);
 /* Memory of the line. */
 size_t tl_local_queue_bytes(const struct tl_local_queue *queue);
-/* Is admission possible now: is the queue open and not paused? */
+/* Since when the line is full, as the store says, in Unix ms; 0: it is not. */
+int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue);
+/* Is admission possible now, by the mode, the time and the phase? */
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms);
 /* Is what is known of the line old, because the store has not been heard of for a while? */
 bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms);

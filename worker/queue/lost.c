@@ -109,6 +109,11 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
 
 /* ---- what is known ---- */
 
+int64_t tl_lost_full_since_ms(const struct tl_lost *lost)
+{
+    return lost->known.full_since_ms;
+}
+
 bool tl_lost_recovering(const struct tl_lost *lost)
 {
     return lost->known.until_ms != 0;

@@ -28,6 +28,8 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox);
 
 /* Does the queue recover? Nobody is admitted then. */
 bool tl_lost_recovering(const struct tl_lost *lost);
+/* As the store said last. */
+int64_t tl_lost_full_since_ms(const struct tl_lost *lost);
 /* Is this the generation whose places come back? */
 bool tl_lost_is(const struct tl_lost *lost, uint64_t generation);
 /* Can the place of this ticket come back, as far as this process knows? */

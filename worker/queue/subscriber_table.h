@@ -38,6 +38,7 @@ struct tl_subscriber {
     bool told;                  /* a view was sent, or is known to the client */
     bool told_recovering;       /* as told: the queue recovers */
     bool told_stale;            /* as told: was it shown with its age? */
+    unsigned told_standing;     /* as told: tl_telling's standing */
     enum tl_line_status status; /* as told */
     uint64_t ahead;             /* as told */
     uint64_t notice;            /* version of the notice told */

@@ -41,7 +41,8 @@ struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *
     subscribers->telling = (struct tl_telling){.queue = queue,
                                                .metrics = settings->metrics,
                                                .context = settings->context,
-                                               .write_view = settings->write_view};
+                                               .write_view = settings->write_view,
+                                               .standing = settings->standing};
     subscribers->table = tl_subscriber_table_new();
     if (subscribers->table == NULL) {
         free(subscribers);

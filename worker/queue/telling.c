@@ -33,6 +33,12 @@ struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber)
     return ticket;
 }
 
+static unsigned standing_of(const struct tl_telling *telling, int64_t now_ms)
+{
+    return telling->standing != NULL ? telling->standing(telling->context, telling->queue, now_ms)
+                                     : 0;
+}
+
 /* The minimum time between two messages about a changed position. */
 static int64_t pause_ms(uint64_t ahead)
 {
@@ -54,6 +60,7 @@ bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber
         return false;
     if (subscriber->stream != NULL &&
         (tl_local_queue_stale(telling->queue, now_ms) != subscriber->told_stale ||
+         standing_of(telling, now_ms) != subscriber->told_standing ||
          tl_local_queue_recovering(telling->queue) != subscriber->told_recovering))
         return true;
     if (state->ahead != subscriber->ahead)
@@ -76,6 +83,7 @@ void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *sub
     subscriber->told = true;
     subscriber->told_ms = now_ms;
     subscriber->told_stale = tl_local_queue_stale(telling->queue, now_ms);
+    subscriber->told_standing = standing_of(telling, now_ms);
     subscriber->told_recovering = tl_local_queue_recovering(telling->queue);
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;

@@ -36,6 +36,10 @@ static const struct {
                                   "Sessions found to be used by several clients in turn, by queue"},
     [TL_QUEUE_SESSIONS_FAST] = {"tellerline_worker_queue_sessions_fast_total",
                                 "Sessions with a thousand checks within ten seconds, by queue"},
+    [TL_QUEUE_PASSED_THROUGH] = {"tellerline_worker_queue_passed_through_total",
+                                 "Requests let in past the line by the mode passthrough, by queue"},
+    [TL_QUEUE_BYPASSED] = {"tellerline_worker_queue_bypassed_total",
+                           "Requests let in past the line by a bypass, by queue"},
 };
 
 struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err)

@@ -16,7 +16,7 @@
   const shared = 'tellerline:' + page.queue;
   const carried = /[?&]ticket=([^&#]+)/.exec(location.search);
   const OVER = ['completed', 'left', 'expired', 'unclaimed', 'absent', 'ended', 'lost', 'removed', 'blocked',
-    'closed'];
+    'closed', 'shut', 'sold_out', 'passthrough'];
   const ALONE = ['invited', 'outside', 'challenge'];  // no place to ask about
 
   const SAY_EVERY = 15000;      // at most this often aloud, unless something important happens
@@ -178,10 +178,24 @@
     if (bar) bar.value = Math.floor(best * 1000);
     opensAt = view.opens_at ? Date.parse(view.opens_at) : 0;
     showOpening();
-    reveal('paused', Boolean(view.paused));
+    showMode(view);
     reveal('recovering', Boolean(view.recovering));
     setTitle(position);
     say(fill(words.sayWaiting, position, eta), false);
+  }
+
+  // Which note the mode has; everyone gets in: goes on.
+  function showMode(view) {
+    const mode = view.mode || (view.paused ? 'paused' : 'open');
+    reveal('paused', mode === 'paused');
+    ['draining', 'closed', 'sold_out'].forEach((name) => reveal('mode-' + name, mode === name));
+    reveal('no-capacity', view.capacity === 0 && (mode === 'open' || mode === 'draining'));
+    if (mode !== 'passthrough' || goTimer) return;
+    const target = page.return || view.target_url || page.target;
+    goTimer = setTimeout(() => {
+      if (/^https?:\/\//i.test(target)) goOn(target);
+      else location.reload();
+    }, jitter(GO_ON_AFTER));
   }
 
   function showOpening() {
@@ -249,7 +263,7 @@
     heardAt = asOf > 0 ? now() - Math.max(0, serverNow() - asOf) : now();
     troubled = asOf > 0 ? 'store' : '';
     const name = view.status === 'expired' ? ENDINGS[view.reason] || 'expired' : view.status;
-    if (name !== 'active') {
+    if (name !== 'active' && view.mode !== 'passthrough') {
       clearTimeout(goTimer);
       goTimer = 0;
     }

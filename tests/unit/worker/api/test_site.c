@@ -273,9 +273,10 @@ static void the_numbers_of_a_queue_are_public(void **state)
     struct world *world = *state;
     struct tl_request request = world_send(world, "GET", "/v1/queues/concert", NULL);
     assert_answer(&request, 200,
-                  "{\"queue\":\"concert\",\"open\":true,\"waiting\":11,\"active\":1,"
+                  "{\"queue\":\"concert\",\"open\":true,\"mode\":\"open\","
+                  "\"phase\":\"open\",\"joins\":true,\"waiting\":11,\"active\":1,"
                   "\"capacity\":1,\"lanes\":[\"general\",\"vip\"]}\n");
-    world->settings.paused = true;
+    world->settings.mode = TL_MODE_PAUSED;
     world->settings.policy = TL_POLICY_RATE;
     world->settings.rate_admit = 1400;
     world->settings.rate_every_ms = 10000;

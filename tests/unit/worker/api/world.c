@@ -129,6 +129,7 @@ static void make_config(struct world *world)
                      "http: {public_url: https://wait.example, joins_per_minute: 3, "
                      "trusted_proxies: \"10.0.0.0/8\", "
                      "allowed_origins: \"https://shop.example http://127.0.0.1:3000\"}\n"
+                     "bypass: {networks: 203.0.113.0/24, header: X-Staff}\n"
                      "queues: {concert: {}, opened: {on_store_error: open}}\n",
                      world->folder, world->folder, world->folder, world->folder, world->folder);
     world->config = tl_config_parse("test", text, (size_t)n, &err);

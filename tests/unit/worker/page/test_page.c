@@ -106,6 +106,9 @@ static const struct state_case states[TL_PAGE_STATES] = {
     {"full", TL_PAGE_FULL, true, false, false},
     {"outside", TL_PAGE_OUTSIDE, false, true, false},
     {"challenge", TL_PAGE_CHALLENGE, false, false, false},
+    {"shut", TL_PAGE_SHUT, false, false, false},
+    {"sold_out", TL_PAGE_SOLD_OUT, false, false, false},
+    {"passthrough", TL_PAGE_PASSTHROUGH, false, false, false},
     {"down", TL_PAGE_DOWN, true, false, false},
 };
 

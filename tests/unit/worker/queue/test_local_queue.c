@@ -363,10 +363,10 @@ static void the_estimate_follows_admissions(void **state)
     assert_true(range.mean_s > 59 && range.mean_s < 61);
     assert_true(range.low_s < range.mean_s && range.mean_s < range.high_s);
 
-    settings.paused = true;
+    settings.mode = TL_MODE_PAUSED;
     tl_local_queue_set_settings(world->queue, &settings, 20000);
     assert_false(tl_local_queue_estimate(world->queue, 30, 20000, &range));
-    settings.paused = false; /* the pause does not count */
+    settings.mode = TL_MODE_OPEN; /* the pause does not count */
     tl_local_queue_set_settings(world->queue, &settings, 90000);
     tl_local_queue_set_line(world->queue, world_line(100), 90000);
     assert_true(tl_local_queue_estimate(world->queue, 30, 90000, &range));
@@ -382,7 +382,7 @@ static void a_queue_opens_by_the_stores_clock(void **state)
     tl_local_queue_set_settings(world->queue, &settings, 0);
     assert_false(tl_local_queue_open(world->queue, 4999));
     assert_true(tl_local_queue_open(world->queue, 5000));
-    settings.paused = true;
+    settings.mode = TL_MODE_PAUSED;
     tl_local_queue_set_settings(world->queue, &settings, 0);
     assert_false(tl_local_queue_open(world->queue, 5000));
 }
@@ -398,7 +398,7 @@ static void admission_is_near_while_there_is_capacity(void **state)
     assert_true(tl_local_queue_about_to_admit(world->queue, 5, 0));
     assert_false(tl_local_queue_about_to_admit(world->queue, 6, 0));
     assert_false(tl_local_queue_about_to_admit(world->queue, 1, 0)); /* is admitted already */
-    settings.paused = true;
+    settings.mode = TL_MODE_PAUSED;
     tl_local_queue_set_settings(world->queue, &settings, 0);
     assert_false(tl_local_queue_about_to_admit(world->queue, 4, 0));
 }

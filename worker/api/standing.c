@@ -1,0 +1,79 @@
+#include "worker/api/standing.h"
+#include "common/base/clock.h"
+#include "worker/api/navigation.h"
+#include "worker/api/passthrough.h"
+
+enum tl_queue_mode tl_standing_mode(const struct tl_api *api, const struct tl_local_queue *queue)
+{
+    return tl_passthrough_names(api->passthrough, tl_local_queue_name(queue))
+               ? TL_MODE_PASSTHROUGH
+               : tl_local_queue_settings(queue)->mode;
+}
+
+enum tl_phase tl_standing_phase(const struct tl_api *api, const struct tl_local_queue *queue,
+                                int64_t now_ms)
+{
+    const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(api->env, now_ms),
+                                         .waiting = tl_local_queue_waiting(queue),
+                                         .full_since_ms = tl_local_queue_full_since_ms(queue),
+                                         .recovering = tl_local_queue_recovering(queue)};
+    return tl_phase_of(tl_local_queue_settings(queue), &facts);
+}
+
+const char *tl_standing_text(const struct tl_queue_settings *settings, enum tl_queue_mode mode,
+                             enum tl_language language)
+{
+    bool korean = language == TL_LANGUAGE_KO;
+    if (mode == TL_MODE_SOLD_OUT)
+        return korean ? settings->sold_out_text_ko : settings->sold_out_text_en;
+    return korean ? settings->closed_text_ko : settings->closed_text_en;
+}
+
+/* Why no one can join; false: someone can. */
+static bool refuse(const struct tl_api *api, const struct tl_request *request,
+                   const struct tl_local_queue *queue, struct tl_refusal *refusal)
+{
+    static const enum tl_refusal_kind of_mode[TL_MODES] = {[TL_MODE_DRAINING] = TL_REFUSAL_DRAINING,
+                                                           [TL_MODE_CLOSED] = TL_REFUSAL_CLOSED,
+                                                           [TL_MODE_SOLD_OUT] = TL_REFUSAL_SOLD_OUT,
+                                                           [TL_MODE_PASSTHROUGH] =
+                                                               TL_REFUSAL_UNKNOWN_OUTCOME};
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
+    enum tl_refusal_kind kind = of_mode[settings->mode];
+    if (tl_phase_joins(settings, phase))
+        return false;
+    if (settings->mode == TL_MODE_PASSTHROUGH)
+        (void)tl_refuse(refusal, kind, "Everyone gets in now; try again");
+    else if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
+        (void)tl_refuse(refusal, kind, "%s",
+                        tl_standing_text(settings, settings->mode, tl_language_of(request)));
+    else if (phase == TL_PHASE_OVER)
+        (void)tl_refuse(refusal, TL_REFUSAL_OVER, "%s",
+                        tl_standing_text(settings, settings->mode, tl_language_of(request)));
+    else
+        (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+    return true;
+}
+
+bool tl_standing_joins(const struct tl_api *api, const struct tl_request *request,
+                       const struct tl_local_queue *queue, struct tl_refusal *refusal)
+{
+    return !refuse(api, request, queue, refusal);
+}
+
+void tl_standing_no_place(const struct tl_api *api, const struct tl_request *request,
+                          const struct tl_local_queue *queue, struct tl_refusal *refusal)
+{
+    if (!refuse(api, request, queue, refusal)) /* the news of it is on its way here */
+        (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+}
+
+unsigned tl_standing_number(void *context, const struct tl_local_queue *queue, int64_t now_ms)
+{
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    enum tl_phase phase = tl_standing_phase(context, queue, now_ms);
+    bool over = phase == TL_PHASE_OVER;
+    bool none = settings->policy != TL_POLICY_RATE && settings->capacity == 0;
+    return (unsigned)tl_standing_mode(context, queue) * 4 + (over ? 2 : 0) + (none ? 1 : 0);
+}

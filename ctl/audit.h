@@ -12,6 +12,8 @@
  *   9. every lease and every session ends
  *  10. the queue is listed, its keys have the right types, its state and settings are complete
  *  11. a worker shows the sizes that the state has (ctl/audit_worker.h)
+ *  12. since the settings last changed, no one joined or was admitted whom the mode or the time of
+ *      closing keeps out
  *
  * One script makes each comparison at one moment of the data, and what programs mend by themselves
  * is looked at twice, so that every reported violation is real, however busy the queue is. Big sets
@@ -31,7 +33,7 @@
 enum { TL_AUDIT_LISTED_MAX = 50 }; /* further violations of a queue are only counted */
 
 struct tl_audit_violation {
-    int rule; /* 1 to 11, as above */
+    int rule; /* 1 to 12, as above */
     char text[400];
     char advice[400]; /* what to do */
 };

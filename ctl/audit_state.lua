@@ -1,5 +1,5 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records prelude.budget audit.findings audit.budget
+-- Parts: prelude.records prelude.budget audit.findings audit.budget audit.mode
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else
@@ -308,6 +308,7 @@ if exists[K_CONFIG] then
     note = check_capacity()
     if exists[K_STATE] and exists[K_EVENTS] then
         check_budget(now, v.generation)
+        check_mode(now, v.generation)
     end
 end
 check_ingest()

@@ -24,8 +24,26 @@ static const struct tl_ctl_command commands[] = {
     {"set", "QUEUE NAME=VALUE...", "Changes settings of a queue while it runs.",
      "Names and values are those of the configuration file, for example: capacity=20 "
      "session_ttl=5m\n"
-     "paused=true. A lower capacity ends no session.",
+     "rate.burst=10. A lower capacity ends no session.",
      TL_OPTIONS_STORE, 2, INT_MAX, false, tl_command_set},
+    {"open", "QUEUE", "Opens a queue: visitors join and are admitted.",
+     "After `sold-out`, close the queue first.", TL_OPTIONS_STORE, 1, 1, false, tl_command_open},
+    {"pause", "QUEUE", "Admits no one; visitors still join.", "", TL_OPTIONS_STORE, 1, 1, false,
+     tl_command_pause},
+    {"drain", "QUEUE", "Takes no new visitors; serves the line.", "", TL_OPTIONS_STORE, 1, 1, false,
+     tl_command_drain},
+    {"close", "QUEUE", "Takes no new visitors and admits no one.",
+     "The page says closed_text_en or closed_text_ko, if set.", TL_OPTIONS_STORE, 1, 1, false,
+     tl_command_close},
+    {"sold-out", "QUEUE", "The same, and the page says that it is sold out.",
+     "In the words of sold_out_text_en and sold_out_text_ko, if set. Before it can be opened "
+     "again\n"
+     "it must be closed.",
+     TL_OPTIONS_STORE, 1, 1, false, tl_command_sold_out},
+    {"passthrough", "QUEUE", "Lets everyone in past the line.",
+     "While Redis is away, write `mode: passthrough` into the file of the workers instead, and\n"
+     "send them SIGHUP.",
+     TL_OPTIONS_STORE, 1, 1, false, tl_command_passthrough},
     {"notice", "QUEUE TEXT", "Shows a notice to all waiting visitors; \"\" removes it.", "",
      TL_OPTIONS_STORE, 2, 2, false, tl_command_notice},
     {"visitor", "remove QUEUE VISITOR",
@@ -84,7 +102,7 @@ static void write_help(FILE *out)
                  "room.\n\n");
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (!commands[i].hidden)
-            fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+            fprintf(out, "  %-11s %s\n", commands[i].name, commands[i].summary);
     }
     fprintf(out, "\n`tellerline COMMAND --help` shows its options. Exit status: 0 ok, 1 problem "
                  "found, 2 failed.\n");

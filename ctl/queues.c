@@ -9,8 +9,9 @@
 #include "ctl/table.h"
 
 static const struct tl_column columns[] = {
-    {"QUEUE", false}, {"STATE", false},   {"WAITING", true},   {"ACTIVE", true},  {"LIMIT", true},
-    {"JOINED", true}, {"ADMITTED", true}, {"COMPLETED", true}, {"EXPIRED", true}, {"LEFT", true},
+    {"QUEUE", false},    {"MODE", false},   {"PHASE", false}, {"WAITING", true},
+    {"ACTIVE", true},    {"LIMIT", true},   {"JOINED", true}, {"ADMITTED", true},
+    {"COMPLETED", true}, {"EXPIRED", true}, {"LEFT", true},
 };
 
 static bool write_table(const struct tl_queue_rows *rows)
@@ -28,7 +29,8 @@ static bool write_table(const struct tl_queue_rows *rows)
         const struct tl_queue_row *row = &rows->rows[i];
         const struct tl_queue_numbers *numbers = &row->numbers;
         tl_table_text(table, row->name);
-        tl_queue_row_state(row, rows->now_ms, text, sizeof(text));
+        tl_table_text(table, tl_mode_name(row->settings.mode));
+        tl_queue_row_phase(row, rows->now_ms, text, sizeof(text));
         tl_table_text(table, text);
         tl_table_number(table, numbers->waiting);
         tl_table_number(table, numbers->active);
@@ -66,8 +68,10 @@ static bool write_json(const struct tl_queue_rows *rows)
         bool has_rate = settings->policy != TL_POLICY_COUNTER;
         tl_queue_row_state(row, rows->now_ms, state, sizeof(state));
         json_t *object = json_pack(
-            "{s:s, s:s, s:s*, s:I, s:I, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}",
-            "queue", row->name, "state", state, "trouble",
+            "{s:s, s:s, s:s, s:s, s:s*, s:I, s:I, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
+            "s:I}",
+            "queue", row->name, "state", state, "mode", tl_mode_name(settings->mode), "phase",
+            tl_phase_name(tl_queue_row_phase_of(row, rows->now_ms)), "trouble",
             row->trouble[0] != '\0' ? row->trouble : NULL, "waiting", (json_int_t)numbers->waiting,
             "active", (json_int_t)numbers->active, "capacity",
             has_capacity ? json_integer((json_int_t)settings->capacity) : NULL, "rate",

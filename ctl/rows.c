@@ -70,26 +70,43 @@ void tl_queue_rows_free(struct tl_queue_rows *rows)
     *rows = (struct tl_queue_rows){0};
 }
 
-void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size)
+enum tl_phase tl_queue_row_phase_of(const struct tl_queue_row *row, int64_t now_ms)
 {
+    const struct tl_phase_facts facts = {.now_ms = now_ms,
+                                         .waiting = row->numbers.waiting,
+                                         .full_since_ms = row->recovery.full_since_ms,
+                                         .recovering = row->recovery.until_ms != 0};
+    return tl_phase_of(&row->settings, &facts);
+}
+
+void tl_queue_row_phase(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size)
+{
+    enum tl_phase phase = tl_queue_row_phase_of(row, now_ms);
     if (row->trouble[0] != '\0') {
         snprintf(text, size, "damaged");
-    } else if (row->recovery.until_ms != 0) {
+    } else if (phase == TL_PHASE_RECOVERING) {
         const struct tl_recovery *recovery = &row->recovery;
         int64_t left_ms = recovery->until_ms > now_ms ? recovery->until_ms - now_ms : 0;
         int n = snprintf(text, size, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
                          recovery->restored);
         if (recovery->lost_size > 0 && n > 0 && (size_t)n < size)
             snprintf(text + n, size - (size_t)n, " of %" PRIu64, recovery->lost_size);
-    } else if (row->settings.paused) {
-        snprintf(text, size, "paused");
-    } else if (row->settings.opens_at_ms > now_ms) {
+    } else if (phase == TL_PHASE_SCHEDULED) {
         char opens[TL_UNITS_TEXT_MAX];
         tl_time_format(row->settings.opens_at_ms, opens, sizeof(opens));
         snprintf(text, size, "opens %s", opens);
     } else {
-        snprintf(text, size, "open");
+        snprintf(text, size, "%s", tl_phase_name(phase));
     }
+}
+
+void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size)
+{
+    if (row->settings.mode == TL_MODE_OPEN || row->trouble[0] != '\0' ||
+        row->recovery.until_ms != 0)
+        tl_queue_row_phase(row, now_ms, text, size);
+    else
+        snprintf(text, size, "%s", tl_mode_name(row->settings.mode));
 }
 
 void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size)
@@ -97,7 +114,8 @@ void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size)
     const struct tl_queue_settings *settings = &row->settings;
     char capacity[32] = "", rate[64] = "", every[TL_UNITS_TEXT_MAX];
     if (settings->policy != TL_POLICY_RATE)
-        snprintf(capacity, sizeof(capacity), "%" PRIu64, settings->capacity);
+        snprintf(capacity, sizeof(capacity), "%" PRIu64 "%s", settings->capacity,
+                 settings->capacity == 0 ? ": no one" : "");
     if (settings->policy != TL_POLICY_COUNTER) {
         tl_duration_format(settings->rate_every_ms, every, sizeof(every));
         snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", settings->rate_admit, every);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/config/mode.h"
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
 
@@ -30,10 +31,14 @@ bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *ro
                         struct tl_error *err);
 void tl_queue_rows_free(struct tl_queue_rows *rows);
 
-/* "open", "damaged", "recovers 12 s: 8 of 10" (places that came back), "paused" or "opens
- * 2026-12-01T11:00:00Z". */
+/* What is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that came
+ * back), before the opening "opens 2026-12-01T11:00:00Z". */
+void tl_queue_row_phase(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size);
+/* Its word of enum tl_phase. */
+enum tl_phase tl_queue_row_phase_of(const struct tl_queue_row *row, int64_t now_ms);
+/* Mode and phase in one: the phase where the mode is open, else the mode. */
 void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size);
-/* What limits admission: the capacity ("300"), the rate ("1400/10s"), or both. */
+/* What limits admission: the capacity ("300"; "0: no one"), the rate ("1400/10s"), or both. */
 void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size);
 
 #endif

@@ -17,9 +17,9 @@
 #include "ctl/table.h"
 
 static const struct tl_column columns[] = {
-    {"QUEUE", false}, {"STATE", false},  {"WAITING", true},  {"ACTIVE", true}, {"LIMIT", true},
-    {"JOINED", true}, {"/S", true},      {"ADMITTED", true}, {"/S", true},     {"COMPLETED", true},
-    {"/S", true},     {"EXPIRED", true}, {"LEFT", true},
+    {"QUEUE", false},    {"MODE", false},  {"PHASE", false},  {"WAITING", true},  {"ACTIVE", true},
+    {"LIMIT", true},     {"JOINED", true}, {"/S", true},      {"ADMITTED", true}, {"/S", true},
+    {"COMPLETED", true}, {"/S", true},     {"EXPIRED", true}, {"LEFT", true},
 };
 
 /* The terminal, and its settings to restore at the end. */
@@ -136,7 +136,8 @@ static void add_row(const struct top *top, struct tl_table *table, const struct 
     const struct tl_queue_numbers *base = same ? &earlier->numbers : numbers;
     int64_t elapsed_ms = same ? top->rows.now_ms - top->before.now_ms : 0;
     tl_table_text(table, row->name);
-    tl_queue_row_state(row, top->rows.now_ms, text, sizeof(text));
+    tl_table_text(table, tl_mode_name(row->settings.mode));
+    tl_queue_row_phase(row, top->rows.now_ms, text, sizeof(text));
     tl_table_text(table, text);
     tl_table_number(table, numbers->waiting);
     tl_table_number(table, numbers->active);

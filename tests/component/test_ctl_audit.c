@@ -183,6 +183,18 @@ static const struct damaged {
     {"redis.call('DEL', batches) redis.call('RPUSH', batches, 'x')", 10, "is a list, not a hash"},
     {"redis.call('DEL', sessions) redis.call('SET', sessions, 'x')", 0, "is a string, not a hash"},
     {"redis.call('DEL', waiting) redis.call('SET', waiting, 'x')", 0, "is a string, not a zset"},
+    /* 12: the mode, the time of closing, the full line */
+    {"redis.call('HSET', config, 'mode', 'closed')", 0,
+     "the mode is closed, but paused is false: admitters of older releases admit"},
+    {"redis.call('HSET', config, 'mode', 'closed', 'paused', 'true')", 12,
+     "visitors joined although the mode is closed"},
+    {"redis.call('HSET', config, 'paused', 'true')", 12,
+     "visitors were admitted although the mode is open"},
+    {"redis.call('HSET', config, 'closes_at', '1000')", 12,
+     "visitors joined although the mode is open and closes_at has passed"},
+    {"redis.call('HSET', config, 'closes_at', '1000', 'at_close', 'stop')", 12,
+     "visitors were admitted although the mode is open and closes_at has passed"},
+    {"set('full_since', 'soon')", 7, "the time since when the line is full cannot be right: soon"},
 };
 
 /* Is it among the findings? Unless the rule is 0 (then one damage shows in several ways), it is the

@@ -292,6 +292,38 @@ def crowded(contract: Contract, system: System) -> None:
     assert client.post("/v1/queues/bank/join", headers=trusted).problem(503)["type"] == "/problems/full"
 
 
+def states(contract: Contract, system: System) -> None:
+    """The modes of a queue, and the end of its time."""
+    client = witness(contract, system)
+    join, page = "/v1/queues/bank/join", "/q/bank"
+    Visitor(client, "bank").join()
+    ticket = Visitor(client, "bank").join().ticket  # it waits, as there is one slot
+
+    def is_so(mode: str) -> bool:
+        return client.get("/v1/queues/bank").json["mode"] == mode
+
+    for command, mode, status in (("pause", "paused", 200), ("drain", "draining", 403), ("close", "closed", 403),
+                                  ("sold-out", "sold_out", 410)):
+        assert system.ctl(command, "bank").returncode == 0
+        wait_until(lambda: is_so(mode), PATIENCE, mode)
+        assert client.post(join).status == status
+        assert client.get(page).status == status
+        assert client.post(f"{page}/join").status in (status, 303)
+        assert client.get("/v1/queues/bank/status", ticket=ticket).status == 200
+        assert client.get("/v1/queues/bank/check").status == 401
+    assert system.ctl("passthrough", "bank").returncode == 0
+    wait_until(lambda: is_so("passthrough"), PATIENCE, "passthrough")
+    assert client.post(join).json["status"] == "passthrough"
+    assert client.get(page).headers["location"] == client.post(f"{page}/join").headers["location"]
+    assert client.get("/v1/queues/bank/check").status == 204
+    assert client.get("/v1/queues/bank/status", ticket=ticket).status == 200
+    assert system.ctl("open", "bank").returncode == 0
+    system.set("bank", "closes_at=2001-01-01T00:00:00Z")
+    wait_until(lambda: client.get("/v1/queues/bank").json["phase"] == "over", PATIENCE, "over")
+    assert client.post(join).problem(410)["type"] == "/problems/over"
+    assert client.get("/v1/queues/bank/status", ticket=ticket).status == 200
+
+
 def blocked(contract: Contract, system: System) -> None:
     """The operator blocks the address of this test."""
     client = witness(contract, system)
@@ -488,6 +520,7 @@ def test_answers_are_as_documented(contract, start, tmp_path):
         verified(contract, system, service)
     crowded(contract, start({"bank": bank}, settings={"http": {"joins_per_minute": 1}}, prepare=keys))
     blocked(contract, start({"bank": bank}))
+    states(contract, start({"bank": bank | {"target_url": "https://shop.example/in"}}))
     forged(contract, start({"bank": bank}))
     shared(contract, start({"bank": bank | {"shared_sessions": "refuse"}},
                            settings={"http": {"trusted_proxies": "127.0.0.1"}}))

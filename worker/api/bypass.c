@@ -41,9 +41,10 @@ void tl_bypass_free(struct tl_bypass **bypass)
     *bypass = NULL;
 }
 
+/* No ticket's cookie has this name: names of queues have no capital letters. */
 static void cookie_name(const char *queue, char name[TL_QUEUE_NAME_MAX + 32])
 {
-    snprintf(name, TL_QUEUE_NAME_MAX + 32, "tellerline_bypass_%s", queue);
+    snprintf(name, TL_QUEUE_NAME_MAX + 32, "tellerline_BYPASS_%s", queue);
 }
 
 static bool by_header(const struct tl_api *api, const struct tl_request *request)

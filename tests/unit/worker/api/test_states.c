@@ -299,10 +299,10 @@ static void staff_get_in_by_an_invite(void **state)
     assert_answer(&page, 303, "");
     assert_string_equal(fake_answer_header(&page, "Location"), "https://shop.example/");
     const char *cookie = fake_answer_header(&page, "Set-Cookie");
-    assert_memory_equal(cookie, "tellerline_bypass_concert=", 26);
+    assert_memory_equal(cookie, "tellerline_BYPASS_concert=", 26);
     assert_non_null(strstr(cookie, "; Max-Age=600; HttpOnly; SameSite=Lax; Secure"));
     struct tl_request check = {
-        .method = "GET", .path = CHECK, .cookies = {{"tellerline_bypass_concert", invite}}};
+        .method = "GET", .path = CHECK, .cookies = {{"tellerline_BYPASS_concert", invite}}};
     assert_bypass(&check, world, "invite");
     struct tl_request header = {
         .method = "GET", .path = CHECK, .headers = {{"X-Tellerline-Invite", invite}}};

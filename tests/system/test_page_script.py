@@ -383,6 +383,28 @@ def test_pause_comes_and_goes(browser, stand_in):
     until(browser, lambda page: page.state == "waiting" and not page.shows("paused"), "going on")
 
 
+def test_modes_come_and_go(browser, stand_in):
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    notes = {"paused": "paused", "draining": "mode-draining", "closed": "mode-closed", "sold_out": "mode-sold_out"}
+    for mode, note in notes.items():
+        stand_in.waiting(1234, mode=mode, paused=True, capacity=0)
+        until(browser, lambda page: page.shows(note), mode)
+        others = [other for other in notes.values() if other != note and look(browser).shows(other)]
+        assert not others, (mode, others)
+    stand_in.waiting(1234, capacity=0)
+    until(browser, lambda page: page.shows("no-capacity") and not page.shows("mode-sold_out"), "nobody is let in")
+    stand_in.waiting(1234, capacity=1)
+    until(browser, lambda page: not page.shows("no-capacity"), "going on")
+
+
+def test_passthrough_takes_those_who_wait_in(browser, stand_in):
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    stand_in.waiting(1234, mode="passthrough", target_url=f"http://127.0.0.1:{stand_in.port}/target")
+    until(browser, lambda page: page.title == "target", "it goes on by itself")
+
+
 def test_language_switch_is_remembered(browser, stand_in):
     open_page(browser, stand_in)
     assert look(browser).heading == "You are in line"

@@ -52,6 +52,8 @@ struct model {
     int spent_by[INVITES]; /* -1: no visitor */
     uint64_t seq;
     unsigned max_waiting; /* 0: any number */
+    bool changes_mode;    /* a mode at random in each round... */
+    bool closed;          /* ...in which no one joins */
     size_t n_batches, n_joined;
     struct expected_batch batches[BATCHES_MAX]; /* of this round */
     tl_place joined[JOINED_MAX];
@@ -74,7 +76,7 @@ static bool is_full(const struct model *model)
     unsigned waiting = 0;
     for (unsigned v = 0; v < VISITORS; v++)
         waiting += model->visitors[v].where == WAITS;
-    return model->max_waiting > 0 && waiting >= model->max_waiting;
+    return model->closed || (model->max_waiting > 0 && waiting >= model->max_waiting);
 }
 
 static void model_join(struct model *model, struct expected_batch *batch, size_t index, unsigned v,
@@ -287,11 +289,26 @@ static void round_of_batches(struct test_store *store, struct model *model)
     compare_events(store, model, last);
 }
 
-static void run_model(struct test_store *store, const char *limit, unsigned max_waiting)
+/* Of the modes that admit or not, for the admit script as well; the one of a later release is taken
+ * for closed. */
+static void change_mode(struct test_store *store, struct model *model)
+{
+    static const struct {
+        const char *name;
+        bool joins;
+    } modes[] = {{"open", true}, {"draining", false}, {"open", true}, {"novel", false}};
+    unsigned i = below(sizeof(modes) / sizeof(modes[0]));
+    test_redis_ask(store->redis, "HSET %s mode %s", store->keys.names[TL_KEY_CONFIG],
+                   modes[i].name);
+    model->closed = !modes[i].joins;
+}
+
+static void run_model(struct test_store *store, const char *limit, unsigned max_waiting,
+                      bool changes_mode)
 {
     static struct model model;
     char settings[128];
-    model = (struct model){.max_waiting = max_waiting};
+    model = (struct model){.max_waiting = max_waiting, .changes_mode = changes_mode};
     random_state = random_seed("apply_model");
     snprintf(settings, sizeof(settings),
              "lanes=vip,normal,late capacity=40 session_ttl=1h claim_ttl=1h%s", limit);
@@ -299,6 +316,8 @@ static void run_model(struct test_store *store, const char *limit, unsigned max_
     for (size_t i = 0; i < INVITES; i++)
         model.spent_by[i] = -1;
     for (unsigned i = 0; i < ROUNDS; i++) {
+        if (model.changes_mode)
+            change_mode(store, &model);
         round_of_batches(store, &model);
         compare_visitors(store, &model);
         admit(store, &model, below(3) == 0 ? below(30) : 0);
@@ -308,13 +327,22 @@ static void run_model(struct test_store *store, const char *limit, unsigned max_
 
 static void each_visitor_ends_as_in_the_model(void **state)
 {
-    run_model(*state, "", 0);
+    run_model(*state, "", 0, false);
 }
 
 /* Also where joins of one call find room for some of them only. */
 static void a_full_line_takes_exactly_so_many(void **state)
 {
-    run_model(*state, " max_waiting=25 full_margin=0 full_cooldown=0s", 25);
+    run_model(*state, " max_waiting=25 full_margin=0 full_cooldown=0s", 25, false);
+}
+
+/* Whatever the mode, those who hold a place keep it, and no one else gets one while it is closed.
+ */
+static void a_mode_keeps_newcomers_out_and_no_one_else(void **state)
+{
+    run_model(*state, "", 0, true);
+    test_redis_ask(((struct test_store *)*state)->redis, "FLUSHALL");
+    run_model(*state, " max_waiting=25 full_margin=0 full_cooldown=0s", 25, true);
 }
 
 int main(void)
@@ -322,6 +350,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_visitor_ends_as_in_the_model, test_store_clean),
         cmocka_unit_test_setup(a_full_line_takes_exactly_so_many, test_store_clean),
+        cmocka_unit_test_setup(a_mode_keeps_newcomers_out_and_no_one_else, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -399,7 +399,7 @@ static void on_signal(uv_poll_t *poll, int status, int events)
                                           .role = edge->settings->role,
                                           .take = take_keys,
                                           .context = edge,
-                                          .taken = "keys and mode: passthrough"});
+                                          .taken = "keys, queues in passthrough"});
     }
 }
 

@@ -84,7 +84,7 @@ static void write_row(const struct tl_setting *row, FILE *out)
 {
     char env[TL_SETTING_PATH_MAX];
     char bounds[TL_SETTING_BOUNDS_MAX];
-    bool list = row->type == TL_SETTING_LANES;
+    bool list = row->type == TL_SETTING_LANES || row->type == TL_SETTING_WEIGHTS;
     tl_setting_env_name(row, env);
     tl_setting_bounds(row, bounds);
     fprintf(out, "| `%s` | `%s` | %s | ", row->path, row->key != NULL ? row->key : env,

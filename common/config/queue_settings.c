@@ -79,5 +79,10 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
                             settings->n_lanes);
     if (settings->default_lane >= settings->n_lanes)
         return tl_error_set(err, TL_ERR_INVALID, "default_lane is not one of the lanes");
+    if (settings->lane_weights.n > 0 && settings->lane_weights.n != settings->n_lanes)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "lane_weights has %zu numbers for %zu lanes: set one for each lane, in "
+                            "one step with lanes, or none",
+                            settings->lane_weights.n, settings->n_lanes);
     return true;
 }

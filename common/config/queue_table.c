@@ -127,7 +127,9 @@ static const struct tl_setting queue_rows[] = {
      .min = 1,
      .max = TL_LANES_MAX,
      QUEUE(lanes),
-     .help = "The lanes of the line; a lane is served only while those before it are empty."},
+     .help = "The lanes of the line; without `lane_weights` a lane is served only while those "
+             "before it "
+             "are empty."},
     {.path = "default_lane",
      .key = "default_lane",
      .type = TL_SETTING_LANE,
@@ -135,6 +137,15 @@ static const struct tl_setting queue_rows[] = {
      QUEUE(default_lane),
      .help = "The lane of visitors for whom none was named. When `lanes` is given without it: the "
              "last lane."},
+    {.path = "lane_weights",
+     .key = "lane_weights",
+     .type = TL_SETTING_WEIGHTS,
+     .fallback = "",
+     QUEUE(lane_weights),
+     .help = "Shares of the lanes, one number for each in their order: with `[3, 1]` three "
+             "visitors of the first lane are admitted for one of the second, while both have "
+             "visitors. Empty: a lane is served only while those before it are empty. Set it when "
+             "all workers and admitters are of a version that has it."},
     {.path = "opens_at",
      .key = "opens_at",
      .type = TL_SETTING_TIME,

@@ -96,7 +96,7 @@ static char *join_items(const struct section *section, const struct tl_setting *
 static bool read_value(const struct section *section, const struct tl_setting *row,
                        const struct tl_yaml *entry)
 {
-    bool list = row->type == TL_SETTING_LANES;
+    bool list = row->type == TL_SETTING_LANES || row->type == TL_SETTING_WEIGHTS;
     if (entry->kind != (list ? TL_YAML_LIST : TL_YAML_SCALAR)) {
         char bounds[TL_SETTING_BOUNDS_MAX];
         const char *type = tl_setting_type_name(row);

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/wire/names.h"
 #include "common/wire/place.h"
+#include "common/wire/weights.h"
 
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
 /* Admission by rate: spread evenly over the period, or all at its start. */
@@ -55,9 +56,10 @@ struct tl_queue_settings {
     int64_t recovery_window_ms; /* 0: a lost queue begins empty at once */
     size_t n_lanes;             /* at least 1 */
     char lanes[TL_LANES_MAX][TL_LANE_NAME_MAX + 1];
-    unsigned default_lane; /* index into lanes */
-    int64_t opens_at_ms;   /* Unix time in ms; 0: open at once */
-    int64_t closes_at_ms;  /* Unix time in ms: no one joins from then on; 0: no such time */
+    struct tl_weights lane_weights; /* of no lane, or of each */
+    unsigned default_lane;          /* index into lanes */
+    int64_t opens_at_ms;            /* Unix time in ms; 0: open at once */
+    int64_t closes_at_ms; /* Unix time in ms: no one joins from then on; 0: no such time */
     enum tl_at_close at_close;
     enum tl_join_mode join;
     uint64_t max_waiting;             /* visitors in the line; 0: any number */

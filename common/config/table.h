@@ -29,6 +29,7 @@ enum tl_setting_type {
     TL_SETTING_CHOICE,   /* one of `names`: an enum that counts from 0 in their order */
     TL_SETTING_LANES,    /* a list: lanes and n_lanes of a queue */
     TL_SETTING_LANE,     /* one of the lanes: default_lane of a queue */
+    TL_SETTING_WEIGHTS,  /* a list of whole numbers, or nothing: struct tl_weights */
 };
 
 struct tl_setting {

@@ -248,6 +248,29 @@ static bool set_lane(const struct assignment *set, struct tl_queue_settings *set
     return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of the lanes: %s", quoted, names);
 }
 
+static bool set_weights(const struct assignment *set)
+{
+    struct tl_weights weights;
+    char quoted[64];
+    switch (tl_weights_parse(set->value, strlen(set->value), &weights)) {
+    case TL_WEIGHTS_GOOD:
+        memcpy(set->field, &weights, sizeof(weights));
+        return true;
+    case TL_WEIGHTS_MANY:
+        return tl_error_set(set->err, TL_ERR_INVALID, "more than %d lanes", TL_LANES_MAX);
+    case TL_WEIGHTS_PERIOD:
+        return tl_error_set(set->err, TL_ERR_INVALID,
+                            "the least common multiple of these weights is above %d: choose "
+                            "weights with common factors",
+                            TL_PERIOD_MAX);
+    case TL_WEIGHTS_NUMBER:
+        break;
+    }
+    tl_quote(set->value, quoted, sizeof(quoted));
+    tl_error_set(set->err, TL_ERR_INVALID, "%s is not a list of weights", quoted);
+    return with_bounds(set);
+}
+
 bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
                     enum tl_setting_form form, struct tl_error *err)
 {
@@ -271,6 +294,8 @@ bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
         return set_lanes(&set, base);
     case TL_SETTING_LANE:
         return set_lane(&set, base);
+    case TL_SETTING_WEIGHTS:
+        return set_weights(&set);
     }
     return tl_error_set(err, TL_ERR_INVALID, "a setting of an unknown type");
 }
@@ -324,6 +349,12 @@ void tl_setting_get(const struct tl_setting *row, const void *base, char *value,
     case TL_SETTING_LANE:
         snprintf(value, size, "%s", queue->lanes[queue->default_lane]);
         break;
+    case TL_SETTING_WEIGHTS: {
+        char text[TL_WEIGHTS_TEXT_MAX];
+        tl_weights_format(from, text);
+        snprintf(value, size, "%s", text);
+        break;
+    }
     }
 }
 

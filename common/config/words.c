@@ -68,6 +68,10 @@ void tl_setting_bounds(const struct tl_setting *row, char bounds[TL_SETTING_BOUN
     case TL_SETTING_LANE:
         snprintf(bounds, size, "one of the lanes");
         break;
+    case TL_SETTING_WEIGHTS:
+        snprintf(bounds, size, "a whole number from 1 to %d for each lane; or empty",
+                 TL_WEIGHT_MAX);
+        break;
     }
 }
 
@@ -79,6 +83,7 @@ const char *tl_setting_type_name(const struct tl_setting *row)
         [TL_SETTING_TIME] = "time",      [TL_SETTING_STRING] = "text",
         [TL_SETTING_LISTEN] = "address", [TL_SETTING_CHOICE] = "choice",
         [TL_SETTING_LANES] = "list",     [TL_SETTING_LANE] = "lane",
+        [TL_SETTING_WEIGHTS] = "list",
     };
     return names[row->type];
 }

@@ -22,6 +22,8 @@ struct tl_line {
     /* Ends in the order they happened, so that tl_line_forget need not search. A ring of places. */
     tl_place *end_order;
     size_t end_first, end_count, end_capacity;
+    struct tl_turns turns;  /* of the lanes */
+    uint64_t turns_counted; /* up to this event */
 };
 
 struct tl_line *tl_line_new(void)
@@ -119,6 +121,31 @@ size_t tl_line_bytes(const struct tl_line *line)
     return bytes;
 }
 
+static void sizes_of(const struct tl_line *line, uint64_t sizes[TL_LANES_MAX])
+{
+    for (size_t i = 0; i < TL_LANES_MAX; i++)
+        sizes[i] = line->lanes[i] != NULL ? tl_order_count(line->lanes[i]) : 0;
+}
+
+size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most)
+{
+    struct tl_turns turns = line->turns;
+    uint64_t sizes[TL_LANES_MAX], last[TL_LANES_MAX] = {0};
+    int lane;
+    size_t n = 0;
+    sizes_of(line, sizes);
+    while (n < most && (lane = tl_turns_next(&turns, sizes)) >= 0) {
+        uint64_t one[TL_LANES_MAX] = {0};
+        if (!tl_order_next(line->lanes[lane], last[lane] + 1, &last[lane]))
+            break; /* impossible */
+        places[n++] = tl_place_make((unsigned)lane, last[lane]);
+        one[lane] = 1;
+        tl_turns_admitted(&turns, one);
+        sizes[lane]--;
+    }
+    return n;
+}
+
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
 {
     struct tl_line_view view = {.status = TL_LINE_UNKNOWN};
@@ -129,10 +156,10 @@ struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
         return view;
     if (line->lanes[lane] != NULL && tl_order_contains(line->lanes[lane], seq)) {
         view.status = TL_LINE_WAITING;
-        view.ahead = tl_order_rank(line->lanes[lane], seq);
-        for (unsigned i = 0; i < lane; i++) /* lower lanes are served first, whenever they came */
-            if (line->lanes[i] != NULL)
-                view.ahead += tl_order_count(line->lanes[i]);
+        uint64_t sizes[TL_LANES_MAX];
+        sizes_of(line, sizes);
+        view.ahead =
+            tl_turns_ahead(&line->turns, sizes, lane, tl_order_rank(line->lanes[lane], seq));
     } else if (tl_placemap_get(line->active, place, &value)) {
         view.status = TL_LINE_ACTIVE;
         view.deadline_ms = (int64_t)value;
@@ -226,6 +253,29 @@ static bool apply_runs(struct tl_line *line, const struct tl_event *event, int64
     return true;
 }
 
+/* Moves the turns on by what this entry admitted, if it is a step of the admit script. In an entry
+ * with APPLIED, ADMITTED tells of sessions that came back. */
+static void count_turns(struct tl_line *line, const struct tl_event_entry *entry)
+{
+    uint64_t admitted[TL_LANES_MAX] = {0};
+    bool is_step = false;
+    if (entry->number <= line->turns_counted)
+        return;
+    line->turns_counted = entry->number;
+    for (size_t i = 0; i < entry->n_events; i++) {
+        const struct tl_event *event = &entry->events[i];
+        if (event->kind == TL_EVENT_APPLIED)
+            return;
+        for (size_t r = 0; event->kind == TL_EVENT_ADMITTED && r < event->places.n; r++) {
+            unsigned lane = tl_place_lane(event->places.runs[r].first);
+            admitted[lane % TL_LANES_MAX] += event->places.runs[r].count;
+            is_step = true;
+        }
+    }
+    if (is_step)
+        tl_turns_admitted(&line->turns, admitted);
+}
+
 static bool apply_event(struct tl_line *line, const struct tl_event *event, int64_t now_ms)
 {
     switch (event->kind) {
@@ -264,9 +314,21 @@ enum tl_line_result tl_line_apply(struct tl_line *line, const struct tl_event_en
         if (!apply_event(line, &entry->events[i], now_ms))
             return TL_LINE_NOMEM;
     line->event = entry->number;
+    count_turns(line, entry);
     bool same = entry->number < line->compare_from ||
                 (entry->waiting == tl_line_waiting(line) && entry->active == tl_line_active(line));
     return same ? TL_LINE_APPLIED : TL_LINE_DIFFERS;
+}
+
+void tl_line_weigh(struct tl_line *line, const struct tl_weights *weights)
+{
+    tl_turns_weigh(&line->turns, weights);
+}
+
+void tl_line_set_turns(struct tl_line *line, const char *field, uint64_t event)
+{
+    tl_turns_continue(&line->turns, field);
+    line->turns_counted = event;
 }
 
 void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event)

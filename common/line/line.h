@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/line/order.h"
+#include "common/line/turns.h"
 #include "common/wire/events.h"
 #include "common/wire/place.h"
 
@@ -43,6 +44,10 @@ uint64_t tl_line_active(const struct tl_line *line);
 /* The front of a lane: the seq before the first one that waits; of an empty lane, the last one of
  * the queue that is known to be used. No place up to it waits any more. 0: not known. */
 uint64_t tl_line_front(const struct tl_line *line, unsigned lane);
+
+/* The first waiting places, at most `most`, in the order in which they are admitted if nobody joins
+ * or leaves. Returns how many. */
+size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most);
 
 /* Looks one place up. */
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place);
@@ -76,6 +81,13 @@ void tl_line_each_ended(const struct tl_line *line, void (*each)(void *context, 
 /* Calls `each` for every active place. */
 void tl_line_each_active(const struct tl_line *line, void (*each)(void *context, tl_place place),
                          void *context);
+
+/* The weights of the lanes by the settings; none: a lane is served while those before it are empty.
+ */
+void tl_line_weigh(struct tl_line *line, const struct tl_weights *weights);
+/* The field `turns` of the store's state, as it was after this event: what events up to it admitted
+ * is counted in it. */
+void tl_line_set_turns(struct tl_line *line, const char *field, uint64_t event);
 
 /* For the snapshot: sets what a head knows, then adds what the pages hold. False when out of
  * memory. */

@@ -58,6 +58,7 @@ struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_ke
     }
     tl_line_start(line, snapshot->head.generation, snapshot->head.event);
     tl_line_set_last_seq(line, snapshot->head.seq);
+    tl_line_set_turns(line, snapshot->head.turns.field, snapshot->head.turns.event);
     if (snapshot->head.found_seq > 0) /* else it is the first incarnation */
         tl_line_set_lost(line, snapshot->head.found_seq, snapshot->head.base_seq);
     return snapshot;

@@ -72,6 +72,9 @@ bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_
     snprintf(head->id, sizeof(head->id), "%s", tl_reply_string(tl_reply_at(reply, 2), NULL));
     head->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
     head->found_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 4));
+    head->turns.event = head->event;
+    snprintf(head->turns.field, sizeof(head->turns.field), "%s",
+             tl_reply_string(tl_reply_at(reply, 6), NULL));
     tl_reply_free(reply);
     return true;
 }

@@ -8,6 +8,7 @@
 
 #include "common/store/keys.h"
 #include "common/store/redis.h"
+#include "common/store/turns_state.h"
 
 struct tl_tail;
 
@@ -32,6 +33,7 @@ struct tl_tail_head {
     char id[48];        /* stream id of the last entry; "0-0" if there is none */
     uint64_t base_seq;  /* tells one incarnation from another; 0 in queues of an older release */
     uint64_t found_seq; /* the last one that the store knew when the incarnation began; or 0 */
+    struct tl_turns_state turns; /* as of `event` */
 };
 /* TL_ERR_NOQUEUE when the queue does not exist. */
 bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,

@@ -29,6 +29,7 @@ struct fixture {
     enum tl_memory_level memory;
     bool clock_known;
     struct tl_recovery recovery;
+    struct tl_turns_state turns;
 };
 
 static void tell(struct fixture *f, const char *what, const char *queue, const char *text,
@@ -71,6 +72,13 @@ static void on_recovery(void *context, const char *queue, const struct tl_recove
     struct fixture *f = context;
     (void)queue;
     f->recovery = *recovery;
+}
+
+static void on_turns(void *context, const char *queue, const struct tl_turns_state *turns)
+{
+    struct fixture *f = context;
+    (void)queue;
+    f->turns = *turns;
 }
 
 static void on_gone(void *context, const char *queue)
@@ -160,6 +168,7 @@ static int set_up(void **state)
         .settings = on_settings,
         .notice = on_notice,
         .recovery = on_recovery,
+        .turns = on_turns,
         .gone = on_gone,
         .listed = on_listed,
         .clock = on_clock,

@@ -19,6 +19,7 @@ enum tl_change_kind {
     TL_CHANGE_SETTINGS,
     TL_CHANGE_NOTICE,
     TL_CHANGE_RECOVERY,
+    TL_CHANGE_TURNS,
     TL_CHANGE_GONE,
     TL_CHANGE_TROUBLE,
     TL_CHANGE_LISTED,
@@ -36,7 +37,7 @@ struct tl_change {
     struct tl_line *line;               /* LINE; freed with the change unless taken */
     int64_t number;                     /* CLOCK, STORE */
     struct tl_blocks *blocks;           /* BLOCKS; freed with the change unless taken */
-    size_t length; /* ENTRY, NOTICE, TROUBLE, RECOVERY, MEMORY: bytes that follow */
+    size_t length; /* ENTRY, NOTICE, TROUBLE, RECOVERY, TURNS, MEMORY: bytes that follow */
     unsigned char bytes[];
 };
 
@@ -54,7 +55,8 @@ bool tl_change_post_line(struct tl_mailbox *changes, const char *queue,
                          struct tl_error *err); /* takes the line in any case */
 bool tl_change_post_settings(struct tl_mailbox *changes, const char *queue,
                              const struct tl_queue_settings *settings, struct tl_error *err);
-/* ENTRY, NOTICE, TROUBLE, RECOVERY (a struct tl_recovery) or MEMORY (a struct tl_memory_change). */
+/* ENTRY, NOTICE, TROUBLE, RECOVERY (a struct tl_recovery), TURNS (a struct tl_turns_state) or
+ * MEMORY (a struct tl_memory_change). */
 bool tl_change_post_bytes(struct tl_mailbox *changes, enum tl_change_kind kind, const char *queue,
                           const void *bytes, size_t length, struct tl_error *err);
 bool tl_change_post_gone(struct tl_mailbox *changes, const char *queue, struct tl_error *err);

@@ -204,6 +204,16 @@ static bool post_recovery(const struct tl_followed_queues *self, struct tl_redis
                                 sizeof(recovery), err);
 }
 
+/* After a change of the settings: steps that the loop has counted may have had other weights. */
+static bool post_turns(const struct tl_followed_queues *self, struct tl_redis *redis,
+                       const struct followed *followed, struct tl_error *err)
+{
+    struct tl_turns_state turns = {0};
+    return tl_turns_read(redis, &followed->keys, &turns, err) &&
+           tl_change_post_bytes(self->changes, TL_CHANGE_TURNS, followed->keys.queue, &turns,
+                                sizeof(turns), err);
+}
+
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
  * queue that is being deleted is not an error: the next update drops it. */
 static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
@@ -299,6 +309,7 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
     if (same)
         return true;
     followed->settings = *settings;
+    followed->reload = true; /* for the turns of its lanes, when they were changed by hand */
     return tl_change_post_settings(self->changes, followed->keys.queue, settings, err);
 }
 
@@ -501,6 +512,10 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
         if (tl_queue_load(redis, &followed->keys, &settings, &problem) &&
             post_recovery(queues, redis, followed, &problem)) {
             if (!update_settings(queues, followed, &settings, err))
+                return false;
+            followed->reload = false;
+            if (!post_turns(queues, redis, followed, err) &&
+                !followed_failed(queues, redis, followed, err))
                 return false;
             followed_served(queues, followed);
         } else {

@@ -272,6 +272,12 @@ static void deliver(void *context, struct tl_message *message)
         settings->recovery(settings->context, change->queue, &recovery);
         break;
     }
+    case TL_CHANGE_TURNS: {
+        struct tl_turns_state turns;
+        memcpy(&turns, change->bytes, sizeof(turns));
+        settings->turns(settings->context, change->queue, &turns);
+        break;
+    }
     case TL_CHANGE_GONE:
         settings->gone(settings->context, change->queue);
         break;

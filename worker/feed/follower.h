@@ -20,6 +20,7 @@
 #include "common/store/memory.h"
 #include "common/store/recovery.h"
 #include "common/store/redis.h"
+#include "common/store/turns_state.h"
 
 struct tl_follower;
 
@@ -39,6 +40,8 @@ struct tl_follower_settings {
     void (*trouble)(void *context, const char *queue, const char *text, size_t length);
     /* Before the first line, with each new line, and whenever it changes. */
     void (*recovery)(void *context, const char *queue, const struct tl_recovery *recovery);
+    /* The turns of the lanes, after the settings may have changed. */
+    void (*turns)(void *context, const char *queue, const struct tl_turns_state *turns);
     void (*gone)(void *context, const char *queue);
     void (*listed)(void *context);                   /* every queue has been posted */
     void (*clock)(void *context, int64_t offset_ms); /* store's Unix ms minus tl_clock_ms */

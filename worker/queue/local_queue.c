@@ -6,6 +6,7 @@
 #include "common/line/placemap.h"
 #include "common/store/queue.h"
 #include "worker/http/json_text.h"
+#include "worker/queue/adopt.h"
 #include "worker/queue/local_queue.h"
 #include "worker/queue/lost.h"
 #include "worker/queue/presence.h"
@@ -230,20 +231,15 @@ bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t positi
 
 size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places, size_t most)
 {
-    size_t n = 0;
-    for (unsigned lane = 0; lane < TL_LANES_MAX && n < most; lane++) {
-        const struct tl_order *order = tl_line_order(queue->line, lane);
-        uint64_t seq = 0;
-        while (order != NULL && n < most && tl_order_next(order, seq + 1, &seq))
-            places[n++] = tl_place_make(lane, seq);
-    }
-    return n;
+    return tl_line_first(queue->line, places, most);
 }
 
 void tl_local_queue_set_settings(struct tl_local_queue *queue,
                                  const struct tl_queue_settings *settings, int64_t now_ms)
 {
     queue->settings = *settings;
+    if (queue->line != NULL)
+        tl_line_weigh(queue->line, &settings->lane_weights);
     tl_eta_limit(&queue->eta, settings->capacity);
     if (tl_mode_holds(settings->mode))
         tl_eta_stop(&queue->eta, now_ms);
@@ -309,6 +305,7 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     struct tl_line *former = queue->line;
     struct succession succession = {.queue = queue, .former = former};
     queue->line = line;
+    tl_line_weigh(line, &queue->settings.lane_weights);
     if (former != NULL)
         tl_line_each_ended(former, keep_lost_end, &succession);
     tl_line_free(&former);
@@ -326,6 +323,12 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     }
 }
 
+void tl_local_queue_set_turns(struct tl_local_queue *queue, const struct tl_turns_state *turns)
+{
+    tl_line_set_turns(queue->line, turns->field, turns->event);
+    tl_line_weigh(queue->line, &queue->settings.lane_weights);
+}
+
 void tl_local_queue_set_recovery(struct tl_local_queue *queue, const struct tl_recovery *recovery)
 {
     bool before = tl_local_queue_recovering(queue);
@@ -338,12 +341,7 @@ void tl_local_queue_set_recovery(struct tl_local_queue *queue, const struct tl_r
 
 bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *ticket)
 {
-    if (tl_place_seq(ticket->place) == 0 || !tl_lost_is(queue->lost, ticket->generation) ||
-        tl_line_look(queue->line, ticket->place).status == TL_LINE_UNKNOWN)
-        return false;
-    ticket->generation = tl_line_generation(queue->line);
-    ticket->outdated = true;
-    return true;
+    return tl_adopt(queue->line, queue->lost, ticket);
 }
 
 bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket *ticket,

@@ -17,6 +17,7 @@
 #include "common/config/mode.h"
 #include "common/line/line.h"
 #include "common/store/recovery.h"
+#include "common/store/turns_state.h"
 #include "worker/feed/outbox.h"
 #include "worker/queue/env.h"
 #include "worker/queue/eta.h"
@@ -88,6 +89,9 @@ size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places
 void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms);
 void tl_local_queue_set_settings(struct tl_local_queue *queue,
                                  const struct tl_queue_settings *settings, int64_t now_ms);
+/* The turns of the lanes, as the store has them, after the settings were read again. Needs a line.
+ */
+void tl_local_queue_set_turns(struct tl_local_queue *queue, const struct tl_turns_state *turns);
 /* length 0 removes the notice. */
 void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length);
 void tl_local_queue_set_deleted(struct tl_local_queue *queue);

@@ -259,6 +259,13 @@ static void on_recovery(void *context, const char *name, const struct tl_recover
         tl_local_queue_set_recovery(queue, recovery);
 }
 
+static void on_turns(void *context, const char *name, const struct tl_turns_state *turns)
+{
+    struct tl_local_queue *queue = tl_queues_find(context, name);
+    if (queue != NULL && tl_local_queue_loaded(queue))
+        tl_local_queue_set_turns(queue, turns);
+}
+
 static void on_gone(void *context, const char *name)
 {
     struct tl_queues *self = context;
@@ -325,6 +332,7 @@ void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *set
     settings->settings = on_settings;
     settings->notice = on_notice;
     settings->recovery = on_recovery;
+    settings->turns = on_turns;
     settings->gone = on_gone;
     settings->trouble = on_trouble;
     settings->listed = on_listed;

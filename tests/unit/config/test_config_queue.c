@@ -24,16 +24,37 @@ struct bad {
 };
 
 static const struct pair defaults[] = {
-    {"policy", "counter"},     {"capacity", "300"},          {"rate_admit", "0"},
-    {"rate_every", "10000"},   {"rate_shape", "smooth"},     {"rate_burst", "0"},
-    {"session_ttl", "600000"}, {"session_sliding", "false"}, {"session_max", "3600000"},
-    {"claim_ttl", "120000"},   {"waiting_ttl", "600000"},    {"recovery_window", "60000"},
-    {"lanes", "vip,normal"},   {"default_lane", "normal"},   {"opens_at", "0"},
-    {"closes_at", "0"},        {"at_close", "drain"},        {"join", "open"},
-    {"max_waiting", "0"},      {"full_margin", "5"},         {"full_cooldown", "10000"},
-    {"challenge", "none"},     {"on_store_error", "closed"}, {"shared_sessions", "count"},
-    {"mode", "open"},          {"paused", "false"},          {"closed_text_en", ""},
-    {"closed_text_ko", ""},    {"sold_out_text_en", ""},     {"sold_out_text_ko", ""},
+    {"policy", "counter"},
+    {"capacity", "300"},
+    {"rate_admit", "0"},
+    {"rate_every", "10000"},
+    {"rate_shape", "smooth"},
+    {"rate_burst", "0"},
+    {"session_ttl", "600000"},
+    {"session_sliding", "false"},
+    {"session_max", "3600000"},
+    {"claim_ttl", "120000"},
+    {"waiting_ttl", "600000"},
+    {"recovery_window", "60000"},
+    {"lanes", "vip,normal"},
+    {"default_lane", "normal"},
+    {"lane_weights", ""},
+    {"opens_at", "0"},
+    {"closes_at", "0"},
+    {"at_close", "drain"},
+    {"join", "open"},
+    {"max_waiting", "0"},
+    {"full_margin", "5"},
+    {"full_cooldown", "10000"},
+    {"challenge", "none"},
+    {"on_store_error", "closed"},
+    {"shared_sessions", "count"},
+    {"mode", "open"},
+    {"paused", "false"},
+    {"closed_text_en", ""},
+    {"closed_text_ko", ""},
+    {"sold_out_text_en", ""},
+    {"sold_out_text_ko", ""},
     {"target_url", ""},
 };
 
@@ -71,6 +92,7 @@ static void what_is_got_can_be_set(void **state)
         {"recovery_window", "0"},
         {"lanes", "a,b-2,c_3"},
         {"default_lane", "b-2"},
+        {"lane_weights", "30,5,1"},
         {"opens_at", "1796122800250"},
         {"closes_at", "1796122900250"},
         {"at_close", "stop"},
@@ -147,6 +169,12 @@ static void a_bad_value_changes_nothing(void **state)
          "each at most 31 bytes)"},
         {"lanes", "a,a", "lanes: lane \"a\" is named twice"},
         {"default_lane", "gold", "default_lane: \"gold\" is not one of the lanes: vip, normal"},
+        {"lane_weights", "3,0",
+         "lane_weights: \"3,0\" is not a list of weights (a whole number from 1 to 1000 for each "
+         "lane; or empty)"},
+        {"lane_weights", "997,991,983,977",
+         "lane_weights: the least common multiple of these weights is above 1000000000: choose "
+         "weights with common factors"},
         {"target_url", "https://a b",
          "target_url: not an address that starts with http:// or https:// and names a host, in "
          "ASCII "
@@ -219,6 +247,22 @@ static void a_policy_by_rate_with_a_rate_is_valid(void **state)
     }
 }
 
+static void weights_are_for_every_lane(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    tl_queue_settings_defaults(&settings);
+    assert_true(tl_queue_settings_set(&settings, "lane_weights", "3,1", NULL));
+    assert_true(tl_queue_settings_validate(&settings, NULL));
+    assert_true(tl_queue_settings_set(&settings, "lanes", "vip,early,normal", NULL));
+    assert_false(tl_queue_settings_validate(&settings, &err));
+    assert_string_equal(err.text, "lane_weights has 2 numbers for 3 lanes: set one for each lane, "
+                                  "in one step with lanes, or none");
+    assert_true(tl_queue_settings_set(&settings, "lane_weights", "", NULL));
+    assert_true(tl_queue_settings_validate(&settings, NULL));
+}
+
 static void lanes_out_of_range_are_invalid(void **state)
 {
     (void)state;
@@ -263,6 +307,7 @@ int main(void)
         cmocka_unit_test(the_default_lane_follows_its_name),
         cmocka_unit_test(what_spans_settings_is_validated),
         cmocka_unit_test(a_policy_by_rate_with_a_rate_is_valid),
+        cmocka_unit_test(weights_are_for_every_lane),
         cmocka_unit_test(lanes_out_of_range_are_invalid),
         cmocka_unit_test(every_value_fits_the_promised_size),
     };

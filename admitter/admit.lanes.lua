@@ -1,0 +1,124 @@
+-- Lanes with weights: whose turn it is. As in start-time fair queueing (P. Goyal, H. Vin, H. Cheng, 1996).
+--
+-- The turns of a lane come a stride apart, period / weight, on a clock that only admissions move: of the lanes with
+-- visitors, the one whose turn is due first admits the first of its visitors, at the same time the first lane; and the
+-- clock shows that turn. A turn that passed while its lane was empty is due now: an empty lane gathers no credit. So
+-- what follows depends on the visitors admitted so far and on those who wait, not on the steps in which it was done; and
+-- while two lanes have visitors, they are served as their weights say, up to one visitor of each.
+--
+-- Field `turns` of the state: "weights:period:due,due,...": for each lane when its turn is, from the present time of that
+-- clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights. Workers
+-- go on from it by the events (common/line/turns.h), so both must count alike.
+
+local PERIOD_MAX = 1000000000 -- TL_PERIOD_MAX in C
+
+local function period_of(weights)
+    local period = 1
+    for weight in string.gmatch(weights, '%d+') do
+        local a, b = period, tonumber(weight)
+        while b > 0 do
+            a, b = b, a % b
+        end
+        period = period / a * math.max(1, tonumber(weight))
+        if period > PERIOD_MAX then
+            return nil
+        end
+    end
+    return period
+end
+
+-- The turns by the setting and the field; nil without weights: then a lane is served while those before it are empty.
+-- Under other weights than those of the field, all turns are due now.
+local function lane_turns(weights, field)
+    if not weights or weights == '' then
+        return nil
+    end
+    local n, period, dues = #weights, nil, nil
+    if field and string.sub(field, 1, n) == weights then
+        period, dues = string.match(field, '^:(%d+):([%d,]+)$', n + 1)
+    end
+    period = tonumber(period) or period_of(weights)
+    if not period then
+        return nil -- damaged by hand: readers, too, take it for none
+    end
+    local lane, due, strides = 0, {}, {}
+    for weight in string.gmatch(weights, '%d+') do
+        due[lane], strides[lane], lane = 0, period / math.max(1, tonumber(weight)), lane + 1
+    end
+    lane = 0
+    for text in string.gmatch(dues or '', '%d+') do
+        due[lane], strides[lane], lane = tonumber(text), strides[lane] or period, lane + 1
+    end
+    return { weights = weights, period = period, due = due, strides = strides, lanes = math.max(lane, #due + 1) }
+end
+
+-- All numbers are below 2^31: Lua writes their digits.
+local function turns_text(turns)
+    return turns.weights .. ':' .. turns.period .. ':' .. table.concat(turns.due, ',', 0, turns.lanes - 1)
+end
+
+-- How many of the `waiting` visitors wait in each lane. Lanes without a weight, which the queue no longer has, get 1.
+local function lane_sizes(turns, waiting)
+    local sizes, counted, lane = {}, 0, 0
+    while lane < turns.lanes or (counted < waiting and lane < 16) do
+        sizes[lane] = counted < waiting and redis.call('ZCOUNT', K_WAITING, int(lane * LANE), '(' .. int((lane + 1) * LANE))
+            or 0
+        if not turns.due[lane] then
+            turns.due[lane], turns.strides[lane], turns.lanes = 0, turns.period, lane + 1
+        end
+        counted, lane = counted + sizes[lane], lane + 1
+    end
+    return sizes
+end
+
+-- How many turns of this lane are due up to this time, if `size` visitors wait in it.
+local function turns_by(turns, lane, size, time)
+    local due = turns.due[lane]
+    return time < due and 0 or math.min(size, math.floor((time - due) / turns.strides[lane]) + 1)
+end
+
+-- The time of the nth turn from now: the first up to which n turns are due.
+local function time_of(turns, sizes, n)
+    local early, late = -1, 0
+    for lane = 0, turns.lanes - 1 do
+        if sizes[lane] > 0 then
+            late = math.max(late, turns.due[lane] + (math.min(n, sizes[lane]) - 1) * turns.strides[lane])
+        end
+    end
+    while late - early > 1 do
+        local time, due = math.floor((early + late) / 2), 0
+        for lane = 0, turns.lanes - 1 do
+            due = due + turns_by(turns, lane, sizes[lane], time)
+        end
+        if due >= n then
+            late = time
+        else
+            early = time
+        end
+    end
+    return late
+end
+
+-- Who are the next n of the `waiting` visitors? Calls admit_from(rank in the line, how many) for each lane that has some
+-- of them, and moves the turns on.
+local function admit_by_turns(turns, n, waiting, admit_from)
+    local sizes = lane_sizes(turns, waiting)
+    local time = time_of(turns, sizes, n)
+    local shares, last = {}, n -- last: how many of the turns at that very time are taken
+    for lane = 0, turns.lanes - 1 do
+        shares[lane] = turns_by(turns, lane, sizes[lane], time - 1)
+        last = last - shares[lane]
+    end
+    local rank = 0
+    for lane = 0, turns.lanes - 1 do
+        local share = shares[lane]
+        if last > 0 and turns_by(turns, lane, sizes[lane], time) > share then
+            share, last = share + 1, last - 1
+        end
+        if share > 0 then
+            admit_from(rank, share)
+        end
+        rank = rank + sizes[lane] - share
+        turns.due[lane] = math.max(0, turns.due[lane] + share * turns.strides[lane] - time)
+    end
+end

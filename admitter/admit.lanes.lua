@@ -30,7 +30,7 @@ end
 -- The turns by the setting and the field; nil without weights: then a lane is served while those before it are empty.
 -- Under other weights than those of the field, all turns are due now.
 local function lane_turns(weights, field)
-    if not weights or weights == '' then
+    if not string.find(weights or '', '%d') then
         return nil
     end
     local n, period, dues = #weights, nil, nil
@@ -57,16 +57,28 @@ local function turns_text(turns)
     return turns.weights .. ':' .. turns.period .. ':' .. table.concat(turns.due, ',', 0, turns.lanes - 1)
 end
 
--- How many of the `waiting` visitors wait in each lane. Lanes without a weight, which the queue no longer has, get 1.
+-- Where each lane begins, lane * LANE, as text: neither Lua nor Redis writes such numbers fast.
+local STARTS = { [0] = '0', '281474976710656', '562949953421312', '844424930131968', '1125899906842624', '1407374883553280',
+    '1688849860263936', '1970324836974592', '2251799813685248', '2533274790395904', '2814749767106560', '3096224743817216',
+    '3377699720527872', '3659174697238528', '3940649673949184', '4222124650659840', '+inf' }
+
+-- Lanes without a weight, which the queue no longer has, get 1.
+local function add_lanes(turns, lanes)
+    for lane = turns.lanes, lanes - 1 do
+        turns.due[lane], turns.strides[lane] = 0, turns.period
+    end
+    turns.lanes = lanes
+end
+
+-- How many of the `waiting` visitors wait in each lane.
 local function lane_sizes(turns, waiting)
     local sizes, counted, lane = {}, 0, 0
     while lane < turns.lanes or (counted < waiting and lane < 16) do
-        sizes[lane] = counted < waiting and redis.call('ZCOUNT', K_WAITING, int(lane * LANE), '(' .. int((lane + 1) * LANE))
-            or 0
-        if not turns.due[lane] then
-            turns.due[lane], turns.strides[lane], turns.lanes = 0, turns.period, lane + 1
+        local size = counted < waiting and redis.call('ZCOUNT', K_WAITING, STARTS[lane], '(' .. STARTS[lane + 1]) or 0
+        if lane == turns.lanes then
+            add_lanes(turns, lane + 1)
         end
-        counted, lane = counted + sizes[lane], lane + 1
+        sizes[lane], counted, lane = size, counted + size, lane + 1
     end
     return sizes
 end
@@ -120,5 +132,44 @@ local function admit_by_turns(turns, n, waiting, admit_from)
         end
         rank = rank + sizes[lane] - share
         turns.due[lane] = math.max(0, turns.due[lane] + share * turns.strides[lane] - time)
+    end
+    if last > 0 then
+        admit_from(0, last) -- at places that are in no lane: changed by hand
+    end
+end
+
+-- Takes the first visitor of this lane, as { visitor, place }; nil if it is empty.
+local function pop_first_of(lane)
+    local first = redis.call('ZRANGE', K_WAITING, STARTS[lane], '(' .. STARTS[lane + 1], 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
+    if first[1] then
+        redis.call('ZREM', K_WAITING, first[1])
+        return first
+    end
+end
+
+-- The same for one visitor, whose lane is found without counting them all.
+local function pop_next(turns)
+    local due, lanes, tried = turns.due, turns.lanes, {}
+    if lanes < 16 and redis.call('ZCOUNT', K_WAITING, STARTS[lanes], '+inf') > 0 then
+        add_lanes(turns, 16)
+        lanes = 16
+    end
+    for _ = 1, lanes do
+        local next_lane
+        for lane = 0, lanes - 1 do
+            if not tried[lane] and (not next_lane or due[lane] < due[next_lane]) then
+                next_lane = lane
+            end
+        end
+        local popped = pop_first_of(next_lane)
+        if popped then
+            local time = due[next_lane]
+            due[next_lane] = time + turns.strides[next_lane]
+            for lane = 0, lanes - 1 do
+                due[lane] = due[lane] > time and due[lane] - time or 0
+            end
+            return popped
+        end
+        tried[next_lane] = true
     end
 end

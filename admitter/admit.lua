@@ -138,6 +138,16 @@ local function place_at(rank)
     return tonumber(redis.call('ZRANGE', K_WAITING, rank, rank, 'WITHSCORES')[2])
 end
 
+-- Notes visitors who were taken, given with their places in turn. Returns them, and for each the text of the session.
+local function note_popped(popped)
+    local visitors, nth = {}, #places
+    for i = 1, #popped / 2 do
+        local place, digits = parse_place(popped[2 * i])
+        visitors[i], texts[i], places[nth + i] = popped[2 * i - 1], digits .. tail, place
+    end
+    return visitors, texts
+end
+
 -- Takes `count` visitors from this rank of the line on. Returns them, and for each the text of the session.
 --
 -- A fast path: most of the time they stand in a row, without gaps, as their first and last place tell. Then Redis need
@@ -155,39 +165,36 @@ local function take(rank, count)
         write_row(texts, first, count, tail)
         return visitors, texts
     end
-    local popped
     if rank == 0 then
-        popped = redis.call('ZPOPMIN', K_WAITING, count)
-    else
-        popped = redis.call('ZRANGE', K_WAITING, rank, last, 'WITHSCORES')
-        redis.call('ZREMRANGEBYRANK', K_WAITING, rank, last)
+        return note_popped(redis.call('ZPOPMIN', K_WAITING, count))
     end
-    local visitors, nth = {}, #places
-    for i = 1, count do
-        local place, digits = parse_place(popped[2 * i])
-        visitors[i], texts[i], places[nth + i] = popped[2 * i - 1], digits .. tail, place
+    local popped = redis.call('ZRANGE', K_WAITING, rank, last, 'WITHSCORES')
+    redis.call('ZREMRANGEBYRANK', K_WAITING, rank, last)
+    return note_popped(popped)
+end
+
+local function make_active(visitors, sessions)
+    local scored, fields = {}, {} -- deadline, visitor, ... and visitor, session, ...
+    for i = 1, #visitors do
+        local visitor = visitors[i]
+        scored[2 * i - 1], scored[2 * i] = score, visitor
+        fields[2 * i - 1], fields[2 * i] = visitor, sessions[i]
     end
-    return visitors, texts
+    redis.call('ZADD', K_ACTIVE, unpack(scored))
+    redis.call('HSET', K_SESSIONS, unpack(fields))
 end
 
 -- Admits `count` visitors from this rank of the line on.
 local function admit_from(rank, count)
     for done = 0, count - 1, PORTION do
-        local portion = math.min(PORTION, count - done)
-        local visitors, sessions = take(rank, portion)
-        local scored, fields = {}, {} -- deadline, visitor, ... and visitor, session, ...
-        for i = 1, portion do
-            local visitor = visitors[i]
-            scored[2 * i - 1], scored[2 * i] = score, visitor
-            fields[2 * i - 1], fields[2 * i] = visitor, sessions[i]
-        end
-        redis.call('ZADD', K_ACTIVE, unpack(scored))
-        redis.call('HSET', K_SESSIONS, unpack(fields))
+        make_active(take(rank, math.min(PORTION, count - done)))
     end
 end
 
 local turns = lane_turns(c[7], turns_before)
-if turns then
+if turns and n == 1 then
+    make_active(note_popped(pop_next(turns) or redis.call('ZPOPMIN', K_WAITING)))
+elseif turns then
     admit_by_turns(turns, n, waiting, admit_from)
 else
     admit_from(0, n)

@@ -265,6 +265,27 @@ static void damaged_weights_are_none(void **state)
     }
 }
 
+/* Who stands at a place that is in no lane is admitted all the same. */
+static void a_place_in_no_lane_stops_nobody(void **state)
+{
+    struct test_store *store = *state;
+    for (unsigned most = 1; most <= 4; most += 3) {
+        test_store_clean(state);
+        test_store_queue(store, "lanes=a,b capacity=100000");
+        configure(store, "lane_weights", "2,1");
+        test_join_many(store, "a", 4, 0);
+        test_redis_ask(store->redis, "ZADD %s %llu a1", store->keys.names[TL_KEY_WAITING],
+                       (unsigned long long)tl_place_make(17, 1));
+        long long n = 0;
+        for (int i = 0; i < 4 && n < 4; i++)
+            n += test_admit(store, most);
+        assert_int_equal(n, 4);
+        assert_int_equal(
+            test_redis_ask(store->redis, "ZCARD %s", store->keys.names[TL_KEY_WAITING]), 0);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
 /* Weights cost no step when they are not set, and the field of the state stays as it was. */
 static void strict_lanes_note_nothing(void **state)
 {
@@ -284,6 +305,7 @@ int main(void)
         cmocka_unit_test_setup(an_empty_lane_gathers_no_credit, test_store_clean),
         cmocka_unit_test_setup(a_lane_without_a_weight_is_served, test_store_clean),
         cmocka_unit_test_setup(damaged_weights_are_none, test_store_clean),
+        cmocka_unit_test_setup(a_place_in_no_lane_stops_nobody, test_store_clean),
         cmocka_unit_test_setup(strict_lanes_note_nothing, test_store_clean),
     };
     return cmocka_run_group_tests_name("admit_lanes", tests, test_store_open, test_store_close);

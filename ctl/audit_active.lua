@@ -29,10 +29,17 @@ local function is_late(head_seq)
     return recovers or (restored > 0 and head_seq <= base_seq)
 end
 
-local function check_order(visitor, place)
+local moves = {} -- lane -> when the operator last moved a visitor into it, ms; 0: not known
+local function moved_into(lane)
+    moves[lane] = moves[lane] or tonumber(redis.call('HGET', K_STATE, 'moved:' .. lane)) or 0
+    return moves[lane]
+end
+
+-- Who was moved stands before some that were called before the move.
+local function check_order(visitor, place, admitted_ms)
     local head = head_of(math.floor(place / LANE))
     local ahead = head[1] and tonumber(head[2])
-    if ahead and ahead < place and not is_late(ahead % LANE) then
+    if ahead and ahead < place and not is_late(ahead % LANE) and admitted_ms > moved_into(math.floor(place / LANE)) then
         found(4, 'order:' .. visitor,
             format('visitor "%s" (%s) is active, while "%s" (number %.0f) still waits', visitor, place_text(place),
                 head[1], ahead % LANE), 'report how it came to this')
@@ -59,7 +66,10 @@ end
 
 local places = {}
 for i, visitor in ipairs(visitors) do
-    local place = active[i] and parse_session(sessions[i])
+    local place, admitted_ms
+    if active[i] then
+        place, admitted_ms = parse_session(sessions[i])
+    end
     places[i] = place and place < 32 * LANE and int(place) or ''
     if active[i] then
         if waiting[i] then
@@ -71,7 +81,7 @@ for i, visitor in ipairs(visitors) do
             found(1, 'session:' .. visitor, 'visitor "' .. visitor .. '" is active, but has no readable session',
                 'remove them from the active set and correct the counter')
         elseif check_place('active visitor', visitor, place, seq, lanes) then
-            check_order(visitor, place)
+            check_order(visitor, place, admitted_ms)
             check_holder(visitor, place)
         end
     end

@@ -1,5 +1,5 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records prelude.budget audit.findings audit.budget audit.mode
+-- Parts: prelude.records prelude.budget audit.findings audit.budget audit.mode audit.lanes
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else
@@ -302,6 +302,7 @@ else
     check_sizes()
     check_totals()
     check_numbers()
+    check_turns()
 end
 check_settings()
 if exists[K_CONFIG] then

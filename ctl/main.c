@@ -46,17 +46,20 @@ static const struct tl_ctl_command commands[] = {
      TL_OPTIONS_STORE, 1, 1, false, tl_command_passthrough},
     {"notice", "QUEUE TEXT", "Shows a notice to all waiting visitors; \"\" removes it.", "",
      TL_OPTIONS_STORE, 2, 2, false, tl_command_notice},
-    {"visitor", "remove QUEUE VISITOR",
-     "Takes a visitor out of the line, or ends the session, at once.",
-     "VISITOR is the visitor's id, or the ticket. Ticket and pass open nothing any more, and the "
-     "page "
-     "says\n"
-     "that the place was removed. A ticket is verified with secrets.ticket_keys. Put -- before an "
+    {"visitor", "remove QUEUE VISITOR | move QUEUE VISITOR LANE",
+     "Takes a visitor out of the line, or ends the session, at once; or moves one to a lane.",
+     "Who is moved stands in that lane before everyone who joined later. Only who waits can be "
+     "moved.\n"
+     "VISITOR is the visitor's id, or the ticket. Who is removed: ticket and pass open nothing any "
+     "more, "
+     "and the\n"
+     "page says that the place was removed. A ticket is verified with secrets.ticket_keys. Put -- "
+     "before an "
      "id "
      "that\n"
      "begins with -.\n"
-     "Exit status: 0 removed, 1 there is no such visitor or queue, 2 failed.",
-     TL_OPTIONS_STORE, 3, 3, false, tl_command_visitor},
+     "Exit status: 0 done, 1 there is no such visitor, lane or queue, 2 failed.",
+     TL_OPTIONS_STORE, 3, 4, false, tl_command_visitor},
     {"block", "PREFIX", "Refuses joins and streams from an address or a network.",
      "PREFIX: 192.0.2.7, 192.0.2.0/24, 2001:db8::/48. Applies to all queues, or to --queue NAME, "
      "until\n"

@@ -2,8 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/auth/keyring.h"
-#include "common/auth/ticket.h"
 #include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/store/records.h"
@@ -12,6 +10,8 @@
 
 #include "ctl/command.h"
 #include "ctl/session.h"
+#include "ctl/visitor_find.h"
+#include "ctl/visitor_move.h"
 #include "generated/ctl_scripts.h"
 
 /* Events that the script keeps in the stream; the programs trim to their own setting. */
@@ -19,35 +19,6 @@
 
 /* What remove.lua found. */
 enum { FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED };
-
-/* The visitor of a text, which is an id or a ticket. A ticket counts only if it is genuine: a
- * person who sends a forged one to the operator could name another visitor in it. */
-static bool find_visitor(const struct tl_config *config, const char *queue, const char *text,
-                         char visitor[TL_VISITOR_MAX + 1], struct tl_error *err)
-{
-    struct tl_ticket ticket;
-    struct tl_error problem = {0};
-    struct tl_keyring *keyring = tl_keyring_load(config->secrets.ticket_keys, false, &problem);
-    bool genuine = keyring != NULL && tl_ticket_verify(keyring, queue, text, strlen(text), &ticket);
-    bool have_keys = keyring != NULL;
-    tl_keyring_free(&keyring);
-    if (genuine) {
-        memcpy(visitor, ticket.visitor, sizeof(ticket.visitor));
-        return true;
-    }
-    if (tl_visitor_valid(text, strlen(text))) {
-        memcpy(visitor, text, strlen(text) + 1);
-        return true;
-    }
-    if (strlen(text) <= TL_VISITOR_MAX)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "a visitor id is 1 to %d printable characters without space",
-                            TL_VISITOR_MAX);
-    if (have_keys)
-        return tl_error_set(err, TL_ERR_INVALID, "this is not a genuine ticket of queue %s", queue);
-    *err = problem;
-    return tl_error_prefix(err, "the ticket cannot be verified, give the visitor's id instead");
-}
 
 /* *found gets FOUND_*; *end the end of a visitor who is gone already. */
 static bool remove_visitor(struct tl_redis *redis, const struct tl_keys *keys, const char *visitor,
@@ -98,17 +69,22 @@ int tl_command_visitor(const struct tl_ctl_options *options)
     char visitor[TL_VISITOR_MAX + 1] = "";
     int64_t found = FOUND_NONE;
     const char *queue = options->words[1];
-    if (strcmp(options->words[0], "remove") != 0) {
+    if (strcmp(options->words[0], "move") == 0)
+        return tl_ctl_move_visitor(options);
+    if (strcmp(options->words[0], "remove") != 0 || options->n_words != 3) {
         char quoted[80];
         tl_quote(options->words[0], quoted, sizeof(quoted));
-        tl_error_set(&err, TL_ERR_INVALID, "visitor can only remove, not %s", quoted);
+        tl_error_set(&err, TL_ERR_INVALID,
+                     options->n_words == 3 ? "visitor can only remove and move, not %s"
+                                           : "visitor %s: a queue and a visitor, and no more",
+                     quoted);
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     }
     if (!tl_ctl_session_open(&session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              find_visitor(session.config, queue, options->words[2], visitor, &err) &&
+              tl_ctl_find_visitor(session.config, queue, options->words[2], visitor, &err) &&
               remove_visitor(redis, &keys, visitor, &found, &end, &err);
     tl_ctl_session_close(&session);
     if (!ok)

@@ -4,8 +4,15 @@ local removed = {} -- places that left the line
 local freed = { [REASON.completed] = {}, [REASON.left] = {} } -- places whose session ended, by reason
 local renewed = {} -- events
 
+-- Is this the place, or the one that the operator has moved the visitor from? The seq stays the same.
+local function is_same(held, place)
+    return held == place or held and held % LANE == place % LANE
+end
+
+-- The place at which this visitor waits, if that is the one that the command names; else nil or false.
 local function is_waiting(visitor, place)
-    return tonumber(redis.call('ZSCORE', K_WAITING, visitor)) == place
+    local held = tonumber(redis.call('ZSCORE', K_WAITING, visitor))
+    return is_same(held, place) and held
 end
 
 local end_scores = {} -- by reason; the same in the whole call
@@ -17,7 +24,8 @@ end
 
 -- Ends the session of this visitor at this place. False if there is none.
 local function end_session(visitor, place, reason)
-    if read_session(visitor) ~= place then
+    local held = read_session(visitor)
+    if not is_same(held, place) then
         return false
     end
     redis.call('ZREM', K_ACTIVE, visitor)
@@ -25,16 +33,17 @@ local function end_session(visitor, place, reason)
     store_end(visitor, reason)
     state.active = state.active - 1
     local places = freed[reason]
-    places[#places + 1] = place
+    places[#places + 1] = held
     return true
 end
 
 local function leave(index, visitor, place)
-    if is_waiting(visitor, place) then
+    local held = is_waiting(visitor, place)
+    if held then
         redis.call('ZREM', K_WAITING, visitor)
         store_end(visitor, REASON.left)
         state.waiting, totals.left = state.waiting - 1, totals.left + 1
-        removed[#removed + 1] = place
+        removed[#removed + 1] = held
     elseif end_session(visitor, place, REASON.left) then
         totals.left = totals.left + 1
     else
@@ -54,7 +63,7 @@ end
 -- when sessions slide, and never past session_max.
 local function renew(index, visitor, place)
     local held, admitted_ms, claimed = read_session(visitor)
-    if held ~= place then
+    if not is_same(held, place) then
         add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
         return
     end
@@ -66,9 +75,9 @@ local function renew(index, visitor, place)
     end
     redis.call('ZADD', K_ACTIVE, 'XX', deadline, visitor)
     if not claimed then
-        redis.call('HSET', K_SESSIONS, visitor, int(place) .. session_tail(admitted_ms, true))
+        redis.call('HSET', K_SESSIONS, visitor, int(held) .. session_tail(admitted_ms, true))
     end
-    renewed[#renewed + 1] = { EVENT.renewed, place, deadline }
+    renewed[#renewed + 1] = { EVENT.renewed, held, deadline }
 end
 
 local mark_seen

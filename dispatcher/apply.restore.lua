@@ -178,7 +178,7 @@ restore = function(index, at)
         return
     end
     local held = tonumber(redis.call('ZSCORE', K_WAITING, visitor))
-    if held == place then
+    if held and held % LANE == place % LANE then -- also in the lane to which the operator moved the visitor
         return
     end
     local returns, till = may_return(visitor, place, generation, deadline, front, event)

@@ -146,6 +146,27 @@ size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most)
     return n;
 }
 
+static bool knows(const struct tl_line *line, tl_place place)
+{
+    const struct tl_order *order = tl_line_order(line, tl_place_lane(place));
+    uint64_t value;
+    return (order != NULL && tl_order_contains(order, tl_place_seq(place))) ||
+           tl_placemap_get(line->active, place, &value) ||
+           tl_placemap_get(line->ended, place, &value);
+}
+
+tl_place tl_line_find(const struct tl_line *line, tl_place place)
+{
+    if (knows(line, place))
+        return place;
+    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
+        tl_place other = tl_place_make(lane, tl_place_seq(place));
+        if (knows(line, other))
+            return other;
+    }
+    return place;
+}
+
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
 {
     struct tl_line_view view = {.status = TL_LINE_UNKNOWN};
@@ -238,6 +259,8 @@ static bool apply_runs(struct tl_line *line, const struct tl_event *event, int64
         struct tl_order *order = line->lanes[tl_place_lane(run->first) % TL_LANES_MAX];
         if (event->kind != TL_EVENT_FREED && order != NULL)
             tl_order_remove(order, tl_place_seq(run->first), run->count);
+        if (event->reason == TL_REASON_MOVED)
+            continue; /* the JOINED of the same entry tells where they are now */
         for (uint64_t k = 0; k < run->count; k++) {
             tl_place place = run->first + k;
             if (event->kind == TL_EVENT_ADMITTED) {

@@ -49,6 +49,10 @@ uint64_t tl_line_front(const struct tl_line *line, unsigned lane);
  * or leaves. Returns how many. */
 size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most);
 
+/* The place by which the line knows the visitor of this place: another one after a move to another
+ * lane, which keeps the seq. The place itself where the line knows none. */
+tl_place tl_line_find(const struct tl_line *line, tl_place place);
+
 /* Looks one place up. */
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place);
 

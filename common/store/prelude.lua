@@ -14,7 +14,7 @@ local LANE = 281474976710656 -- 2^48: place = lane * LANE + seq
 
 local EVENTS_VERSION = 1 -- TL_EVENTS_VERSION in C
 local EVENT = { applied = 1, joined = 2, admitted = 3, removed = 4, freed = 5, renewed = 6, config = 7, notice = 8 }
-local REASON = { completed = 1, left = 2, expired = 3, unclaimed = 4, absent = 5, removed = 6 }
+local REASON = { completed = 1, left = 2, expired = 3, unclaimed = 4, absent = 5, removed = 6, moved = 7 }
 
 -- The name of another key of the queue.
 local function key_of(name)

@@ -49,7 +49,8 @@ static bool is_removal(const struct tl_event *event)
 static bool decode_reason(struct tl_fields *fields, struct tl_event *event)
 {
     uint64_t reason;
-    if (!tl_fields_uint(fields, TL_REASON_REMOVED, &reason))
+    const bool may_move = event->kind == TL_EVENT_REMOVED;
+    if (!tl_fields_uint(fields, may_move ? TL_REASON_MOVED : TL_REASON_REMOVED, &reason))
         return false;
     if (reason == 0)
         return tl_error_set(fields->err, TL_ERR_INVALID, "an end without a reason");

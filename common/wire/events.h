@@ -46,6 +46,7 @@ enum tl_reason {
     TL_REASON_UNCLAIMED = 4, /* admitted, but never showed up */
     TL_REASON_ABSENT = 5,    /* waiting, but not seen for waiting_ttl */
     TL_REASON_REMOVED = 6,   /* by the operator */
+    TL_REASON_MOVED = 7,     /* no end: to another lane, with the same seq; REMOVED only */
 };
 
 /* What became of a command, where it is not the plain success. */

@@ -115,6 +115,10 @@ static const struct damaged {
     /* 4: the order */
     {"local from = place('d') redis.call('ZADD', waiting, int(held('c')), 'd') move('c', from)", 4,
      "is active, while \"d\" "},
+    /* 4: turns of the lanes */
+    {"set('turns', 'x')", 4, "turns of the lanes cannot be read: x"},
+    {"set('turns', '3,1:3:2,0')", 4, "turns of the lanes are out of their bounds"},
+    {"set('turns', '3,1:3:1')", 4, "turns of the lanes are out of their bounds"},
     /* 5: totals */
     {"add('joined', 1)", 5,
      "7 joined, but waiting 3 + active 2 + completed 1 + expired 0 + left 0"},
@@ -297,6 +301,25 @@ static void lanes_are_judged_apart(void **state)
     assert_int_equal(report.n_violations, 0);
 }
 
+/* Who is moved stands before some that were called before the move, but not before those called
+ * after it. */
+static void a_move_is_no_violation(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_audit_report report;
+    test_join(store, "m", 1);
+    test_join(store, "z", 0);
+    test_batch(store);
+    tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config capacity 5"));
+    assert_int_equal(test_admit(store, 3), 3);                                 /* d, e and z */
+    damage(store, "redis.call('ZADD', waiting, int(place('m') - LANE), 'm')"); /* ahead of z */
+    audit(store, &report);
+    assert_true(report.n_violations > 0);
+    damage(store, "set('moved:0', int(now + 1000))");
+    audit(store, &report);
+    assert_int_equal(report.n_violations, 0);
+}
+
 /* What programs mend by themselves is looked at twice. */
 static void what_heals_is_not_reported(void **state)
 {
@@ -368,6 +391,7 @@ int main(void)
         cmocka_unit_test_setup(a_lowered_capacity_is_no_violation, setup),
         cmocka_unit_test_setup(a_rate_that_is_kept_is_in_order, setup),
         cmocka_unit_test_setup(lanes_are_judged_apart, setup),
+        cmocka_unit_test_setup(a_move_is_no_violation, setup),
         cmocka_unit_test_setup(what_heals_is_not_reported, setup),
         cmocka_unit_test_setup(big_sets_are_read_in_pages, setup),
     };

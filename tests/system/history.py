@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import bisect
 import threading
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import wire
@@ -57,6 +59,7 @@ class Stay:
     tickets: set[wire.Ticket] = field(default_factory=set)  # every ticket given for this place
     passes: list[dict[str, Any]] = field(default_factory=list)  # claims of every pass given for this place
     inside_until: float | None = None  # the deadline told with the last answer `active`
+    names: set[int] = field(default_factory=set)  # the places that the operator moved it from and to, with its own
 
     def saw_position(self, sent: float, received: float, position: int, stream: int = 0) -> None:
         self.last_waiting = max(self.last_waiting, sent)
@@ -93,6 +96,12 @@ class Change(NamedTuple):
     received: float
     name: str
     value: str
+
+
+class Shares(NamedTuple):
+    """The weights of the lanes from a time on; none: an earlier lane is served first. `since`: when they applied."""
+    since: float
+    weights: tuple[int, ...]
 
 
 class Block(NamedTuple):
@@ -135,6 +144,7 @@ class History:
     causes: list[tuple[float, float]] = field(default_factory=list)  # when positions may rise for another reason: a move
     restarts: int = 0  # of the store, with or without a loss
     changes: list[Change] = field(default_factory=list)
+    shares: list[Shares] = field(default_factory=list)  # of the lanes, in order; empty: not judged
     blocks: list[Block] = field(default_factory=list)
     knocks: list[Knock] = field(default_factory=list)
     leases: dict[str, set[str]] = field(default_factory=dict)  # fence -> which dispatchers held the lease with it
@@ -175,6 +185,7 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int | None, fi
     rate: what limits admission, or None; `staleness` how far behind a worker's answer may be (seconds). one_clock:
     clients and events stream use the same clock, so the positions seen are compared with the stream."""
     steps = list(steps)
+    _follow_moves(history, steps)
     _check_places(history)
     assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
     _check_arrivals(history)
@@ -199,6 +210,24 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int | None, fi
         _check_positions_true(history, steps, staleness)
 
 
+def _follow_moves(history: History, steps: list[wire.Step]) -> None:
+    """A move to another lane gives a visitor's place another name; what is known of the place stays its own. Tickets and
+    passes of both names are right."""
+    names: dict[int, int] = {}  # place -> the one that the visitor has in the end
+    for step in reversed(steps):
+        for old, new in step.moved:
+            names[old] = names.get(new, new)
+            history.causes.append((step.time_ms / 1000, step.time_ms / 1000))
+    for step in steps:
+        for old, _ in step.moved:  # moved there and back: the first name is the last one, too
+            if names[old] == old:
+                del names[old]
+    for stay in history.stays:
+        stay.names = {stay.place} | {old for old, last in names.items() if old % wire.LANE == stay.place % wire.LANE}
+        stay.place = names.get(stay.place, stay.place)
+        stay.names.add(stay.place)
+
+
 def _check_places(history: History) -> None:
     places = [stay.place for stay in history.stays]
     assert len(set(places)) == len(places), "one place was given to two stays"
@@ -208,7 +237,7 @@ def _check_places(history: History) -> None:
     assert len(generations) <= 1 + len(totals), f"the queue was created again: {generations}"
     for stay in history.stays:
         assert {(ticket.place, ticket.visitor) for ticket in stay.tickets} <= {
-            (stay.place, stay.visitor)}, f"place {stay.place} became another one: {stay.tickets}"
+            (place, stay.visitor) for place in stay.names}, f"place {stay.place} became another one: {stay.tickets}"
 
 
 def _check_final(history: History, steps: list[wire.Step], final: Final) -> None:
@@ -306,13 +335,15 @@ def _check_stream(steps: list[wire.Step], capacity: int | None, history: History
         assert len(set(places)) == len(places), f"a place was {kind} twice"
     ends = [place for step in steps for place, _ in step.removed + step.freed]
     assert len(set(ends)) == len(ends), "a place ended twice"
+    _check_shares(history, steps)
     _check_counts(steps, {stay.place for stay in history.stays if history.lost(stay) is not None})
 
 
 def _check_order(steps: list[wire.Step]) -> None:
     """Nobody is admitted before someone ahead in the same lane who was waiting then. A place that came back after a loss
     was not waiting before it came back."""
-    joined = {place: at for at, step in enumerate(steps) for place in step.joined}
+    joined = {place: at for at, step in enumerate(steps)
+              for place in step.joined + [new for _, new in step.moved]}
     admissions: dict[int, list[tuple[int, int]]] = {}  # lane -> (place, step)
     highest: dict[int, int] = {}
     for at, step in enumerate(steps):
@@ -326,6 +357,49 @@ def _check_order(steps: list[wire.Step]) -> None:
             in_lane.append((place, at))
 
 
+def _check_shares(history: History, steps: list[wire.Step]) -> None:
+    """By weights, two lanes that both have visitors are served in these shares: over any stretch of steps, the admissions
+    by weight differ by one visitor of each at most. Without weights, no lane is served while an earlier one waits."""
+    for shares, following in zip(history.shares, [*history.shares[1:], Shares(float("inf"), ())]):
+        waiting: dict[int, int] = {}
+        turns: dict[tuple[int, int], tuple[Fraction, Fraction, Fraction]] = {}  # difference, least and most so far
+        for step in steps:
+            judged = shares.since + _CLOCK_GRAIN < step.time_ms / 1000 < following.since - _CLOCK_GRAIN
+            _come(waiting, step)
+            admitted = Counter(place // wire.LANE for place in step.admitted)
+            for lane, n in admitted.items():
+                waiting[lane] -= n
+            pairs = [(a, b) for a in sorted(waiting) for b in sorted(waiting) if a < b]
+            for a, b in pairs if judged and admitted else []:
+                if not shares.weights:
+                    assert not (admitted[b] and waiting[a]), f"step {step.number} admits from lane {b} before lane {a}"
+                    continue
+                weights = [shares.weights[lane] if lane < len(shares.weights) else 1 for lane in (a, b)]
+                difference, least, most = turns.get((a, b), (Fraction(), Fraction(), Fraction()))
+                difference += Fraction(admitted[a], weights[0]) - Fraction(admitted[b], weights[1])
+                if not (waiting[a] and waiting[b]):  # one may have run empty within the step
+                    turns.pop((a, b), None)
+                    continue
+                least, most = min(least, difference), max(most, difference)
+                assert most - least <= Fraction(1, weights[0]) + Fraction(1, weights[1]), (
+                    f"lanes {a} and {b} did not get their shares {weights} up to step {step.number}: by weight, one is "
+                    f"{float(most - least):.2f} visitors ahead")
+                turns[a, b] = difference, least, most
+            if not judged or step.moved:
+                turns.clear()
+            for place, _ in step.removed:
+                waiting[place // wire.LANE] -= 1
+                if not waiting[place // wire.LANE]:
+                    turns.clear()
+
+
+def _come(waiting: dict[int, int], step: wire.Step) -> None:
+    for place in step.joined + [new for _, new in step.moved]:
+        waiting[place // wire.LANE] = waiting.get(place // wire.LANE, 0) + 1
+    for old, _ in step.moved:
+        waiting[old // wire.LANE] -= 1
+
+
 def _check_counts(steps: list[wire.Step], lost: set[int]) -> None:
     """The sizes stated in every step match its events. A session at a lost place comes back by an admission alone."""
     waiting: set[int] = set()
@@ -334,6 +408,9 @@ def _check_counts(steps: list[wire.Step], lost: set[int]) -> None:
     first = steps[0]
     assert first.waiting + first.active <= len(first.joined), "the events lack their beginning"
     for step in steps:
+        for old, new in step.moved:
+            assert old in waiting, f"step {step.number} moves a visitor who does not wait"
+            waiting = waiting - {old} | {new}
         joined |= set(step.joined)
         waiting |= set(step.joined) | (set(step.admitted) & lost - joined)
         assert set(step.admitted) <= waiting, f"step {step.number} admits a visitor who does not wait"
@@ -348,7 +425,7 @@ def _check_counts(steps: list[wire.Step], lost: set[int]) -> None:
 
 def _check_fates(history: History, steps: list[wire.Step]) -> None:
     """Every acknowledged join ended as its client knows."""
-    joined = {place for step in steps for place in step.joined}
+    joined = {place for step in steps for place in step.joined + [new for _, new in step.moved]}
     admitted = {place for step in steps for place in step.admitted}
     ends = {place: reason for step in steps for place, reason in step.removed + step.freed}
     for stay in history.stays:
@@ -383,7 +460,7 @@ def _check_passes(history: History, steps: list[wire.Step]) -> None:
     for stay in history.stays:
         for claims in stay.passes:
             assert claims["sub"] == stay.visitor, f"place {stay.place} of {stay.visitor} got a pass of {claims['sub']}"
-            assert claims.get("place", stay.place) == stay.place, f"place {stay.place} got a pass of {claims['place']}"
+            assert claims.get("place", stay.place) in {stay.place} | stay.names, f"place {stay.place} got a pass of {claims['place']}"
         if stay.passes and history.lost(stay) is None:
             assert stay.place in admitted_at, f"place {stay.place} got a pass but was never admitted"
 
@@ -392,7 +469,7 @@ def _check_turns_as_seen(history: History, staleness: float) -> None:
     """No visitor was still waiting well after a visitor behind them was active."""
     for stays in _lanes(history):
         earliest_behind = float("inf")
-        for stay in reversed([stay for stay in stays if history.lost(stay) is None]):
+        for stay in reversed([stay for stay in stays if history.lost(stay) is None and len(stay.names) == 1]):
             assert stay.last_waiting <= earliest_behind + staleness, (
                 f"place {stay.place} still waited {stay.last_waiting - earliest_behind:.2f} s after "
                 "a visitor behind it was active")
@@ -444,7 +521,12 @@ def _joins_ahead(history: History, steps: list[wire.Step]) -> dict[int, list[flo
     """For each lane, when visitors joined the lanes before it."""
     lanes = {stay.place // wire.LANE for stay in history.stays}
     joins = [(step.time_ms / 1000, place // wire.LANE) for step in steps for place in step.joined]
-    return {lane: sorted(at for at, other in joins if other < lane) for lane in lanes}
+    return {lane: sorted(at for at, other in joins if other < lane or (has_weights(history) and other != lane))
+            for lane in lanes}
+
+
+def has_weights(history: History) -> bool:
+    return any(shares.weights for shares in history.shares)
 
 
 def _check_positions_as_seen(stay: Stay, staleness: float, ahead: list[float], history: History) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from actors import Actor
-from history import Block, Change, History, Knock, Loss, Rate, Stay, check
+from history import Block, Change, History, Knock, Loss, Rate, Shares, Stay, check
 from http_client import Client, Visitor
 from redis_server import Redis, RedisError, RedisGone
 from tellerline import System
@@ -271,6 +271,34 @@ def loss(system: System, history: History) -> None:
     spend(1)
 
 
+WEIGHTS = (2, 1)
+
+
+def lanes(system: System, history: History) -> None:
+    """Visitors of two lanes wait while the queue is paused, some are moved from one to the other, and all are served."""
+    history.shares = [Shares(time.time(), WEIGHTS)]
+    change(system, history, "paused", "true")
+    there = [enter(system, history) for _ in range(8)]
+    change(system, history, "default_lane", "vip")
+    for _ in range(3):  # until the worker knows
+        there += [enter(system, history) for _ in range(3)]
+    change(system, history, "default_lane", "normal")
+    for visitor, _ in there[1:4:2]:
+        done = system.ctl("visitor", "move", "door", visitor.ticket, "vip")
+        assert done.returncode == 0, done.stderr
+    change(system, history, "paused", "false")
+
+    def serve() -> bool:
+        for visitor, stay in there:
+            if stay.end is None and visitor.is_active():
+                stay.saw_active(time.time(), visitor.view)
+                stay.gives_back(time.time())
+                stay.end, stay.ended_at = visitor.complete()["status"], time.time()
+        return all(stay.end is not None for _, stay in there)
+
+    wait_until(serve, PATIENT, "all of both lanes are served", every=0.05)
+
+
 @dataclass(frozen=True)
 class Plot:
     happen: Callable[[System, History], None]
@@ -297,6 +325,7 @@ PLOTS = {
     "stranger": Plot(stranger, longer=4),
     "rate": Plot(service, {"policy": "rate", "rate": {"admit": RATE.admit, "every": f"{RATE.every:g}s"},
                            "session_ttl": f"{RATE.ttl:g}s"}, rate=RATE),
+    "lanes": Plot(lanes, {"lanes": ["vip", "normal"], "lane_weights": list(WEIGHTS)}, longer=16),
     "full": Plot(full, served=(0.2, 0.5), longer=8),
     "blocks": Plot(blocks, longer=2 * STALENESS),
     "unlisted": Plot(unlisted, longer=8),

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from history import FORGOTTEN, Block, Change, Final, History, Knock, Loss, Rate, Sighting, Stay, check
-from wire import Step, Ticket
+from history import FORGOTTEN, Block, Change, Final, History, Knock, Loss, Rate, Shares, Sighting, Stay, check
+from wire import LANE, Step, Ticket
 
 
 def good_story() -> tuple[History, list[Step]]:
@@ -370,3 +370,51 @@ def test_a_rate_that_visitors_saw_broken_fails():
     history.stays[2].inside_until = 13.0
     with pytest.raises(AssertionError, match="2 were admitted within 1500 ms by what visitors were told"):
         by_rate(history, steps, admit=1, every=1.5)
+
+
+def shared_lanes(order: str, weights: tuple[int, ...]) -> tuple[History, list[Step]]:
+    """Four of each lane join at once and are admitted one by one: "v" from the first lane, "n" from the second."""
+    first, second = iter([1, 3, 5, 7]), iter([LANE + 2, LANE + 4, LANE + 6, LANE + 8])
+    history = History(shares=[Shares(0.0, weights)])
+    steps = [Step(250, 1, 7, 8, 0, 1, joined=[1, 3, 5, 7, LANE + 2, LANE + 4, LANE + 6, LANE + 8])]
+    for n, letter in enumerate(order):
+        place = next(first if letter == "v" else second)
+        steps.append(Step(1000 + 100 * n, 2 + 2 * n, 7, 7 - n, 1, 1, admitted=[place]))
+        steps.append(Step(1050 + 100 * n, 3 + 2 * n, 7, 7 - n, 0, 1, freed=[(place, "completed")]))
+        history.stays.append(Stay(f"v{place}", place, 7, 0.1, 0.3, first_active=steps[-2].time_ms / 1000,
+                                  gave_back=steps[-1].time_ms / 1000, end="completed"))
+    return history, steps
+
+
+def judge_lanes(history: History, steps: list[Step]) -> None:
+    numbers = {"waiting": 0, "active": 0, "joined": 8, "completed": 8, "expired": 0, "left": 0}
+    check(history, steps, capacity=1, final=Final(numbers, 0, 0), staleness=0.5, one_clock=True)
+
+
+@pytest.mark.parametrize("order, weights", [("vnvnvnvn", (1, 1)), ("nvvnnvvn", (1, 1)), ("vvvnvnnn", (3, 1)),
+                                            ("vvvvnnnn", ()), ("nnnvnvvv", (1, 3))])
+def test_shares_are_kept(order, weights):
+    judge_lanes(*shared_lanes(order, weights))
+
+
+@pytest.mark.parametrize("order, weights", [("vvvvnnnn", (1, 1)), ("nnnvnvvv", (3, 1)), ("vnvvvnnn", ()), ("vvnvnvnn", (1, 3))])
+def test_shares_are_not_kept(order, weights):
+    with pytest.raises(AssertionError, match="did not get their shares|before lane 0"):
+        judge_lanes(*shared_lanes(order, weights))
+
+
+def test_a_move_gives_a_place_another_name():
+    history, steps = shared_lanes("vnvnvnvn", ())
+    steps.insert(1, Step(500, 2, 7, 8, 0, 2, moved=[(7, LANE + 7)]))
+    history.shares = []
+    for number, step in enumerate(steps, 1):
+        step.number = number
+        step.admitted = [LANE + 7 if place == 7 else place for place in step.admitted]
+        step.freed = [(LANE + 7 if place == 7 else place, end) for place, end in step.freed]
+    stay = next(stay for stay in history.stays if stay.place == 7)
+    stay.tickets = {Ticket(7, 0, 7, stay.visitor), Ticket(7, 1, 7, stay.visitor)}
+    history.stays[-1].last_waiting = 0.9
+    judge_lanes(history, steps)
+    steps[1].moved = []
+    with pytest.raises(AssertionError, match="became another one|does not wait|never joined"):
+        judge_lanes(history, steps)

@@ -66,6 +66,8 @@ BUGS = [
         "budget.used, budget.last = budget.used + 0, now", r"were admitted within 1000 ms.*the rate allows 5", during="rate"),
     Bug("late admissions not made up for", "admitter", "budget.from + rule.every + budget.late, 0, 0",
         "budget.from + rule.every / 4          , 0, 0", r"were admitted within 1000 ms.*the rate allows 5", during="rate"),
+    Bug("one lane served for ever", "admitter", "due[next_lane] = time + turns.strides[next_lane]",
+        "due[next_lane] = time + 0", r"did not get their shares", during="lanes"),
     # expire
     Bug("ended before its time", "expirer", "K_ACTIVE, '-inf', now,", "K_ACTIVE, '-inf', 1/0,",
         r"(status|complete) of place \d+.*(expired|unclaimed|409|410)", during="desertion"),
@@ -99,6 +101,9 @@ BUGS = [
     Bug("removed one still waits", OPERATOR, "redis.call('ZREM', K_WAITING, visitor)", "", r"tells of", during="removal"),
     Bug("removed one still counted", OPERATOR, "state.active = state.active - 1\n", "state.active = state.active - 0\n",
         r"tells of", during="removal"),
+    # move
+    Bug("moved one stays", OPERATOR, "redis.call('ZADD', K_WAITING, int(moved), visitor)", "",
+        r"who does not wait|share number|does not wait|lanes \d and \d|expired", during="lanes"),
     # block
     Bug("block not announced", OPERATOR, "if is_changed then", "if nil        then", r"a blocked caller was let in",
         during="blocks"),

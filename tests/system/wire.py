@@ -13,6 +13,7 @@ from typing import Any
 JOIN, LEAVE, COMPLETE, RENEW, SEEN = 1, 2, 3, 4, 5
 APPLIED, JOINED, ADMITTED, REMOVED, FREED, RENEWED, CONFIG, NOTICE = range(1, 9)
 REASONS = {1: "completed", 2: "left", 3: "expired", 4: "unclaimed", 5: "absent"}
+MOVED = 7  # as a reason of REMOVED
 LANE = 2**48
 
 
@@ -99,6 +100,7 @@ class Step:
     admitted: list[int] = field(default_factory=list)
     removed: list[tuple[int, str]] = field(default_factory=list)
     freed: list[tuple[int, str]] = field(default_factory=list)
+    moved: list[tuple[int, int]] = field(default_factory=list)  # from and to: to another lane, by the operator
     deadlines: dict[int, int] = field(default_factory=dict)  # of admitted and renewed places
 
 
@@ -116,6 +118,8 @@ def step_of(entry_id: str, payload: str) -> Step:
             step.deadlines |= dict.fromkeys(expand(event[1]), event[2])
         elif event[0] == RENEWED:
             step.deadlines[event[1]] = event[2]
+        elif event[0] == REMOVED and event[2] == MOVED:
+            step.moved += [(place, 0) for place in expand(event[1])]
         elif event[0] == REMOVED:
             reason = "removed" if event[2] == 4 else REASONS[event[2]]
             step.removed += [(place, reason) for place in expand(event[1])]
@@ -124,6 +128,10 @@ def step_of(entry_id: str, payload: str) -> Step:
             step.freed += [(place, reason) for place in expand(event[1])]
         elif event[0] == CONFIG:
             step.config = True
+    if step.moved:  # the entry tells of nothing else
+        ((old, _),), (new,) = step.moved, step.joined
+        assert new % LANE == old % LANE and new != old, f"a move from {old} to {new}"
+        step.moved, step.joined = [(old, new)], []
     return step
 
 

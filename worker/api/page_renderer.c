@@ -103,6 +103,7 @@ static enum tl_page_state state_of(const struct tl_view *view)
         [TL_REASON_COMPLETED] = TL_PAGE_COMPLETED, [TL_REASON_LEFT] = TL_PAGE_LEFT,
         [TL_REASON_EXPIRED] = TL_PAGE_EXPIRED,     [TL_REASON_UNCLAIMED] = TL_PAGE_UNCLAIMED,
         [TL_REASON_ABSENT] = TL_PAGE_ABSENT,       [TL_REASON_REMOVED] = TL_PAGE_REMOVED,
+        [TL_REASON_MOVED] = TL_PAGE_ENDED, /* which is no end */
     };
     if (tl_view_pending(view))
         return TL_PAGE_PENDING;

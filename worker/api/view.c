@@ -23,6 +23,8 @@ static const char *reason_name(enum tl_line_status status, enum tl_reason reason
         return "absent";
     case TL_REASON_REMOVED:
         return "removed";
+    case TL_REASON_MOVED: /* no end */
+        break;
     }
     return "unknown";
 }

@@ -2,10 +2,16 @@
 
 bool tl_adopt(const struct tl_line *line, const struct tl_lost *lost, struct tl_ticket *ticket)
 {
-    if (tl_place_seq(ticket->place) == 0 || !tl_lost_is(lost, ticket->generation) ||
-        tl_line_look(line, ticket->place).status == TL_LINE_UNKNOWN)
+    const uint64_t present = tl_line_generation(line);
+    if (tl_place_seq(ticket->place) == 0 ||
+        (ticket->generation != present && !tl_lost_is(lost, ticket->generation)))
         return false;
-    ticket->generation = tl_line_generation(line);
+    const tl_place place = tl_line_find(line, ticket->place);
+    if (ticket->generation == present ? place == ticket->place
+                                      : tl_line_look(line, place).status == TL_LINE_UNKNOWN)
+        return false;
+    ticket->generation = present;
+    ticket->place = place;
     ticket->outdated = true;
     return true;
 }

@@ -372,7 +372,7 @@ struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
 {
     if (!tl_queue_env_store_up(queue->env))
         return NULL;
-    return tl_outbox_restore(queue->outbox, ticket->visitor, ticket->place,
+    return tl_outbox_restore(queue->outbox, ticket->visitor, tl_lost_place(queue->lost, ticket),
                              (const uint64_t[TL_COMMAND_NUMBERS]){ticket->generation, deadline_ms,
                                                                   ticket->front, event});
 }

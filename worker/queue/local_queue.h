@@ -122,8 +122,9 @@ struct tl_subscribers *tl_local_queue_subscribers(const struct tl_local_queue *q
 
 /* ---- places that come back after a loss ---- */
 
-/* If the ticket is of the lost generation and its place has come back: makes it one of the present
- * generation, marked as outdated, and returns true. Needs a line. */
+/* If the ticket is of the lost generation and its place has come back, or its visitor was moved to
+ * another lane: makes it one of the present place, marked as outdated, and returns true. Needs a
+ * line. */
 bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *ticket);
 /* Is the ticket of a later generation, of which this process has yet to learn? Needs a line. */
 bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket *ticket,

@@ -136,11 +136,18 @@ bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticke
     return now_ms - lost->ahead_ms < NEWS_MS;
 }
 
+tl_place tl_lost_place(const struct tl_lost *lost, const struct tl_ticket *ticket)
+{
+    if (lost->line == NULL || tl_line_generation(lost->line) != ticket->generation)
+        return ticket->place;
+    return tl_line_find(lost->line, ticket->place);
+}
+
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place)
 {
     if (lost->line == NULL || tl_line_generation(lost->line) != generation)
         return false;
-    enum tl_line_status status = tl_line_look(lost->line, place).status;
+    enum tl_line_status status = tl_line_look(lost->line, tl_line_find(lost->line, place)).status;
     return status == TL_LINE_ENDED ||
            (status == TL_LINE_UNKNOWN && tl_place_seq(place) <= tl_line_last_seq(lost->line));
 }

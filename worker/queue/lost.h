@@ -39,6 +39,9 @@ bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *tick
  * clock was set back, and the ticket is of a generation before. */
 bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticket *ticket,
                    int64_t now_ms);
+/* The place to which the visitor of this ticket returns: another one than it names, where this
+ * process remembers that the visitor was moved to another lane. */
+tl_place tl_lost_place(const struct tl_lost *lost, const struct tl_ticket *ticket);
 /* Did the session at this place end before the loss, as far as this process knows? */
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place);
 /* Has the store refused this place? */

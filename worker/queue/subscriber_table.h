@@ -66,7 +66,7 @@ struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
 /* Removes and frees it; its stream and request are the caller's. */
 void tl_subscriber_table_remove(struct tl_subscriber_table *table,
                                 struct tl_subscriber *subscriber);
-/* Gives an unnumbered subscriber its place. False when out of memory. */
+/* Gives a subscriber its place, or another one. False when out of memory. */
 bool tl_subscriber_table_set_place(struct tl_subscriber_table *table,
                                    struct tl_subscriber *subscriber, uint64_t generation,
                                    tl_place place);

@@ -167,7 +167,9 @@ static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
     if (tl_place_seq(ticket.place) == 0)
         return true;
     if (tl_local_queue_adopt(self->queue, &ticket)) {
-        subscriber->generation = ticket.generation;
+        if (!tl_subscriber_table_set_place(self->table, subscriber, ticket.generation,
+                                           ticket.place))
+            return false; /* tried again at the next turn */
         subscriber->give_ticket = true;
         subscriber->told = false;
         subscriber->asked_ms = 0;

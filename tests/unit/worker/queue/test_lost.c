@@ -30,7 +30,7 @@ static struct tl_line *lost_line(void)
         .kind = TL_EVENT_FREED, .places = {.runs = &run, .n = 1}, .reason = TL_REASON_COMPLETED};
     const struct tl_event_entry entry = {.number = 78,
                                          .generation = LOST,
-                                         .waiting = 6,
+                                         .waiting = 5,
                                          .active = 2,
                                          .n_events = 1,
                                          .events = &freed};
@@ -38,7 +38,7 @@ static struct tl_line *lost_line(void)
     tl_line_set_last_seq(line, 9);
     for (tl_place place = 1; place <= 3; place++)
         assert_true(tl_line_add_active(line, place, 5000 + (int64_t)place));
-    assert_true(tl_line_add_waiting(line, 4, 6));
+    assert_true(tl_line_add_waiting(line, 4, 5));
     assert_int_equal(tl_line_apply(line, &entry, 0), TL_LINE_APPLIED);
     return line;
 }
@@ -71,7 +71,14 @@ static void a_memory_knows_who_comes_back(void **state)
     assert_false(may_return(lost, LOST, 2, 0));  /* completed */
     assert_true(may_return(lost, LOST, 4, 0));   /* waits */
     assert_true(may_return(lost, LOST, 10, 0));  /* joined after the last event seen */
-    assert_false(may_return(lost, LOST, tl_place_make(1, 5), 0)); /* ended long ago */
+    assert_false(may_return(lost, LOST, 9, 0));  /* ended long ago */
+    assert_true(may_return(lost, LOST, tl_place_make(1, 5), 0)); /* was moved to lane 0... */
+    assert_int_equal(
+        tl_lost_place(lost, &(struct tl_ticket){.generation = LOST, .place = tl_place_make(1, 5)}),
+        5); /* ...and comes back there */
+    assert_int_equal(tl_lost_place(lost, &(struct tl_ticket){.generation = PRESENT,
+                                                             .place = tl_place_make(1, 5)}),
+                     tl_place_make(1, 5));
     assert_false(may_return(lost, LOST - 1, 4, 0));
     assert_false(may_return(lost, PRESENT, 4, 0));
     assert_false(may_return(lost, LOST, 0, 0)); /* pending */
@@ -143,7 +150,7 @@ static void the_store_is_told_fronts_and_sessions(void **state)
     assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
     assert_int_equal(batch.n_commands, 1 + TL_LANES_MAX + 2);
     assert_int_equal(batch.commands[0].kind, TL_COMMAND_LOST);
-    const uint64_t head[] = {LOST, 78, 9, 8};
+    const uint64_t head[] = {LOST, 78, 9, 7};
     assert_memory_equal(batch.commands[0].numbers, head, sizeof(head));
     const uint64_t front[] = {LOST, 78, 3, 0};
     assert_memory_equal(batch.commands[1].numbers, front, sizeof(front));

@@ -1,13 +1,13 @@
 -- admit: calls the next visitors while there is capacity left.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget admit.recovery admit.lanes
+-- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw admit.recovery admit.lanes
 --
 -- ARGV     1 most to admit in this step   2 about how many events to keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
 --          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing: not
 --            known. Tells the policies by rate that Redis's clock has jumped forward
 -- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again (0:
---            no need), generation, base_seq }
+--            no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw }
 -- Errors   NOQUEUE  the queue does not exist
 --          POLICY   a policy this version does not know, or one by rate without a rate
 --
@@ -19,13 +19,13 @@
 -- only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total, recover_until, budget_before, turns_before =
-    open_state('admitted', 'recover_until', 'budget', 'turns')
+local state, admitted_total, recover_until, budget_before, turns_before, draw, draw_hash =
+    open_state('admitted', 'recover_until', 'budget', 'turns', 'draw', 'draw_hash')
 if not state then
     return no_queue()
 end
 local c = redis.call('HMGET', K_CONFIG, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused',
-    'lane_weights', 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape', 'mode', 'closes_at', 'at_close')
+    'lane_weights', 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape', 'mode', 'closes_at', 'at_close', 'opening')
 local policy, capacity, claim_ttl, session_ttl = c[1], tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
 local opens_at, paused, mode = tonumber(c[5]) or 0, c[6] == 'true', c[12] or 'open'
 local stops_at = c[14] == 'stop' and tonumber(c[13]) or 0
@@ -36,9 +36,15 @@ end
 local now = now_ms()
 local waiting, active = redis.call('ZCARD', K_WAITING), redis.call('ZCARD', K_ACTIVE)
 
+-- The draw of the queue, until it is done: what the caller is to do about it (draw.lua). Nobody is admitted before.
+local ANNOUNCE, HOLD = 1, 2
+local undrawn = c[15] == 'draw' and opens_at > 0 and (DRAW.of(draw, opens_at) or {}).phase ~= DRAW.done
+local draw_wanted = not undrawn and 0 or now >= opens_at and HOLD
+    or string.match(draw_hash or '', '^%d+') ~= int(opens_at) and ANNOUNCE or 0
+
 -- What the script returns. again_ms: after how many ms to call again; 0: no need.
 local function result(admitted, left, again_ms)
-    return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq }
+    return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq, draw_wanted, int(opens_at) }
 end
 
 -- The sets are right and the state is wrong: visitors who are missing have ended, those too many have joined. Readers
@@ -101,7 +107,7 @@ end
 
 local opens_in = math.max(0, opens_at - now)
 local held = paused or mode ~= 'open' and mode ~= 'draining' -- also in a mode of a later version
-local closed = held or opens_in > 0 or stops_at > 0 and now >= stops_at
+local closed = held or opens_in > 0 or stops_at > 0 and now >= stops_at or undrawn
 local n = closed and 0 or math.min(left, most, waiting)
 left = left - n
 if budget and not closed then

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "admitter/admitter.h"
+#include "admitter/draw.h"
 #include "admitter/wake.h"
 #include "common/base/clock.h"
 #include "common/role/held_queues.h"
@@ -27,6 +28,10 @@
 /* The store's clock may differ so much from what this process expects before it looks again. Less
  * than what the script takes for a jump, so that clocks which run apart are no jump. */
 #define CLOCK_SLACK_MS 50
+/* A draw works so long before the other queues get a turn, and waits so long for what must be
+ * applied before it. */
+#define DRAW_TURN_MS  100
+#define DRAW_AGAIN_MS 50
 
 const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
     [TL_ADMITTER_ADMITTED] = {"tellerline_admitter_admitted_total", "Visitors admitted.",
@@ -53,6 +58,7 @@ struct queue {
     bool moved;            /* the last step met another incarnation */
     int64_t store_ms;      /* the store's clock at a former step, 0: not known... */
     int64_t store_at_ms;   /* ...and the local monotonic time before that step */
+    struct tl_draw *draw;  /* while it is held, or NULL */
 };
 
 struct admitter {
@@ -60,6 +66,7 @@ struct admitter {
     struct tl_held_queues *queues;
     struct tl_script script;
     struct tl_args args;
+    struct tl_drawer *drawer;
     uint64_t batch;
     uint64_t events_length;
 };
@@ -69,6 +76,14 @@ static void wake(void *context, struct tl_held_queue *held)
     struct queue *queue = held->state;
     (void)context;
     queue->wake = true;
+}
+
+/* The lease is gone: another process goes on with the draw. */
+static void forget_draw(void *context, struct tl_held_queue *held)
+{
+    struct queue *queue = held->state;
+    (void)context;
+    tl_draw_free(&queue->draw);
 }
 
 /* Follows the events of a queue that was just acquired, whose stream could not be read, or that is
@@ -111,7 +126,11 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
 struct step {
     uint64_t admitted, capacity_left, waiting;
     int64_t again_in_ms; /* 0: no need */
+    int64_t draw_wanted; /* ANNOUNCE or HOLD a draw, or 0... */
+    int64_t opens_at_ms; /* ...of this opening */
 };
+
+enum { ANNOUNCE = 1, HOLD = 2 }; /* admit.lua */
 
 /* The store's clock as it must be, by a former step and the local monotonic clock; 0: not known. A
  * step that runs late makes it seem to have jumped, which only delays an admission by rate. */
@@ -146,6 +165,8 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     step->again_in_ms = tl_reply_integer(tl_reply_at(reply, 4));
     queue->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 5));
     queue->moved = (uint64_t)tl_reply_integer(tl_reply_at(reply, 6)) != queue->base_seq;
+    step->draw_wanted = tl_reply_integer(tl_reply_at(reply, 7));
+    step->opens_at_ms = tl_reply_integer(tl_reply_at(reply, 8));
     tl_reply_free(reply);
     if (expected_ms == 0 || llabs(store_ms - expected_ms) > CLOCK_SLACK_MS) {
         queue->store_ms = store_ms;
@@ -155,6 +176,31 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, step->admitted == 0 ? 1 : 0);
     tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)step->admitted);
     tl_metrics_observe(metrics, TL_ADMITTER_STEP_TIME, tl_clock_us() - started_us);
+    return true;
+}
+
+/* Does what the last step said of the queue's draw, and lowers *wait_ms to the time after which it
+ * goes on. */
+static bool serve_draw(struct admitter *self, struct tl_held_queue *held, const struct step *step,
+                       int64_t *wait_ms, struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    enum tl_draw_state state;
+    if (step->draw_wanted != HOLD)
+        tl_draw_free(&queue->draw);
+    if (step->draw_wanted == 0)
+        return true;
+    if (queue->draw == NULL &&
+        !tl_drawer_announce(self->drawer, redis, &held->keys, step->opens_at_ms, err))
+        return false;
+    if (step->draw_wanted == ANNOUNCE)
+        return true;
+    if (!tl_drawer_hold(self->drawer, redis, &held->keys, step->opens_at_ms, DRAW_TURN_MS,
+                        &queue->draw, &state, err))
+        return false;
+    *wait_ms = state == TL_DRAW_WAITS && *wait_ms > DRAW_AGAIN_MS ? DRAW_AGAIN_MS : *wait_ms;
+    queue->wake = queue->wake || state != TL_DRAW_WAITS; /* to go on, or to admit */
     return true;
 }
 
@@ -176,6 +222,8 @@ static bool admit(struct admitter *self, struct tl_held_queue *held, struct tl_e
     int64_t wait_ms = step.waiting == 0 ? RECHECK_IDLE_MS : RECHECK_MS;
     if (step.again_in_ms > 0 && step.again_in_ms < wait_ms)
         wait_ms = step.again_in_ms;
+    if (!serve_draw(self, held, &step, &wait_ms, err))
+        return false;
     queue->due_ms = tl_clock_ms() + wait_ms; /* of the clock now: steps take time */
     return true;
 }
@@ -205,16 +253,21 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
     self->batch = config->admitter.batch;
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_admit;
+    self->drawer = tl_drawer_new(config->secrets.draw_key, config->streams.events_length);
     const struct tl_held_queues_settings settings = {.role = "admitter",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_ADMITTER_QUEUES,
                                                      .troubled = TL_ADMITTER_TROUBLED,
                                                      .context = self,
                                                      .outdated = wake,
+                                                     .lost = forget_draw,
                                                      .serve = serve,
                                                      .on_entry = on_entry};
-    self->queues =
-        tl_held_queues_new(&settings, config, tl_daemon_id(daemon), tl_daemon_metrics(daemon), err);
+    if (self->drawer == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the admitter");
+    else
+        self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
+                                          tl_daemon_metrics(daemon), err);
     if (self->queues == NULL) {
         tl_admitter_stop(self);
         return NULL;
@@ -226,6 +279,7 @@ void tl_admitter_stop(void *state)
 {
     struct admitter *self = state;
     tl_held_queues_free(&self->queues);
+    tl_drawer_free(&self->drawer);
     tl_args_free(&self->args);
     free(self);
 }

@@ -9,10 +9,12 @@ local function is_same(held, place)
     return held == place or held and held % LANE == place % LANE
 end
 
--- The place at which this visitor waits, if that is the one that the command names; else nil or false.
+-- The place at which this visitor waits, if that is the one that the command names, or the one that it was drawn to;
+-- else nil or false.
 local function is_waiting(visitor, place)
     local held = tonumber(redis.call('ZSCORE', K_WAITING, visitor))
-    return is_same(held, place) and held
+    local is_drawn = held and DRAW.present and DRAW.is_drawn_to(DRAW.present, place, held)
+    return (is_drawn or is_same(held, place)) and held
 end
 
 local end_scores = {} -- by reason; the same in the whole call

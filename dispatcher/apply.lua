@@ -1,6 +1,6 @@
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended apply.arguments apply.context apply.batches apply.limit apply.joins apply.commands prelude.recovery apply.restore
+-- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw apply.arguments apply.context apply.batches apply.limit apply.joins apply.commands prelude.recovery apply.restore
 --
 -- ARGV     1 fence   2 about how many events to keep
 --          3... entries of the stream, oldest first, each with its commands:
@@ -33,8 +33,8 @@ local fence, keep = ARGV[1], ARGV[2]
 ---- check everything before the first write
 
 local current_fence, seq, joined, completed, left, last_bucket, full_since
-state, current_fence, seq, joined, completed, left, last_bucket, full_since = open_state('fence', 'seq', 'joined',
-    'completed', 'left', 'bucket', 'full_since')
+state, current_fence, seq, joined, completed, left, last_bucket, full_since, DRAW.record = open_state('fence', 'seq',
+    'joined', 'completed', 'left', 'bucket', 'full_since', 'draw')
 if not state then
     return no_queue()
 end
@@ -67,12 +67,14 @@ if #pending_ids == 0 then
 end
 
 local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'max_waiting',
-    'full_margin', 'full_cooldown', 'mode', 'closes_at')
+    'full_margin', 'full_cooldown', 'mode', 'closes_at', 'opening', 'opens_at')
 settings = { session_ttl = tonumber(c[1]), sliding = c[2] == 'true', session_max = tonumber(c[3]),
     waiting_ttl = tonumber(c[4]) }
 if not settings.session_ttl or not settings.session_max or not settings.waiting_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
+DRAW.opens_at = c[10] == 'draw' and tonumber(c[11]) or nil
+DRAW.present = DRAW.opens_at and DRAW.of(DRAW.record, DRAW.opens_at)
 check_types()
 redis.call('ZCARD', reports_key()) -- fails likewise
 if restores then
@@ -90,6 +92,15 @@ totals = { joined = joined, completed = completed, left = left }
 
 local events = {} -- first one APPLIED for each batch
 
+-- If this entry was written after the opening, nobody from here on takes part in the draw.
+function DRAW.close(id)
+    if tonumber(string.match(id, '^%d+')) >= DRAW.opens_at then
+        flush_joins()
+        DRAW.present = DRAW.fix_cut(state, state.seq, DRAW.opens_at)
+        state.seq, recovery_changes.draw = DRAW.present.last, DRAW.text(DRAW.present)
+    end
+end
+
 local is_foreign = false -- the places of the entry at work are of another generation
 
 -- Begins an entry. False if its commands must be skipped: it is not pending, or its batch is a repeated one.
@@ -101,6 +112,9 @@ local function begin_entry(nth, batch, worker)
         return false
     end
     raise_seq()
+    if DRAW.opens_at and not DRAW.present then
+        DRAW.close(entries[nth])
+    end
     exceptions, sender, is_foreign = {}, worker, false
     events[#events + 1] = { EVENT.applied, worker, batch, state.seq + 1, exceptions }
     return true

@@ -181,6 +181,14 @@ restore = function(index, at)
     if held and held % LANE == place % LANE then -- also in the lane to which the operator moved the visitor
         return
     end
+    local draw = DRAW.present
+    if held and draw and DRAW.is_drawn_to(draw, place, held) then -- the visitor asks with a ticket from before the draw
+        add_exception(exceptions, index, WAITING, held, 0)
+        return
+    elseif draw and draw.phase ~= DRAW.cut and place % LANE <= draw.cut then -- too late for the draw
+        add_exception(exceptions, index, GONE, place, 0)
+        return
+    end
     local returns, till = may_return(visitor, place, generation, deadline, front, event)
     if not returns or is_taken(place) then
         add_exception(exceptions, index, GONE, place, 0)

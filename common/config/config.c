@@ -76,7 +76,8 @@ static bool complete_paths(struct tl_config *config, const char *config_path, st
 {
     char *const paths[] = {config->secrets.ticket_keys, config->secrets.api_keys,
                            config->secrets.admin_token, config->secrets.pass_keys,
-                           config->secrets.invite_keys, config->secrets.challenge_secret};
+                           config->secrets.invite_keys, config->secrets.challenge_secret,
+                           config->secrets.draw_key};
     const size_t size = sizeof(config->secrets.ticket_keys);
     const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
     bool relative = config_path == NULL || config_path[0] != '/';

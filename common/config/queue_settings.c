@@ -74,6 +74,9 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
     }
     if (settings->closes_at_ms != 0 && settings->closes_at_ms <= settings->opens_at_ms)
         return tl_error_set(err, TL_ERR_INVALID, "closes_at must be after opens_at");
+    if (settings->opening == TL_OPENING_DRAW && settings->opens_at_ms == 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "opening \"draw\" needs opens_at: the draw is held then");
     if (settings->n_lanes < 1 || settings->n_lanes > TL_LANES_MAX)
         return tl_error_set(err, TL_ERR_INVALID, "a queue has 1 to %d lanes, not %zu", TL_LANES_MAX,
                             settings->n_lanes);

@@ -17,6 +17,7 @@ static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
 static const char *const mode_names[] = {"open",     "paused",      "draining", "closed",
                                          "sold_out", "passthrough", NULL};
 static const char *const at_close_names[] = {"drain", "stop", NULL};
+static const char *const opening_names[] = {"fifo", "draw", NULL};
 static const char *const store_error_names[] = {"closed", "open", NULL};
 
 static const struct tl_setting queue_rows[] = {
@@ -169,6 +170,16 @@ static const struct tl_setting queue_rows[] = {
      QUEUE(at_close),
      .help = "What becomes of the line at `closes_at`: `drain` serves it to its end, `stop` admits "
              "no one any more. Set `stop` when all admitters are of a version that has it."},
+    {.path = "opening",
+     .key = "opening",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "fifo",
+     .names = opening_names,
+     QUEUE(opening),
+     .help =
+         "In which order those stand who joined before `opens_at`: `fifo` (as they came), or "
+         "`draw` (drawn by lot at the opening). Who comes after it stands behind. Set `draw` when "
+         "all programs are of a version that has it."},
     {.path = "join",
      .key = "join",
      .type = TL_SETTING_CHOICE,

@@ -37,6 +37,8 @@ enum tl_queue_mode {
 };
 /* What becomes of the line at closes_at. */
 enum tl_at_close { TL_AT_CLOSE_DRAIN, TL_AT_CLOSE_STOP };
+/* In which order those stand who joined before the opening. */
+enum tl_opening_mode { TL_OPENING_FIFO, TL_OPENING_DRAW };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 
 /* Settings of one queue. The file gives them at first start; afterwards the copy in Redis
@@ -61,6 +63,7 @@ struct tl_queue_settings {
     int64_t opens_at_ms;            /* Unix time in ms; 0: open at once */
     int64_t closes_at_ms; /* Unix time in ms: no one joins from then on; 0: no such time */
     enum tl_at_close at_close;
+    enum tl_opening_mode opening;
     enum tl_join_mode join;
     uint64_t max_waiting;             /* visitors in the line; 0: any number */
     uint64_t full_margin;             /* percent of max_waiting that are free again... */
@@ -169,6 +172,7 @@ struct tl_config {
         char pass_keys[256];
         char invite_keys[256];
         char challenge_secret[256];
+        char draw_key[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
     size_t n_queues;
     struct tl_queue_config *queues; /* in the file's order */

@@ -414,6 +414,13 @@ static const struct tl_setting process_rows[] = {
      PROCESS(secrets.challenge_secret),
      .help = "File with the secret that the provider of `challenge_service` gave you, in one line. "
              "Read again on SIGHUP."},
+    {.path = "secrets.draw_key",
+     .type = TL_SETTING_STRING,
+     .fallback = "secrets/draw.key",
+     .min = 1,
+     PROCESS(secrets.draw_key),
+     .help = "File with the secret of the draws (`opening: draw`), which every admitter needs and "
+             "no other program reads. Made when the first queue with a draw is announced."},
 };
 
 static const struct tl_setting removed_rows[] = {

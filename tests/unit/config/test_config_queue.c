@@ -42,6 +42,7 @@ static const struct pair defaults[] = {
     {"opens_at", "0"},
     {"closes_at", "0"},
     {"at_close", "drain"},
+    {"opening", "fifo"},
     {"join", "open"},
     {"max_waiting", "0"},
     {"full_margin", "5"},
@@ -96,6 +97,7 @@ static void what_is_got_can_be_set(void **state)
         {"opens_at", "1796122800250"},
         {"closes_at", "1796122900250"},
         {"at_close", "stop"},
+        {"opening", "draw"},
         {"join", "invited"},
         {"max_waiting", "2000000"},
         {"full_margin", "50"},
@@ -216,6 +218,7 @@ static void what_spans_settings_is_validated(void **state)
          "policy \"both\" needs a rate: set rate.admit, and rate.every (10s unless set)"},
         {"rate_shape", "lumps",
          "rate.burst (2) is for the shape \"smooth\": a lump is never larger than rate.admit"},
+        {"opening", "draw", "opening \"draw\" needs opens_at: the draw is held then"},
         {"session_max", "599999",
          "session_max (599999ms) must not be shorter than session_ttl (10m) with session_sliding"},
     };

@@ -1,0 +1,175 @@
+-- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/prelude.draw.lua explains.
+-- Flags: allow-oom
+-- Parts: prelude.records prelude.presence prelude.draw
+--
+-- ARGV     1 about how many events to keep   2 opens_at of the draw   3 hash of the seed   4 which step:
+--          announce  5 salt: publishes the hash, unless one is published for this opening. Before the opening
+--          begin     nobody whose seq is up to the cut joins any more: the caller reads the line now
+--          number    5 the next seq, as the last step returned it; then visitor, draw id, ...: moves those who still wait
+--                    at places of before the opening to the next seqs, in this order
+--          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
+-- Returns  { OTHER_HASH }       another hash is published for this opening: the caller has another secret
+--          { NOT_YET }          the opening has not come, the queue recovers, or joins of before are not applied yet
+--          { GONE }             there is no such draw any more: it is done, or the opening was moved
+--          { MOVED, next }      the line must be read again: another process has numbered, or some are not numbered yet
+--          { DONE, next, cut }  the step is done
+-- Errors   NOQUEUE  the queue does not exist
+--
+-- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands before
+-- those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the number of
+-- visitors given.
+local keep, opens_at, hash, step = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local OTHER_HASH, NOT_YET, GONE, MOVED, DONE = 0, 1, 2, 3, 4
+
+local state, seq, record, announced, recover_until, marks, last_bucket = open_state('seq', 'draw', 'draw_hash',
+    'recover_until', 'marks', 'bucket')
+if not state then
+    return no_queue()
+end
+local c = redis.call('HMGET', K_CONFIG, 'opening', 'opens_at', 'waiting_ttl')
+local waiting_ttl = tonumber(c[3])
+if not waiting_ttl then
+    return redis.error_reply('NOQUEUE the queue has no settings')
+end
+if c[1] ~= 'draw' or tonumber(c[2]) ~= opens_at then
+    return { GONE }
+end
+local now = now_ms()
+local draw = DRAW.of(record, opens_at)
+if draw and draw.phase == DRAW.done then
+    return { GONE }
+end
+
+---- the hash: "opens_at:hash:salt"
+
+local announced_at, announced_hash = string.match(announced or '', '^(%d+):(%x+):')
+local is_announced = tonumber(announced_at) == opens_at
+if is_announced and announced_hash ~= hash then
+    return { OTHER_HASH }
+elseif step == 'announce' then
+    if not is_announced then
+        check_types()
+        commit(state, { 'draw_hash', int(opens_at) .. ':' .. hash .. ':' .. ARGV[5] }, { { EVENT.config } }, keep)
+    end
+    return { DONE, 0, 0 }
+elseif not is_announced then
+    return { NOT_YET }
+end
+
+---- begin
+
+-- Is there an entry of the ingest stream from before the opening that is not applied?
+local function joins_are_open()
+    local before = int(opens_at - 1)
+    local delivered
+    for _, flat in ipairs(redis.call('XINFO', 'GROUPS', K_INGEST)) do
+        local group = {}
+        for i = 1, #flat, 2 do
+            group[flat[i]] = flat[i + 1]
+        end
+        delivered = group.name == INGEST_GROUP and group['last-delivered-id'] or delivered
+    end
+    return not delivered or #redis.call('XPENDING', K_INGEST, INGEST_GROUP, '-', before, 1) > 0
+        or #redis.call('XRANGE', K_INGEST, '(' .. delivered, before, 'COUNT', 1) > 0
+end
+
+-- Presence is recorded by seq. So who is numbered counts as one who joined just now: nobody is judged absent for that.
+-- Where this bucket has its mark, all seqs after the cut lie behind it.
+local function commit_fresh(changes)
+    local bucket = bucket_at(now, waiting_ttl)
+    if tonumber(last_bucket) ~= bucket then
+        local n = #changes
+        changes[n + 1], changes[n + 2], changes[n + 3] = 'bucket', bucket, 'marks'
+        changes[n + 4] = add_mark(marks or '', bucket, int(draw.cut))
+    end
+    commit(state, changes, { { EVENT.config } }, keep)
+end
+
+local function begin()
+    local recovers = recover_until and recover_until ~= '0'
+    if now < opens_at or recovers or redis.call('EXISTS', K_INGEST) == 0 or joins_are_open() then
+        return { NOT_YET }
+    end
+    if not draw or draw.phase == DRAW.cut then
+        check_types()
+        local is_new = not draw
+        draw = draw or DRAW.fix_cut(state, tonumber(seq), opens_at)
+        if draw.phase == DRAW.cut then
+            draw.phase = DRAW.drawing
+            redis.call('SET', DRAW.key(), DRAW.head(state.generation))
+        end
+        commit_fresh({ 'draw', DRAW.text(draw), 'seq', is_new and draw.last or tonumber(seq) })
+    end
+    return { DONE, draw.next, draw.cut }
+end
+
+if step == 'begin' then
+    return begin()
+elseif not draw or draw.phase ~= DRAW.drawing then
+    return { MOVED, 0 }
+end
+
+---- number
+
+-- Another incarnation goes on in the next block. Where the region has no more of them, a new one begins behind those who
+-- came after the opening: that takes eight restarts of the store during one draw.
+local function next_block(least)
+    local changes = {}
+    draw.next, draw.base_seq = draw.next + draw.block, state.base_seq
+    if draw.next + least - 1 > draw.last then
+        DRAW.open_region(draw, tonumber(seq))
+        changes = { 'seq', draw.last }
+    end
+    changes[#changes + 1], changes[#changes + 2] = 'draw', DRAW.text(draw)
+    check_types()
+    commit(state, changes, {}, keep)
+    return { MOVED, draw.next }
+end
+
+local function number()
+    local visitors, ids = {}, {}
+    for i = 6, #ARGV, 2 do
+        visitors[#visitors + 1], ids[#ids + 1] = ARGV[i], ARGV[i + 1]
+    end
+    if state.base_seq ~= draw.base_seq or draw.next + #visitors - 1 > draw.last then
+        return next_block(#visitors)
+    elseif tonumber(ARGV[5]) ~= draw.next or #visitors == 0 then
+        return { MOVED, draw.next }
+    end
+    check_types()
+    redis.call('STRLEN', DRAW.key()) -- fails likewise
+    local places = redis.call('ZMSCORE', K_WAITING, unpack(visitors))
+    local scored, listed = {}, {}
+    for i, visitor in ipairs(visitors) do
+        local place = tonumber(places[i])
+        if place and place % LANE <= draw.cut and #ids[i] == DRAW.ID then
+            scored[#scored + 1], scored[#scored + 2] = int(place - place % LANE + draw.next), visitor
+            listed[#listed + 1] = ids[i]
+            draw.next = draw.next + 1
+        end
+    end
+    if #listed > 0 then
+        redis.call('ZADD', K_WAITING, 'XX', unpack(scored))
+        redis.call('APPEND', DRAW.key(), table.concat(listed))
+        draw.drawn = draw.drawn + #listed
+        commit(state, { 'draw', DRAW.text(draw) }, {}, keep)
+    end
+    return { DONE, draw.next, draw.cut }
+end
+
+if step == 'number' then
+    return number()
+end
+
+---- finish
+
+for lane = 0, 15 do
+    if redis.call('ZCOUNT', K_WAITING, int(lane * LANE), int(lane * LANE + draw.cut)) > 0 then
+        return { MOVED, draw.next }
+    end
+end
+check_types()
+draw.phase = DRAW.done
+state.event = state.event + 1 -- a gap in the numbers: every reader reads the line again
+commit_fresh({ 'draw', DRAW.text(draw), 'draw_seed', ARGV[5] })
+return { DONE, draw.next, draw.cut }

@@ -147,7 +147,7 @@ bool tl_drawer_announce(struct tl_drawer *drawer, struct tl_redis *redis,
         add_hex(&drawer->args, opening.salt);
         ok = call(drawer, redis, &answer, err);
     }
-    if (ok) {
+    if (ok && answer.next == 1) {
         char digits[TL_DRAW_KEY_DIGITS + 1];
         tl_draw_format_hex(opening.hash, sizeof(opening.hash), digits);
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = keys->queue},

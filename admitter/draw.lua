@@ -12,7 +12,7 @@
 --          { NOT_YET }          the opening has not come, the queue recovers, or joins of before are not applied yet
 --          { GONE }             there is no such draw any more: it is done, or the opening was moved
 --          { MOVED, next }      the line must be read again: another process has numbered, or some are not numbered yet
---          { DONE, next, cut }  the step is done
+--          { DONE, next, cut }  the step is done; of announce: { DONE, 1 when it was published now }
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands before
@@ -51,7 +51,7 @@ elseif step == 'announce' then
         check_types()
         commit(state, { 'draw_hash', int(opens_at) .. ':' .. hash .. ':' .. ARGV[5] }, { { EVENT.config } }, keep)
     end
-    return { DONE, 0, 0 }
+    return { DONE, is_announced and 0 or 1 }
 elseif not is_announced then
     return { NOT_YET }
 end

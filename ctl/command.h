@@ -81,6 +81,8 @@ int tl_command_visitor(const struct tl_ctl_options *options);
 int tl_command_block(const struct tl_ctl_options *options);
 int tl_command_unblock(const struct tl_ctl_options *options);
 int tl_command_blocks(const struct tl_ctl_options *options);
+int tl_command_draw(const struct tl_ctl_options *options);
+int tl_command_verify_draw(const struct tl_ctl_options *options);
 int tl_command_recover(const struct tl_ctl_options *options);
 int tl_command_plan(const struct tl_ctl_options *options);
 int tl_command_check(const struct tl_ctl_options *options);

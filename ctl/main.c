@@ -76,6 +76,17 @@ static const struct tl_ctl_command commands[] = {
      "the\n"
      "window again or moves its end.",
      TL_OPTIONS_STORE | TL_OPTION_RECOVER, 1, 1, false, tl_command_recover},
+    {"draw", "QUEUE [FILE]", "Shows the draw of a queue, or writes its list.",
+     "Before the opening: the hash of the seed. After the draw: the seed, and with FILE (- is the\n"
+     "standard output) the list of those who were drawn, by their draw ids, in their order.",
+     TL_OPTIONS_STORE, 1, 2, false, tl_command_draw},
+    {"verify-draw", "FILE [HASH [ID]]", "Recomputes the order of the published list of a draw.",
+     "FILE is such a list; - reads the standard input. HASH is the one that was published before "
+     "the\n"
+     "draw. With the ID of a visitor (`draw_id`), it says where that one stands. Needs no running\n"
+     "system.\n"
+     "Exit status: 0 the order is right, 1 it is not, 2 failed.",
+     0, 1, 3, false, tl_command_verify_draw},
     {"audit", "", "Checks on the live system what must always hold.",
      "Counters, totals and capacity; places, order and lanes; streams, leases, settings and "
      "types;\n"

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/store/keys.h"
 
@@ -42,6 +43,12 @@ void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk, ch
     else
         snprintf(name, TL_KEY_MAX, "%.*s%" PRId64 ":%" PRIu64, TL_KEY_MAX - 43, prefix, bucket,
                  chunk);
+}
+
+void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX])
+{
+    const char *prefix = keys->names[TL_KEY_SEEN]; /* "...{q}:seen:" */
+    snprintf(name, TL_KEY_MAX, "%.*sdrawn", (int)(strlen(prefix) - strlen("seen:")), prefix);
 }
 
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX])

@@ -61,6 +61,8 @@ uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);
  * bitmap. */
 void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk,
                   char name[TL_KEY_MAX]);
+/* Writes tl:{q}:drawn, the list of the draw. */
+void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
 /* Writes tl:queues, the set of all queue names. */

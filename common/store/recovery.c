@@ -10,7 +10,8 @@ bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
 {
     struct tl_args args = {0};
     tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "lost_generation",
-                 "recover_until", "lost_size", "restored", "full_since", NULL);
+                 "recover_until", "lost_size", "restored", "draw", "draw_hash", "draw_seed",
+                 "full_since", NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
@@ -21,8 +22,11 @@ bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
         .until_ms = tl_reply_integer(tl_reply_at(reply, 2)),
         .lost_size = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3)),
         .restored = (uint64_t)tl_reply_integer(tl_reply_at(reply, 4)),
-        .full_since_ms = tl_reply_integer(tl_reply_at(reply, 5)),
+        .full_since_ms = tl_reply_integer(tl_reply_at(reply, 8)),
     };
+    tl_draw_record_parse(tl_reply_string(tl_reply_at(reply, 5), NULL),
+                         tl_reply_string(tl_reply_at(reply, 6), NULL),
+                         tl_reply_string(tl_reply_at(reply, 7), NULL), &recovery->draw);
     tl_reply_free(reply);
     return recovery->present != 0 || tl_queue_fail_missing(keys, err);
 }

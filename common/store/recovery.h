@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/store/draw_record.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
@@ -16,6 +17,7 @@ struct tl_recovery {
     uint64_t restored;        /* how many have come back */
     int64_t full_since_ms;    /* of the line, beside the recovery: since when it is full; 0: it is
                                  not (dispatcher/apply.limit.lua) */
+    struct tl_draw_record draw; /* whose places changed, too */
 };
 
 /* TL_ERR_NOQUEUE when the queue does not exist. */

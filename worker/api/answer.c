@@ -87,6 +87,8 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                              .active = tl_local_queue_active(queue),
                              .notice = notice[0] != '\0' ? notice : NULL,
                              .store_ms = tl_queue_env_store_ms(api->env, now_ms),
+                             .drawing = tl_local_queue_drawing(queue),
+                             .draw = tl_local_queue_draw(queue),
                              .recovering = tl_local_queue_recovering(queue),
                              .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
     if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))

@@ -146,6 +146,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .sold_out = view->mode == TL_MODE_SOLD_OUT,
                                 .no_capacity = tl_view_no_capacity(view),
                                 .recovering = view->recovering,
+                                .drawing = view->drawing,
                                 .opens_at_ms = settings->opens_at_ms,
                                 .now_ms = view->store_ms,
                                 .as_of_ms = view->as_of_ms,
@@ -158,7 +159,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
     /* Until the browser has shown that it keeps the cookie, addresses carry the ticket. */
     if (!tl_cookie_sent(request, view->queue))
         page.ticket = view->ticket != NULL ? view->ticket : given;
-    if (page.state == TL_PAGE_WAITING) {
+    if (page.state == TL_PAGE_WAITING && !view->drawing) {
         page.position = view->state.ahead + 1;
         page.ahead = view->state.ahead;
     }

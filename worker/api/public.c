@@ -37,6 +37,19 @@ static void write_state(struct tl_json *json, const struct tl_api *api,
     }
 }
 
+/* What anyone may know of the draw: the hash before it, the seed and how many were drawn after. */
+static void write_draw(struct tl_json *json, const struct tl_queue_settings *settings,
+                       const struct tl_draw_record *draw)
+{
+    tl_json_string(json, "opening", "draw");
+    if (draw->announced_for_ms == settings->opens_at_ms || draw->seed[0] != '\0')
+        tl_json_string(json, "draw_seed_hash", draw->hash);
+    if (draw->seed[0] == '\0')
+        return;
+    tl_json_string(json, "draw_seed", draw->seed);
+    tl_json_uint(json, "drawn", draw->drawn);
+}
+
 bool tl_handle_queue(void *context, struct tl_request *request, const char *name,
                      struct tl_refusal *refusal)
 {
@@ -56,6 +69,8 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
         tl_json_string(&json, "opens_at", opens_at);
     }
     write_state(&json, api, queue);
+    if (settings->opening == TL_OPENING_DRAW)
+        write_draw(&json, settings, tl_local_queue_draw(queue));
     tl_json_uint(&json, "waiting", tl_local_queue_waiting(queue));
     tl_json_uint(&json, "active", tl_local_queue_active(queue));
     if (settings->policy != TL_POLICY_RATE)

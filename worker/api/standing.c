@@ -16,6 +16,7 @@ enum tl_phase tl_standing_phase(const struct tl_api *api, const struct tl_local_
     const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(api->env, now_ms),
                                          .waiting = tl_local_queue_waiting(queue),
                                          .full_since_ms = tl_local_queue_full_since_ms(queue),
+                                         .drawing = tl_local_queue_drawing(queue),
                                          .recovering = tl_local_queue_recovering(queue)};
     return tl_phase_of(tl_local_queue_settings(queue), &facts);
 }

@@ -1,5 +1,7 @@
 #include <math.h>
+#include <string.h>
 
+#include "common/auth/draw.h"
 #include "common/base/units.h"
 #include "worker/api/view.h"
 #include "worker/http/json_text.h"
@@ -86,6 +88,23 @@ static void write_time(struct tl_json *json, const char *name, int64_t ms)
     tl_json_string(json, name, text);
 }
 
+/* The rule of the opening, and by which id the list of the draw names the visitor. */
+static void write_draw(struct tl_json *json, const struct tl_view *view)
+{
+    const struct tl_draw_record *draw = view->draw;
+    unsigned char id[TL_DRAW_ID_BYTES];
+    char digits[TL_DRAW_ID_DIGITS + 1];
+    if (view->settings->opening != TL_OPENING_DRAW)
+        return;
+    tl_json_string(json, "opening", "draw");
+    bool late = draw->phase != TL_DRAW_NONE && tl_place_seq(view->place) > draw->last;
+    if (draw->announced_for_ms != view->settings->opens_at_ms || late)
+        return;
+    tl_draw_id(draw->salt, view->visitor, strlen(view->visitor), id);
+    tl_draw_format_hex(id, sizeof(id), digits);
+    tl_json_string(json, "draw_id", digits);
+}
+
 /* Why the line may stand still, and what the operator says. */
 static void write_queue(struct tl_json *json, const struct tl_view *view)
 {
@@ -118,7 +137,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     tl_json_string(&json, "status", status_name(view));
     if (view->ticket != NULL)
         tl_json_string(&json, "ticket", view->ticket);
-    if (!pending && status == TL_LINE_WAITING)
+    if (!pending && status == TL_LINE_WAITING && !view->drawing)
         write_waiting(&json, view);
     if (!pending && (status == TL_LINE_ENDED || status == TL_LINE_UNKNOWN))
         tl_json_string(&json, "reason", reason_name(status, view->state.reason));
@@ -135,6 +154,8 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     }
     if (pending || status == TL_LINE_WAITING)
         write_queue(&json, view);
+    if (pending || status == TL_LINE_WAITING || status == TL_LINE_ACTIVE)
+        write_draw(&json, view);
     if (pending || status == TL_LINE_WAITING || status == TL_LINE_ACTIVE)
         tl_json_uint(&json, "poll_after_ms", tl_view_poll_after_ms(view));
     return tl_json_end(&json);

@@ -7,6 +7,7 @@
 #include "common/config/config.h"
 #include "common/config/mode.h"
 #include "common/line/line.h"
+#include "common/store/draw_record.h"
 #include "worker/queue/eta.h"
 #include "worker/queue/telling.h" /* TL_VIEW_MAX */
 
@@ -21,11 +22,13 @@ struct tl_view {
     enum tl_phase phase;
     uint64_t waiting, active;
     const struct tl_eta_range *eta; /* NULL: nothing honest to say */
-    bool recovering;                /* the queue recovers from a loss of its data */
-    const char *pass;               /* ACTIVE; NULL: none */
-    const char *notice;             /* what the operator says; NULL: nothing */
-    int64_t store_ms;               /* Unix time by the store's clock */
-    int64_t as_of_ms;               /* Unix time when the line was last up to date; 0: it is */
+    bool drawing;                   /* those who wait are yet to be drawn: nobody has a position */
+    const struct tl_draw_record *draw; /* as the store says; of a queue with `opening: draw` */
+    bool recovering;                   /* the queue recovers from a loss of its data */
+    const char *pass;                  /* ACTIVE; NULL: none */
+    const char *notice;                /* what the operator says; NULL: nothing */
+    int64_t store_ms;                  /* Unix time by the store's clock */
+    int64_t as_of_ms;                  /* Unix time when the line was last up to date; 0: it is */
 };
 
 /* Has the place no number yet? A place that ended before its visitor learned the number is over. */

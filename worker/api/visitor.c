@@ -102,7 +102,7 @@ struct tl_local_queue *tl_visitor_of(const struct tl_api *api, struct tl_request
         return NULL;
     }
     (void)tl_local_queue_adopt(queue, ticket);
-    if (tl_visitor_outdated(queue, ticket)) {
+    if (tl_visitor_outdated(queue, ticket) || tl_local_queue_may_return(queue, ticket)) {
         (void)tl_restore_request(api, queue, request, ticket, refusal);
         return NULL;
     }

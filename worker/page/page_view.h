@@ -56,10 +56,11 @@ struct tl_page_view {
     bool no_capacity;                        /* no one is admitted, as the capacity is 0 */
     const char *closed_text, *sold_out_text; /* the operator's; NULL or "": the built-in ones */
     bool recovering;                         /* the queue recovers from a loss of its data */
-    int64_t opens_at_ms;                     /* Unix time; not in the future: open */
-    int64_t now_ms;                          /* Unix time of this view */
-    int64_t as_of_ms;                        /* when the line was last up to date; 0: it is */
-    int64_t expires_at_ms;                   /* ACTIVE */
+    bool drawing;           /* the line is drawn at the opening: nobody has a position yet */
+    int64_t opens_at_ms;    /* Unix time; not in the future: open */
+    int64_t now_ms;         /* Unix time of this view */
+    int64_t as_of_ms;       /* when the line was last up to date; 0: it is */
+    int64_t expires_at_ms;  /* ACTIVE */
     int64_t waiting_ttl_ms; /* how long a place is kept while its visitor is absent */
     int64_t poll_after_ms;
     const char *notice;     /* the operator's */

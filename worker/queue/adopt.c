@@ -6,9 +6,10 @@ bool tl_adopt(const struct tl_line *line, const struct tl_lost *lost, struct tl_
     if (tl_place_seq(ticket->place) == 0 ||
         (ticket->generation != present && !tl_lost_is(lost, ticket->generation)))
         return false;
+    const bool drawn = tl_lost_follow_draw(lost, ticket);
     const tl_place place = tl_line_find(line, ticket->place);
-    if (ticket->generation == present ? place == ticket->place
-                                      : tl_line_look(line, place).status == TL_LINE_UNKNOWN)
+    const bool is_present = ticket->generation == present && !drawn;
+    if (is_present ? place == ticket->place : tl_line_look(line, place).status == TL_LINE_UNKNOWN)
         return false;
     ticket->generation = present;
     ticket->place = place;

@@ -4,11 +4,10 @@
 
 #include "common/base/log.h"
 #include "common/line/placemap.h"
-#include "common/store/queue.h"
-#include "worker/http/json_text.h"
 #include "worker/queue/adopt.h"
 #include "worker/queue/local_queue.h"
 #include "worker/queue/lost.h"
+#include "worker/queue/notice.h"
 #include "worker/queue/presence.h"
 #include "worker/report/worker_metrics.h"
 
@@ -36,9 +35,7 @@ struct tl_local_queue {
     struct tl_placemap *claimed; /* active place -> local ms + 1 of the last RENEW known */
     struct tl_placemap *ended;   /* place the line does not know -> its reason; 0: unknown */
     struct tl_lost *lost;
-    char notice[TL_NOTICE_MAX + 1];
-    char *notice_json; /* NULL until the first notice */
-    uint64_t notice_version;
+    struct tl_notice notice;
     struct tl_subscribers *subscribers;
 };
 
@@ -46,9 +43,12 @@ struct tl_local_queue {
 static void note_restored(struct tl_local_queue *queue, const struct tl_pending_command *pending,
                           const struct tl_pending_result *result)
 {
-    bool returned = result->place == pending->place && result->outcome != TL_OUTCOME_GONE;
+    uint64_t generation = pending->numbers[0];
+    bool held = result->outcome != TL_OUTCOME_GONE,
+         returned = held && result->place == pending->place;
     if (result->end == TL_PENDING_APPLIED)
-        tl_lost_answered(queue->lost, pending->numbers[0], pending->place, returned);
+        tl_lost_answered(queue->lost, generation, pending->place, returned,
+                         held && !returned ? result->place : 0);
 }
 
 /* The outbox reports the outcome of a command. */
@@ -91,7 +91,7 @@ void tl_local_queue_free(struct tl_local_queue **queue)
     tl_placemap_free(&(*queue)->ended);
     tl_lost_free(&(*queue)->lost);
     tl_line_free(&(*queue)->line);
-    free((*queue)->notice_json);
+    free((*queue)->notice.json);
     free(*queue);
     *queue = NULL;
 }
@@ -166,8 +166,18 @@ int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue)
 
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
 {
-    return !tl_local_queue_recovering(queue) &&
+    return !tl_local_queue_recovering(queue) && !tl_lost_undrawn(queue->lost, &queue->settings) &&
            tl_mode_admits(&queue->settings, tl_queue_env_store_ms(queue->env, now_ms));
+}
+
+const struct tl_draw_record *tl_local_queue_draw(const struct tl_local_queue *queue)
+{
+    return tl_lost_draw(queue->lost);
+}
+
+bool tl_local_queue_drawing(const struct tl_local_queue *queue)
+{
+    return tl_lost_undrawn(queue->lost, &queue->settings);
 }
 
 bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)
@@ -177,13 +187,13 @@ bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)
 
 const char *tl_local_queue_notice(const struct tl_local_queue *queue)
 {
-    return queue->notice;
+    return queue->notice.text;
 }
 
 const char *tl_local_queue_notice_json(const struct tl_local_queue *queue, uint64_t *version)
 {
-    *version = queue->notice_version;
-    return queue->notice_json;
+    *version = queue->notice.version;
+    return queue->notice.json;
 }
 
 struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
@@ -355,7 +365,8 @@ bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct 
     bool known;
     if (ticket->generation != tl_line_generation(queue->line))
         return tl_lost_may_return(queue->lost, ticket);
-    return tl_line_lost(queue->line, ticket->place) &&
+    return (tl_line_lost(queue->line, ticket->place) ||
+            tl_lost_before_draw(queue->lost, ticket->place)) &&
            tl_local_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
            !tl_lost_refused(queue->lost, ticket->place);
 }
@@ -379,26 +390,9 @@ struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
 
 void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length)
 {
-    if (length > TL_NOTICE_MAX)
-        length = TL_NOTICE_MAX; /* written by a newer version */
-    if (strlen(queue->notice) == length && memcmp(queue->notice, text, length) == 0)
-        return;
-    size_t size = TL_JSON_ESCAPED_MAX(length) + 16;
-    char *json_text = malloc(size);
-    if (json_text == NULL) {
+    if (!tl_notice_set(&queue->notice, text, length))
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the notice");
-        return;
-    }
-    memcpy(queue->notice, text, length);
-    queue->notice[length] = '\0';
-    struct tl_json json;
-    tl_json_begin(&json, json_text, size);
-    tl_json_string(&json, "text", queue->notice);
-    json_text[tl_json_end(&json)] = '\0';
-    free(queue->notice_json);
-    queue->notice_json = json_text;
-    queue->notice_version++;
 }
 
 void tl_local_queue_set_deleted(struct tl_local_queue *queue)

@@ -59,6 +59,10 @@ size_t tl_local_queue_bytes(const struct tl_local_queue *queue);
 int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue);
 /* Is admission possible now, by the mode, the time and the phase? */
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms);
+/* What the store says of the queue's draw. */
+const struct tl_draw_record *tl_local_queue_draw(const struct tl_local_queue *queue);
+/* Are those who wait yet to be drawn? Then nobody is admitted, and nobody has a position. */
+bool tl_local_queue_drawing(const struct tl_local_queue *queue);
 /* Is what is known of the line old, because the store has not been heard of for a while? */
 bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms);
 /* The operator's notice; "": none. */

@@ -5,7 +5,7 @@
 
 enum {
     FRESH_S = 3600, /* a ticket names the lost generation if it was issued so shortly before */
-    REFUSED_MAX = 100000, /* places remembered */
+    REFUSED_MAX = 100000, /* places remembered, of each kind */
     NEWS_MS = 10000       /* in which a worker learns that a queue was created again, and more */
 };
 
@@ -13,6 +13,7 @@ struct tl_lost {
     struct tl_recovery known;
     struct tl_line *line;        /* of the former generation, or NULL */
     struct tl_placemap *refused; /* places that do not come back */
+    struct tl_placemap *drawn;   /* place of before the draw -> that after it, as far as asked */
     /* A ticket has named known.lost_generation, which began a recovery if there was none. What
      * tl_lost_set was told is older. */
     bool named;
@@ -27,7 +28,8 @@ struct tl_lost *tl_lost_new(void)
     if (lost == NULL)
         return NULL;
     lost->refused = tl_placemap_new();
-    if (lost->refused == NULL)
+    lost->drawn = tl_placemap_new();
+    if (lost->refused == NULL || lost->drawn == NULL)
         tl_lost_free(&lost);
     return lost;
 }
@@ -38,6 +40,7 @@ void tl_lost_free(struct tl_lost **lost)
         return;
     tl_line_free(&(*lost)->line);
     tl_placemap_free(&(*lost)->refused);
+    tl_placemap_free(&(*lost)->drawn);
     free(*lost);
     *lost = NULL;
 }
@@ -47,6 +50,7 @@ void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery)
     uint64_t named = lost->known.lost_generation;
     if (recovery->present != lost->known.present) {
         tl_placemap_clear(lost->refused);
+        tl_placemap_clear(lost->drawn);
         lost->named = false;
     }
     lost->known = *recovery;
@@ -172,12 +176,26 @@ bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *tick
     if (tl_place_seq(ticket->place) == 0 || tl_lost_refused(lost, ticket->place) ||
         tl_lost_ended(lost, ticket->generation, ticket->place))
         return false;
-    return ((tl_lost_recovering(lost) || lost->named) && tl_lost_is(lost, ticket->generation)) ||
+    return (tl_lost_before_draw(lost, ticket->place) && tl_lost_is(lost, ticket->generation)) ||
+           ((tl_lost_recovering(lost) || lost->named) && tl_lost_is(lost, ticket->generation)) ||
            may_name(lost, ticket);
 }
 
-void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place, bool returned)
+/* Remembers something of a place; the map is emptied when it is full. */
+static void remember(struct tl_placemap *map, tl_place place, uint64_t value)
 {
+    if (tl_placemap_count(map) >= REFUSED_MAX)
+        tl_placemap_clear(map);
+    (void)tl_placemap_put(map, place, value); /* else the store is asked again */
+}
+
+void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place, bool returned,
+                      tl_place found)
+{
+    if (found != 0 && tl_lost_before_draw(lost, place)) {
+        remember(lost->drawn, place, found);
+        return;
+    }
     if (returned) {
         if (lost->known.lost_generation == 0 && generation != lost->known.present) {
             lost->known.lost_generation = generation;
@@ -185,9 +203,7 @@ void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place,
         }
         return;
     }
-    if (tl_placemap_count(lost->refused) >= REFUSED_MAX)
-        tl_placemap_clear(lost->refused);
-    (void)tl_placemap_put(lost->refused, place, generation); /* else the store is asked again */
+    remember(lost->refused, place, generation);
 }
 
 uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place place)
@@ -197,4 +213,33 @@ uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place p
     double first = ((double)present / 1000 - (double)TL_SEQ_EPOCH_MS - 1) * TL_SEQ_PER_MS;
     bool before = lost->known.lost_generation != 0 && (double)tl_place_seq(place) < first;
     return before ? lost->known.lost_generation : present;
+}
+
+/* ---- the draw ---- */
+
+const struct tl_draw_record *tl_lost_draw(const struct tl_lost *lost)
+{
+    return &lost->known.draw;
+}
+
+bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings)
+{
+    return settings->opening == TL_OPENING_DRAW && lost->known.draw.phase != TL_DRAW_DONE;
+}
+
+bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place)
+{
+    return lost->known.draw.phase >= TL_DRAW_DRAWING && tl_place_seq(place) != 0 &&
+           tl_place_seq(place) <= lost->known.draw.last;
+}
+
+bool tl_lost_follow_draw(const struct tl_lost *lost, struct tl_ticket *ticket)
+{
+    uint64_t place;
+    if (!tl_lost_before_draw(lost, ticket->place) ||
+        (ticket->generation != lost->known.present && !tl_lost_is(lost, ticket->generation)) ||
+        !tl_placemap_get(lost->drawn, ticket->place, &place))
+        return false;
+    ticket->place = place;
+    return true;
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/auth/ticket.h"
+#include "common/config/config.h"
 #include "common/line/line.h"
 #include "common/store/recovery.h"
 #include "worker/feed/outbox.h"
@@ -46,9 +47,22 @@ tl_place tl_lost_place(const struct tl_lost *lost, const struct tl_ticket *ticke
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place);
 /* Has the store refused this place? */
 bool tl_lost_refused(const struct tl_lost *lost, tl_place place);
-/* The store's answer about a place of this generation: it came back, or not. */
-void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place, bool returned);
+/* The store's answer about a place of this generation: it came back, or not. `found`: where its
+ * visitor is instead, or 0. */
+void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place, bool returned,
+                      tl_place found);
 /* The generation in which a place of the present line was given. */
 uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place place);
+
+/* ---- places of before a draw, whose visitors stand elsewhere since ---- */
+
+/* What the store says of the queue's draw. */
+const struct tl_draw_record *tl_lost_draw(const struct tl_lost *lost);
+/* Are those who wait yet to be drawn, so that nobody has a position? */
+bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings);
+/* Was this place given before the queue's draw, or by a step of it that the store has lost? */
+bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place);
+/* If the store has answered where the visitor of such a ticket stands: puts that into it. */
+bool tl_lost_follow_draw(const struct tl_lost *lost, struct tl_ticket *ticket);
 
 #endif

@@ -37,6 +37,7 @@ struct tl_subscriber {
     bool until_admitted;        /* a request that waits only for its admission */
     bool told;                  /* a view was sent, or is known to the client */
     bool told_recovering;       /* as told: the queue recovers */
+    bool told_drawing;          /* as told: nobody has a position yet */
     bool told_stale;            /* as told: was it shown with its age? */
     unsigned told_standing;     /* as told: tl_telling's standing */
     enum tl_line_status status; /* as told */
@@ -66,7 +67,8 @@ struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
 /* Removes and frees it; its stream and request are the caller's. */
 void tl_subscriber_table_remove(struct tl_subscriber_table *table,
                                 struct tl_subscriber *subscriber);
-/* Gives a subscriber its place, or another one. False when out of memory. */
+/* Gives a subscriber its place, or, after a draw or a move, another one. False when out of memory.
+ */
 bool tl_subscriber_table_set_place(struct tl_subscriber_table *table,
                                    struct tl_subscriber *subscriber, uint64_t generation,
                                    tl_place place);

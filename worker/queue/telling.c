@@ -61,9 +61,10 @@ bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber
     if (subscriber->stream != NULL &&
         (tl_local_queue_stale(telling->queue, now_ms) != subscriber->told_stale ||
          standing_of(telling, now_ms) != subscriber->told_standing ||
-         tl_local_queue_recovering(telling->queue) != subscriber->told_recovering))
+         tl_local_queue_recovering(telling->queue) != subscriber->told_recovering ||
+         tl_local_queue_drawing(telling->queue) != subscriber->told_drawing))
         return true;
-    if (state->ahead != subscriber->ahead)
+    if (state->ahead != subscriber->ahead && !subscriber->told_drawing)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
     return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
 }
@@ -84,6 +85,7 @@ void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *sub
     subscriber->told_ms = now_ms;
     subscriber->told_stale = tl_local_queue_stale(telling->queue, now_ms);
     subscriber->told_standing = standing_of(telling, now_ms);
+    subscriber->told_drawing = tl_local_queue_drawing(telling->queue);
     subscriber->told_recovering = tl_local_queue_recovering(telling->queue);
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;

@@ -86,7 +86,7 @@ static void a_memory_knows_who_comes_back(void **state)
     assert_false(tl_lost_ended(lost, LOST, 3));
     assert_false(tl_lost_ended(lost, PRESENT, 2));
 
-    tl_lost_answered(lost, LOST, 4, false);
+    tl_lost_answered(lost, LOST, 4, false, 0);
     assert_false(may_return(lost, LOST, 4, 0)); /* the store has said so */
     tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
     assert_false(may_return(lost, LOST, 5, 0)); /* the recovery is over */
@@ -100,7 +100,7 @@ static void without_a_memory_fresh_tickets_name_the_generation(void **state)
     assert_true(may_return(lost, LOST, 4, 59));
     assert_false(may_return(lost, LOST, 4, 62));
     assert_false(may_return(lost, PRESENT + 1, 4, 0));
-    tl_lost_answered(lost, LOST, 4, true);
+    tl_lost_answered(lost, LOST, 4, true, 0);
     assert_true(tl_lost_is(lost, LOST));
     assert_true(may_return(lost, LOST, 5, 600)); /* of the generation that is named now */
     assert_false(may_return(lost, LOST - 1, 5, 0));
@@ -116,7 +116,7 @@ static void a_ticket_that_begins_the_recovery_lets_the_others_return(void **stat
     struct tl_lost *lost = tl_lost_new();
     tl_lost_set(lost, &none);
     assert_true(may_return(lost, LOST, 4, 0));
-    tl_lost_answered(lost, LOST, 4, true);
+    tl_lost_answered(lost, LOST, 4, true, 0);
     assert_true(may_return(lost, LOST, 5, 0));
     tl_lost_set(lost, &none); /* read before the ticket came */
     assert_true(may_return(lost, LOST, 5, 0));
@@ -194,6 +194,61 @@ static void a_later_generation_is_awaited_for_a_while(void **state)
     tl_lost_free(&lost);
 }
 
+static struct tl_recovery drawn(enum tl_draw_phase phase)
+{
+    return (struct tl_recovery){.present = PRESENT,
+                                .draw = {.phase = phase, .cut = 100, .last = 300, .drawn = 90}};
+}
+
+static void a_place_of_before_the_draw_leads_to_that_after_it(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings = {.opening = TL_OPENING_DRAW};
+    struct tl_lost *lost = tl_lost_new();
+    struct tl_recovery now = drawn(TL_DRAW_CUT);
+    struct tl_ticket ticket = {.generation = PRESENT, .place = tl_place_make(1, 40)};
+    tl_lost_set(lost, &now);
+    assert_true(tl_lost_undrawn(lost, &settings));
+    assert_false(tl_lost_before_draw(lost, ticket.place));
+    now = drawn(TL_DRAW_DONE);
+    tl_lost_set(lost, &now);
+    assert_false(tl_lost_undrawn(lost, &settings));
+    assert_true(tl_lost_before_draw(lost, ticket.place));
+    assert_true(tl_lost_before_draw(lost, tl_place_make(1, 300)));
+    assert_false(tl_lost_before_draw(lost, tl_place_make(1, 301))); /* came after the opening */
+    assert_false(tl_lost_before_draw(lost, tl_place_make(1, 0)));   /* pending */
+    assert_false(tl_lost_follow_draw(lost, &ticket));               /* not known yet */
+    tl_lost_answered(lost, PRESENT, ticket.place, false, tl_place_make(1, 140));
+    assert_true(tl_lost_follow_draw(lost, &ticket));
+    assert_int_equal(ticket.place, tl_place_make(1, 140));
+    ticket = (struct tl_ticket){.generation = PRESENT - 1, .place = tl_place_make(1, 40)};
+    assert_false(tl_lost_follow_draw(lost, &ticket)); /* of no generation that counts */
+    tl_lost_free(&lost);
+}
+
+static void who_left_before_the_draw_stays_gone(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = tl_lost_new();
+    const struct tl_recovery now = drawn(TL_DRAW_DONE);
+    struct tl_ticket ticket = {.generation = PRESENT, .place = tl_place_make(1, 41)};
+    tl_lost_set(lost, &now);
+    tl_lost_answered(lost, PRESENT, ticket.place, false, 0);
+    assert_false(tl_lost_follow_draw(lost, &ticket));
+    assert_true(tl_lost_refused(lost, ticket.place));
+    tl_lost_free(&lost);
+}
+
+static void without_a_draw_everyone_has_a_position(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = tl_lost_new();
+    const struct tl_queue_settings settings = {.opens_at_ms = 1};
+    assert_false(tl_lost_undrawn(lost, &settings));
+    assert_false(tl_lost_before_draw(lost, tl_place_make(1, 1)));
+    tl_lost_free(&lost);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +259,9 @@ int main(void)
         cmocka_unit_test(the_store_is_told_fronts_and_sessions),
         cmocka_unit_test(a_place_that_came_back_keeps_its_origin),
         cmocka_unit_test(a_later_generation_is_awaited_for_a_while),
+        cmocka_unit_test(a_place_of_before_the_draw_leads_to_that_after_it),
+        cmocka_unit_test(who_left_before_the_draw_stays_gone),
+        cmocka_unit_test(without_a_draw_everyone_has_a_position),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

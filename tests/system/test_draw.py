@@ -1,0 +1,183 @@
+"""The draw of an opening, with the real programs: the order, its publication, and what becomes of tickets of before."""
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+import time
+from datetime import datetime, timedelta, timezone
+
+from http_client import Visitor
+from sse import EventStream
+from tellerline import BIN, CALM, PATIENCE, System, run
+from test_store_trouble import PROMPT
+from waiting import wait_until
+
+KEY = "ab" * 32
+API_KEY = "draw-test-key-0123456789abcdef0123"
+
+
+def time_in(seconds: float) -> str:
+    return (datetime.now(timezone.utc) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+
+def with_secrets(system: System) -> None:
+    """The same secret for every system: so the same order, where queue and opening are the same."""
+    folder = system.directory / "secrets"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for path, text in ((folder / "draw.key", KEY), (system.directory / "api.keys", f"shop {API_KEY}")):
+        path.write_text(text + "\n")
+        path.chmod(0o600)
+
+
+def begin(start, opens_at: str, **more) -> System:
+    return start({"sale": {"capacity": 1, "opening": "draw", "opens_at": opens_at} | CALM | more.pop("queue", {})},
+                 settings=PROMPT | more.pop("settings", {}), prepare=with_secrets, **more)
+
+
+def open_now(system: System) -> str:
+    """Everyone has joined: the opening is now."""
+    opens_at = time_in(0.3)
+    system.set("sale", f"opens_at={opens_at}")
+    return opens_at
+
+
+def drawn(system: System) -> bool:
+    return "drawn" in system.client().get("/v1/queues/sale").json
+
+
+def published(system: System, tmp_path, name: str = "list") -> list[str]:
+    path = tmp_path / name
+    assert system.ctl("draw", "sale", str(path)).returncode == 0
+    return path.read_text().splitlines()
+
+
+def verify(path, *words: str):
+    return run(BIN / "tellerline", "verify-draw", str(path), *words)
+
+
+def line_of(system: System) -> list[str]:
+    return system.store.command("ZRANGE", system.key("sale", "waiting"), "0", "-1")
+
+
+def test_the_draw_is_announced_held_and_verified(start, tmp_path):
+    system = begin(start, time_in(600))
+    before = wait_until(lambda: system.client().get("/v1/queues/sale").json.get("draw_seed_hash"), PATIENCE, "the hash")
+    visitors = [system.join("sale") for _ in range(40)]
+    ids = []
+    for visitor in visitors:
+        view = visitor.status()
+        assert view["status"] == "waiting" and view["opening"] == "draw"
+        assert "position" not in view and "ahead" not in view and "eta_seconds" not in view
+        assert view["opens_at"]
+        ids.append(view["draw_id"])
+    assert system.ctl("draw", "sale", str(tmp_path / "early")).returncode == 1
+    assert before in system.ctl("draw", "sale").stdout
+
+    open_now(system)
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    public = system.client().get("/v1/queues/sale").json
+    seed = bytes.fromhex(public["draw_seed"])
+    assert public["drawn"] == 40
+    assert hashlib.sha256(seed).hexdigest() == public["draw_seed_hash"]
+
+    lines = published(system, tmp_path)
+    listed = lines[lines.index("") + 1:]
+    keys = [hmac.new(seed, bytes.fromhex(line), hashlib.sha256).digest() for line in listed]
+    assert keys == sorted(keys)
+    # The ids that a visitor was told before the opening are those of the opening then.
+    now = [visitor.status()["draw_id"] for visitor in visitors]
+    assert sorted(listed) == sorted(now)
+
+    assert verify(tmp_path / "list", public["draw_seed_hash"], listed[6]).stdout.endswith("at 7\n")
+    for a in (0, 17, 38):
+        swapped = lines[:]
+        at = lines.index("") + 1 + a
+        swapped[at], swapped[at + 1] = swapped[at + 1], swapped[at]
+        (tmp_path / "swapped").write_text("\n".join(swapped) + "\n")
+        result = verify(tmp_path / "swapped")
+        assert result.returncode == 1 and "the order is wrong" in result.stderr
+    assert verify(tmp_path / "list", before).returncode == 1, "another opening, another seed"
+
+
+def test_nobody_has_a_place_before_and_all_have_one_after(start):
+    """Old tickets go on working: on every worker, with every call, also after restarts; streams are told at once."""
+    system = begin(start, time_in(600), workers=2, queue={"capacity": 3})
+    visitors = [system.join("sale", i % 2) for i in range(30)]
+    old = [visitor.ticket for visitor in visitors]
+    streams = [EventStream(system.of("worker")[i % 2].http_port, "/v1/queues/sale/events", old[i]) for i in range(6)]
+    for stream in streams:
+        assert "position" not in stream.event("position").json
+    opens_at = open_now(system)
+
+    def is_late() -> bool:
+        return datetime.now(timezone.utc) > datetime.fromisoformat(opens_at) + timedelta(milliseconds=50)
+    wait_until(is_late, PATIENCE, "the opening")
+    late = [system.join("sale") for _ in range(3)]
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    wait_until(lambda: system.active("sale") == 3, PATIENCE, "the first are admitted")
+    for stream in streams:
+        def told(stream=stream):
+            event = stream.event("position", "admitted").json
+            return event if "position" in event or event["status"] == "active" else None
+        wait_until(told, PATIENCE, "a stream is told its place")
+
+    def views() -> list[dict]:
+        return [Visitor(system.client(i % 2), "sale", ticket).status() for i, ticket in enumerate(old)]
+
+    def check() -> None:
+        seen = views()
+        assert sorted(view["position"] for view in seen if view["status"] == "waiting") == list(range(1, 28))
+        assert sum(view["status"] == "active" for view in seen) == 3
+
+    wait_until(lambda: all("position" in view or view["status"] == "active" for view in views()), PATIENCE, "places")
+    check()
+    assert [visitor.status()["position"] for visitor in late] == [28, 29, 30], "who comes later stands behind"
+    for program in system.of("worker"):
+        program.kill()
+        program.start()
+        program.wait_ready()
+    check()
+    # A command with a ticket of before.
+    last = max((view for view in views() if view["status"] == "waiting"), key=lambda view: view["position"])
+    leaver = next(ticket for ticket, view in zip(old, views()) if view["visitor"] == last["visitor"])
+    assert Visitor(system.client(1), "sale", leaver).leave()["status"] == "left"
+    wait_until(lambda: late[0].status(system.client(0))["position"] == 27, PATIENCE, "the line moves up")
+    # The session of one who was drawn first: with the old ticket.
+    first = next(ticket for ticket, view in zip(old, views()) if view["status"] == "active")
+    assert Visitor(system.client(0), "sale", first).complete()["status"] == "completed"
+    for stream in streams:
+        stream.close()
+
+
+def join_named(system: System, names: list[str], again: random.Random) -> None:
+    """Trusted joins of these visitors, of whom some join more than once."""
+    client = system.client()
+    for name in names:
+        for _ in range(again.choice((1, 1, 3))):
+            answer = client.request("POST", "/v1/queues/sale/join", f'{{"visitor": "{name}"}}'.encode(),
+                                    headers={"Authorization": f"Bearer {API_KEY}"})
+            assert answer.status in (200, 202), answer.body
+
+
+def test_arrival_and_kills_do_not_change_the_order(start):
+    """The same visitors in another order, some of them more often, and programs killed in the middle of the draw."""
+    opens_at = time_in(20)
+    chance = random.Random(11)
+    names = [f"visitor-{i}" for i in range(60)]
+    systems = [begin(start, opens_at, admitters=2, dispatchers=2, queue={"paused": True}) for _ in range(2)]
+    for system in systems:
+        chance.shuffle(names)
+        join_named(system, names, chance)
+    assert datetime.now(timezone.utc) < datetime.fromisoformat(opens_at), "all joined before the opening"
+    begins = datetime.fromisoformat(opens_at) - timedelta(seconds=0.3)
+    wait_until(lambda: datetime.now(timezone.utc) > begins, 30, "the opening")
+    for _ in range(12):
+        program = chance.choice(systems[1].of("admitter") + systems[1].of("dispatcher"))
+        program.kill()
+        program.start()
+    for system in systems:
+        wait_until(lambda system=system: drawn(system), PATIENCE + 30, "the draw is done")
+    orders = [line_of(system) for system in systems]
+    assert orders[0] == orders[1]
+    assert sorted(orders[0]) == sorted(names) and orders[0] != sorted(orders[0])

@@ -17,8 +17,8 @@
 #include "generated/admitter_scripts.h"
 
 enum {
-    PAGE = 5000,   /* visitors read from the line at once */
-    NUMBERED = 500 /* visitors renumbered in one step */
+    PAGE = 5000,    /* visitors read from the line at once */
+    NUMBERED = 1000 /* visitors renumbered in one step: unpack is limited by Lua's stack */
 };
 
 /* What the script returns. */

@@ -129,7 +129,7 @@ end
 local function number()
     local visitors, ids = {}, {}
     for i = 6, #ARGV, 2 do
-        visitors[#visitors + 1], ids[#ids + 1] = ARGV[i], ARGV[i + 1]
+        visitors[i / 2 - 2], ids[i / 2 - 2] = ARGV[i], ARGV[i + 1]
     end
     if state.base_seq ~= draw.base_seq or draw.next + #visitors - 1 > draw.last then
         return next_block(#visitors)
@@ -139,19 +139,20 @@ local function number()
     check_types()
     redis.call('STRLEN', DRAW.key()) -- fails likewise
     local places = redis.call('ZMSCORE', K_WAITING, unpack(visitors))
-    local scored, listed = {}, {}
-    for i, visitor in ipairs(visitors) do
+    local scored, listed, n, first, cut = {}, {}, 0, draw.next, draw.cut
+    for i = 1, #visitors do
         local place = tonumber(places[i])
-        if place and place % LANE <= draw.cut and #ids[i] == DRAW.ID then
-            scored[#scored + 1], scored[#scored + 2] = int(place - place % LANE + draw.next), visitor
-            listed[#listed + 1] = ids[i]
-            draw.next = draw.next + 1
+        local seq = place and place % LANE
+        if seq and seq <= cut then
+            scored[2 * n + 1], scored[2 * n + 2] = int(place - seq + first + n), visitors[i]
+            n = n + 1
+            listed[n] = ids[i]
         end
     end
-    if #listed > 0 then
+    if n > 0 then
         redis.call('ZADD', K_WAITING, 'XX', unpack(scored))
         redis.call('APPEND', DRAW.key(), table.concat(listed))
-        draw.drawn = draw.drawn + #listed
+        draw.next, draw.drawn = first + n, draw.drawn + n
         commit(state, { 'draw', DRAW.text(draw) }, {}, keep)
     end
     return { DONE, draw.next, draw.cut }

@@ -14,6 +14,8 @@
  *  11. a worker shows the sizes that the state has (ctl/audit_worker.h)
  *  12. since the settings last changed, no one joined or was admitted whom the mode or the time of
  *      closing keeps out
+ *  13. those who were drawn stand in the order of the draw, and its list is whole
+ *      (ctl/audit_draw.h)
  *
  * One script makes each comparison at one moment of the data, and what programs mend by themselves
  * is looked at twice, so that every reported violation is real, however busy the queue is. Big sets

@@ -11,6 +11,7 @@
 #include "common/wire/names.h"
 
 #include "ctl/audit.h"
+#include "ctl/audit_draw.h"
 #include "ctl/audit_worker.h"
 #include "ctl/command.h"
 #include "ctl/json.h"
@@ -91,6 +92,9 @@ static bool audit_one(struct audit *audit, const char *queue, bool listed, struc
         tl_audit_add(&report, 10, "it is not listed among the queues: no program serves it",
                      "SADD its name to the set of queues, or delete its keys");
     }
+    /* A damaged queue is found by then, and its draw may not be readable. */
+    if (report.n_violations == 0 && !tl_audit_draw(redis, &keys, &report, err))
+        return tl_error_prefix(err, "queue %s", queue);
     if (listed && report.n_violations == 0 && audit->workers != NULL &&
         !tl_audit_workers(redis, &keys, audit->workers, &report, err))
         return tl_error_prefix(err, "queue %s", queue);

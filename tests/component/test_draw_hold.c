@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -127,7 +128,7 @@ static long long draw_field(struct test_store *store, unsigned field)
     return value;
 }
 
-enum { PHASE = 1, CUT = 2, LAST = 4, DRAWN = 7 };
+enum { PHASE = 1, CUT = 2, LAST = 4, BLOCK = 5, DRAWN = 7 };
 enum { IS_DONE = 3 };
 
 /* The line of this lane, as text: visitors separated by spaces. Freed by the caller. */
@@ -308,8 +309,9 @@ static void a_join_before_the_opening_takes_part(void **state)
 
 /* ---- killed in the middle ---- */
 
-/* The same visitors, with the process killed after each `turns` turns of one step. */
-static char *drawn_with_kills(void **state, int64_t opens_at_ms, size_t n, int turns)
+/* The same visitors, with the process killed whenever it has numbered at least `least` more; 0:
+ * never. */
+static char *drawn_with_kills(void **state, int64_t opens_at_ms, size_t n, long long least)
 {
     struct test_store *store = *state;
     struct tl_draw *draw = NULL;
@@ -320,10 +322,13 @@ static char *drawn_with_kills(void **state, int64_t opens_at_ms, size_t n, int t
     struct tl_drawer *drawer = drawer_of(key_path);
     announce(store, drawer, opens_at_ms);
     enum tl_draw_state is = TL_DRAW_GOES_ON;
-    for (int turn = 0; is != TL_DRAW_OVER; turn++) {
-        is = hold(store, drawer, opens_at_ms, turns > 0 ? 2 : TURN_MS, &draw);
-        if (turns > 0 && turn % turns == turns - 1)
+    long long killed_at = 0;
+    while (is != TL_DRAW_OVER) {
+        is = hold(store, drawer, opens_at_ms, least > 0 ? 1 : TURN_MS, &draw);
+        if (least > 0 && draw_field(store, DRAWN) >= killed_at + least) {
+            killed_at = draw_field(store, DRAWN);
             tl_draw_free(&draw);
+        }
     }
     tl_drawer_free(&drawer);
     assert_drawn(store, opens_at_ms, n);
@@ -335,10 +340,9 @@ static void a_kill_in_the_middle_keeps_the_order(void **state)
 {
     struct test_store *store = *state;
     int64_t opens_at_ms = test_redis_ms(store->redis);
-    char *whole = drawn_with_kills(state, opens_at_ms, 2600, 0);
-    /* Each turn does at least one step; a draw of so many has about nine. */
-    for (int turns = 3; turns < 9; turns++) {
-        char *cut = drawn_with_kills(state, opens_at_ms, 2600, turns);
+    char *whole = drawn_with_kills(state, opens_at_ms, 6600, 0);
+    for (long long least = 1; least < 6600; least += 1500) {
+        char *cut = drawn_with_kills(state, opens_at_ms, 6600, least);
         assert_string_equal(cut, whole);
         free(cut);
     }
@@ -376,23 +380,24 @@ static void another_incarnation_uses_other_numbers(void **state)
     int64_t opens_at_ms = queue_opening_in(store, 300);
     struct tl_drawer *drawer = drawer_of(key_path);
     struct tl_draw *draw = NULL;
-    join_permuted(store, 2600, 1);
+    join_permuted(store, 9000, 1);
     announce(store, drawer, opens_at_ms);
     wait_until(store, opens_at_ms);
     for (int turn = 0; draw_field(store, DRAWN) == 0 && turn < 100; turn++)
         (void)hold(store, drawer, opens_at_ms, 1, &draw);
-    long long cut = draw_field(store, CUT), drawn = draw_field(store, DRAWN);
-    assert_in_range(drawn, 1, 2599);
+    long long cut = draw_field(store, CUT), drawn = draw_field(store, DRAWN),
+              block = draw_field(store, BLOCK);
+    assert_in_range(drawn, 1, 8999);
     test_redis_ask(store->redis, "HSET %s store another", store->keys.names[TL_KEY_STATE]);
     while (hold(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
         continue;
     tl_drawer_free(&drawer);
-    assert_drawn(store, opens_at_ms, 2600);
+    assert_drawn(store, opens_at_ms, 9000);
     assert_int_equal(draw_field(store, CUT), cut);
     assert_int_equal(
         test_redis_ask(store->redis, "ZCOUNT %s %llu %llu", store->keys.names[TL_KEY_WAITING],
                        (unsigned long long)tl_place_make(1, (uint64_t)(cut + drawn + 1)),
-                       (unsigned long long)tl_place_make(1, (uint64_t)(cut + 4096))),
+                       (unsigned long long)tl_place_make(1, (uint64_t)(cut + drawn + block))),
         0);
 }
 
@@ -485,6 +490,21 @@ static void nothing_is_drawn_too_early(void **state)
 
 /* ---- many ---- */
 
+/* Processor time of the server so far, in ms. */
+static long long server_ms(struct test_store *store)
+{
+    long long ms = 0;
+    struct tl_reply *reply = test_redis_call(store->redis, "INFO cpu");
+    static const char *const names[] = {"used_cpu_sys:", "used_cpu_user:"};
+    for (size_t i = 0; i < 2; i++) {
+        const char *at = strstr(tl_reply_string(reply, NULL), names[i]);
+        assert_non_null(at);
+        ms += (long long)(strtod(at + strlen(names[i]), NULL) * 1000);
+    }
+    tl_reply_free(reply);
+    return ms;
+}
+
 /* `DRAW_VISITORS=1000000 test_draw_hold` measures as many. */
 static void many_are_drawn_in_bounded_steps(void **state)
 {
@@ -494,22 +514,29 @@ static void many_are_drawn_in_bounded_steps(void **state)
     int64_t opens_at_ms = queue_opening_in(store, 3600000), longest_ms = 0;
     struct tl_drawer *drawer = drawer_of(key_path);
     struct tl_draw *draw = NULL;
+    bool killed = false;
     test_join_many(store, "some-visitor-", n, 1);
     opens_at_ms = test_redis_ms(store->redis);
     open_at(store, opens_at_ms);
     announce(store, drawer, opens_at_ms);
     int64_t began_ms = tl_clock_ms();
+    long long began_cpu_ms = server_ms(store);
+    clock_t began = clock();
     for (enum tl_draw_state is = TL_DRAW_GOES_ON; is != TL_DRAW_OVER;) {
         int64_t turn_ms = tl_clock_ms();
-        is = hold(store, drawer, opens_at_ms, 1, &draw);
+        is = hold(store, drawer, opens_at_ms, n > 100000 ? 100 : 1, &draw);
         turn_ms = tl_clock_ms() - turn_ms;
         longest_ms = turn_ms > longest_ms ? turn_ms : longest_ms;
-        if (n > 100000 && is == TL_DRAW_GOES_ON && draw_field(store, DRAWN) > (long long)n / 2 &&
-            draw_field(store, DRAWN) < (long long)n / 2 + 501)
-            tl_draw_free(&draw); /* killed in the middle */
+        if (is == TL_DRAW_GOES_ON && !killed && draw_field(store, DRAWN) > (long long)n / 2) {
+            tl_draw_free(&draw); /* in the middle */
+            killed = true;
+        }
     }
-    print_message("%zu visitors were drawn in %lld ms, the longest turn %lld ms\n", n,
-                  (long long)(tl_clock_ms() - began_ms), (long long)longest_ms);
+    print_message("%zu visitors were drawn in %lld ms with a kill in the middle, the longest turn "
+                  "%lld ms; processor time: admitter %lld ms, Redis %lld ms\n",
+                  n, (long long)(tl_clock_ms() - began_ms), (long long)longest_ms,
+                  (long long)(clock() - began) * 1000 / CLOCKS_PER_SEC,
+                  server_ms(store) - began_cpu_ms);
     assert_int_equal(draw_field(store, DRAWN), n);
     assert_int_equal(test_state(store, "waiting"), n);
     tl_drawer_free(&drawer);

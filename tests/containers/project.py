@@ -70,7 +70,8 @@ class Project:
                 services[program]["environment"] = settings
             # The gateway limits no proxy in front of it.
             services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16")}
-        volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "prometheus-data",
+        volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "admitter-secrets",
+                   "prometheus-data",
                    *(f"login-{role}" for role in (*PROGRAMS, "operator")))
         path = self._directory / "override.yaml"
         path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked},

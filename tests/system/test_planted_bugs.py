@@ -123,6 +123,14 @@ BUGS = [
         "local changes={'lost_generation', generation-1, 'lost_by', NAMED_BY.memory}", r"did not come back", during="loss"),
     Bug("back at another place", "dispatcher", "redis.call('ZADD', K_WAITING, int(place), visitor)",
         "redis.call('ZADD',K_WAITING,int(place+9),visitor)", r"who does not wait|became another one", during="loss"),
+    # draw, and what apply does at an opening
+    Bug("drawn the wrong way round", "admitter", "visitors[i / 2 - 2], ids[i / 2 - 2] = ARGV[i], ARGV[i + 1]",
+        "local k=(#ARGV-i+1)/2 visitors[k],ids[k]=ARGV[i],ARGV[i+1]",
+        r"stands behind one who was drawn later", during="draw"),
+    Bug("not listed as drawn", "admitter", "table.concat(listed)", "listed[1]", r"but their list has", during="draw"),
+    Bug("late ones in front", "dispatcher", "state.seq, recovery_changes.draw = DRAW.present.last,",
+        "state.seq, recovery_changes.draw = seq - 1,         ",
+        r"given out only up to|who came after the opening stands at", during="draw"),
     # ensure
     Bug("created again", "dispatcher", "if state_exists then\n    return 0", "if nil          then\n    return 0",
         r"created again", during="restart"),

@@ -244,7 +244,8 @@ static void set_state(struct page *page)
 
     char position[TL_UNITS_TEXT_MAX];
     tl_write_number(view->position, position, sizeof(position));
-    set_message(page, FIELD_TITLE, states[state].title, position);
+    bool drawing = state == TL_PAGE_WAITING && view->drawing;
+    set_message(page, FIELD_TITLE, drawing ? "drawing_head" : states[state].title, position);
     tl_text_append(&page->texts[FIELD_TITLE], " – %s", page->values[FIELD_BRAND]);
 }
 
@@ -289,6 +290,8 @@ static void set_place(struct page *page)
     set_if(page, FIELD_NOT_PAUSED, !view->paused);
     set_if(page, FIELD_NOT_RECOVERING, !view->recovering);
     set_mode(page);
+    set_if(page, FIELD_DRAWING, view->drawing);
+    set_if(page, FIELD_NOT_DRAWING, !view->drawing);
     page->values[FIELD_NOTICE] = view->notice;
     set_if(page, FIELD_NO_NOTICE, view->notice == NULL || view->notice[0] == '\0');
 }

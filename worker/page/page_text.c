@@ -43,6 +43,14 @@ static const struct tl_page_message messages[] = {
     {"opens_label", {"Opens", "여는 시각"}},
     {"countdown_label", {"Time left", "남은 시간"}},
     {"opening", {"any moment now", "곧 열립니다"}},
+    {"drawing_head", {"Places are drawn by lot", "순서는 추첨으로 정합니다"}},
+    {"drawing_text",
+     {"Everyone who is here when the doors open takes part. Coming earlier or more often makes no "
+      "difference.",
+      "문이 열릴 때 이곳에 계신 모든 분이 추첨에 참여합니다. 먼저 오셔도 차이가 없습니다."}},
+    {"drawing_then",
+     {"Your position appears here after the draw. Who comes later stands behind.",
+      "추첨이 끝나면 이 화면에 순서가 표시됩니다. 늦게 오신 분은 그 뒤에 섭니다."}},
     {"recovering_head", {"The line is being restored", "대기열을 복구하고 있습니다"}},
     {"recovering_text",
      {"After a fault everyone returns to their place, and nobody is let in until then. Your place "

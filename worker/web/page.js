@@ -166,7 +166,16 @@
     return from;
   }
 
-  function showWaiting(view) {
+  // Before a draw nobody has a position.
+  function showDrawing(drawing) {
+    reveal('drawing', drawing);
+    reveal('in-order', !drawing);
+    reveal('place', !drawing);
+    const title = words.titleDrawing + ' – ' + page.brand;
+    if (drawing && document.title !== title) document.title = title;
+  }
+
+  function showPosition(view) {
     const position = numbers.format(view.position);
     const eta = view.eta_high === undefined ? words.rangeUnknown : range(view.eta_low || 0, view.eta_high);
     put('position', position);
@@ -176,12 +185,18 @@
     best = Math.max(best, (from - view.position) / from);
     const bar = find('progress');
     if (bar) bar.value = Math.floor(best * 1000);
+    setTitle(position);
+    say(fill(words.sayWaiting, position, eta), false);
+  }
+
+  function showWaiting(view) {
+    const drawing = view.position === undefined;
+    showDrawing(drawing);
+    if (!drawing) showPosition(view);
     opensAt = view.opens_at ? Date.parse(view.opens_at) : 0;
     showOpening();
     showMode(view);
     reveal('recovering', Boolean(view.recovering));
-    setTitle(position);
-    say(fill(words.sayWaiting, position, eta), false);
   }
 
   // Which note the mode has; everyone gets in: goes on.

@@ -516,6 +516,7 @@ static void many_are_drawn_in_bounded_steps(void **state)
     struct tl_draw *draw = NULL;
     bool killed = false;
     test_join_many(store, "some-visitor-", n, 1);
+    tl_reply_free(test_redis_call(store->redis, "CONFIG SET appendfsync everysec"));
     opens_at_ms = test_redis_ms(store->redis);
     open_at(store, opens_at_ms);
     announce(store, drawer, opens_at_ms);

@@ -7,6 +7,7 @@ import random
 import time
 from datetime import datetime, timedelta, timezone
 
+from browser import chromium, until, visit
 from http_client import Visitor
 from sse import EventStream
 from tellerline import BIN, CALM, PATIENCE, System, run
@@ -181,3 +182,18 @@ def test_arrival_and_kills_do_not_change_the_order(start):
     orders = [line_of(system) for system in systems]
     assert orders[0] == orders[1]
     assert sorted(orders[0]) == sorted(names) and orders[0] != sorted(orders[0])
+
+
+def test_the_page_counts_down_and_shows_the_place_after_the_draw(start):
+    system = begin(start, time_in(600), queue={"paused": True})
+    others = [system.join("sale") for _ in range(4)]
+    with chromium() as browser:
+        visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/sale?lang=en")
+        page = until(browser, lambda page: page.state == "waiting" and page.shows("drawing"), "it says the rule")
+        assert page.shows("before") and "minutes" in page.text("countdown") and not page.shows("position")
+        assert page.title.startswith("Places are drawn by lot")
+        open_now(system)
+        page = until(browser, lambda page: page.shows("position"), "it shows the place by itself")
+        assert not page.shows("drawing") and not page.shows("before")
+        assert 1 <= int(page.text("position")) <= 5 and page.title.startswith(f"No. {page.text('position')}"), page.title
+    assert all("position" in visitor.status() for visitor in others)

@@ -298,6 +298,8 @@ def lanes(system: System, history: History) -> None:
         return all(stay.end is not None for _, stay in there)
 
     wait_until(serve, PATIENT, "all of both lanes are served", every=0.05)
+
+
 def draw(system: System, _: History) -> None:
     """Visitors join before the opening, others after it and before the draw. Places change, so only this and the audit
     judge, not the history."""

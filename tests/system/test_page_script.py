@@ -392,6 +392,10 @@ def test_modes_come_and_go(browser, stand_in):
         until(browser, lambda page: page.shows(note), mode)
         others = [other for other in notes.values() if other != note and look(browser).shows(other)]
         assert not others, (mode, others)
+    stand_in.waiting(1234, phase="over")
+    until(browser, lambda page: page.shows("mode-draining"), "the time is over, the line is served")
+    stand_in.waiting(1234, phase="over", paused=True)
+    until(browser, lambda page: page.shows("mode-closed") and not page.shows("mode-draining"), "no one is admitted")
     stand_in.waiting(1234, capacity=0)
     until(browser, lambda page: page.shows("no-capacity") and not page.shows("mode-sold_out"), "nobody is let in")
     stand_in.waiting(1234, capacity=1)

@@ -68,6 +68,8 @@ BUGS = [
         "budget.from + rule.every / 4          , 0, 0", r"were admitted within 1000 ms.*the rate allows 5", during="rate"),
     Bug("one lane served for ever", "admitter", "due[next_lane] = time + turns.strides[next_lane]",
         "due[next_lane] = time + 0", r"did not get their shares", during="lanes"),
+    Bug("mode not obeyed", "admitter", "local held = paused or mode ~= 'open' and mode ~= 'draining' --", "local held = false --",
+        r"was admitted while the queue was paused", during="pause"),
     # expire
     Bug("ended before its time", "expirer", "K_ACTIVE, '-inf', now,", "K_ACTIVE, '-inf', 1/0,",
         r"(status|complete) of place \d+.*(expired|unclaimed|409|410)", during="desertion"),

@@ -136,14 +136,15 @@ static void render_view(void *context, struct tl_request *request, const struct 
     const struct tl_api *api = context;
     const struct tl_queue_settings *settings = view->settings;
     const char *given = tl_request_query(request, "ticket");
+    enum tl_queue_mode mode = tl_view_told_mode(view);
     struct tl_page_view page = {.state = state_of(view),
                                 .queue = view->queue,
                                 .visitor = view->visitor,
                                 .from = first_position(request),
-                                .paused = view->mode == TL_MODE_PAUSED,
-                                .draining = view->mode == TL_MODE_DRAINING,
-                                .closed = view->mode == TL_MODE_CLOSED,
-                                .sold_out = view->mode == TL_MODE_SOLD_OUT,
+                                .paused = mode == TL_MODE_PAUSED,
+                                .draining = mode == TL_MODE_DRAINING,
+                                .closed = mode == TL_MODE_CLOSED,
+                                .sold_out = mode == TL_MODE_SOLD_OUT,
                                 .no_capacity = tl_view_no_capacity(view),
                                 .recovering = view->recovering,
                                 .drawing = view->drawing,

@@ -41,6 +41,16 @@ bool tl_view_no_capacity(const struct tl_view *view)
     return view->settings->policy != TL_POLICY_RATE && view->settings->capacity == 0;
 }
 
+enum tl_queue_mode tl_view_told_mode(const struct tl_view *view)
+{
+    bool moves = !tl_mode_holds(view->mode);
+    if (view->phase != TL_PHASE_OVER || view->mode > TL_MODE_DRAINING)
+        return view->mode;
+    if (view->settings->at_close == TL_AT_CLOSE_STOP)
+        return TL_MODE_CLOSED;
+    return moves ? TL_MODE_DRAINING : view->mode;
+}
+
 static const char *status_name(const struct tl_view *view)
 {
     if (tl_view_pending(view))
@@ -116,7 +126,7 @@ static void write_queue(struct tl_json *json, const struct tl_view *view)
         tl_json_string(json, "mode", tl_mode_name(view->mode));
     if (view->phase != TL_PHASE_OPEN)
         tl_json_string(json, "phase", tl_phase_name(view->phase));
-    if (tl_mode_holds(view->mode) && view->mode != TL_MODE_PASSTHROUGH)
+    if (tl_mode_holds(tl_view_told_mode(view)) && view->mode != TL_MODE_PASSTHROUGH)
         tl_json_bool(json, "paused", true);
     if (view->mode == TL_MODE_PASSTHROUGH && view->settings->target_url[0] != '\0')
         tl_json_string(json, "target_url", view->settings->target_url);

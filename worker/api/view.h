@@ -35,6 +35,9 @@ struct tl_view {
 bool tl_view_pending(const struct tl_view *view);
 /* Is no one admitted because the capacity is 0? */
 bool tl_view_no_capacity(const struct tl_view *view);
+/* What those who wait are told of the line, as one of the modes: that of the queue; after closes_at
+ * draining or closed, as at_close says. */
+enum tl_queue_mode tl_view_told_mode(const struct tl_view *view);
 /* Writes the view; returns its length. */
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);
 /* When to ask again: soon near the front, seldom far back, and spread

@@ -201,7 +201,8 @@
 
   // Which note the mode has; everyone gets in: goes on.
   function showMode(view) {
-    const mode = view.mode || (view.paused ? 'paused' : 'open');
+    let mode = view.mode || (view.paused ? 'paused' : 'open');
+    if (view.phase === 'over' && (!view.mode || mode === 'draining')) mode = view.paused ? 'closed' : 'draining';
     reveal('paused', mode === 'paused');
     ['draining', 'closed', 'sold_out'].forEach((name) => reveal('mode-' + name, mode === name));
     reveal('no-capacity', view.capacity === 0 && (mode === 'open' || mode === 'draining'));

@@ -87,6 +87,19 @@ static void after_closes_at_the_time_is_over(void **state)
     struct world_ticket ticket = world_ticket(world, WORLD_GENERATION, tl_place_make(0, 3));
     struct tl_request status = world_send(world, "GET", STATUS, ticket.text);
     assert_answer(&status, 200, "\"phase\":\"over\"");
+    assert_null(strstr(status.text, "\"paused\""));
+    struct tl_request page = {
+        .method = "GET", .path = "/q/concert", .headers = {{"Authorization", ticket.text}}};
+    world_handle(world, &page);
+    assert_answer(&page, 200, "data-tl=\"mode-draining\">");
+    world->settings.at_close = TL_AT_CLOSE_STOP;
+    world_load(world);
+    status = world_send(world, "GET", STATUS, ticket.text);
+    assert_answer(&status, 200, "\"phase\":\"over\",\"paused\":true");
+    page.answers = 0;
+    world_handle(world, &page);
+    assert_answer(&page, 200, "data-tl=\"mode-closed\">");
+    assert_non_null(strstr(page.text, "data-tl=\"mode-draining\" hidden>"));
 }
 
 /* The worker learns of a full line from the store, and that it stays full for a while. */

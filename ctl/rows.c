@@ -75,6 +75,8 @@ enum tl_phase tl_queue_row_phase_of(const struct tl_queue_row *row, int64_t now_
     const struct tl_phase_facts facts = {.now_ms = now_ms,
                                          .waiting = row->numbers.waiting,
                                          .full_since_ms = row->recovery.full_since_ms,
+                                         .drawing = row->settings.opening == TL_OPENING_DRAW &&
+                                                    row->recovery.draw.phase != TL_DRAW_DONE,
                                          .recovering = row->recovery.until_ms != 0};
     return tl_phase_of(&row->settings, &facts);
 }

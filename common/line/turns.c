@@ -27,7 +27,8 @@ void tl_turns_continue(struct tl_turns *turns, const char *field)
     if (colon != NULL)
         (void)tl_weights_parse(field, (size_t)(colon - field), &turns->weights);
     all_due(turns);
-    const char *at = turns->weights.n > 0 ? strchr(colon + 1, ':') : NULL; /* after the period */
+    const char *at = colon != NULL && turns->weights.n > 0 ? strchr(colon + 1, ':')
+                                                           : NULL; /* after the period */
     for (size_t lane = 0; at != NULL && lane < TL_LANES_MAX; lane++) {
         char *end;
         uint64_t due = strtoull(at + 1, &end, 10);

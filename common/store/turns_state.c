@@ -8,14 +8,15 @@ bool tl_turns_read(struct tl_redis *redis, const struct tl_keys *keys, struct tl
                    struct tl_error *err)
 {
     struct tl_args args = {0};
-    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "event", "turns", NULL);
+    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "event", "turns", NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
         return false;
-    turns->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    bool exists = tl_reply_integer(tl_reply_at(reply, 0)) != 0;
+    turns->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
     snprintf(turns->field, sizeof(turns->field), "%s",
-             tl_reply_string(tl_reply_at(reply, 1), NULL));
+             tl_reply_string(tl_reply_at(reply, 2), NULL));
     tl_reply_free(reply);
-    return turns->event != 0 || tl_queue_fail_missing(keys, err);
+    return exists || tl_queue_fail_missing(keys, err);
 }

@@ -11,7 +11,7 @@ static uint64_t least_common_multiple(uint64_t a, uint64_t b)
         x = y;
         y = rest;
     }
-    return a / x * b;
+    return x > 0 ? a / x * b : 0;
 }
 
 /* Reads digits without leading zeros. Returns their end; NULL when they are no weight. */

@@ -77,8 +77,8 @@ static void on_recovery(void *context, const char *queue, const struct tl_recove
 static void on_turns(void *context, const char *queue, const struct tl_turns_state *turns)
 {
     struct fixture *f = context;
-    (void)queue;
     f->turns = *turns;
+    tell(f, "turns:", queue, turns->field, strlen(turns->field));
 }
 
 static void on_gone(void *context, const char *queue)
@@ -243,6 +243,24 @@ static void settings_changed_by_hand_are_found(void **state)
     assert_int_equal(f->capacity, 9);
 }
 
+/* After CONFIG: the turns of the lanes with the event up to which they are counted; and again when
+ * settings were changed by hand. */
+static void a_reload_brings_the_turns_of_the_lanes(void **state)
+{
+    struct fixture *f = *state;
+    forget(f);
+    test_redis_ask(f->redis, "HSET %s turns 3,1:3:1,0", f->keys.names[TL_KEY_STATE]);
+    tl_follower_reload(f->follower, "q");
+    turn_until(f, "turns:q=3,1:3:1,0 ");
+    assert_int_equal(f->turns.event,
+                     test_redis_ask(f->redis, "HGET %s event", f->keys.names[TL_KEY_STATE]));
+    forget(f);
+    test_redis_ask(f->redis, "HSET %s turns 3,1:3:0,2", f->keys.names[TL_KEY_STATE]);
+    test_redis_ask(f->redis, "HSET %s capacity 9", f->keys.names[TL_KEY_CONFIG]);
+    turn_until(f, "turns:q=3,1:3:0,2 ");
+    assert_true(strstr(f->told, "settings:q") < strstr(f->told, "turns:q"));
+}
+
 static void a_reload_that_changes_nothing_tells_nothing(void **state)
 {
     struct fixture *f = *state;
@@ -376,6 +394,7 @@ int main(void)
         CASE(the_start_tells_lines_then_that_all_are_listed),
         CASE(entries_come_in_order),
         CASE(settings_changed_by_hand_are_found),
+        CASE(a_reload_brings_the_turns_of_the_lanes),
         CASE(a_reload_that_changes_nothing_tells_nothing),
         CASE(a_rebuild_brings_a_new_line_with_the_notice),
         CASE(an_incarnation_is_found_without_its_entry),

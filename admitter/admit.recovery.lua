@@ -12,13 +12,17 @@ local function recovery_left(now, till)
     return v[4] and till - now or 1000
 end
 
--- The visitors at up to `most` places up to the fronts of the lost generation, and their places.
-local function called_before(most)
+-- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a draw
+-- are not among them: the fronts are those of the drawn.
+local function called_before(now, most)
     local visitors, places = {}, {}
+    local opening, opens_at = unpack(redis.call('HMGET', K_CONFIG, 'opening', 'opens_at'))
+    opens_at = opening == 'draw' and tonumber(opens_at) or nil
+    local undrawn = opens_at and now >= opens_at and number_base(opens_at) or 0
     for lane = 0, 15 do
         local front = tonumber(redis.call('HGET', K_STATE, 'front:' .. lane))
-        local found = front and #places < most and redis.call('ZRANGE', K_WAITING, int(lane * LANE),
-            int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #places, 'WITHSCORES') or {}
+        local found = front and #places < most and redis.call('ZRANGE', K_WAITING,
+            int(lane * LANE + undrawn), int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #places, 'WITHSCORES') or {}
         for i = 1, #found, 2 do
             visitors[#visitors + 1], places[#places + 1] = found[i], (parse_place(found[i + 1]))
         end
@@ -33,7 +37,7 @@ local function recover(state, now, till, most, keep)
         return left
     end
     check_types()
-    local visitors, places = called_before(most)
+    local visitors, places = called_before(now, most)
     if #places > 0 then
         local expired = tonumber(redis.call('HGET', K_STATE, 'expired'))
         local score = end_score(now, REASON.expired)

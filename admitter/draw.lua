@@ -170,7 +170,7 @@ for lane = 0, 15 do
     end
 end
 check_types()
-draw.phase = DRAW.done
 state.event = state.event + 1 -- a gap in the numbers: every reader reads the line again
+draw.phase, draw.event = DRAW.done, state.event + 1
 commit_fresh({ 'draw', DRAW.text(draw), 'draw_seed', ARGV[5] })
 return { DONE, draw.next, draw.cut }

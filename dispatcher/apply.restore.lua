@@ -166,7 +166,9 @@ local function may_return(visitor, place, generation, deadline, front, event)
     end
     raise_front(lane, front)
     local till = session_until(place, deadline, event)
-    return not has_ended(visitor) and (till > now or seq > front_of(lane)), till
+    -- The fronts are those of the drawn. Who comes with a place of before the draw is drawn again.
+    local is_undrawn = DRAW.opens_at and now >= DRAW.opens_at and seq <= number_base(DRAW.opens_at)
+    return not has_ended(visitor) and (till > now or is_undrawn or seq > front_of(lane)), till
 end
 
 restore = function(index, at)

@@ -6,9 +6,7 @@
 #include "common/auth/draw.h"
 #include "common/auth/secret_file.h"
 
-_Static_assert((int)TL_DRAW_KEY_BYTES == (int)crypto_auth_hmacsha256_BYTES &&
-                   (int)TL_DRAW_KEY_BYTES == (int)crypto_auth_hmacsha256_KEYBYTES &&
-                   (int)TL_DRAW_KEY_BYTES == (int)crypto_hash_sha256_BYTES,
+_Static_assert((int)TL_DRAW_KEY_BYTES == (int)crypto_auth_hmacsha256_BYTES,
                "what libsodium expects");
 
 bool tl_draw_parse_hex(const char *digits, size_t length, unsigned char *bytes, size_t n)

@@ -1,40 +1,45 @@
-#include <inttypes.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/store/draw_record.h"
 #include "common/store/reply.h"
 
-/* "opens_at:phase:cut:next:last:block:base_seq:drawn" */
+/* "opens_at:phase:cut:next:last:block:base_seq:drawn:event" */
 static void parse_draw(const char *text, struct tl_draw_record *record)
 {
-    uint64_t cut, next, last, block, base_seq, drawn;
-    int64_t opens_at_ms;
-    unsigned phase;
-    if (sscanf(text,
-               "%" SCNd64 ":%u:%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64 ":%" SCNu64
-               ":%" SCNu64,
-               &opens_at_ms, &phase, &cut, &next, &last, &block, &base_seq, &drawn) != 8 ||
-        phase < TL_DRAW_CUT || phase > TL_DRAW_DONE)
+    enum { OPENS_AT, PHASE, CUT, LAST = 4, DRAWN = 7, EVENT, FIELDS };
+    uint64_t fields[FIELDS];
+    for (int i = 0; i < FIELDS; i++) {
+        char *end;
+        fields[i] = strtoull(text, &end, 10);
+        if (*text < '0' || *text > '9' || *end != (i + 1 < FIELDS ? ':' : '\0'))
+            return;
+        text = end + 1;
+    }
+    if (fields[PHASE] < TL_DRAW_CUT || fields[PHASE] > TL_DRAW_DONE)
         return;
-    record->phase = (enum tl_draw_phase)phase;
-    record->opens_at_ms = opens_at_ms;
-    record->cut = cut;
-    record->last = last;
-    record->drawn = drawn;
+    record->phase = (enum tl_draw_phase)fields[PHASE];
+    record->opens_at_ms = (int64_t)fields[OPENS_AT];
+    record->cut = fields[CUT];
+    record->last = fields[LAST];
+    record->drawn = fields[DRAWN];
+    record->event = fields[EVENT];
 }
 
 /* "opens_at:hash:salt" */
 static void parse_hash(const char *text, struct tl_draw_record *record)
 {
-    char hash[TL_DRAW_KEY_DIGITS + 1], salt[TL_DRAW_KEY_DIGITS + 1];
-    int64_t opens_at_ms;
-    if (sscanf(text, "%" SCNd64 ":%64[0-9a-f]:%64[0-9a-f]", &opens_at_ms, hash, salt) != 3 ||
-        strlen(hash) != TL_DRAW_KEY_DIGITS ||
-        !tl_draw_parse_hex(salt, strlen(salt), record->salt, sizeof(record->salt)))
+    unsigned char hash[TL_DRAW_KEY_BYTES];
+    char *end;
+    uint64_t opens_at_ms = strtoull(text, &end, 10);
+    if (*end != ':' || strlen(end) != 2 * TL_DRAW_KEY_DIGITS + 2 ||
+        end[1 + TL_DRAW_KEY_DIGITS] != ':' ||
+        !tl_draw_parse_hex(end + 1, TL_DRAW_KEY_DIGITS, hash, sizeof(hash)) ||
+        !tl_draw_parse_hex(end + 2 + TL_DRAW_KEY_DIGITS, TL_DRAW_KEY_DIGITS, record->salt,
+                           sizeof(record->salt)))
         return;
-    memcpy(record->hash, hash, sizeof(hash));
-    record->announced_for_ms = opens_at_ms;
+    tl_draw_format_hex(hash, sizeof(hash), record->hash);
+    record->announced_for_ms = (int64_t)opens_at_ms;
 }
 
 void tl_draw_record_parse(const char *draw, const char *hash, const char *seed,

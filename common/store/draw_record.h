@@ -21,6 +21,7 @@ struct tl_draw_record {
     int64_t opens_at_ms;      /* of the draw, once there is a phase */
     uint64_t cut, last;       /* seqs of before the opening; of those, those after were drawn */
     uint64_t drawn;           /* how many */
+    uint64_t event;           /* DONE: a line of before this event is in the order of arrival */
     int64_t announced_for_ms; /* the opening that hash and salt are of; 0: none is announced */
     char hash[TL_DRAW_KEY_DIGITS + 1]; /* of the seed */
     char seed[TL_DRAW_KEY_DIGITS + 1]; /* "" until the draw is done */

@@ -1,7 +1,7 @@
 -- The draw: who joined before the opening of a queue with `opening: draw` stands in the order of a draw, which the
 -- admitter holds (admitter/draw.lua). docs/contributors/wire-format.md describes the records.
 --
--- state.draw is "opens_at:phase:cut:next:last:block:base_seq:drawn". Seqs up to `cut` were given before the opening. The
+-- state.draw is "opens_at:phase:cut:next:last:block:base_seq:drawn:event". Seqs up to `cut` were given before the opening. The
 -- drawn get new ones, from the region between `cut` and `last`, in the order of the draw; who comes after the opening
 -- gets a seq after `last`, and so stands behind.
 --
@@ -17,20 +17,22 @@ local DRAW = { cut = 1, drawing = 2, done = 3 } -- the phases (TL_DRAW_* in C), 
 do -- a script has room for 200 local variables
 
 local BLOCKS, BLOCK_MIN = 8, 4096
-local FIELDS = '^(%d+):([123]):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'
+local FIELDS = '^(%d+):([123]):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'
 
 -- nil for a missing or damaged text.
 function DRAW.parse(text)
     local v = { string.match(text or '', FIELDS) }
     if v[1] then
         return { opens_at = tonumber(v[1]), phase = tonumber(v[2]), cut = tonumber(v[3]), next = tonumber(v[4]),
-            last = tonumber(v[5]), block = tonumber(v[6]), base_seq = v[7], drawn = tonumber(v[8]) }
+            last = tonumber(v[5]), block = tonumber(v[6]), base_seq = v[7], drawn = tonumber(v[8]),
+            event = tonumber(v[9]) }
     end
 end
 
 function DRAW.text(draw)
     return int(draw.opens_at) .. ':' .. int(draw.phase) .. ':' .. int(draw.cut) .. ':' .. int(draw.next) .. ':'
-        .. int(draw.last) .. ':' .. int(draw.block) .. ':' .. draw.base_seq .. ':' .. int(draw.drawn)
+        .. int(draw.last) .. ':' .. int(draw.block) .. ':' .. draw.base_seq .. ':' .. int(draw.drawn) .. ':'
+        .. int(draw.event)
 end
 
 -- The draw of the present opening. One whose opening was moved before it began does not count.
@@ -67,7 +69,8 @@ function DRAW.fix_cut(state, seq, opens_at)
     local is_done = redis.call('EXISTS', DRAW.key()) == 1
         and redis.call('GETRANGE', DRAW.key(), 0, DRAW.ID - 1) == DRAW.head(state.generation)
     local draw = { opens_at = opens_at, phase = is_done and DRAW.done or DRAW.cut, cut = cut, base_seq = state.base_seq,
-        block = math.max(BLOCK_MIN, 2 * (state.waiting + (tonumber(lost_size) or 0))), drawn = 0 }
+        block = math.max(BLOCK_MIN, 2 * (state.waiting + (tonumber(lost_size) or 0))), drawn = 0,
+        event = 0 }
     DRAW.open_region(draw, math.max(seq, cut))
     return draw
 end

@@ -114,7 +114,7 @@ static struct tl_draw_opening opening_of(int64_t opens_at_ms)
 }
 
 /* Number of the field of state.draw, 0 if there is none:
- * "opens_at:phase:cut:next:last:block:base_seq:drawn". */
+ * "opens_at:phase:cut:next:last:block:base_seq:drawn:event". */
 static long long draw_field(struct test_store *store, unsigned field)
 {
     char words[TL_KEY_MAX + 32];
@@ -511,13 +511,14 @@ static void many_are_drawn_in_bounded_steps(void **state)
     struct test_store *store = *state;
     const char *wanted = getenv("DRAW_VISITORS");
     size_t n = wanted != NULL ? (size_t)strtoull(wanted, NULL, 10) : 100000;
-    int64_t opens_at_ms = queue_opening_in(store, 3600000), longest_ms = 0;
+    int64_t longest_ms = 0;
     struct tl_drawer *drawer = drawer_of(key_path);
     struct tl_draw *draw = NULL;
     bool killed = false;
+    (void)queue_opening_in(store, 3600000);
     test_join_many(store, "some-visitor-", n, 1);
     tl_reply_free(test_redis_call(store->redis, "CONFIG SET appendfsync everysec"));
-    opens_at_ms = test_redis_ms(store->redis);
+    int64_t opens_at_ms = test_redis_ms(store->redis);
     open_at(store, opens_at_ms);
     announce(store, drawer, opens_at_ms);
     int64_t began_ms = tl_clock_ms();

@@ -184,6 +184,34 @@ def test_arrival_and_kills_do_not_change_the_order(start):
     assert sorted(orders[0]) == sorted(names) and orders[0] != sorted(orders[0])
 
 
+def test_a_total_loss_after_the_draw_keeps_the_order(start):
+    """Old tickets, too, of visitors who were seen after the draw; who was not seen comes behind them."""
+    opens_at = time_in(8)  # also of the queue that is made again
+    system = begin(start, opens_at, queue={"paused": True, "recovery_window": "4s"})
+    visitors = [system.join("sale") for _ in range(12)]
+    old = [visitor.ticket for visitor in visitors]
+    assert datetime.now(timezone.utc) < datetime.fromisoformat(opens_at), "all joined before the opening"
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    seen = visitors[:11]  # the last one is away
+    before = {visitor.view["visitor"]: place for visitor in seen
+              if (place := wait_until(lambda v=visitor: v.status().get("position"), PATIENCE, "a place"))}
+    order = sorted(before, key=before.get)
+    assert order != [visitor.view["visitor"] for visitor in seen], "the order of arrival"
+    generation = system.numbers("sale")["generation"]
+    system.store.command("FLUSHALL")
+    wait_until(lambda: system.numbers("sale")["generation"] > generation, PATIENCE, "the queue is made again",
+               again_on=KeyError)
+
+    def back() -> bool:
+        views = [Visitor(system.client(), "sale", ticket).status() for ticket in old]
+        return [view["visitor"] for view in sorted(views[:11], key=lambda view: view["position"])] == order \
+            and views[11]["position"] == 12 and system.numbers("sale")["recover_until"] == 0
+
+    wait_until(back, 3 * PATIENCE, "all are back", every=0.2, again_on=(AssertionError, KeyError))
+    wait_until(lambda: drawn(system), PATIENCE, "nobody waits for the draw")
+    assert back()
+
+
 def test_the_page_counts_down_and_shows_the_place_after_the_draw(start):
     system = begin(start, time_in(600), queue={"paused": True})
     others = [system.join("sale") for _ in range(4)]
@@ -196,4 +224,4 @@ def test_the_page_counts_down_and_shows_the_place_after_the_draw(start):
         page = until(browser, lambda page: page.shows("position"), "it shows the place by itself")
         assert not page.shows("drawing") and not page.shows("before")
         assert 1 <= int(page.text("position")) <= 5 and page.title.startswith(f"No. {page.text('position')}"), page.title
-    assert all("position" in visitor.status() for visitor in others)
+    wait_until(lambda: all("position" in visitor.status() for visitor in others), PATIENCE, "the others, too")

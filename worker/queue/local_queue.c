@@ -166,7 +166,7 @@ int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue)
 
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
 {
-    return !tl_local_queue_recovering(queue) && !tl_lost_undrawn(queue->lost, &queue->settings) &&
+    return !tl_local_queue_recovering(queue) && !tl_local_queue_drawing(queue) &&
            tl_mode_admits(&queue->settings, tl_queue_env_store_ms(queue->env, now_ms));
 }
 
@@ -177,7 +177,8 @@ const struct tl_draw_record *tl_local_queue_draw(const struct tl_local_queue *qu
 
 bool tl_local_queue_drawing(const struct tl_local_queue *queue)
 {
-    return tl_lost_undrawn(queue->lost, &queue->settings);
+    uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
+    return tl_lost_undrawn(queue->lost, &queue->settings, event);
 }
 
 bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)

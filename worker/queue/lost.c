@@ -11,9 +11,11 @@ enum {
 
 struct tl_lost {
     struct tl_recovery known;
-    struct tl_line *line;        /* of the former generation, or NULL */
-    struct tl_placemap *refused; /* places that do not come back */
-    struct tl_placemap *drawn;   /* place of before the draw -> that after it, as far as asked */
+    struct tl_line *line;         /* of the former generation, or NULL */
+    struct tl_placemap *refused;  /* places that do not come back */
+    struct tl_placemap *drawn;    /* place of before a draw -> that after it, as far as asked */
+    struct tl_draw_record former; /* the draw of the former generation... */
+    uint64_t former_generation;   /* ...which is this one; 0: none is known */
     /* A ticket has named known.lost_generation, which began a recovery if there was none. What
      * tl_lost_set was told is older. */
     bool named;
@@ -50,8 +52,9 @@ void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery)
     uint64_t named = lost->known.lost_generation;
     if (recovery->present != lost->known.present) {
         tl_placemap_clear(lost->refused);
-        tl_placemap_clear(lost->drawn);
         lost->named = false;
+        lost->former = lost->known.draw;
+        lost->former_generation = lost->known.present;
     }
     lost->known = *recovery;
     if (recovery->lost_generation != 0)
@@ -147,11 +150,20 @@ tl_place tl_lost_place(const struct tl_lost *lost, const struct tl_ticket *ticke
     return tl_line_find(lost->line, ticket->place);
 }
 
+/* Was a place up to this seq given before the draw, which has begun? */
+static bool is_before(const struct tl_draw_record *draw, uint64_t seq, uint64_t last)
+{
+    return draw->phase >= TL_DRAW_DRAWING && seq != 0 && seq <= last;
+}
+
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place)
 {
     if (lost->line == NULL || tl_line_generation(lost->line) != generation)
         return false;
     enum tl_line_status status = tl_line_look(lost->line, tl_line_find(lost->line, place)).status;
+    if (status == TL_LINE_UNKNOWN && generation == lost->former_generation &&
+        is_before(&lost->former, tl_place_seq(place), lost->former.cut))
+        return false; /* drawn to another place, which may wait */
     return status == TL_LINE_ENDED ||
            (status == TL_LINE_UNKNOWN && tl_place_seq(place) <= tl_line_last_seq(lost->line));
 }
@@ -222,15 +234,20 @@ const struct tl_draw_record *tl_lost_draw(const struct tl_lost *lost)
     return &lost->known.draw;
 }
 
-bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings)
+bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings,
+                     uint64_t event)
 {
-    return settings->opening == TL_OPENING_DRAW && lost->known.draw.phase != TL_DRAW_DONE;
+    const struct tl_draw_record *draw = &lost->known.draw;
+    return settings->opening == TL_OPENING_DRAW &&
+           (draw->phase != TL_DRAW_DONE || event < draw->event);
 }
 
 bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place)
 {
-    return lost->known.draw.phase >= TL_DRAW_DRAWING && tl_place_seq(place) != 0 &&
-           tl_place_seq(place) <= lost->known.draw.last;
+    uint64_t seq = tl_place_seq(place);
+    return is_before(&lost->known.draw, seq, lost->known.draw.last) ||
+           (tl_lost_is(lost, lost->former_generation) &&
+            is_before(&lost->former, seq, lost->former.last));
 }
 
 bool tl_lost_follow_draw(const struct tl_lost *lost, struct tl_ticket *ticket)

@@ -58,9 +58,12 @@ uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place p
 
 /* What the store says of the queue's draw. */
 const struct tl_draw_record *tl_lost_draw(const struct tl_lost *lost);
-/* Are those who wait yet to be drawn, so that nobody has a position? */
-bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings);
-/* Was this place given before the queue's draw, or by a step of it that the store has lost? */
+/* Are those who wait yet to be drawn, or is the line, as of this event, of before? Then nobody has
+ * a position. */
+bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings,
+                     uint64_t event);
+/* Was this place given before the queue's draw, or by a step of it that the store has lost? Also of
+ * the draw of the lost generation. */
 bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place);
 /* If the store has answered where the visitor of such a ticket stands: puts that into it. */
 bool tl_lost_follow_draw(const struct tl_lost *lost, struct tl_ticket *ticket);

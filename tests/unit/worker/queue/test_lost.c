@@ -196,8 +196,9 @@ static void a_later_generation_is_awaited_for_a_while(void **state)
 
 static struct tl_recovery drawn(enum tl_draw_phase phase)
 {
-    return (struct tl_recovery){.present = PRESENT,
-                                .draw = {.phase = phase, .cut = 100, .last = 300, .drawn = 90}};
+    return (struct tl_recovery){
+        .present = PRESENT,
+        .draw = {.phase = phase, .cut = 100, .last = 300, .drawn = 90, .event = 7}};
 }
 
 static void a_place_of_before_the_draw_leads_to_that_after_it(void **state)
@@ -208,11 +209,12 @@ static void a_place_of_before_the_draw_leads_to_that_after_it(void **state)
     struct tl_recovery now = drawn(TL_DRAW_CUT);
     struct tl_ticket ticket = {.generation = PRESENT, .place = tl_place_make(1, 40)};
     tl_lost_set(lost, &now);
-    assert_true(tl_lost_undrawn(lost, &settings));
+    assert_true(tl_lost_undrawn(lost, &settings, 9));
     assert_false(tl_lost_before_draw(lost, ticket.place));
     now = drawn(TL_DRAW_DONE);
     tl_lost_set(lost, &now);
-    assert_false(tl_lost_undrawn(lost, &settings));
+    assert_false(tl_lost_undrawn(lost, &settings, 7));
+    assert_true(tl_lost_undrawn(lost, &settings, 6)); /* this line is of before */
     assert_true(tl_lost_before_draw(lost, ticket.place));
     assert_true(tl_lost_before_draw(lost, tl_place_make(1, 300)));
     assert_false(tl_lost_before_draw(lost, tl_place_make(1, 301))); /* came after the opening */
@@ -244,8 +246,29 @@ static void without_a_draw_everyone_has_a_position(void **state)
     (void)state;
     struct tl_lost *lost = tl_lost_new();
     const struct tl_queue_settings settings = {.opens_at_ms = 1};
-    assert_false(tl_lost_undrawn(lost, &settings));
+    assert_false(tl_lost_undrawn(lost, &settings, 0));
     assert_false(tl_lost_before_draw(lost, tl_place_make(1, 1)));
+    tl_lost_free(&lost);
+}
+
+/* The store lost the queue after the draw: what was learned of it still counts. */
+static void the_draw_of_the_lost_generation_is_remembered(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = tl_lost_new();
+    struct tl_recovery now = drawn(TL_DRAW_DONE);
+    const tl_place before = tl_place_make(1, 40), after = tl_place_make(1, 140);
+    now.present = LOST;
+    tl_lost_set(lost, &now);
+    tl_lost_answered(lost, LOST, before, false, after);
+    tl_lost_set(
+        lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT, .until_ms = 1000});
+    tl_lost_keep(lost, lost_line());
+    struct tl_ticket ticket = {.generation = LOST, .place = before};
+    assert_true(tl_lost_follow_draw(lost, &ticket));
+    assert_int_equal(ticket.place, after);
+    assert_true(may_return(lost, LOST, tl_place_make(1, 39), 600)); /* not asked before */
+    assert_false(tl_lost_ended(lost, LOST, tl_place_make(1, 39)));
     tl_lost_free(&lost);
 }
 
@@ -262,6 +285,7 @@ int main(void)
         cmocka_unit_test(a_place_of_before_the_draw_leads_to_that_after_it),
         cmocka_unit_test(who_left_before_the_draw_stays_gone),
         cmocka_unit_test(without_a_draw_everyone_has_a_position),
+        cmocka_unit_test(the_draw_of_the_lost_generation_is_remembered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static struct tl_reply *read_page(struct check *check, unsigned lane, uint64_t f
 
 static bool check_lane(struct check *check, unsigned lane, struct tl_error *err)
 {
-    uint64_t from = check->draw.cut + 1;
+    uint64_t from = check->draw.first; /* places of a lost generation may lie before it */
     memset(check->before, 0, sizeof(check->before));
     while (from <= check->draw.last) {
         struct tl_reply *page = read_page(check, lane, from, check->draw.last, err);

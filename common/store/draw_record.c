@@ -7,7 +7,7 @@
 /* "opens_at:phase:cut:next:last:block:base_seq:drawn:event" */
 static void parse_draw(const char *text, struct tl_draw_record *record)
 {
-    enum { OPENS_AT, PHASE, CUT, LAST = 4, DRAWN = 7, EVENT, FIELDS };
+    enum { OPENS_AT, PHASE, CUT, LAST = 4, BLOCK, DRAWN = 7, EVENT, FIELDS };
     uint64_t fields[FIELDS];
     for (int i = 0; i < FIELDS; i++) {
         char *end;
@@ -22,6 +22,7 @@ static void parse_draw(const char *text, struct tl_draw_record *record)
     record->opens_at_ms = (int64_t)fields[OPENS_AT];
     record->cut = fields[CUT];
     record->last = fields[LAST];
+    record->first = fields[LAST] - TL_DRAW_BLOCKS * fields[BLOCK] + 1;
     record->drawn = fields[DRAWN];
     record->event = fields[EVENT];
 }

@@ -9,6 +9,8 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
+enum { TL_DRAW_BLOCKS = 8 }; /* of a region; BLOCKS in prelude.draw.lua */
+
 enum tl_draw_phase {
     TL_DRAW_NONE = 0, /* the opening has not come */
     TL_DRAW_CUT = 1,  /* it is fixed who came before the opening */
@@ -19,7 +21,8 @@ enum tl_draw_phase {
 struct tl_draw_record {
     enum tl_draw_phase phase;
     int64_t opens_at_ms;      /* of the draw, once there is a phase */
-    uint64_t cut, last;       /* seqs of before the opening; of those, those after were drawn */
+    uint64_t cut;             /* seqs up to this one were given before the opening */
+    uint64_t first, last;     /* the region in which the drawn got theirs */
     uint64_t drawn;           /* how many */
     uint64_t event;           /* DONE: a line of before this event is in the order of arrival */
     int64_t announced_for_ms; /* the opening that hash and salt are of; 0: none is announced */

@@ -1,13 +1,14 @@
 -- admit: calls the next visitors while there is capacity left.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw admit.recovery admit.lanes
+-- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw prelude.capacity admit.recovery admit.lanes
 --
 -- ARGV     1 most to admit in this step   2 about how many events to keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
 --          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing: not
 --            known. Tells the policies by rate that Redis's clock has jumped forward
 -- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again (0:
---            no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw }
+--            no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1 if the
+--            capacity is steered (adapt.lua) else 0 }
 -- Errors   NOQUEUE  the queue does not exist
 --          POLICY   a policy this version does not know, or one by rate without a rate
 --
@@ -19,19 +20,21 @@
 -- only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total, recover_until, budget_before, turns_before, draw, draw_hash =
-    open_state('admitted', 'recover_until', 'budget', 'turns', 'draw', 'draw_hash')
+local state, admitted_total, recover_until, budget_before, turns_before, draw, draw_hash, steered =
+    open_state('admitted', 'recover_until', 'budget', 'turns', 'draw', 'draw_hash', 'capacity_now')
 if not state then
     return no_queue()
 end
 local c = redis.call('HMGET', K_CONFIG, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused',
-    'lane_weights', 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape', 'mode', 'closes_at', 'at_close', 'opening')
+    'lane_weights', 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape', 'mode', 'closes_at', 'at_close', 'opening',
+    'capacity_mode', 'capacity_min')
 local policy, capacity, claim_ttl, session_ttl = c[1], tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
 local opens_at, paused, mode = tonumber(c[5]) or 0, c[6] == 'true', c[12] or 'open'
 local stops_at = c[14] == 'stop' and tonumber(c[13]) or 0
 if not capacity or not claim_ttl or not session_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
+capacity = capacity_now(c[16], capacity, c[17], steered)
 
 local now = now_ms()
 local waiting, active = redis.call('ZCARD', K_WAITING), redis.call('ZCARD', K_ACTIVE)
@@ -44,7 +47,8 @@ local draw_wanted = not undrawn and 0 or now >= opens_at and HOLD
 
 -- What the script returns. again_ms: after how many ms to call again; 0: no need.
 local function result(admitted, left, again_ms)
-    return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq, draw_wanted, int(opens_at) }
+    return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq, draw_wanted, int(opens_at),
+        c[16] == 'auto' and 1 or 0 }
 end
 
 -- The sets are right and the state is wrong: visitors who are missing have ended, those too many have joined. Readers

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 
 #include "admitter/admitter.h"
+#include "admitter/admitter_metrics.h"
 #include "admitter/draw.h"
+#include "admitter/steering.h"
 #include "admitter/wake.h"
 #include "common/base/clock.h"
 #include "common/role/held_queues.h"
@@ -33,21 +35,6 @@
 #define DRAW_TURN_MS  100
 #define DRAW_AGAIN_MS 50
 
-const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
-    [TL_ADMITTER_ADMITTED] = {"tellerline_admitter_admitted_total", "Visitors admitted.",
-                              TL_COUNTER},
-    [TL_ADMITTER_STEPS] = {"tellerline_admitter_steps_total", "Calls of the admit script.",
-                           TL_COUNTER},
-    [TL_ADMITTER_IDLE_STEPS] = {"tellerline_admitter_idle_steps_total",
-                                "Calls of the admit script that admitted no visitor.", TL_COUNTER},
-    [TL_ADMITTER_QUEUES] = {"tellerline_admitter_queues", "Queues this process holds the lease of.",
-                            TL_GAUGE},
-    [TL_ADMITTER_TROUBLED] = {"tellerline_admitter_queues_troubled",
-                              "Queues set aside because their data is damaged.", TL_GAUGE},
-    [TL_ADMITTER_STEP_TIME] = {"tellerline_admitter_step_seconds", "One call of the admit script.",
-                               TL_HISTOGRAM},
-};
-
 /* The state of one held queue. */
 struct queue {
     bool wake;             /* there is a reason to try */
@@ -59,12 +46,14 @@ struct queue {
     int64_t store_ms;      /* the store's clock at a former step, 0: not known... */
     int64_t store_at_ms;   /* ...and the local monotonic time before that step */
     struct tl_draw *draw;  /* while it is held, or NULL */
+    struct tl_steered steered;
 };
 
 struct admitter {
     struct tl_daemon *daemon;
     struct tl_held_queues *queues;
     struct tl_script script;
+    struct tl_steering *steering;
     struct tl_args args;
     struct tl_drawer *drawer;
     uint64_t batch;
@@ -167,6 +156,7 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     queue->moved = (uint64_t)tl_reply_integer(tl_reply_at(reply, 6)) != queue->base_seq;
     step->draw_wanted = tl_reply_integer(tl_reply_at(reply, 7));
     step->opens_at_ms = tl_reply_integer(tl_reply_at(reply, 8));
+    queue->steered.on = tl_reply_integer(tl_reply_at(reply, 9)) == 1;
     tl_reply_free(reply);
     if (expected_ms == 0 || llabs(store_ms - expected_ms) > CLOCK_SLACK_MS) {
         queue->store_ms = store_ms;
@@ -231,12 +221,18 @@ static bool admit(struct admitter *self, struct tl_held_queue *held, struct tl_e
 static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
                   struct tl_error *err)
 {
-    const struct queue *queue = held->state;
-    if (!follow(context, held, err))
+    struct admitter *self = context;
+    struct queue *queue = held->state;
+    if (!follow(self, held, err))
         return false;
-    if ((queue->wake || now_ms >= queue->due_ms) && !admit(context, held, err))
+    if ((queue->wake || now_ms >= queue->due_ms) && !admit(self, held, err))
         return false;
     int64_t next_ms = queue->wake || queue->moved ? now_ms : queue->due_ms;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    if (!tl_steering_step(self->steering, redis, &held->keys, &queue->steered, now_ms, err))
+        return false;
+    if (queue->steered.on && queue->steered.due_ms < next_ms)
+        next_ms = queue->steered.due_ms;
     *due_ms = next_ms < *due_ms ? next_ms : *due_ms;
     return true;
 }
@@ -263,9 +259,10 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
                                                      .lost = forget_draw,
                                                      .serve = serve,
                                                      .on_entry = on_entry};
+    self->steering = tl_steering_new(config, tl_daemon_metrics(daemon), err);
     if (self->drawer == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the admitter");
-    else
+    else if (self->steering != NULL)
         self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
                                           tl_daemon_metrics(daemon), err);
     if (self->queues == NULL) {
@@ -280,8 +277,24 @@ void tl_admitter_stop(void *state)
     struct admitter *self = state;
     tl_held_queues_free(&self->queues);
     tl_drawer_free(&self->drawer);
+    tl_steering_free(&self->steering);
     tl_args_free(&self->args);
     free(self);
+}
+
+static void count_steered(const struct admitter *self)
+{
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    int64_t steered = 0, unreported = 0, capacity = 0;
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        const struct queue *queue = tl_held_queues_at(self->queues, i)->state;
+        steered += queue->steered.on;
+        unreported += queue->steered.on && queue->steered.unreported;
+        capacity += queue->steered.on ? queue->steered.capacity : 0;
+    }
+    tl_metrics_set(metrics, TL_ADMITTER_STEERED, steered);
+    tl_metrics_set(metrics, TL_ADMITTER_UNREPORTED, unreported);
+    tl_metrics_set(metrics, TL_ADMITTER_CAPACITY, capacity);
 }
 
 bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
@@ -291,6 +304,7 @@ bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
     bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
               tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
     tl_held_queues_report(self->queues, self->daemon);
+    count_steered(self);
     if (ok) {
         int64_t wait_ms = tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms());
         ok = tl_held_queues_followed(self->queues) == 0

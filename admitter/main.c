@@ -5,6 +5,7 @@
  * for a missed one. See admitter.c and admit.lua.
  */
 #include "admitter/admitter.h"
+#include "admitter/admitter_metrics.h"
 #include "common/role/daemon.h"
 
 static const struct tl_listen *admin_listen(const struct tl_config *config)

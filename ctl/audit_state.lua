@@ -1,5 +1,5 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records prelude.budget audit.findings audit.budget audit.mode audit.lanes
+-- Parts: prelude.records prelude.budget prelude.capacity audit.findings audit.budget audit.capacity audit.mode audit.lanes
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else
@@ -106,8 +106,8 @@ end
 -- An admission stores the capacity it obeyed as admit_capacity, and nothing else raises active. So active must not
 -- exceed that; the capacity of today may have been lowered since. Returns a note.
 local function check_capacity()
-    local policy, capacity = unpack(redis.call('HMGET', K_CONFIG, 'policy', 'capacity'))
-    capacity = tonumber(capacity)
+    local policy = redis.call('HGET', K_CONFIG, 'policy')
+    local capacity = check_steering(exists[K_STATE])
     if policy == 'rate' or not capacity or sizes.active <= capacity then
         return ''
     end

@@ -3,6 +3,8 @@
 
 #include <jansson.h>
 
+#include "common/config/queue_settings.h"
+
 #include "ctl/command.h"
 #include "ctl/json.h"
 #include "ctl/rows.h"
@@ -68,13 +70,15 @@ static bool write_json(const struct tl_queue_rows *rows)
         bool has_rate = settings->policy != TL_POLICY_COUNTER;
         tl_queue_row_state(row, rows->now_ms, state, sizeof(state));
         json_t *object = json_pack(
-            "{s:s, s:s, s:s, s:s, s:s*, s:I, s:I, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, s:I, "
-            "s:I}",
+            "{s:s, s:s, s:s, s:s, s:s*, s:I, s:I, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, "
+            "s:I, s:I}",
             "queue", row->name, "state", state, "mode", tl_mode_name(settings->mode), "phase",
             tl_phase_name(tl_queue_row_phase_of(row, rows->now_ms)), "trouble",
             row->trouble[0] != '\0' ? row->trouble : NULL, "waiting", (json_int_t)numbers->waiting,
             "active", (json_int_t)numbers->active, "capacity",
-            has_capacity ? json_integer((json_int_t)settings->capacity) : NULL, "rate",
+            has_capacity ? json_integer((json_int_t)tl_queue_capacity(settings)) : NULL, "feedback",
+            settings->capacity_mode == TL_CAPACITY_AUTO ? json_boolean(!settings->now.stale) : NULL,
+            "rate",
             has_rate ? json_pack("{s:I, s:I}", "admit", (json_int_t)settings->rate_admit,
                                  "every_ms", (json_int_t)settings->rate_every_ms)
                      : NULL,

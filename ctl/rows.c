@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/units.h"
+#include "common/config/queue_settings.h"
 #include "common/store/mend.h"
 #include "common/store/reply.h"
 
@@ -114,10 +115,13 @@ void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *te
 void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size)
 {
     const struct tl_queue_settings *settings = &row->settings;
-    char capacity[32] = "", rate[64] = "", every[TL_UNITS_TEXT_MAX];
+    char capacity[48] = "", rate[64] = "", every[TL_UNITS_TEXT_MAX];
     if (settings->policy != TL_POLICY_RATE)
-        snprintf(capacity, sizeof(capacity), "%" PRIu64 "%s", settings->capacity,
-                 settings->capacity == 0 ? ": no one" : "");
+        snprintf(capacity, sizeof(capacity), "%" PRIu64 "%s", tl_queue_capacity(settings),
+                 settings->capacity_mode == TL_CAPACITY_FIXED
+                     ? (settings->capacity == 0 ? ": no one" : "")
+                 : settings->now.stale ? " auto (no feedback)"
+                                       : " auto");
     if (settings->policy != TL_POLICY_COUNTER) {
         tl_duration_format(settings->rate_every_ms, every, sizeof(every));
         snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", settings->rate_admit, every);

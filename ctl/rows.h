@@ -38,7 +38,8 @@ void tl_queue_row_phase(const struct tl_queue_row *row, int64_t now_ms, char *te
 enum tl_phase tl_queue_row_phase_of(const struct tl_queue_row *row, int64_t now_ms);
 /* Mode and phase in one: the phase where the mode is open, else the mode. */
 void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size);
-/* What limits admission: the capacity ("300"; "0: no one"), the rate ("1400/10s"), or both. */
+/* What limits admission: the capacity ("300"; "0: no one"; "140 auto" where the site's reports
+ * steer it, "120 auto (no feedback)" while there are none), the rate ("1400/10s"), or both. */
 void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size);
 
 #endif

@@ -115,3 +115,14 @@ bool tl_check_header(const char *value, struct tl_error *err)
            tl_error_set(err, TL_ERR_INVALID,
                         "must be the name of a header: letters, digits, '-' and '_'");
 }
+
+bool tl_check_decimal(const char *value, struct tl_error *err)
+{
+    const char *digits = "0123456789";
+    size_t whole = strspn(value, digits);
+    size_t fraction = value[whole] == '.' ? strspn(value + whole + 1, digits) : 0;
+    size_t end = fraction > 0 ? whole + 1 + fraction : whole;
+    if (whole == 0 || value[end] != '\0' || strpbrk(value, "123456789") == NULL)
+        return tl_error_set(err, TL_ERR_INVALID, "not a decimal number above 0, such as 0.9");
+    return true;
+}

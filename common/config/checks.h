@@ -21,6 +21,8 @@ bool tl_check_site_key(const char *value, struct tl_error *err);
 bool tl_check_hostname(const char *value, struct tl_error *err); /* "" passes */
 /* The name of an HTTP header; "" passes. */
 bool tl_check_header(const char *value, struct tl_error *err);
+/* A decimal number above 0, such as 0.9 or 200. */
+bool tl_check_decimal(const char *value, struct tl_error *err);
 /* Of the keys in the store. */
 bool tl_check_prefix(const char *value, struct tl_error *err);
 

@@ -73,6 +73,19 @@ static const char queue_introduction[] =
     "| setting | in the store | type | default | bounds | meaning |\n"
     "|---|---|---|---|---|---|\n";
 
+static const char probe_introduction[] =
+    "\n"
+    "## The probe of a queue\n"
+    "\n"
+    "With `capacity_mode: auto` the admitter can ask the site how loaded it is "
+    "([adaptive.md](adaptive.md)).\n"
+    "These are under the queue's name, too, but never in Redis: the file of the admitter says "
+    "whom\n"
+    "it asks, and a change takes effect when it is started again.\n"
+    "\n"
+    "| setting | type | default | bounds | meaning |\n"
+    "|---|---|---|---|---|\n";
+
 static const char limits[] =
     "\n"
     "## Limits of the file\n"
@@ -80,15 +93,16 @@ static const char limits[] =
     "UTF-8, at most 1 MiB, one document, mappings and lists nested at most %d deep, at most %d\n"
     "entries in each. Anchors, aliases and tags are refused, and so is a duplicate key.\n";
 
-static void write_row(const struct tl_setting *row, FILE *out)
+/* other_name: its name elsewhere, for a column of its own; NULL: there is no such column. */
+static void write_row(const struct tl_setting *row, const char *other_name, FILE *out)
 {
-    char env[TL_SETTING_PATH_MAX];
     char bounds[TL_SETTING_BOUNDS_MAX];
     bool list = row->type == TL_SETTING_LANES || row->type == TL_SETTING_WEIGHTS;
-    tl_setting_env_name(row, env);
     tl_setting_bounds(row, bounds);
-    fprintf(out, "| `%s` | `%s` | %s | ", row->path, row->key != NULL ? row->key : env,
-            tl_setting_type_name(row));
+    fprintf(out, "| `%s` | ", row->path);
+    if (other_name != NULL)
+        fprintf(out, "`%s` | ", other_name);
+    fprintf(out, "%s | ", tl_setting_type_name(row));
     if (*row->fallback == '\0') {
         fputs("empty", out);
     } else {
@@ -106,11 +120,18 @@ void tl_config_document(FILE *out)
     const struct tl_setting *rows = tl_config_table(&n);
     fputs(introduction, out);
     fputs(process_introduction, out);
-    for (size_t i = 0; i < n; i++)
-        write_row(&rows[i], out);
+    for (size_t i = 0; i < n; i++) {
+        char env[TL_SETTING_PATH_MAX];
+        tl_setting_env_name(&rows[i], env);
+        write_row(&rows[i], env, out);
+    }
     rows = tl_queue_table(&n);
     fprintf(out, queue_introduction, TL_QUEUE_NAME_MAX, TL_YAML_ENTRIES_MAX);
     for (size_t i = 0; i < n; i++)
-        write_row(&rows[i], out);
+        write_row(&rows[i], rows[i].key, out);
+    fputs(probe_introduction, out);
+    rows = tl_probe_table(&n);
+    for (size_t i = 0; i < n; i++)
+        write_row(&rows[i], NULL, out);
     fprintf(out, limits, TL_YAML_DEPTH_MAX, TL_YAML_ENTRIES_MAX);
 }

@@ -41,6 +41,16 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
     return true;
 }
 
+uint64_t tl_queue_capacity(const struct tl_queue_settings *settings)
+{
+    uint64_t most = settings->capacity;
+    uint64_t least = settings->capacity_min < most ? settings->capacity_min : most;
+    uint64_t now = settings->now.capacity;
+    if (settings->capacity_mode == TL_CAPACITY_FIXED)
+        return most;
+    return now < least ? least : now > most ? most : now;
+}
+
 void tl_queue_settings_defaults(struct tl_queue_settings *settings)
 {
     size_t n;
@@ -62,6 +72,11 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
                             "rate.burst (%" PRIu64 ") is for the shape \"smooth\": a lump is never "
                             "larger than rate.admit",
                             settings->rate_burst);
+    if (settings->capacity_mode == TL_CAPACITY_AUTO && settings->capacity_min > settings->capacity)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "capacity_min (%" PRIu64 ") must not be above capacity (%" PRIu64
+                            "), which is the most it may become with capacity_mode \"auto\"",
+                            settings->capacity_min, settings->capacity);
     if (settings->session_sliding && settings->session_max_ms < settings->session_ttl_ms) {
         char max[TL_UNITS_TEXT_MAX];
         char ttl[TL_UNITS_TEXT_MAX];

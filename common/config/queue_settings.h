@@ -24,6 +24,9 @@ bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name,
  * are enough. False past the end. Every setting is listed. */
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
                            char *value, size_t value_size);
+/* The capacity that counts now: with TL_CAPACITY_AUTO, what the site's reports have made of it,
+ * within the bounds of the settings. As capacity_now in common/store/prelude.capacity.lua. */
+uint64_t tl_queue_capacity(const struct tl_queue_settings *settings);
 /* Defaults as documented. */
 void tl_queue_settings_defaults(struct tl_queue_settings *settings);
 /* Bounds that span settings: a policy by rate needs a rate, session_max >= session_ttl when

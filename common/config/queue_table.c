@@ -10,6 +10,8 @@
     .size = sizeof(((struct tl_queue_settings *)NULL)->member)
 
 static const char *const policy_names[] = {"counter", "rate", "both", NULL};
+static const char *const capacity_names[] = {"fixed", "auto", NULL};
+static const char *const probe_names[] = {"json", "prometheus", NULL};
 static const char *const shape_names[] = {"smooth", "lumps", NULL};
 static const char *const challenge_names[] = {"none", "work", "external", NULL};
 static const char *const join_names[] = {"open", "invited", NULL};
@@ -38,7 +40,90 @@ static const struct tl_setting queue_rows[] = {
      .max = 10000000,
      QUEUE(capacity),
      .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
-             "Lowering it ends no session."},
+             "Lowering it ends no session. With `capacity_mode: auto` the most it may become."},
+    {.path = "capacity_mode",
+     .key = "capacity_mode",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "fixed",
+     .names = capacity_names,
+     QUEUE(capacity_mode),
+     .help = "`auto`: the capacity is steered between `capacity_min` and `capacity` by what the "
+             "protected site reports ([adaptive.md](adaptive.md)). Set `auto` when all programs "
+             "are of a version that has it."},
+    {.path = "capacity_min",
+     .key = "capacity_min",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "1",
+     .max = 10000000,
+     QUEUE(capacity_min),
+     .help = "With `capacity_mode: auto`: the least it may become, and where it begins. So many "
+             "the site can always take."},
+    {.path = "adaptive.load_max",
+     .key = "adaptive_load_max",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "80",
+     .min = 1,
+     .max = 100,
+     QUEUE(adaptive.load_max),
+     .help = "With `capacity_mode: auto`: a reported load above it, in per cent, cuts the "
+             "capacity. Below nine tenths of all limits it may be raised."},
+    {.path = "adaptive.latency_max",
+     .key = "adaptive_latency_max",
+     .type = TL_SETTING_DURATION,
+     .fallback = "0s",
+     .min = 0,
+     .max = MINUTES(10),
+     QUEUE(adaptive.latency_max_ms),
+     .help = "The same for a reported latency. `0s`: it is not judged."},
+    {.path = "adaptive.errors_max",
+     .key = "adaptive_errors_max",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "5",
+     .min = 1,
+     .max = 100,
+     QUEUE(adaptive.errors_max),
+     .help = "The same for a reported share of failed requests, in per cent."},
+    {.path = "adaptive.every",
+     .key = "adaptive_every",
+     .type = TL_SETTING_DURATION,
+     .fallback = "5s",
+     .min = SECONDS(1),
+     .max = MINUTES(60),
+     QUEUE(adaptive.every_ms),
+     .help = "The capacity is raised once in this time at most."},
+    {.path = "adaptive.raise",
+     .key = "adaptive_raise",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "2",
+     .min = 1,
+     .max = 100,
+     QUEUE(adaptive.raise),
+     .help = "By how much it is raised: per cent of `capacity`, at least 1 visitor."},
+    {.path = "adaptive.cut",
+     .key = "adaptive_cut",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "30",
+     .min = 1,
+     .max = 90,
+     QUEUE(adaptive.cut),
+     .help = "By how much it is cut: per cent of those who are active."},
+    {.path = "adaptive.hold",
+     .key = "adaptive_hold",
+     .type = TL_SETTING_DURATION,
+     .fallback = "15s",
+     .min = SECONDS(1),
+     .max = MINUTES(60),
+     QUEUE(adaptive.hold_ms),
+     .help = "So long after a cut it is neither cut nor raised: sessions have to end first."},
+    {.path = "adaptive.fresh",
+     .key = "adaptive_fresh",
+     .type = TL_SETTING_DURATION,
+     .fallback = "15s",
+     .min = SECONDS(1),
+     .max = MINUTES(60),
+     QUEUE(adaptive.fresh_ms),
+     .help = "A report counts so long. Without a newer one the capacity falls back to the last "
+             "value that was seen to be safe."},
     {.path = "rate.admit",
      .key = "rate_admit",
      .type = TL_SETTING_NUMBER,
@@ -301,4 +386,59 @@ const struct tl_setting *tl_queue_table(size_t *n)
 {
     *n = sizeof(queue_rows) / sizeof(queue_rows[0]);
     return queue_rows;
+}
+
+#define PROBE(member)                                                                              \
+    .offset = offsetof(struct tl_probe_config, member),                                            \
+    .size = sizeof(((struct tl_probe_config *)NULL)->member)
+
+static const struct tl_setting probe_rows[] = {
+    {.path = "probe.url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_url,
+     PROBE(url),
+     .help =
+         "With `capacity_mode: auto`: where the admitter asks how loaded the site is, `http://` "
+         "or `https://`. Empty: there is no probe; the site reports by itself."},
+    {.path = "probe.format",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "json",
+     .names = probe_names,
+     PROBE(format),
+     .help = "How the answer is read: `json`, or `prometheus` (the text format of `/metrics`)."},
+    {.path = "probe.value",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROBE(value),
+     .help = "What is read of it. `json`: the path to a number, such as `workers.busy` or "
+             "`pools.0.used`. `prometheus`: a metric, whose series are added up, or one series "
+             "with its labels, as the page writes it."},
+    {.path = "probe.full",
+     .type = TL_SETTING_STRING,
+     .fallback = "1",
+     .min = 1,
+     .check = tl_check_decimal,
+     PROBE(full),
+     .help = "The value that is a load of 100 %: `1`, `0.9`, `200`."},
+    {.path = "probe.every",
+     .type = TL_SETTING_DURATION,
+     .fallback = "2s",
+     .min = MILLISECONDS(100),
+     .max = MINUTES(60),
+     PROBE(every_ms),
+     .help = "How often it is asked."},
+    {.path = "probe.timeout",
+     .type = TL_SETTING_DURATION,
+     .fallback = "1s",
+     .min = MILLISECONDS(10),
+     .max = SECONDS(30),
+     PROBE(timeout_ms),
+     .help = "How long the answer may take."},
+};
+
+const struct tl_setting *tl_probe_table(size_t *n)
+{
+    *n = sizeof(probe_rows) / sizeof(probe_rows[0]);
+    return probe_rows;
 }

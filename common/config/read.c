@@ -166,6 +166,31 @@ static bool read_section(const struct section *section, const struct tl_yaml *ma
     return true;
 }
 
+/* The settings of a queue, and its probe, which are in two tables. */
+static bool read_settings(struct tl_queue_config *queue, const struct section *section,
+                          const struct tl_yaml *mapping)
+{
+    struct section probe = *section;
+    probe.rows = tl_probe_table(&probe.n);
+    probe.base = &queue->probe;
+    for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next) {
+        bool is_probe = strcmp(entry->key, "probe") == 0;
+        if (!read_entry(is_probe ? &probe : section, entry))
+            return false;
+    }
+    return true;
+}
+
+/* A probe needs to know what to read. */
+static bool check_probe(const struct tl_queue_config *queue, struct tl_error *err)
+{
+    const struct tl_probe_config *probe = &queue->probe;
+    return probe->url[0] == '\0' || probe->value[0] != '\0' ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "probe.url needs probe.value: %s to read of the answer",
+                        probe->format == TL_PROBE_JSON ? "the path to the number" : "the metric");
+}
+
 /* One queue: its name, and its settings over the defaults. */
 static bool read_queue(struct tl_queue_config *queue, const char *name, const struct tl_yaml *entry,
                        struct tl_error *err)
@@ -174,6 +199,9 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
     struct section section = {
         .name = name, .owner = owner, .prefix = "", .base = &queue->settings, .err = err};
     section.rows = tl_queue_table(&section.n);
+    size_t n_probe;
+    const struct tl_setting *probe_rows = tl_probe_table(&n_probe);
+    tl_settings_default(probe_rows, n_probe, &queue->probe);
     tl_queue_settings_defaults(&queue->settings);
     if (!tl_queue_name_valid(entry->key, strlen(entry->key))) {
         char quoted[64];
@@ -197,14 +225,14 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
     const struct tl_yaml *lanes = entry->null ? NULL : tl_yaml_get(entry, "lanes");
     if (lanes != NULL && !read_entry(&section, lanes))
         return false;
-    if (!read_section(&section, entry))
+    if (!read_settings(queue, &section, entry))
         return false;
     /* Of the file it is a switch beside the settings, which the store keeps. */
     queue->passthrough = queue->settings.mode == TL_MODE_PASSTHROUGH;
     if (queue->passthrough)
         queue->settings.mode = TL_MODE_OPEN;
     tl_mode_read(&queue->settings);
-    if (tl_queue_settings_validate(&queue->settings, err))
+    if (tl_queue_settings_validate(&queue->settings, err) && check_probe(queue, err))
         return true;
     tl_error_prefix(err, "queues.%s", queue->name);
     return tl_yaml_locate(err, name, entry->key_place);

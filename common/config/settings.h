@@ -12,6 +12,10 @@
 #include "common/wire/place.h"
 #include "common/wire/weights.h"
 
+/* Is the capacity a fixed number, or steered by what the site reports? */
+enum tl_capacity_mode { TL_CAPACITY_FIXED, TL_CAPACITY_AUTO };
+/* How the answer of a probe is read. */
+enum tl_probe_format { TL_PROBE_JSON, TL_PROBE_PROMETHEUS };
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
 /* Admission by rate: spread evenly over the period, or all at its start. */
 enum tl_rate_shape { TL_RATE_SMOOTH, TL_RATE_LUMPS };
@@ -45,7 +49,24 @@ enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
  * applies. */
 struct tl_queue_settings {
     enum tl_policy policy;
-    uint64_t capacity;     /* active tokens at most (counter, both) */
+    uint64_t capacity; /* active tokens at most (counter, both) */
+    enum tl_capacity_mode capacity_mode;
+    uint64_t capacity_min; /* TL_CAPACITY_AUTO: steered between this and `capacity`... */
+    struct {
+        uint64_t load_max;      /* ...while the site reports at most this load, per cent, ... */
+        int64_t latency_max_ms; /* ...this latency (0: not judged)... */
+        uint64_t errors_max;    /* ...and this share of errors, per cent */
+        int64_t every_ms;       /* between two raises */
+        uint64_t raise;         /* per cent of `capacity` */
+        uint64_t cut;           /* per cent of those active */
+        int64_t hold_ms;        /* after a cut */
+        int64_t fresh_ms;       /* a report counts so long */
+    } adaptive;
+    /* No setting: what the state says with TL_CAPACITY_AUTO (tl_queue_capacity). */
+    struct tl_capacity_now {
+        uint64_t capacity;
+        bool stale; /* the site reports nothing */
+    } now;
     uint64_t rate_admit;   /* this many... (rate, both); 0: no rate is set */
     int64_t rate_every_ms; /* ...every so long */
     enum tl_rate_shape rate_shape;
@@ -78,10 +99,22 @@ struct tl_queue_settings {
     char target_url[1024];                             /* "" when absent */
 };
 
+/* Where the admitter asks how loaded the site is. In the file only, never in the store: no request
+ * can choose whom a program asks. */
+struct tl_probe_config {
+    char url[512]; /* "": there is no probe */
+    enum tl_probe_format format;
+    char value[256]; /* the path in the JSON, or the series */
+    char full[32];   /* the value that is a load of 1, a decimal number above 0 */
+    int64_t every_ms;
+    int64_t timeout_ms;
+};
+
 struct tl_queue_config {
     char name[TL_QUEUE_NAME_MAX + 1];
     struct tl_queue_settings settings;
-    bool passthrough;    /* `mode: passthrough` in the file, whatever the store says */
+    bool passthrough; /* `mode: passthrough` in the file, whatever the store says */
+    struct tl_probe_config probe;
     size_t line, column; /* where it is written, for messages */
 };
 

@@ -18,6 +18,7 @@ void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue)
         snprintf(keys->names[i], TL_KEY_MAX, "%s{%s}:%s", prefix, queue, suffixes[i]);
     snprintf(keys->poison, TL_KEY_MAX, "%s{%s}:poison", prefix, queue);
     snprintf(keys->signs, TL_KEY_MAX, "%s{%s}:signs", prefix, queue);
+    snprintf(keys->feedback, TL_KEY_MAX, "%s{%s}:feedback", prefix, queue);
 }
 
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)

@@ -40,6 +40,7 @@ struct tl_keys {
     char names[TL_KEY_COUNT][TL_KEY_MAX];
     char poison[TL_KEY_MAX];
     char signs[TL_KEY_MAX];
+    char feedback[TL_KEY_MAX];
 };
 
 /* prefix is the configured redis.key_prefix (at most 31 bytes), queue a valid queue name. */

@@ -11,7 +11,8 @@
 
 #include "generated/store_scripts.h"
 
-#define VALUE_MAX 1100
+#define VALUE_MAX  1100
+#define UNREPORTED "3" /* WHY.unreported of admitter/adapt.lua */
 
 enum { CONFIGURE_ATTEMPTS = 100 }; /* one more for each change of another program that wins */
 
@@ -107,32 +108,11 @@ static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settin
     return found;
 }
 
-/* All settings as names and values in turn; NULL on failure. */
-static struct tl_reply *fetch_settings(struct tl_redis *redis, const struct tl_keys *keys,
-                                       struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_strs(&args, "HGETALL", keys->names[TL_KEY_CONFIG], NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    return reply;
-}
-
-bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
-                   struct tl_queue_settings *settings, struct tl_error *err)
-{
-    struct tl_reply *reply = fetch_settings(redis, keys, err);
-    if (reply == NULL)
-        return false;
-    bool ok = read_settings(reply, settings) == NEEDED || tl_queue_fail_missing(keys, err);
-    tl_reply_free(reply);
-    return ok;
-}
-
 bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
-    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "base_seq", NULL);
+    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "base_seq",
+                 "capacity_now", "capacity_why", NULL);
     bool ok = tl_redis_append(redis, &args, err);
     if (ok) {
         tl_args_reset(&args);
@@ -143,21 +123,60 @@ bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, stru
     return ok;
 }
 
+/* Receives what was sent. *numbers is false when the state cannot be read. */
+static bool receive_info(struct tl_redis *redis, const struct tl_keys *keys,
+                         struct tl_queue_info *info, bool *numbers, struct tl_error *err)
+{
+    struct tl_reply *state = tl_redis_next(redis, err);
+    struct tl_reply *settings = tl_redis_next(redis, state != NULL ? err : NULL);
+    bool ok = settings != NULL;
+    *numbers = state != NULL;
+    info->generation = (uint64_t)tl_reply_integer(tl_reply_at(state, 0));
+    info->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(state, 1));
+    if (ok)
+        ok = read_settings(settings, &info->settings) == NEEDED || tl_queue_fail_missing(keys, err);
+    info->settings.now = (struct tl_capacity_now){
+        .capacity = (uint64_t)tl_reply_integer(tl_reply_at(state, 2)),
+        .stale = info->settings.capacity_mode == TL_CAPACITY_AUTO &&
+                 (tl_reply_type(tl_reply_at(state, 3)) != TL_REPLY_STRING ||
+                  strcmp(tl_reply_string(tl_reply_at(state, 3), NULL), UNREPORTED) == 0)};
+    tl_reply_free(state);
+    tl_reply_free(settings);
+    return ok;
+}
+
 bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
                            struct tl_queue_info *info, struct tl_error *err)
 {
-    struct tl_reply *numbers = tl_redis_next(redis, err);
-    struct tl_reply *settings = tl_redis_next(redis, numbers != NULL ? err : NULL);
-    bool ok = numbers != NULL && settings != NULL;
-    if (ok) {
-        info->generation = (uint64_t)tl_reply_integer(tl_reply_at(numbers, 0));
-        info->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(numbers, 1));
-        ok = (read_settings(settings, &info->settings) == NEEDED && info->generation != 0) ||
-             tl_queue_fail_missing(keys, err);
-    }
-    tl_reply_free(numbers);
-    tl_reply_free(settings);
+    bool numbers;
+    return receive_info(redis, keys, info, &numbers, err) && numbers &&
+           (info->generation != 0 || tl_queue_fail_missing(keys, err));
+}
+
+bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
+                   struct tl_queue_settings *settings, struct tl_error *err)
+{
+    bool numbers;
+    struct tl_queue_info info;
+    struct tl_error problem = {0};
+    bool ok = tl_queue_info_send(redis, keys, &problem) &&
+              receive_info(redis, keys, &info, &numbers, &problem);
+    if (ok)
+        *settings = info.settings;
+    else if (err != NULL)
+        *err = problem;
     return ok;
+}
+
+/* All settings as names and values in turn; NULL on failure. */
+static struct tl_reply *fetch_settings(struct tl_redis *redis, const struct tl_keys *keys,
+                                       struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, "HGETALL", keys->names[TL_KEY_CONFIG], NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    return reply;
 }
 
 static bool is_named(const struct tl_queue_changes *changes, const char *name)

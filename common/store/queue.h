@@ -26,8 +26,8 @@ bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char 
  * lost, and it is created in recovery (common/store/recovery.h). */
 bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
                            const struct tl_queue_settings *settings, struct tl_error *err);
-/* Reads tl:{q}:config. Fields a newer version wrote are ignored; missing ones keep their default.
- * TL_ERR_NOQUEUE when the queue does not exist. */
+/* Reads tl:{q}:config, and the capacity that counts now of the state. Fields a newer version wrote
+ * are ignored; missing ones keep their default. TL_ERR_NOQUEUE when the queue does not exist. */
 bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
                    struct tl_queue_settings *settings, struct tl_error *err);
 

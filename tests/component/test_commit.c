@@ -211,6 +211,7 @@ static void a_step_that_changes_nothing_commits_nothing(void **state)
         const char *source, *arguments;
     } calls[] = {
         {tl_script_admit, "10 1000"},
+        {tl_script_adapt, "1000"},
         {tl_script_expire, "10 1000"},
         {tl_script_absent, "0 1000 4"}, /* judged in an earlier bucket */
         {tl_script_head, ""},

@@ -66,6 +66,7 @@ static const struct {
     {"apply", tl_script_apply, "1 1000 0 1-1 w 1 1 0 1 zoe"},
     {"poison", tl_script_poison, "1 1-1 why payload"},
     {"admit", tl_script_admit, "10 1000"},
+    {"adapt", tl_script_adapt, "1000"},
     {"expire", tl_script_expire, "10 1000"},
     {"absent", tl_script_absent, "0 1000 4"},
     {"configure", tl_script_configure, "1000 notice soon"},

@@ -321,6 +321,25 @@ def draw(system: System, _: History) -> None:
         assert visitor.leave()["status"] == "left"
 
 
+def overload(system: System, history: History) -> None:
+    """The site reports that it is overloaded, again and again: the capacity is cut once per adaptive_hold."""
+    def capacity() -> int:
+        return int(system.store.command("HGET", system.key("door", "state"), "capacity_now") or 0)
+
+    def report() -> bool:
+        system.store.command("XADD", system.key("door", "feedback"), "*", "d", "990 -1 -1")
+        return True
+
+    wait_until(lambda: capacity() == CAPACITY and system.active("door") == CAPACITY, PATIENT, "it is full")
+    change(system, history, "capacity_min", "1")
+    wait_until(lambda: report() and capacity() < CAPACITY, PATIENT, "the capacity is cut", every=0.2)
+    first, end = capacity(), time.monotonic() + 5
+    while time.monotonic() < end:
+        report()
+        spend(0.3)
+        assert capacity() >= first, f"the capacity was cut to {first}, and a moment later to {capacity()}"
+
+
 @dataclass(frozen=True)
 class Plot:
     happen: Callable[[System, History], None]
@@ -350,6 +369,8 @@ PLOTS = {
     "rate": Plot(service, {"policy": "rate", "rate": {"admit": RATE.admit, "every": f"{RATE.every:g}s"},
                            "session_ttl": f"{RATE.ttl:g}s"}, rate=RATE),
     "lanes": Plot(lanes, {"lanes": ["vip", "normal"], "lane_weights": list(WEIGHTS)}, longer=16),
+    "overload": Plot(overload, {"capacity_mode": "auto", "capacity_min": CAPACITY, "adaptive": {"hold": "20s"}},
+                     served=(0.3, 0.6), longer=8),
     "full": Plot(full, served=(0.2, 0.5), longer=8),
     "blocks": Plot(blocks, longer=2 * STALENESS),
     "unlisted": Plot(unlisted, longer=8),

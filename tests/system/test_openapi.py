@@ -226,7 +226,11 @@ def refused(contract: Contract, system: System, shop: Shop) -> None:
     assert system.ctl("visitor", "remove", "bank", removed.ticket).returncode == 0
     wait_until(lambda: removed.status().get("reason") == "removed", PATIENCE, "removed")
     client.post(join, ticket=removed.ticket).problem(403)
-    for verb in ("join", "leave", "complete", "renew"):
+    feedback = "/v1/queues/bank/feedback"
+    assert client.post(feedback, b'{"load": 0.5}', ticket=API_KEY).status == 202
+    client.post(feedback, b'{"load": 5}', ticket=API_KEY).problem(400)
+    client.post(feedback, b'{"load": 0.5}').problem(403)
+    for verb in ("join", "leave", "complete", "renew", "feedback"):
         foreign = client.post(f"/v1/queues/bank/{verb}", headers={"Origin": "https://evil.example"})
         assert foreign.problem(403)["type"] == "/problems/foreign-origin"
     client.post(join, b"{}", headers={"Content-Type": "text/plain"}).problem(415)
@@ -425,6 +429,7 @@ def store_away(contract: Contract, system: System) -> None:
     system.forget_store()
     wait_until(lambda: client.get("/readyz").status == 503, PATIENCE, "the worker reports the store's absence")
     client.post("/v1/queues/bank/join").problem(503)
+    client.post("/v1/queues/bank/feedback", b'{"load": 0.5}', ticket=API_KEY).problem(503)
     client.get("/v1/queues/bank/status", ticket=pending).problem(503)
     for verb in ("leave", "complete", "renew"):
         client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
@@ -526,7 +531,8 @@ def test_answers_are_as_documented(contract, start, tmp_path):
                            settings={"http": {"trusted_proxies": "127.0.0.1"}}))
     slow_dispatcher(contract, start({"bank": bank}, settings={
         "http": {"join_wait": "300ms"}, "worker": {"max_pending": 8}}))
-    away = start({"bank": bank | {"recovery_window": "0s"}}, settings={"redis": {"timeout": "1s"}, "http": {"join_wait": "1s"}})
+    away = start({"bank": bank | {"recovery_window": "0s"}}, settings={"redis": {"timeout": "1s"}, "http": {"join_wait": "1s"}},
+                 prepare=keys)
     away.expect(STORE_TROUBLE)
     store_away(contract, away)
 

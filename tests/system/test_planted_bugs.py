@@ -70,6 +70,9 @@ BUGS = [
         "due[next_lane] = time + 0", r"did not get their shares", during="lanes"),
     Bug("mode not obeyed", "admitter", "local held = paused or mode ~= 'open' and mode ~= 'draining' --", "local held = false --",
         r"was admitted while the queue was paused", during="pause"),
+    # adapt
+    Bug("cut again at once", "admitter", "if now < cut + rule.hold or newest <= cut then",
+        "if now < cut                             then", r"was cut to 2, and a moment later to 1", during="overload"),
     # expire
     Bug("ended before its time", "expirer", "K_ACTIVE, '-inf', now,", "K_ACTIVE, '-inf', 1/0,",
         r"(status|complete) of place \d+.*(expired|unclaimed|409|410)", during="desertion"),

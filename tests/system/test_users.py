@@ -13,6 +13,7 @@ FORBIDDEN_TO_WORKERS = [
     ("ZADD", "active", "1", "v"), ("ZREM", "active", "v"), ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"),
     ("HSET", "config", "capacity", "1000"), ("XTRIM", "ingest", "MAXLEN", "0"), ("SET", "dispatcher", "me"),
     ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "batches", "w", "1:1"), ("DEL", "signs"),
+    ("DEL", "feedback"),
 ]
 FORBIDDEN_TO_ALL = [("FLUSHALL",), ("CONFIG", "SET", "maxmemory", "1"), ("KEYS", "*"), ("ACL", "LIST"), ("SHUTDOWN",),
                     ("SET", "other", "x"), ("GET", "other"), ("REPLICAOF", "NO", "ONE"), ("DEBUG", "SLEEP", "0")]

@@ -135,6 +135,7 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->queue_counts = settings->queue_counts;
     api->process = settings->process;
     api->signs = settings->signs;
+    api->feedback = settings->feedback;
     api->ask = settings->ask;
     api->stream_fits = settings->stream_fits;
     api->verify = settings->verify;

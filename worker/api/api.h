@@ -34,6 +34,9 @@ struct tl_api_settings {
     bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
     /* Sends signs of misuse at a queue (common/store/signs.h) to the store, if it takes them. */
     void (*signs)(void *process, const char *queue, const char *text);
+    /* Sends what the site reports (common/store/feedback.h) to the store. False: not possible now.
+     */
+    bool (*feedback)(void *process, const char *queue, const char *text);
     /* Are connections left for another event stream or long poll, and for the requests beside it?
      */
     bool (*stream_fits)(void *process);

@@ -40,6 +40,7 @@ struct tl_api {
     void *process;                      /* for the callbacks: see worker/api/api.h */
     bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
     void (*signs)(void *process, const char *queue, const char *text);
+    bool (*feedback)(void *process, const char *queue, const char *text);
     bool (*stream_fits)(void *process);
     bool (*verify)(void *process, const struct tl_question *question);
     void (*cancel)(void *process, uint64_t number);

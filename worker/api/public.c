@@ -5,6 +5,7 @@
 #include "common/auth/jwks.h"
 #include "common/base/clock.h"
 #include "common/base/units.h"
+#include "common/config/queue_settings.h"
 #include "worker/api/public.h"
 #include "worker/api/standing.h"
 #include "worker/api/visitor.h"
@@ -74,7 +75,7 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
     tl_json_uint(&json, "waiting", tl_local_queue_waiting(queue));
     tl_json_uint(&json, "active", tl_local_queue_active(queue));
     if (settings->policy != TL_POLICY_RATE)
-        tl_json_uint(&json, "capacity", settings->capacity);
+        tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
     if (settings->policy != TL_POLICY_COUNTER) {
         tl_json_uint(&json, "rate_admit", settings->rate_admit);
         tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate_every_ms);

@@ -3,6 +3,7 @@
 #include "worker/api/assets.h"
 #include "worker/api/check.h"
 #include "worker/api/events.h"
+#include "worker/api/feedback.h"
 #include "worker/api/join.h"
 #include "worker/api/page_handlers.h"
 #include "worker/api/page_renderer.h"
@@ -16,6 +17,7 @@ const struct tl_route tl_routes[] = {
     {"POST", "/v1/queues/*/leave", tl_handle_leave, &tl_json_renderer},
     {"POST", "/v1/queues/*/complete", tl_handle_complete, &tl_json_renderer},
     {"POST", "/v1/queues/*/renew", tl_handle_renew, &tl_json_renderer},
+    {"POST", "/v1/queues/*/feedback", tl_handle_feedback, &tl_json_renderer},
     {"GET", "/v1/queues/*/check", tl_handle_check, &tl_json_renderer},
     {"GET", "/v1/queues/*", tl_handle_queue, &tl_json_renderer},
     {"GET", "/q/*", tl_handle_page, &tl_page_renderer},

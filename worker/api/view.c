@@ -3,6 +3,7 @@
 
 #include "common/auth/draw.h"
 #include "common/base/units.h"
+#include "common/config/queue_settings.h"
 #include "worker/api/view.h"
 #include "worker/http/json_text.h"
 
@@ -154,7 +155,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     tl_json_uint(&json, "waiting", view->waiting);
     tl_json_uint(&json, "active", view->active);
     if (view->settings->policy != TL_POLICY_RATE)
-        tl_json_uint(&json, "capacity", view->settings->capacity);
+        tl_json_uint(&json, "capacity", tl_queue_capacity(view->settings));
     if (!pending && status == TL_LINE_ACTIVE) {
         write_time(&json, "expires_at", view->state.deadline_ms);
         if (view->pass != NULL)

@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/store/feedback.h"
 #include "common/store/keys.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
@@ -152,19 +153,19 @@ static bool receive_check(struct tl_exchange *exchange, struct tl_redis *redis,
     return ok;
 }
 
-/* Exactly as many as readers add up: the stream costs 50 KB of memory at most. */
-static bool append_signs(const struct tl_exchange *exchange, struct tl_redis *redis,
-                         struct tl_args *args, const struct tl_keys *keys, struct tl_error *err)
+/* A stream of so many entries: exactly as many as readers look at, 50 KB of memory at most. */
+static bool append_note(const struct tl_exchange *exchange, struct tl_redis *redis,
+                        struct tl_args *args, const char *key, int64_t kept, struct tl_error *err)
 {
     tl_args_reset(args);
-    tl_args_strs(args, "XADD", keys->signs, "MAXLEN", NULL);
-    tl_args_int(args, TL_SIGNS_KEPT);
+    tl_args_strs(args, "XADD", key, "MAXLEN", NULL);
+    tl_args_int(args, kept);
     tl_args_strs(args, "*", "d", NULL);
     tl_args_bin(args, exchange->bytes, exchange->length);
     return tl_redis_append(redis, args, err);
 }
 
-static bool receive_signs(struct tl_redis *redis, struct tl_error *refusal, struct tl_error *err)
+static bool receive_note(struct tl_redis *redis, struct tl_error *refusal, struct tl_error *err)
 {
     struct tl_reply *reply = NULL;
     bool ok = receive_answers(redis, &reply, 1, refusal, err);
@@ -185,7 +186,9 @@ bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *red
     case TL_EXCHANGE_LOOKUP:
         return append_lookup(exchange, redis, args, &keys, err);
     case TL_EXCHANGE_SIGNS:
-        return append_signs(exchange, redis, args, &keys, err);
+        return append_note(exchange, redis, args, keys.signs, TL_SIGNS_KEPT, err);
+    case TL_EXCHANGE_FEEDBACK:
+        return append_note(exchange, redis, args, keys.feedback, TL_FEEDBACK_KEPT, err);
     }
     return false;
 }
@@ -201,7 +204,8 @@ bool tl_exchange_receive(struct tl_exchange *exchange, struct tl_redis *redis,
     case TL_EXCHANGE_LOOKUP:
         return receive_lookup(exchange, redis, refusal, err);
     case TL_EXCHANGE_SIGNS:
-        return receive_signs(redis, refusal, err);
+    case TL_EXCHANGE_FEEDBACK:
+        return receive_note(redis, refusal, err);
     }
     return false;
 }

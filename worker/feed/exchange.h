@@ -1,7 +1,7 @@
 /*
  * One exchange with the store: a batch that it is to take, a question what became of a batch, a
- * look-up of a visitor, or signs of misuse. Commands are appended to a pipeline; the answers are
- * received in the same order. Knows nothing of threads.
+ * look-up of a visitor, signs of misuse, or a site's feedback. Commands are appended to a pipeline;
+ * the answers are received in the same order. Knows nothing of threads.
  */
 #ifndef TL_EXCHANGE_H
 #define TL_EXCHANGE_H
@@ -27,6 +27,7 @@ enum tl_exchange_kind {
     TL_EXCHANGE_CHECK,
     TL_EXCHANGE_LOOKUP,
     TL_EXCHANGE_SIGNS,
+    TL_EXCHANGE_FEEDBACK,
 };
 
 struct tl_exchange {
@@ -35,7 +36,7 @@ struct tl_exchange {
     /* BATCH, CHECK */
     uint64_t number;
     char entry[TL_ENTRY_ID_MAX]; /* its id in the ingest stream; BATCH: the answer */
-    /* BATCH, SIGNS */
+    /* BATCH, SIGNS, FEEDBACK */
     void *bytes; /* the caller's */
     size_t length;
     /* BATCH */

@@ -302,7 +302,8 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
     char value[SETTING_MAX];
     char known[SETTING_MAX];
     const char *name;
-    bool same = true;
+    bool same = settings->now.capacity == followed->settings.now.capacity &&
+                settings->now.stale == followed->settings.now.stale;
     for (size_t i = 0; same && tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++)
         same = tl_queue_settings_get(&followed->settings, i, &name, known, sizeof(known)) &&
                strcmp(value, known) == 0;

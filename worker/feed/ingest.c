@@ -290,11 +290,12 @@ static void note_denied(struct tl_ingest *ingest, const struct job *job)
 {
     unsigned suppressed;
     if (tl_log_allow(&ingest->denied_limit, tl_clock_ms(), DENIED_LOG_MS, &suppressed))
-        tl_log(
-            TL_LOG_WARN,
-            &(struct tl_log_fields){.queue = job->exchange.queue, .error = &job->refusal},
-            "signs of misuse are not kept for `tellerline top`: make the users of the store again "
-            "(deploy/redis)");
+        tl_log(TL_LOG_WARN,
+               &(struct tl_log_fields){.queue = job->exchange.queue, .error = &job->refusal},
+               "%s: make the users of the store again (deploy/redis)",
+               job->exchange.kind == TL_EXCHANGE_SIGNS
+                   ? "signs of misuse are not kept for `tellerline top`"
+                   : "the site's feedback does not reach the store");
 }
 
 static void deliver(void *context, struct tl_message *message)
@@ -323,6 +324,7 @@ static void deliver(void *context, struct tl_message *message)
         settings->found(settings->context, job->token, exchange->found, exchange->reason);
         break;
     case TL_EXCHANGE_SIGNS:
+    case TL_EXCHANGE_FEEDBACK:
         if (job->refused && job->refusal.kind == TL_ERR_DENIED)
             note_denied(context, job);
         break;
@@ -389,18 +391,30 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl
     return true;
 }
 
-void tl_ingest_signs(struct tl_ingest *ingest, const char *queue, const char *text)
+static bool send_note(struct tl_ingest *ingest, enum tl_exchange_kind kind, const char *queue,
+                      const char *text)
 {
-    struct job *job = new_job(TL_EXCHANGE_SIGNS, queue);
+    struct job *job = new_job(kind, queue);
     char *copy = strdup(text);
     if (job == NULL || copy == NULL) {
         free(job);
         free(copy);
-        return;
+        return false;
     }
     job->exchange.bytes = copy;
     job->exchange.length = strlen(copy);
     request(ingest, job);
+    return true;
+}
+
+void tl_ingest_signs(struct tl_ingest *ingest, const char *queue, const char *text)
+{
+    (void)send_note(ingest, TL_EXCHANGE_SIGNS, queue, text);
+}
+
+bool tl_ingest_feedback(struct tl_ingest *ingest, const char *queue, const char *text)
+{
+    return send_note(ingest, TL_EXCHANGE_FEEDBACK, queue, text);
 }
 
 static bool start(struct tl_ingest *ingest, uv_loop_t *loop, struct tl_error *err)

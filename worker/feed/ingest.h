@@ -71,6 +71,8 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl
 /* Sends signs of misuse at a queue (common/store/signs.h), once: they are lost if the store does
  * not take them, or when out of memory. */
 void tl_ingest_signs(struct tl_ingest *ingest, const char *queue, const char *text);
+/* The same for what the site reports (common/store/feedback.h). False when out of memory. */
+bool tl_ingest_feedback(struct tl_ingest *ingest, const char *queue, const char *text);
 /* Stops the thread after its current round trip, and frees. What was not sent is dropped, without a
  * callback. The loop must run one more turn to close the handle. */
 void tl_ingest_free(struct tl_ingest **ingest);

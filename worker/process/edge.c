@@ -125,6 +125,13 @@ static void send_signs(void *process, const char *queue, const char *text)
         tl_ingest_signs(edge->ingest, queue, text);
 }
 
+static bool send_feedback(void *process, const char *queue, const char *text)
+{
+    const struct edge *edge = process;
+    return tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK &&
+           !edge->env.memory_full && tl_ingest_feedback(edge->ingest, queue, text);
+}
+
 static uint64_t streams(void *context)
 {
     const struct edge *edge = context;
@@ -428,6 +435,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                         .process = edge,
                                         .ask = ask_store,
                                         .signs = send_signs,
+                                        .feedback = send_feedback,
                                         .stream_fits = stream_fits,
                                         .verify = verify,
                                         .cancel = cancel};

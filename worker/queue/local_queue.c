@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
 #include "worker/queue/adopt.h"
 #include "worker/queue/local_queue.h"
@@ -217,7 +218,7 @@ bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place 
     struct tl_line_view view = tl_line_look(queue->line, place);
     return view.status == TL_LINE_WAITING && queue->settings.policy == TL_POLICY_COUNTER &&
            tl_local_queue_open(queue, now_ms) &&
-           view.ahead + tl_line_active(queue->line) < queue->settings.capacity;
+           view.ahead + tl_line_active(queue->line) < tl_queue_capacity(&queue->settings);
 }
 
 bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place)
@@ -251,7 +252,7 @@ void tl_local_queue_set_settings(struct tl_local_queue *queue,
     queue->settings = *settings;
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);
-    tl_eta_limit(&queue->eta, settings->capacity);
+    tl_eta_limit(&queue->eta, tl_queue_capacity(settings));
     if (tl_mode_holds(settings->mode))
         tl_eta_stop(&queue->eta, now_ms);
 }

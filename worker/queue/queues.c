@@ -213,8 +213,12 @@ static void on_settings(void *context, const char *name, const struct tl_queue_s
     struct tl_local_queue *queue = tl_queues_find(context, name);
     if (queue == NULL)
         return;
+    /* A steered capacity changes every few seconds. */
+    const struct tl_capacity_now before = tl_local_queue_settings(queue)->now;
+    bool steered = before.capacity != settings->now.capacity || before.stale != settings->now.stale;
     tl_local_queue_set_settings(queue, settings, tl_clock_ms());
-    tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "settings changed");
+    tl_log(steered ? TL_LOG_DEBUG : TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
+           "settings changed");
 }
 
 static void on_notice(void *context, const char *name, const char *text, size_t length)

@@ -26,6 +26,16 @@ struct bad {
 static const struct pair defaults[] = {
     {"policy", "counter"},
     {"capacity", "300"},
+    {"capacity_mode", "fixed"},
+    {"capacity_min", "1"},
+    {"adaptive_load_max", "80"},
+    {"adaptive_latency_max", "0"},
+    {"adaptive_errors_max", "5"},
+    {"adaptive_every", "5000"},
+    {"adaptive_raise", "2"},
+    {"adaptive_cut", "30"},
+    {"adaptive_hold", "15000"},
+    {"adaptive_fresh", "15000"},
     {"rate_admit", "0"},
     {"rate_every", "10000"},
     {"rate_shape", "smooth"},
@@ -81,6 +91,16 @@ static void what_is_got_can_be_set(void **state)
     static const struct pair changes[] = {
         {"policy", "both"},
         {"capacity", "0"},
+        {"capacity_mode", "auto"},
+        {"capacity_min", "0"},
+        {"adaptive_load_max", "70"},
+        {"adaptive_latency_max", "800"},
+        {"adaptive_errors_max", "100"},
+        {"adaptive_every", "60000"},
+        {"adaptive_raise", "100"},
+        {"adaptive_cut", "90"},
+        {"adaptive_hold", "1000"},
+        {"adaptive_fresh", "3600000"},
         {"rate_admit", "7"},
         {"rate_every", "60000"},
         {"rate_shape", "lumps"},
@@ -300,11 +320,31 @@ static void every_value_fits_the_promised_size(void **state)
     assert_string_equal(value, url);
 }
 
+static void the_capacity_that_counts_is_within_its_bounds(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    settings.capacity = 100;
+    settings.capacity_min = 20;
+    settings.now.capacity = 50;
+    assert_int_equal(tl_queue_capacity(&settings), 100);
+    settings.capacity_mode = TL_CAPACITY_AUTO;
+    assert_int_equal(tl_queue_capacity(&settings), 50);
+    settings.now.capacity = 0;
+    assert_int_equal(tl_queue_capacity(&settings), 20);
+    settings.now.capacity = 101;
+    assert_int_equal(tl_queue_capacity(&settings), 100);
+    settings.capacity = 10; /* lowered below capacity_min by a release that does not know it */
+    assert_int_equal(tl_queue_capacity(&settings), 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_are_listed_as_canonical_text),
         cmocka_unit_test(what_is_got_can_be_set),
+        cmocka_unit_test(the_capacity_that_counts_is_within_its_bounds),
         cmocka_unit_test(the_way_the_file_writes_is_taken_too),
         cmocka_unit_test(a_bad_value_changes_nothing),
         cmocka_unit_test(the_default_lane_follows_its_name),

@@ -247,10 +247,53 @@ static void the_shipped_file_holds_every_setting_with_its_default(void **state)
     for (size_t i = 0; i < n; i++)
         if (!names_setting(demo, rows[i].path))
             fail_msg("conf/tellerline.yaml lacks %s of its queue", rows[i].path);
+
+    rows = tl_probe_table(&n);
+    assert_same_settings(rows, n, &config->queues[0].probe, &defaults->queues[0].probe);
+    for (size_t i = 0; i < n; i++)
+        if (!names_setting(demo, rows[i].path))
+            fail_msg("conf/tellerline.yaml lacks %s of its queue", rows[i].path);
     tl_yaml_free(&tree);
     tl_config_free(&config);
     tl_config_free(&defaults);
     free(text);
+}
+
+static void a_probe_is_of_the_file_only(void **state)
+{
+    (void)state;
+    struct tl_error err = {0};
+    struct tl_queue_settings settings;
+    const struct tl_config *config = parse("queues:\n"
+                                           "  a:\n"
+                                           "    probe: {url: 'http://site:9100/metrics', format: "
+                                           "prometheus, value: busy, full: 0.9, every: 500ms}\n"
+                                           "  b:\n");
+    const struct tl_probe_config *probe = &config->queues[0].probe;
+    assert_string_equal(probe->url, "http://site:9100/metrics");
+    assert_int_equal(probe->format, TL_PROBE_PROMETHEUS);
+    assert_string_equal(probe->value, "busy");
+    assert_string_equal(probe->full, "0.9");
+    assert_int_equal(probe->every_ms, 500);
+    assert_int_equal(probe->timeout_ms, 1000);
+    assert_string_equal(config->queues[1].probe.url, "");
+    tl_config_free(&config);
+
+    tl_queue_settings_defaults(&settings);
+    assert_false(tl_queue_settings_set(&settings, "probe_url", "http://other/", &err));
+    assert_false(tl_queue_settings_set(&settings, "probe.url", "http://other/", &err));
+    static const char *const wrong[] = {
+        "queues: {a: {probe: {url: 'http://site/'}}}", /* what to read? */
+        "queues: {a: {probe: {url: 'ftp://site/', value: x}}}",
+        "queues: {a: {probe: {full: 0}}}",
+        "queues: {a: {probe: {full: 1e5}}}",
+        "queues: {a: {probe: {full: '.5'}}}",
+        "queues: {a: {probe: {nothing: 1}}}",
+        "queues: {a: {capacity: 5, capacity_mode: auto, capacity_min: 6}}",
+    };
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        if (tl_config_parse("text", wrong[i], strlen(wrong[i]), &err) != NULL)
+            fail_msg("%s was taken", wrong[i]);
 }
 
 static void the_examples_are_valid(void **state)
@@ -303,6 +346,7 @@ int main(void)
         cmocka_unit_test(a_file_that_cannot_be_read_is_named),
         cmocka_unit_test(the_tables_are_sound),
         cmocka_unit_test(the_shipped_file_holds_every_setting_with_its_default),
+        cmocka_unit_test(a_probe_is_of_the_file_only),
         cmocka_unit_test(the_examples_are_valid),
         cmocka_unit_test(the_documentation_is_up_to_date),
     };

@@ -1,0 +1,32 @@
+#include "admitter/admitter_metrics.h"
+
+const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
+    [TL_ADMITTER_ADMITTED] = {"tellerline_admitter_admitted_total", "Visitors admitted.",
+                              TL_COUNTER},
+    [TL_ADMITTER_STEPS] = {"tellerline_admitter_steps_total", "Calls of the admit script.",
+                           TL_COUNTER},
+    [TL_ADMITTER_IDLE_STEPS] = {"tellerline_admitter_idle_steps_total",
+                                "Calls of the admit script that admitted no visitor.", TL_COUNTER},
+    [TL_ADMITTER_QUEUES] = {"tellerline_admitter_queues", "Queues this process holds the lease of.",
+                            TL_GAUGE},
+    [TL_ADMITTER_TROUBLED] = {"tellerline_admitter_queues_troubled",
+                              "Queues set aside because their data is damaged.", TL_GAUGE},
+    [TL_ADMITTER_STEP_TIME] = {"tellerline_admitter_step_seconds", "One call of the admit script.",
+                               TL_HISTOGRAM},
+    [TL_ADMITTER_STEERED] = {"tellerline_admitter_queues_steered",
+                             "Queues held whose capacity the site's reports steer.", TL_GAUGE},
+    [TL_ADMITTER_UNREPORTED] = {"tellerline_admitter_queues_without_feedback",
+                                "Those without a fresh report: their capacity is the last one seen "
+                                "to be safe.",
+                                TL_GAUGE},
+    [TL_ADMITTER_CAPACITY] = {"tellerline_admitter_capacity_steered",
+                              "Capacity of the steered queues, added up.", TL_GAUGE},
+    [TL_ADMITTER_RAISES] = {"tellerline_admitter_capacity_raises_total",
+                            "Times a steered capacity was raised.", TL_COUNTER},
+    [TL_ADMITTER_CUTS] = {"tellerline_admitter_capacity_cuts_total",
+                          "Times a steered capacity was cut.", TL_COUNTER},
+    [TL_ADMITTER_PROBES] = {"tellerline_admitter_probes_total",
+                            "Probes of sites that ended, one way or another.", TL_COUNTER},
+    [TL_ADMITTER_PROBE_ERRORS] = {"tellerline_admitter_probe_errors_total",
+                                  "Probes of sites that failed.", TL_COUNTER},
+};

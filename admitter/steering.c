@@ -1,0 +1,181 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "admitter/admitter_metrics.h"
+#include "admitter/prober.h"
+#include "admitter/steering.h"
+#include "common/base/log.h"
+#include "common/store/feedback.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/admitter_scripts.h"
+
+enum { STEP_MS = 1000, FAILURE_LOG_MS = 30000, REPORT_TEXT_MAX = 128 };
+
+/* As in adapt.lua. */
+enum why { WHY_STEADY, WHY_RAISED, WHY_CUT, WHY_UNREPORTED, WHY_LOWEST };
+
+struct tl_steering {
+    struct tl_prober *prober; /* NULL: no queue has a probe */
+    struct tl_metrics *metrics;
+    struct tl_script script;
+    struct tl_args args;
+    uint64_t events_length;
+    struct tl_log_limit failure_log;
+};
+
+struct tl_steering *tl_steering_new(const struct tl_config *config, struct tl_metrics *metrics,
+                                    struct tl_error *err)
+{
+    struct tl_error problem = {0};
+    struct tl_steering *steering = calloc(1, sizeof(*steering));
+    if (steering == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory to steer capacities");
+        return NULL;
+    }
+    steering->metrics = metrics;
+    steering->events_length = config->streams.events_length;
+    steering->script.source = tl_script_adapt;
+    steering->prober = tl_prober_new(config, &problem);
+    if (steering->prober == NULL && problem.kind != TL_OK) {
+        *err = problem;
+        tl_steering_free(&steering);
+    }
+    return steering;
+}
+
+void tl_steering_free(struct tl_steering **steering)
+{
+    struct tl_steering *old = *steering;
+    *steering = NULL;
+    if (old == NULL)
+        return;
+    tl_prober_free(&old->prober);
+    tl_args_free(&old->args);
+    free(old);
+}
+
+/* What the probe of this queue has found since the last step, as a report; "" for nothing. */
+static void take_probed(struct tl_steering *steering, const char *queue, int64_t now_ms,
+                        char text[TL_FEEDBACK_TEXT_MAX])
+{
+    struct tl_probed probed;
+    unsigned suppressed;
+    text[0] = '\0';
+    if (!tl_prober_take(steering->prober, queue, now_ms, &probed))
+        return;
+    tl_metrics_add(steering->metrics, TL_ADMITTER_PROBES, 1);
+    if (!probed.failed) {
+        tl_feedback_format(
+            &(struct tl_feedback){.load = probed.load, .latency_ms = -1, .errors = -1}, text);
+        return;
+    }
+    tl_metrics_add(steering->metrics, TL_ADMITTER_PROBE_ERRORS, 1);
+    if (tl_log_allow(&steering->failure_log, now_ms, FAILURE_LOG_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue, .error = &probed.error},
+               "the probe of the site failed");
+}
+
+/* ---- what the script returned ---- */
+
+struct step {
+    int64_t before, after;
+    enum why why;
+    int64_t load, latency_ms, errors; /* the worst reported; -1: none */
+};
+
+/* "load 93 %, errors 7 %" */
+static void describe(const struct step *step, char text[REPORT_TEXT_MAX])
+{
+    int n = 0;
+    text[0] = '\0';
+    if (step->load >= 0)
+        n += snprintf(text, REPORT_TEXT_MAX, ", load %lld.%lld %%", (long long)step->load / 10,
+                      (long long)step->load % 10);
+    if (step->latency_ms >= 0)
+        n += snprintf(text + n, REPORT_TEXT_MAX - (size_t)n, ", latency %lld ms",
+                      (long long)step->latency_ms);
+    if (step->errors >= 0)
+        (void)snprintf(text + n, REPORT_TEXT_MAX - (size_t)n, ", errors %lld.%lld %%",
+                       (long long)step->errors / 10, (long long)step->errors % 10);
+}
+
+static void tell(struct tl_steering *steering, const char *queue, const struct step *step,
+                 const struct tl_steered *before)
+{
+    char report[REPORT_TEXT_MAX];
+    const struct tl_log_fields fields = {.queue = queue};
+    bool unreported = step->why == WHY_UNREPORTED;
+    describe(step, report);
+    if (step->after < step->before && !unreported) {
+        tl_metrics_add(steering->metrics, TL_ADMITTER_CUTS, 1);
+        tl_log(TL_LOG_INFO, &fields, "the site is overloaded%s: capacity cut from %lld to %lld",
+               report, (long long)step->before, (long long)step->after);
+    } else if (step->after > step->before) {
+        tl_metrics_add(steering->metrics, TL_ADMITTER_RAISES, 1);
+        tl_log(TL_LOG_DEBUG, &fields, "the site has room%s: capacity raised from %lld to %lld",
+               report, (long long)step->before, (long long)step->after);
+    }
+    if (unreported && !(before->known && before->unreported))
+        tl_log(TL_LOG_WARN, &fields,
+               "the site reports nothing: capacity %lld, the last one seen to be safe, until it "
+               "does",
+               (long long)step->after);
+    else if (!unreported && before->known && before->unreported)
+        tl_log(TL_LOG_INFO, &fields, "the site reports again%s: its reports steer the capacity",
+               report);
+    if (step->why == WHY_LOWEST && !(before->known && before->lowest))
+        tl_log(TL_LOG_WARN, &fields,
+               "the site is overloaded%s, and the capacity is as low as it may be: %lld "
+               "(capacity_min)",
+               report, (long long)step->after);
+}
+
+static bool call(struct tl_steering *steering, struct tl_redis *redis, const struct tl_keys *keys,
+                 const char *own, bool *steered, struct step *step, struct tl_error *err)
+{
+    if (!tl_script_begin(redis, &steering->script, &steering->args, err))
+        return false;
+    tl_keys_append(keys, &steering->args);
+    tl_args_uint(&steering->args, steering->events_length);
+    tl_args_str(&steering->args, own);
+    struct tl_reply *reply = tl_script_call(redis, &steering->script, &steering->args, err);
+    if (reply == NULL)
+        return false;
+    *steered = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
+    step->before = tl_reply_integer(tl_reply_at(reply, 1));
+    step->after = tl_reply_integer(tl_reply_at(reply, 2));
+    step->why = (enum why)tl_reply_integer(tl_reply_at(reply, 3));
+    step->load = tl_reply_integer(tl_reply_at(reply, 4));
+    step->latency_ms = tl_reply_integer(tl_reply_at(reply, 5));
+    step->errors = tl_reply_integer(tl_reply_at(reply, 6));
+    tl_reply_free(reply);
+    return true;
+}
+
+bool tl_steering_step(struct tl_steering *steering, struct tl_redis *redis,
+                      const struct tl_keys *keys, struct tl_steered *steered, int64_t now_ms,
+                      struct tl_error *err)
+{
+    char own[TL_FEEDBACK_TEXT_MAX];
+    struct step step;
+    if (!steered->on) {
+        steered->known = false;
+        return true;
+    }
+    if (now_ms < steered->due_ms)
+        return true;
+    take_probed(steering, keys->queue, now_ms, own);
+    if (!call(steering, redis, keys, own, &steered->on, &step, err))
+        return false;
+    steered->due_ms = now_ms + STEP_MS;
+    if (!steered->on)
+        return true;
+    tell(steering, keys->queue, &step, steered);
+    steered->known = true;
+    steered->unreported = step.why == WHY_UNREPORTED;
+    steered->lowest = step.why == WHY_LOWEST;
+    steered->capacity = step.after;
+    return true;
+}

@@ -1,0 +1,39 @@
+/*
+ * Steers the capacity of queues with `capacity_mode: auto`: once a second it calls the script
+ * adapt.lua, which decides by what the site reports, and tells the log and the metrics of it.
+ * docs/operators/adaptive.md says how it works.
+ */
+#ifndef TL_STEERING_H
+#define TL_STEERING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/metrics.h"
+#include "common/config/config.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
+
+struct tl_steering;
+
+/* What is known of one held queue; starts zeroed. */
+struct tl_steered {
+    bool on;        /* its capacity is steered: the caller says so */
+    int64_t due_ms; /* of the next step; local monotonic */
+    bool known;     /* what follows, by the last step */
+    bool unreported;
+    bool lowest;
+    int64_t capacity;
+};
+
+/* The configuration is borrowed, and the metrics. NULL on failure. */
+struct tl_steering *tl_steering_new(const struct tl_config *config, struct tl_metrics *metrics,
+                                    struct tl_error *err);
+void tl_steering_free(struct tl_steering **steering);
+
+/* One step, if it is due. */
+bool tl_steering_step(struct tl_steering *steering, struct tl_redis *redis,
+                      const struct tl_keys *keys, struct tl_steered *steered, int64_t now_ms,
+                      struct tl_error *err);
+
+#endif

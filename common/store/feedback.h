@@ -1,0 +1,26 @@
+/*
+ * What a protected site reports of itself, as an entry of the stream tl:{q}:feedback
+ * (docs/contributors/wire-format.md). Workers and the admitter's probe write it; the script
+ * admitter/adapt.lua steers the capacity by it.
+ */
+#ifndef TL_FEEDBACK_H
+#define TL_FEEDBACK_H
+
+#include <stdint.h>
+
+enum {
+    TL_FEEDBACK_KEPT = 256, /* entries of a queue; REPORTS_KEPT in adapt.lua */
+    TL_FEEDBACK_TEXT_MAX = 72,
+};
+
+/* -1: not reported. */
+struct tl_feedback {
+    int64_t load;       /* in thousandths; 1000: fully loaded */
+    int64_t latency_ms; /* of the site's answers */
+    int64_t errors;     /* share of failed requests, in thousandths */
+};
+
+/* One entry as text. */
+void tl_feedback_format(const struct tl_feedback *feedback, char text[TL_FEEDBACK_TEXT_MAX]);
+
+#endif

@@ -1,0 +1,195 @@
+"""A capacity that the protected site steers: by what it reports over HTTP, and by a probe of the admitter."""
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+import time
+
+import pytest
+
+from http_client import Client
+from site_stand_in import Site
+from tellerline import CALM, PATIENCE, System, free_port
+from test_pass import API_KEY, key_file
+from test_users import denied_but_creating, guarded
+from waiting import wait_until
+
+STEERED = {"capacity": 20, "capacity_mode": "auto", "capacity_min": 2,
+           "adaptive": {"every": "1s", "raise": 20, "hold": "2s", "fresh": "3s"}} | CALM
+#: What admitters say of a probe that fails.
+FAILS = r"the probe of the site failed"
+
+
+def capacity(system: System, queue: str = "shop") -> int:
+    """What a visitor is told."""
+    return system.client().get(f"/v1/queues/{queue}").json["capacity"]
+
+
+def metric(system: System, name: str) -> int:
+    total = 0
+    for program in system.of("admitter"):
+        client = Client(program.admin_port)
+        found = re.search(rf"^{name}{{[^}}]*}} (\d+)", client.get("/metrics").body.decode(), re.M)
+        total += int(found.group(1)) if found else 0
+        client.close()
+    return total
+
+
+def report(system: System, **members: float) -> None:
+    answer = system.client().post("/v1/queues/shop/feedback", json.dumps(members).encode(), ticket=API_KEY)
+    assert answer.status == 202, answer.body
+    assert answer.json["queue"] == "shop" and answer.json["steered"] is True
+
+
+def limit(system: System) -> str:
+    """As operators see it."""
+    return next(line for line in system.ctl("queues").stdout.splitlines() if line.startswith("shop"))
+
+
+def crowd(system: System, n: int) -> None:
+    for _ in range(n):
+        system.join("shop")
+
+
+def test_the_site_steers_over_http(start, tmp_path):
+    """Raised while it has room, cut when it is overloaded, back to a safe value when it falls silent; with the users of
+    Redis that each program has."""
+    api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
+    system = start({"shop": STEERED}, settings={"secrets": {"api_keys": api}}, prepare=guarded)
+    client = system.client()
+    wait_until(lambda: client.get("/v1/queues/shop").status == 200, PATIENCE, "it is served")
+    assert capacity(system) == 2 and "2 auto (no feedback)" in limit(system)
+    crowd(system, 30)
+    wait_until(lambda: report(system, load=0.3, latency_ms=20, error_rate=0) or capacity(system) >= 14, PATIENCE,
+               "it is raised", every=0.3)
+    assert "auto (no" not in limit(system)
+    wait_until(lambda: system.active("shop") >= 14, PATIENCE, "and used")
+    assert metric(system, "tellerline_admitter_queues_steered") == 1
+    assert metric(system, "tellerline_admitter_queues_without_feedback") == 0
+    before = system.active("shop")
+    wait_until(lambda: report(system, load=0.3, error_rate=0.2) or capacity(system) < before, PATIENCE, "it is cut",
+               every=0.2)
+    cut = capacity(system)
+    assert cut in (int(before * 0.7), int((before + 4) * 0.7), int((before + 8) * 0.7)), (before, cut)
+    assert system.active("shop") >= before  # nobody is put out
+    wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 1, PATIENCE, "it says so")
+    assert capacity(system) <= cut and "auto (no feedback)" in limit(system)
+    queues = json.loads(system.ctl("queues", "--json").stdout)["queues"]
+    assert queues[0]["feedback"] is False and queues[0]["capacity"] == capacity(system)
+    log = "".join(program.text() for program in system.of("admitter"))
+    assert "the site reports nothing" in log and "capacity cut from" in log and "errors 20.0 %" in log
+    assert not denied_but_creating(system)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"load": 2}', b'{"load": -0.1}', b'{"load": "1"}', b'{"speed": 1}',
+                                  b'{"load": 1, "load": 0}', b'{"error_rate": 1.1}', b'{"latency_ms": 1e99}'])
+def test_feedback_that_makes_no_sense_is_refused(adaptive, body):
+    answer = adaptive.client().post("/v1/queues/shop/feedback", body, ticket=API_KEY)
+    assert answer.problem(400)["type"].endswith("/bad-body")
+
+
+def test_only_the_site_may_report(adaptive):
+    client = adaptive.client()
+    for credential in (None, "k" * 41, adaptive.join("shop").ticket):
+        answer = client.post("/v1/queues/shop/feedback", b'{"load": 0.1}', ticket=credential)
+        assert answer.problem(403)["type"].endswith("/not-trusted")
+    assert client.post("/v1/queues/none/feedback", b'{"load": 0.1}', ticket=API_KEY).status == 404
+    assert client.get("/v1/queues/shop/feedback", ticket=API_KEY).status == 405
+    assert adaptive.store.command("XLEN", adaptive.key("shop", "feedback")) == 0
+
+
+@pytest.fixture
+def adaptive(start, tmp_path):
+    api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
+    return start({"shop": STEERED}, settings={"secrets": {"api_keys": api}})
+
+
+@pytest.mark.parametrize("form", ["json", "prometheus"])
+def test_a_probe_steers_whatever_the_site_does(start, form):
+    """It hangs, answers rubbish, errors, a redirection, too much, and goes away; each time the capacity falls back, and
+    the line goes on."""
+    with Site().serving() as site:
+        probe = {"url": f"http://127.0.0.1:{site.port}/load", "value": "pool.busy"} if form == "json" else \
+            {"url": f"http://127.0.0.1:{site.port}/metrics", "format": "prometheus", "value": "busy"}
+        queue = STEERED | {"probe": probe | {"full": 200, "every": "200ms", "timeout": "400ms"}}
+        system = start({"shop": queue, "other": {"capacity": 1} | CALM})
+        system.expect(FAILS)
+        crowd(system, 30)
+        wait_until(lambda: capacity(system) >= 10, PATIENCE, "it is raised")
+        site.load = 0.95
+        wait_until(lambda: metric(system, "tellerline_admitter_capacity_cuts_total") > 0, PATIENCE, "it is cut")
+        for mood in ("hangs", "garbage", "error", "redirect", "huge"):
+            site.mood, site.load = mood, 0.1
+            wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 1, PATIENCE, mood)
+            now, asked = metric(system, "tellerline_admitter_capacity_steered"), site.asked
+            wait_until(lambda now=now: capacity(system) == now, PATIENCE, "the worker knows")
+            other = system.join("other")
+            wait_until(other.is_active, PATIENCE, "the admitter goes on")
+            other.complete()
+            wait_until(lambda: site.asked >= asked + 3, PATIENCE, "it is asked again")
+            assert capacity(system) == now
+            site.mood = "well"
+            wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 0, PATIENCE, "it is back")
+    wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 1, PATIENCE, "the site is gone")
+    assert metric(system, "tellerline_admitter_probe_errors_total") > 5
+    log = system.of("admitter")[0].text()
+    assert "the probe of the site failed" in log and "the site reports again" in log
+
+
+def test_a_probe_of_a_fixed_capacity_asks_nobody(start):
+    with Site().serving() as site:
+        probe = {"url": f"http://127.0.0.1:{site.port}/load", "value": "pool.busy", "every": "100ms"}
+        system = start({"shop": {"capacity": 5, "probe": probe} | CALM})
+        visitor = system.join("shop")
+        wait_until(visitor.is_active, PATIENCE, "is admitted")
+        assert site.asked == 0
+        system.set("shop", "capacity_mode=auto")
+        wait_until(lambda: site.asked > 2, PATIENCE, "it is asked")
+
+
+def test_three_admitters_that_die_do_not_steer_faster(start, tmp_path):
+    """One after the other is killed at a random moment: raises and cuts keep their distances by Redis's clock."""
+    api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
+    queue = STEERED | {"capacity": 200, "capacity_min": 10,
+                       "adaptive": {"every": "1s", "raise": 5, "hold": "2s", "fresh": "10s"}}
+    system = start({"shop": queue}, admitters=3, settings={"secrets": {"api_keys": api}})
+    crowd(system, 220)
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")
+    chance, seen, stop = random.Random(seed), [], threading.Event()
+    script = ("return redis.call('HMGET', KEYS[1], 'capacity_now', 'capacity_raised', 'capacity_cut')")
+
+    def watch() -> None:
+        store = system.redis.connect()
+        while not stop.wait(0.02):
+            now = [int(value or 0) for value in store.command("EVAL", script, 1, system.key("shop", "state"))]
+            if not seen or seen[-1] != now:
+                seen.append(now)
+        store.close()
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            victim = chance.choice(system.of("admitter"))
+            victim.kill()
+            load = 0.95 if chance.random() < 0.2 else 0.2
+            pause = time.monotonic() + chance.uniform(0.2, 1.5)
+            while time.monotonic() < pause:
+                report(system, load=load)
+                time.sleep(0.1)  # as a site reports
+            victim.start()
+    finally:
+        stop.set()
+        watcher.join()
+    raises = sorted({raised for _, raised, _ in seen if raised})
+    cuts = sorted({cut for _, _, cut in seen if cut})
+    assert len(raises) >= 5, "it was raised"
+    assert all(b - a >= 1000 for a, b in zip(raises, raises[1:])), raises
+    assert all(b - a >= 2000 for a, b in zip(cuts, cuts[1:])), cuts
+    assert all(not 0 <= raised - cut < 2000 for raised in raises for cut in cuts), (raises, cuts)
+    for (before, *_), (after, *_) in zip(seen, seen[1:]):
+        assert after <= before + 10 and 10 <= after <= 200, (before, after)

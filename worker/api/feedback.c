@@ -1,0 +1,45 @@
+#include "worker/api/feedback.h"
+#include "common/config/queue_settings.h"
+#include "worker/api/context.h"
+#include "worker/api/feedback_body.h"
+#include "worker/api/visitor.h"
+#include "worker/http/json_text.h"
+
+enum { ANSWER_MAX = 256 };
+
+static void answer(struct tl_request *request, const char *name,
+                   const struct tl_queue_settings *settings)
+{
+    char text[ANSWER_MAX];
+    struct tl_json json;
+    tl_json_begin(&json, text, sizeof(text));
+    tl_json_string(&json, "queue", name);
+    tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
+    tl_json_bool(&json, "steered", settings->capacity_mode == TL_CAPACITY_AUTO);
+    struct tl_answer result = {.status = 202, .type = "application/json", .body = text};
+    result.length = tl_json_end(&json);
+    tl_request_answer(request, &result);
+}
+
+bool tl_handle_feedback(void *context, struct tl_request *request, const char *name,
+                        struct tl_refusal *refusal)
+{
+    const struct tl_api *api = context;
+    struct tl_feedback feedback;
+    struct tl_error err = {0};
+    size_t length = 0;
+    char text[TL_FEEDBACK_TEXT_MAX];
+    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    if (queue == NULL)
+        return false;
+    if (!tl_visitor_trusted(api, request))
+        return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
+    const char *body = tl_request_body(request, &length);
+    if (!tl_feedback_body_parse(body, length, &feedback, &err))
+        return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+    tl_feedback_format(&feedback, text);
+    if (!api->feedback(api->process, name, text))
+        return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
+    answer(request, name, tl_local_queue_settings(queue));
+    return true;
+}

@@ -1,6 +1,6 @@
 -- admit: calls the next visitors while there is capacity left.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw prelude.capacity admit.recovery admit.lanes
+-- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw prelude.capacity prelude.called admit.recovery admit.lanes admit.called
 --
 -- ARGV     1 most to admit in this step   2 about how many events to keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
@@ -8,11 +8,12 @@
 --            known. Tells the policies by rate that Redis's clock has jumped forward
 -- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again (0:
 --            no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1 if the
---            capacity is steered (adapt.lua) else 0 }
+--            capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0 }
 -- Errors   NOQUEUE  the queue does not exist
 --          POLICY   a policy this version does not know, or one by rate without a rate
 --
--- Invariants: by counter, no admission takes active above capacity; by rate, no window of rate_every holds more than
+-- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have
+-- claimed (prelude.called.lua); by rate, no window of rate_every holds more than
 -- rate_admit + rate_burst admissions, and a lump begins rate_every after the last step of the one before
 -- (prelude.budget.lua); only the modes open and draining admit, between opens_at and, with at_close=stop, closes_at;
 -- visitors are taken from the front of their lanes, so no visitor passes another in the same lane, and between lanes by
@@ -20,14 +21,14 @@
 -- only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total, recover_until, budget_before, turns_before, draw, draw_hash, steered =
-    open_state('admitted', 'recover_until', 'budget', 'turns', 'draw', 'draw_hash', 'capacity_now')
+local state, admitted_total, recover_until, budget_before, turns_before, draw, draw_hash, steered, called_before =
+    open_state('admitted', 'recover_until', 'budget', 'turns', 'draw', 'draw_hash', 'capacity_now', 'called')
 if not state then
     return no_queue()
 end
 local c = redis.call('HMGET', K_CONFIG, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused',
     'lane_weights', 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape', 'mode', 'closes_at', 'at_close', 'opening',
-    'capacity_mode', 'capacity_min')
+    'capacity_mode', 'capacity_min', 'overbook')
 local policy, capacity, claim_ttl, session_ttl = c[1], tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
 local opens_at, paused, mode = tonumber(c[5]) or 0, c[6] == 'true', c[12] or 'open'
 local stops_at = c[14] == 'stop' and tonumber(c[13]) or 0
@@ -35,6 +36,8 @@ if not capacity or not claim_ttl or not session_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
 capacity = capacity_now(c[16], capacity, c[17], steered)
+local overbook = policy ~= 'rate' and tonumber(c[18] or '') or 0
+local counts_called = overbook > 0 or (called_before and called_before ~= '')
 
 local now = now_ms()
 local waiting, active = redis.call('ZCARD', K_WAITING), redis.call('ZCARD', K_ACTIVE)
@@ -48,7 +51,7 @@ local draw_wanted = not undrawn and 0 or now >= opens_at and HOLD
 -- What the script returns. again_ms: after how many ms to call again; 0: no need.
 local function result(admitted, left, again_ms)
     return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq, draw_wanted, int(opens_at),
-        c[16] == 'auto' and 1 or 0 }
+        c[16] == 'auto' and 1 or 0, counts_called and 1 or 0 }
 end
 
 -- The sets are right and the state is wrong: visitors who are missing have ended, those too many have joined. Readers
@@ -59,7 +62,7 @@ local function count_again()
     local missing = state.waiting + state.active - waiting - active
     state.waiting, state.active = waiting, active
     commit(state, { 'joined', tonumber(joined) + math.max(0, -missing), 'expired',
-        tonumber(expired) + math.max(0, missing) }, {}, keep)
+        tonumber(expired) + math.max(0, missing), 'called', '' }, {}, keep)
 end
 
 if waiting ~= state.waiting or active ~= state.active then
@@ -71,11 +74,28 @@ elseif tonumber(ARGV[3] or 0) > 0 and begins_recovery(state, now, tonumber(ARGV[
     return result(0, 0, 1000)
 end
 
+---- who was called, and who has come: where the queue is overbooked, or was a moment ago
+
+local called, held = nil, 0
+local events = {} -- of this step: sessions claimed for those who were held
+
+if counts_called then
+    held = redis.call('ZCARD', held_key())
+    called = count_called(called_before, overbook, capacity, active, now, held)
+    if called and held > 0 and capacity - (active - called.n) > 0 then
+        check_types()
+        held = grant_held(state, called, capacity, now, session_ttl, most, events)
+    end
+end
+
 ---- policies: how many more each of them admits now. Where both apply to a queue, the smallest number counts.
 
 local rule, budget, keep_budget -- of the policies by rate
 
 local function left_by_counter()
+    if called and overbook > 0 and now >= called.since then
+        return overbooked_left(called, capacity, overbook, active, held)
+    end
     return math.max(0, capacity - active)
 end
 
@@ -110,8 +130,8 @@ end
 ---- how many are admitted in this step
 
 local opens_in = math.max(0, opens_at - now)
-local held = paused or mode ~= 'open' and mode ~= 'draining' -- also in a mode of a later version
-local closed = held or opens_in > 0 or stops_at > 0 and now >= stops_at or undrawn
+local stopped = paused or mode ~= 'open' and mode ~= 'draining' -- also in a mode of a later version
+local closed = stopped or opens_in > 0 or stops_at > 0 and now >= stops_at or undrawn
 local n = closed and 0 or math.min(left, most, waiting)
 left = left - n
 if budget and not closed then
@@ -121,10 +141,17 @@ if budget and not closed then
         left, keep_budget = math.min(left, budget_left(budget, rule, now)), true
     end
 end
+local changes = {}
 if n == 0 then
     if keep_budget then
+        changes = { 'budget', budget_text(budget) }
+    end
+    if counts_called and called_text(called) ~= called_before then
+        changes[#changes + 1], changes[#changes + 2] = 'called', called_text(called)
+    end
+    if #changes > 0 then
         check_types()
-        commit(state, { 'budget', budget_text(budget) }, {}, keep)
+        commit(state, changes, events, keep)
     end
     if closed then
         return result(0, 0, opens_in)
@@ -213,7 +240,8 @@ end
 -- admit_capacity: the capacity this admission obeyed; by rate alone, how many it made active. An audit judges `active`
 -- by it after capacity was lowered, or the policy changed.
 state.waiting, state.active = waiting - n, active + n
-local changes = { 'admitted', admitted_total + n, 'admit_capacity', policy == 'rate' and state.active or capacity }
+changes = { 'admitted', admitted_total + n, 'admit_capacity', policy == 'rate' and state.active
+    or capacity + (called and overbook or 0) }
 if budget then
     changes[5], changes[6] = 'budget', budget_text(budget)
 elseif budget_before and budget_before ~= '' then
@@ -222,6 +250,13 @@ end
 if turns then
     changes[#changes + 1], changes[#changes + 2] = 'turns', turns_text(turns)
 end
-commit(state, changes, { { EVENT.admitted, runs_of(places), deadline } }, keep)
+if called and now >= called.since then
+    called.n = called.n + n
+end
+if counts_called then
+    changes[#changes + 1], changes[#changes + 2] = 'called', called_text(called)
+end
+events[#events + 1] = { EVENT.admitted, runs_of(places), deadline }
+commit(state, changes, events, keep)
 waiting = state.waiting
 return result(n, left, wait_for_budget())

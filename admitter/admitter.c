@@ -157,6 +157,7 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     step->draw_wanted = tl_reply_integer(tl_reply_at(reply, 7));
     step->opens_at_ms = tl_reply_integer(tl_reply_at(reply, 8));
     queue->steered.on = tl_reply_integer(tl_reply_at(reply, 9)) == 1;
+    queue->reason.overbooked = tl_reply_integer(tl_reply_at(reply, 10)) == 1;
     tl_reply_free(reply);
     if (expected_ms == 0 || llabs(store_ms - expected_ms) > CLOCK_SLACK_MS) {
         queue->store_ms = store_ms;

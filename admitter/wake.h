@@ -11,6 +11,7 @@
 struct tl_wake {
     uint64_t generation;    /* of the last entry; 0: none yet */
     uint64_t capacity_left; /* as the last step returned it; grows with each session that ended */
+    bool overbooked;        /* who came when the capacity was claimed goes in when a session ends */
     bool not_yet; /* the last step said when to call again: no visitor is admitted before */
 };
 

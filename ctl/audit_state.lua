@@ -1,5 +1,5 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records prelude.budget prelude.capacity audit.findings audit.budget audit.capacity audit.mode audit.lanes
+-- Parts: prelude.records prelude.budget prelude.capacity prelude.called audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else
@@ -108,7 +108,7 @@ end
 local function check_capacity()
     local policy = redis.call('HGET', K_CONFIG, 'policy')
     local capacity = check_steering(exists[K_STATE])
-    if policy == 'rate' or not capacity or sizes.active <= capacity then
+    if policy == 'rate' or not capacity or sizes.active <= capacity + overbook_now() then
         return ''
     end
     if v.admit_capacity and sizes.active > v.admit_capacity then
@@ -307,6 +307,9 @@ end
 check_settings()
 if exists[K_CONFIG] then
     note = check_capacity()
+    if exists[K_STATE] and exists[K_SESSIONS] then
+        check_called(sizes.active, v.admit_capacity)
+    end
     if exists[K_STATE] and exists[K_EVENTS] then
         check_budget(now, v.generation)
         check_mode(now, v.generation)

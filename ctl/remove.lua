@@ -1,6 +1,6 @@
 -- remove: takes one visitor out of the line, or ends the visitor's session, because the operator says so.
 -- Flags: allow-oom
--- Parts: prelude.records
+-- Parts: prelude.records prelude.called
 --
 -- ARGV     1 about how many events to keep   2 the visitor
 -- Returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the first
@@ -12,7 +12,7 @@
 local keep, visitor = ARGV[1], ARGV[2]
 local FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED = 0, 1, 2, 3
 
-local state, expired, removed = open_state('expired', 'removed')
+local state, expired, removed, called_before = open_state('expired', 'removed', 'called')
 if not state then
     return no_queue()
 end
@@ -23,6 +23,7 @@ if not score and not is_active then
     return ended and { FOUND_ENDED, ended } or { FOUND_NONE }
 end
 check_types()
+local called = parse_called(called_before) -- where the queue is overbooked
 
 -- Readers of older releases refuse the reason 6. These pairs of event and reason occur nowhere else: readers take them
 -- for a removal, older ones for an end of another kind.
@@ -32,7 +33,14 @@ if score then
     redis.call('ZREM', K_WAITING, visitor)
     state.waiting = state.waiting - 1
 else
-    kind, reason, place = EVENT.freed, REASON.absent, parse_session(redis.call('HGET', K_SESSIONS, visitor))
+    local admitted_ms, claimed
+    kind, reason = EVENT.freed, REASON.absent
+    place, admitted_ms, claimed = parse_session(redis.call('HGET', K_SESSIONS, visitor))
+    if place and not claimed then
+        end_unclaimed(called, visitor, admitted_ms)
+    elseif called and not place then
+        called.n = -1 -- a damaged session: counting begins anew
+    end
     redis.call('ZREM', K_ACTIVE, visitor)
     redis.call('HDEL', K_SESSIONS, visitor)
     state.active = state.active - 1
@@ -40,5 +48,9 @@ end
 redis.call('ZADD', K_ENDED, end_score(now_ms(), REASON.removed), visitor)
 -- The place of a damaged session is not known: readers find that the sizes differ, and rebuild.
 local events = place and { { kind, { place, 1 }, reason } } or {}
-commit(state, { 'expired', expired + 1, 'removed', (tonumber(removed) or 0) + 1 }, events, keep)
+local changes = { 'expired', expired + 1, 'removed', (tonumber(removed) or 0) + 1 }
+if called then
+    changes[5], changes[6] = 'called', called_text(called)
+end
+commit(state, changes, events, keep)
 return { score and FOUND_WAITING or FOUND_ACTIVE }

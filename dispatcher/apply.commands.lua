@@ -30,6 +30,9 @@ local function end_session(visitor, place, reason)
     if not is_same(held, place) then
         return false
     end
+    if claims.called then
+        claims.note_end(visitor, redis.call('HGET', K_SESSIONS, visitor), reason)
+    end
     redis.call('ZREM', K_ACTIVE, visitor)
     redis.call('HDEL', K_SESSIONS, visitor)
     store_end(visitor, reason)
@@ -67,6 +70,10 @@ local function renew(index, visitor, place)
     local held, admitted_ms, claimed = read_session(visitor)
     if not is_same(held, place) then
         add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
+        return
+    end
+    if claims.called and not claimed and not claims.may_claim(visitor, place, admitted_ms) then
+        add_exception(exceptions, index, WAITING, place, 0)
         return
     end
     local deadline = admitted_ms + settings.session_ttl

@@ -1,6 +1,6 @@
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw apply.arguments apply.context apply.batches apply.limit apply.joins apply.commands prelude.recovery apply.restore
+-- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw prelude.capacity prelude.called apply.arguments apply.context apply.called apply.batches apply.limit apply.joins apply.commands prelude.recovery apply.restore
 --
 -- ARGV     1 fence   2 about how many events to keep
 --          3... entries of the stream, oldest first, each with its commands:
@@ -26,15 +26,16 @@
 -- Invariants: XACK and the changes are one step; entries are applied in stream order; a visitor is in at most one of
 -- waiting and active; state.waiting and state.active are the sizes of the sets;
 -- joined = waiting + active + completed + expired + left; no JOIN takes waiting above max_waiting, or adds to
--- the line while apply.limit.lua says so. Work is bounded by the number of commands.
+-- the line while apply.limit.lua says so; where a queue is overbooked, no claim takes the claimed sessions above the
+-- capacity. Work is bounded by the number of commands.
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local fence, keep = ARGV[1], ARGV[2]
 
 ---- check everything before the first write
 
-local current_fence, seq, joined, completed, left, last_bucket, full_since
-state, current_fence, seq, joined, completed, left, last_bucket, full_since, DRAW.record = open_state('fence', 'seq',
-    'joined', 'completed', 'left', 'bucket', 'full_since', 'draw')
+local current_fence, seq, joined, completed, left, last_bucket, full_since, called_before
+state, current_fence, seq, joined, completed, left, last_bucket, full_since, DRAW.record, called_before =
+    open_state('fence', 'seq', 'joined', 'completed', 'left', 'bucket', 'full_since', 'draw', 'called')
 if not state then
     return no_queue()
 end
@@ -81,6 +82,7 @@ if restores then
     redis.call('HLEN', K_LOST)
     load_restore()
 end
+claims.open(called_before)
 
 ---- apply
 
@@ -212,6 +214,9 @@ for field, total in pairs(totals) do
     if type(total) == 'number' then -- it changed
         changes[#changes + 1], changes[#changes + 2] = field, total
     end
+end
+if claims.called then
+    changes[#changes + 1], changes[#changes + 2] = 'called', called_text(claims.called)
 end
 for field, value in pairs(recovery_changes) do
     changes[#changes + 1], changes[#changes + 2] = field, value

@@ -1,6 +1,6 @@
 -- expire: ends the sessions that are overdue, oldest deadline first.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.runs prelude.ended
+-- Parts: prelude.records prelude.runs prelude.ended prelude.called
 --
 -- ARGV     1 most sessions to end in this step   2 about how many events to keep
 -- Returns  { ended, next deadline ms or 0, Redis time ms, ends forgotten, base_seq }
@@ -12,7 +12,7 @@
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 local PORTION = 1000 -- visitors in one call of Redis; unpack is limited by Lua's stack
 
-local state, expired_total, unclaimed_total = open_state('expired', 'unclaimed')
+local state, expired_total, unclaimed_total, called_before = open_state('expired', 'unclaimed', 'called')
 if not state then
     return no_queue()
 end
@@ -21,6 +21,18 @@ local now = now_ms()
 -- The places whose sessions end, by whether they were claimed. A damaged session ends too, but its place is not known.
 local expired, unclaimed, n_unclaimed = {}, {}, 0
 local score_expired, score_unclaimed = end_score(now, REASON.expired), end_score(now, REASON.unclaimed)
+
+local called = parse_called(called_before) -- where the queue is overbooked
+
+-- Who was called and never came. A damaged session tells nothing: counting begins anew.
+local function note_noshow(visitor, session)
+    local _, admitted_ms, claimed = parse_session(session)
+    if not admitted_ms then
+        called.n = -1
+    elseif not claimed and end_unclaimed(called, visitor, admitted_ms) then
+        called.noshows = called.noshows + 1
+    end
+end
 
 local function end_sessions(visitors, from, to)
     local sessions = redis.call('HMGET', K_SESSIONS, unpack(visitors, from, to))
@@ -40,6 +52,9 @@ local function end_sessions(visitors, from, to)
         end
         n = n + 2
         ended[n] = visitors[i]
+        if called and called.n >= 0 then
+            note_noshow(visitors[i], sessions[i - from + 1])
+        end
     end
     redis.call('HDEL', K_SESSIONS, unpack(visitors, from, to))
     redis.call('ZADD', K_ENDED, unpack(ended))
@@ -48,6 +63,9 @@ end
 local due = redis.call('ZRANGE', K_ACTIVE, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
 if #due > 0 then
     check_types()
+    if called then
+        redis.call('ZCARD', held_key()) -- fails likewise
+    end
     for from = 1, #due, PORTION do
         end_sessions(due, from, math.min(from + PORTION - 1, #due))
     end
@@ -60,7 +78,11 @@ if #due > 0 then
         events[#events + 1] = { EVENT.freed, runs_of(unclaimed), REASON.unclaimed }
     end
     state.active = state.active - #due
-    commit(state, { 'expired', expired_total + #due, 'unclaimed', unclaimed_total + n_unclaimed }, events, keep)
+    local changes = { 'expired', expired_total + #due, 'unclaimed', unclaimed_total + n_unclaimed }
+    if called then
+        changes[5], changes[6] = 'called', called_text(called)
+    end
+    commit(state, changes, events, keep)
 end
 
 local forgotten = forget_ended(now, most)

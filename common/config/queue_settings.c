@@ -77,6 +77,10 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
                             "capacity_min (%" PRIu64 ") must not be above capacity (%" PRIu64
                             "), which is the most it may become with capacity_mode \"auto\"",
                             settings->capacity_min, settings->capacity);
+    if (settings->overbook > settings->capacity)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "overbook (%" PRIu64 ") must not be above capacity (%" PRIu64 ")",
+                            settings->overbook, settings->capacity);
     if (settings->session_sliding && settings->session_max_ms < settings->session_ttl_ms) {
         char max[TL_UNITS_TEXT_MAX];
         char ttl[TL_UNITS_TEXT_MAX];

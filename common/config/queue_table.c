@@ -58,6 +58,15 @@ static const struct tl_setting queue_rows[] = {
      QUEUE(capacity_min),
      .help = "With `capacity_mode: auto`: the least it may become, and where it begins. So many "
              "the site can always take."},
+    {.path = "overbook",
+     .key = "overbook",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "0",
+     .max = 10000000,
+     QUEUE(overbook),
+     .help = "So many visitors more than `capacity` may be called, because some never come "
+             "([no-shows.md](no-shows.md)); policies `counter` and `both`, and not more than "
+             "`capacity`. Set it when all programs are of a version that has it."},
     {.path = "adaptive.load_max",
      .key = "adaptive_load_max",
      .type = TL_SETTING_NUMBER,

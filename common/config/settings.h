@@ -67,6 +67,7 @@ struct tl_queue_settings {
         uint64_t capacity;
         bool stale; /* the site reports nothing */
     } now;
+    uint64_t overbook;     /* so many more may be called, as some never claim */
     uint64_t rate_admit;   /* this many... (rate, both); 0: no rate is set */
     int64_t rate_every_ms; /* ...every so long */
     enum tl_rate_shape rate_shape;

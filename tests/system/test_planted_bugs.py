@@ -68,7 +68,7 @@ BUGS = [
         "budget.from + rule.every / 4          , 0, 0", r"were admitted within 1000 ms.*the rate allows 5", during="rate"),
     Bug("one lane served for ever", "admitter", "due[next_lane] = time + turns.strides[next_lane]",
         "due[next_lane] = time + 0", r"did not get their shares", during="lanes"),
-    Bug("mode not obeyed", "admitter", "local held = paused or mode ~= 'open' and mode ~= 'draining' --", "local held = false --",
+    Bug("mode not obeyed", "admitter", "local stopped = paused or mode ~= 'open' and mode ~= 'draining' --", "local stopped = false --",
         r"was admitted while the queue was paused", during="pause"),
     # adapt
     Bug("cut again at once", "admitter", "if now < cut + rule.hold or newest <= cut then",

@@ -245,7 +245,8 @@ void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
         return;
     if (pending->kind == TL_COMMAND_JOIN)
         tell_join(subscribers, pending, result);
-    else if (pending->kind == TL_COMMAND_RESTORE)
+    else if (pending->kind == TL_COMMAND_RESTORE ||
+             (pending->kind == TL_COMMAND_RENEW && result->outcome == TL_OUTCOME_WAITING))
         tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
 }
 

@@ -188,8 +188,8 @@ static enum verdict judge_pass(const struct check *check, struct tl_pass *pass,
 
 /* Lets the visitor with this place in, unless another client came first to the session. Without a
  * line nobody knows who did. */
-static void let_in(const struct check *check, const char *visitor, uint64_t generation,
-                   tl_place place)
+static void open_gate(const struct check *check, const char *visitor, uint64_t generation,
+                      tl_place place)
 {
     struct tl_refusal refusal;
     if (check->queue == NULL || tl_misuse_session(check->api, check->queue, check->request, visitor,
@@ -197,6 +197,51 @@ static void let_in(const struct check *check, const char *visitor, uint64_t gene
         answer_in(check->request, visitor);
     else
         tl_render_refusal(check->request, &refusal);
+}
+
+/* The queue is overbooked, and the visitor has come: holds the request until it is known whether
+ * there is a counter. Without the store, or memory, that stays unknown, and the gate open. */
+static bool hold_claim(const struct check *check, const char *visitor, uint64_t generation,
+                       tl_place place)
+{
+    struct tl_held held = {.queue = check->queue,
+                           .request = check->request,
+                           .gate = true,
+                           .ticket = {.generation = generation, .place = place},
+                           .since_us = tl_clock_us()};
+    struct tl_refusal refusal;
+    if (check->queue == NULL || !tl_local_queue_must_claim(check->queue, place) ||
+        !tl_visitor_may_send(check->api, &refusal))
+        return false;
+    snprintf(held.ticket.visitor, sizeof(held.ticket.visitor), "%s", visitor);
+    struct tl_pending_command *pending =
+        tl_outbox_command(tl_local_queue_outbox(check->queue), TL_COMMAND_RENEW, visitor, place);
+    return pending != NULL && tl_holds_command(check->api->holds, &held, pending);
+}
+
+static void let_in(const struct check *check, const char *visitor, uint64_t generation,
+                   tl_place place)
+{
+    if (!hold_claim(check, visitor, generation, place))
+        open_gate(check, visitor, generation, place);
+}
+
+void tl_check_claimed(const struct tl_api *api, const struct tl_held *held,
+                      const struct tl_pending_result *result)
+{
+    const struct check check = {.api = api,
+                                .request = held->request,
+                                .name = tl_local_queue_name(held->queue),
+                                .queue = held->queue,
+                                .now_ms = tl_clock_ms()};
+    if (result == NULL || result->end != TL_PENDING_APPLIED)
+        tl_render_refused(held->request, TL_REFUSAL_STORE,
+                          "Whether the session can be claimed is "
+                          "not known yet; try again");
+    else if (result->outcome == TL_OUTCOME_DONE)
+        open_gate(&check, held->ticket.visitor, held->ticket.generation, held->ticket.place);
+    else
+        answer_out(&check);
 }
 
 void tl_check_caught_up(void *context, const struct tl_held *held)

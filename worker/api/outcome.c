@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "worker/api/answer.h"
 #include "worker/api/challenge.h"
+#include "worker/api/check.h"
 #include "worker/api/join.h"
 #include "worker/api/outcome.h"
 #include "worker/api/routes.h"
@@ -142,6 +143,8 @@ void tl_outcome_settled(void *context, const struct tl_held *held,
 {
     if (result != NULL && tl_local_queue_deleted(held->queue))
         tl_render_refused(held->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
+    else if (held->gate)
+        tl_check_claimed(context, held, result);
     else if (held->again)
         answer_again(context, held, pending, result);
     else if (pending->kind == TL_COMMAND_JOIN)

@@ -146,6 +146,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .closed = mode == TL_MODE_CLOSED,
                                 .sold_out = mode == TL_MODE_SOLD_OUT,
                                 .no_capacity = tl_view_no_capacity(view),
+                                .called = view->state.called,
                                 .recovering = view->recovering,
                                 .drawing = view->drawing,
                                 .opens_at_ms = settings->opens_at_ms,

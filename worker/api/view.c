@@ -85,6 +85,10 @@ static void write_waiting(struct tl_json *json, const struct tl_view *view)
 {
     tl_json_uint(json, "position", view->state.ahead + 1);
     tl_json_uint(json, "ahead", view->state.ahead);
+    if (view->state.called) {
+        tl_json_bool(json, "called", true);
+        return;
+    }
     if (view->eta == NULL)
         return;
     tl_json_uint(json, "eta_seconds", (uint64_t)llround(view->eta->mean_s));

@@ -292,6 +292,7 @@ static void set_place(struct page *page)
     set_mode(page);
     set_if(page, FIELD_DRAWING, view->drawing);
     set_if(page, FIELD_NOT_DRAWING, !view->drawing);
+    set_if(page, FIELD_NOT_CALLED, !view->called);
     page->values[FIELD_NOTICE] = view->notice;
     set_if(page, FIELD_NO_NOTICE, view->notice == NULL || view->notice[0] == '\0');
 }

@@ -48,6 +48,7 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_SOLD_OUT_SAYS] = "sold_out_says",
     [FIELD_DRAWING] = "drawing",
     [FIELD_NOT_DRAWING] = "not_drawing",
+    [FIELD_NOT_CALLED] = "not_called",
     [FIELD_KEPT_MS] = "kept_ms",
     [FIELD_KEPT] = "kept",
     [FIELD_ABSENT] = "absent",

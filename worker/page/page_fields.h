@@ -53,6 +53,7 @@ enum tl_page_field {
     FIELD_SOLD_OUT_SAYS,
     FIELD_DRAWING,
     FIELD_NOT_DRAWING,
+    FIELD_NOT_CALLED,
     FIELD_KEPT_MS,
     FIELD_KEPT,
     FIELD_ABSENT,

@@ -51,6 +51,11 @@ static const struct tl_page_message messages[] = {
     {"drawing_then",
      {"Your position appears here after the draw. Who comes later stands behind.",
       "추첨이 끝나면 이 화면에 순서가 표시됩니다. 늦게 오신 분은 그 뒤에 섭니다."}},
+    {"called_head", {"You are next", "바로 다음 차례입니다"}},
+    {"called_text",
+     {"It is your turn, but at this moment every place is taken. You go in as soon as one is free; "
+      "nobody goes in before you.",
+      "입장할 차례이지만 지금은 자리가 모두 찼습니다. 자리가 나는 대로 가장 먼저 입장합니다."}},
     {"recovering_head", {"The line is being restored", "대기열을 복구하고 있습니다"}},
     {"recovering_text",
      {"After a fault everyone returns to their place, and nobody is let in until then. Your place "
@@ -97,6 +102,7 @@ static const struct tl_page_message messages[] = {
     {"active_nowhere",
      {"You may now go back to the site you came from.",
       "이제 원래 보시던 사이트로 돌아가시면 됩니다."}},
+    {"remains_label", {"Time left:", "남은 시간:"}},
     {"active_until", {"Your time there is reserved until {0}.", "{0}까지 이용하실 수 있습니다."}},
 
     /* over */

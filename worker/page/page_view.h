@@ -55,7 +55,8 @@ struct tl_page_view {
     bool paused, draining, closed, sold_out; /* the mode */
     bool no_capacity;                        /* no one is admitted, as the capacity is 0 */
     const char *closed_text, *sold_out_text; /* the operator's; NULL or "": the built-in ones */
-    bool recovering;                         /* the queue recovers from a loss of its data */
+    bool called;            /* has the next turn: goes in as soon as a session ends */
+    bool recovering;        /* the queue recovers from a loss of its data */
     bool drawing;           /* the line is drawn at the opening: nobody has a position yet */
     int64_t opens_at_ms;    /* Unix time; not in the future: open */
     int64_t now_ms;         /* Unix time of this view */

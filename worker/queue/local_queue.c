@@ -2,10 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
 #include "worker/queue/adopt.h"
+#include "worker/queue/claims.h"
 #include "worker/queue/local_queue.h"
 #include "worker/queue/lost.h"
 #include "worker/queue/notice.h"
@@ -16,7 +18,6 @@ enum {
     ENDED_MAX = 100000,       /* ends remembered from the store's answers */
     PRESENCE_RUNS = 500,      /* most runs added to the outbox in one tick */
     DIFFERS_EVERY_MS = 30000, /* between two rebuilds because of the line's sizes */
-    SLIDE_MIN_MS = 1000,      /* minimum time between two extensions of a sliding session */
     FORGET_PER_TICK = 1000,   /* old ends forgotten in one tick */
 };
 
@@ -31,10 +32,10 @@ struct tl_local_queue {
     struct tl_eta eta;
     struct tl_outbox *outbox;
     struct tl_presence *presence;
-    uint64_t presence_batch;     /* the last batch with presence in it */
-    bool farewell;               /* no presence is sent any more */
-    struct tl_placemap *claimed; /* active place -> local ms + 1 of the last RENEW known */
-    struct tl_placemap *ended;   /* place the line does not know -> its reason; 0: unknown */
+    uint64_t presence_batch; /* the last batch with presence in it */
+    bool farewell;           /* no presence is sent any more */
+    struct tl_claims *claims;
+    struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
     struct tl_lost *lost;
     struct tl_notice notice;
     struct tl_subscribers *subscribers;
@@ -57,8 +58,8 @@ static void on_settled(void *context, struct tl_pending_command *pending,
                        const struct tl_pending_result *result)
 {
     struct tl_local_queue *queue = context;
-    if (pending->kind == TL_COMMAND_RENEW && result->end != TL_PENDING_APPLIED)
-        (void)tl_placemap_remove(queue->claimed, pending->place, NULL); /* the next touch claims */
+    if (pending->kind == TL_COMMAND_RENEW)
+        tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
     queue->env->settled(queue->env->context, queue, pending, result);
@@ -73,10 +74,10 @@ struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const 
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, on_settled, queue);
     queue->presence = tl_presence_new();
-    queue->claimed = tl_placemap_new();
+    queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
     queue->lost = tl_lost_new();
-    if (queue->outbox == NULL || queue->presence == NULL || queue->claimed == NULL ||
+    if (queue->outbox == NULL || queue->presence == NULL || queue->claims == NULL ||
         queue->ended == NULL || queue->lost == NULL)
         tl_local_queue_free(&queue);
     return queue;
@@ -88,7 +89,7 @@ void tl_local_queue_free(struct tl_local_queue **queue)
         return;
     tl_outbox_free(&(*queue)->outbox);
     tl_presence_free(&(*queue)->presence);
-    tl_placemap_free(&(*queue)->claimed);
+    tl_claims_free(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
     tl_lost_free(&(*queue)->lost);
     tl_line_free(&(*queue)->line);
@@ -201,7 +202,8 @@ const char *tl_local_queue_notice_json(const struct tl_local_queue *queue, uint6
 struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
                                         bool *known)
 {
-    struct tl_line_view view = tl_line_look(queue->line, place);
+    struct tl_line_view view =
+        tl_claims_view(queue->claims, place, tl_line_look(queue->line, place));
     uint64_t reason = 0;
     *known = view.status != TL_LINE_UNKNOWN;
     if (!*known && tl_placemap_get(queue->ended, place, &reason)) {
@@ -223,8 +225,13 @@ bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place 
 
 bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place)
 {
-    uint64_t since;
-    return tl_placemap_get(queue->claimed, place, &since);
+    return tl_claims_has(queue->claims, place);
+}
+
+bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place place)
+{
+    return queue->settings.overbook > 0 && !tl_claims_has(queue->claims, place) &&
+           tl_line_look(queue->line, place).status == TL_LINE_ACTIVE;
 }
 
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
@@ -277,7 +284,7 @@ static void forget_places(struct tl_local_queue *queue)
         tl_presence_free(&queue->presence);
         queue->presence = presence;
     }
-    tl_placemap_clear(queue->claimed);
+    tl_claims_clear(queue->claims);
     tl_placemap_clear(queue->ended);
     queue->eta = (struct tl_eta){0};
 }
@@ -294,11 +301,6 @@ static void keep_lost_end(void *context, tl_place place)
     struct tl_local_queue *queue = succession->queue;
     if (tl_line_lost(queue->line, place))
         tl_local_queue_remember_end(queue, place, tl_line_look(succession->former, place).reason);
-}
-
-static bool is_active(void *line, tl_place place)
-{
-    return tl_line_look(line, place).status == TL_LINE_ACTIVE;
 }
 
 void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms)
@@ -323,7 +325,7 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     tl_line_free(&former);
     tl_outbox_generation(queue->outbox, tl_line_generation(line));
     queue->rebuilding = false;
-    tl_placemap_keep(queue->claimed, is_active, line); /* the event of an end may be missed */
+    tl_claims_keep(queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
     observe(queue, 0, now_ms);
     if (again)
@@ -404,20 +406,6 @@ void tl_local_queue_set_deleted(struct tl_local_queue *queue)
 
 /* ---- events ---- */
 
-static void note_claim(struct tl_local_queue *queue, tl_place place, int64_t now_ms)
-{
-    /* Without memory it is not noted, and the next touch claims again, which is harmless. */
-    (void)tl_placemap_put(queue->claimed, place, (uint64_t)now_ms + 1);
-}
-
-static void forget_claims(struct tl_local_queue *queue, const struct tl_runs *runs)
-{
-    for (size_t i = 0; i < runs->n && tl_placemap_count(queue->claimed) > 0; i++) {
-        for (uint64_t k = 0; k < runs->runs[i].count; k++)
-            (void)tl_placemap_remove(queue->claimed, runs->runs[i].first + k, NULL);
-    }
-}
-
 /* Acts on the events of an entry after the line has taken it. */
 static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry *entry,
                       int64_t now_ms)
@@ -427,11 +415,8 @@ static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry 
         const struct tl_event *event = &entry->events[i];
         if (event->kind == TL_EVENT_APPLIED && strcmp(event->worker, env->worker_id) == 0)
             tl_outbox_applied(queue->outbox, event);
-        else if (event->kind == TL_EVENT_FREED)
-            forget_claims(queue, &event->places);
-        else if (event->kind == TL_EVENT_RENEWED && event->places.n > 0 &&
-                 is_active(queue->line, event->places.runs[0].first)) /* not ended in this entry */
-            note_claim(queue, event->places.runs[0].first, now_ms);
+        else if (event->kind == TL_EVENT_FREED || event->kind == TL_EVENT_RENEWED)
+            tl_claims_event(queue->claims, queue->line, event, now_ms);
         else if (event->kind == TL_EVENT_CONFIG)
             env->reload(env->context, queue->name);
         else if (event->kind == TL_EVENT_NOTICE)
@@ -511,26 +496,17 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
 
 /* ---- presence and claims ---- */
 
-/* Must the session at this place be claimed or extended now? */
-static bool renew_due(const struct tl_local_queue *queue, tl_place place, int64_t now_ms)
-{
-    uint64_t last = 0;
-    bool claimed = tl_placemap_get(queue->claimed, place, &last);
-    if (!claimed || !queue->settings.session_sliding)
-        return !claimed;
-    int64_t pause = queue->settings.session_ttl_ms / 10;
-    return now_ms + 1 - (int64_t)last >= (pause > SLIDE_MIN_MS ? pause : SLIDE_MIN_MS);
-}
-
 void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_place place,
                           const struct tl_line_view *view, int64_t now_ms)
 {
-    if (view->status == TL_LINE_WAITING)
+    if (view->status == TL_LINE_WAITING && !view->called)
         tl_presence_mark(queue->presence, tl_place_seq(place));
-    else if (view->status == TL_LINE_ACTIVE && renew_due(queue, place, now_ms) &&
+    else if ((view->status == TL_LINE_ACTIVE || view->called) &&
+             tl_claims_due(queue->claims, &queue->settings, place, now_ms) &&
              tl_queue_env_store_up(queue->env) && !queue->env->full &&
-             tl_outbox_command(queue->outbox, TL_COMMAND_RENEW, visitor, place) != NULL)
-        note_claim(queue, place, now_ms);
+             tl_outbox_command(queue->outbox, TL_COMMAND_RENEW, visitor, place) != NULL &&
+             queue->settings.overbook == 0) /* else only the outcome tells */
+        tl_claims_note(queue->claims, place, now_ms);
 }
 
 void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, unsigned reason)

@@ -80,6 +80,9 @@ bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place 
                                    int64_t now_ms);
 /* Is the session at this place claimed, as far as this process knows? */
 bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place);
+/* Does only a claim that was granted open the gate for the session at this place, and is none
+ * known? Then the outcome of a RENEW has to be waited for. Needs a line. */
+bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place place);
 /* The wait until this position is admitted. False while the queue is paused or not open, or when
  * too few admissions were seen to say it and no rate does. */
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,

@@ -240,6 +240,8 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
     for (size_t i = 0; tl_subscriber_table_count(subscribers->table) > 0 && i < entry->n_events;
          i++) {
         const struct tl_event *event = &entry->events[i];
+        if (event->kind == TL_EVENT_RENEWED && event->places.n > 0) /* a turn has come */
+            tl_subscribers_look(subscribers, event->places.runs[0].first, now_ms);
         if (event->kind != TL_EVENT_ADMITTED && event->kind != TL_EVENT_REMOVED &&
             event->kind != TL_EVENT_FREED)
             continue;

@@ -122,6 +122,7 @@
   let shown = null;             // the last view
   let heardAt = now();
   let opensAt = Number(page.opens) || 0;
+  let endsAt = 0;               // of the session
   let best = 0;                 // the progress bar never moves back
   let goTimer = 0;
   let wentOn = false;           // another tab has gone in
@@ -196,6 +197,7 @@
     opensAt = view.opens_at ? Date.parse(view.opens_at) : 0;
     showOpening();
     showMode(view);
+    reveal('called', Boolean(view.called));
     reveal('recovering', Boolean(view.recovering));
   }
 
@@ -234,9 +236,18 @@
     if (until > 0) {
       reveal('until', true);
       put('until', fill(words.until, shortClock.format(new Date(until))));
+      endsAt = until;
     }
+    showLeft();
     setTitle('');
     if (usable && !goTimer) goTimer = setTimeout(() => goOn(target), document.hidden ? 2 * GO_ON_AFTER : GO_ON_AFTER);
+  }
+
+  // How long the visitor has to go in: before the session is claimed, the time to claim it.
+  function showLeft() {
+    const left = endsAt - serverNow();
+    reveal('remains', left > 0);
+    if (left > 0) put('left', duration(Math.ceil(left / 1000)));
   }
 
   // One tab is enough: those in the background wait until they are looked at, except the one that leads, a little
@@ -677,6 +688,7 @@
     if (jumped) wake();
     if (navigator.onLine === false && !troubled && now() - heardAt > 5000) showTroubleToAll();
     if (opensAt && state === 'waiting') showOpening();
+    if (endsAt && state === 'active') showLeft();
     if (troubled) showUpdated();
   }, 1000);
 

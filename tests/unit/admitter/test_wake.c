@@ -25,6 +25,16 @@ static void an_ended_session_is_a_reason_while_visitors_wait(void **state)
     assert_int_equal(wake.capacity_left, 1);
 }
 
+static void an_ended_session_is_a_reason_where_somebody_may_have_the_next_turn(void **state)
+{
+    (void)state;
+    struct tl_wake wake = {.overbooked = true};
+    assert_true(reason(TL_EVENT_FREED, 0, &wake));
+    assert_int_equal(wake.capacity_left, 1);
+    wake.overbooked = false;
+    assert_false(reason(TL_EVENT_FREED, 0, &wake));
+}
+
 static void capacity_that_nobody_waits_for_is_kept_for_the_next_visitor(void **state)
 {
     (void)state;
@@ -90,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ended_session_is_a_reason_while_visitors_wait),
+        cmocka_unit_test(an_ended_session_is_a_reason_where_somebody_may_have_the_next_turn),
         cmocka_unit_test(capacity_that_nobody_waits_for_is_kept_for_the_next_visitor),
         cmocka_unit_test(changed_settings_are_always_a_reason),
         cmocka_unit_test(other_events_are_no_reason),

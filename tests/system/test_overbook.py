@@ -1,0 +1,182 @@
+"""Overbooking: more are called than there is capacity, and only as many as there is capacity get in."""
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import pytest
+
+import wire
+from sse import EventStream
+from tellerline import CALM, PATIENCE, System
+from waiting import wait_until
+
+#: Learned before: six in ten never come.
+LEARNED = ":0:400:600"
+
+
+def learned(system: System, queue: str = "shop") -> None:
+    """The admitter has begun to count, and is told what it would have learned from a thousand visitors."""
+    state = system.key(queue, "state")
+    since = wait_until(lambda: (system.store.command("HGET", state, "called") or "").partition(":")[0], PATIENCE,
+                       "it counts")
+    system.store.command("HSET", state, "called", f"{int(since) - 1}{LEARNED}")
+
+
+def check(system: System, visitor, worker: int = 0) -> int:
+    return system.client(worker).get(f"{visitor.path}/check", ticket=visitor.ticket).status
+
+
+def most_claimed(system: System, queue: str) -> int:
+    """By the events: how many sessions were claimed at the same time."""
+    claimed: set[int] = set()
+    most = 0
+    for step in system.steps(queue):
+        freed = {place for place, _ in step.freed}
+        claimed = (claimed | (set(step.deadlines) - set(step.admitted))) - freed
+        most = max(most, len(claimed))
+    return most
+
+
+def test_who_comes_when_it_is_full_is_next(start):
+    """Four are called to two counters. The first two who come get in; the others are next, in their order, and get in
+    the moment a session ends. Through any worker."""
+    system = start({"shop": {"capacity": 2, "overbook": 2} | CALM}, workers=2)
+    learned(system)
+    visitors = [system.join("shop", worker=i % 2) for i in range(6)]
+    wait_until(lambda: system.active("shop") == 4, PATIENCE, "four are called")
+    assert check(system, visitors[3]) == 204 and check(system, visitors[1]) == 204
+    for worker in (0, 1):
+        for late in (visitors[2], visitors[0]):
+            assert check(system, late, worker) == 401
+            view = late.status(system.client(worker))
+            assert (view["status"], view["position"], view["ahead"], view["called"]) == ("waiting", 1, 0, True)
+    assert check(system, visitors[3]) == 204
+    page = system.client().get("/q/shop", headers={"Cookie": f"tellerline_shop={visitors[0].ticket}"}).body.decode()
+    assert 'data-tl="called">' in page
+    stream = EventStream(system.of("worker")[1].http_port, "/v1/queues/shop/events", visitors[0].ticket)
+    assert stream.event("position").json["called"] is True
+    assert visitors[3].complete()["status"] == "completed"
+    assert stream.event("admitted").json["status"] == "active"
+    stream.close()
+    assert check(system, visitors[0]) == 204
+    assert check(system, visitors[2]) == 401, "the one before went first"
+    assert visitors[1].leave()["status"] == "left"
+    wait_until(lambda: check(system, visitors[2]) == 204, PATIENCE, "then this one")
+    assert most_claimed(system, "shop") == 2
+
+
+def test_a_claim_that_goes_away_gives_its_turn_up(start):
+    system = start({"shop": {"capacity": 1, "overbook": 1} | CALM | {"claim_ttl": "1500ms"}})
+    learned(system)
+    visitors = [system.join("shop") for _ in range(3)]
+    wait_until(lambda: system.active("shop") == 2, PATIENCE, "two are called")
+    assert check(system, visitors[0]) == 204 and check(system, visitors[1]) == 401
+    wait_until(lambda: system.active("shop") == 1, PATIENCE, "who does not ask again loses the turn")
+    assert visitors[1].status()["reason"] == "unclaimed"
+    visitors[0].complete()
+    wait_until(visitors[2].is_active, PATIENCE, "the next one is called")
+    assert check(system, visitors[2]) == 204
+
+
+def test_the_share_is_learned(start):
+    """Half of those called never come: after a while more are called than there are counters."""
+    system = start({"shop": {"capacity": 20, "overbook": 10} | CALM | {"claim_ttl": "600ms"}})
+    wait_until(lambda: system.store.command("HGET", system.key("shop", "state"), "called"), PATIENCE, "it counts")
+    most, stop = 0, threading.Event()
+
+    def crowd() -> None:
+        while not stop.is_set() and system.waiting("shop") < 60:
+            system.join("shop")
+
+    deadline = time.monotonic() + PATIENCE
+    done: set[str] = set()
+    while most <= 20 and time.monotonic() < deadline:
+        crowd()
+        most = max(most, system.active("shop"))
+        for visitor in system.store.command("ZRANGE", system.key("shop", "active"), 0, -1):
+            if visitor in done or hash(visitor) % 2:
+                continue
+            done.add(visitor)
+            session = system.store.command("HGET", system.key("shop", "sessions"), visitor)
+            if session:
+                wire_claim(system, visitor, int(session.partition(":")[0]))
+    assert 20 < most <= 30, most
+    assert most_claimed(system, "shop") <= 20
+
+
+def wire_claim(system: System, visitor: str, place: int) -> None:
+    """The visitor comes and goes, as a worker tells it."""
+    global BATCH
+    BATCH += 1
+    generation = int(system.store.command("HGET", system.key("shop", "state"), "generation"))
+    commands = [[4, visitor, place], [3, visitor, place]]
+    payload = wire.pack([2, "test", BATCH, generation, commands])
+    system.store.command("XADD", system.key("shop", "ingest"), "*", "d", payload)
+
+
+BATCH = 0
+
+
+def test_three_admitters_that_die_let_no_more_in(start):
+    """Visitors come or do not come, while admitters are killed: active and claimed stay within their bounds."""
+    system = start({"shop": {"capacity": 5, "overbook": 5} | CALM | {"claim_ttl": "1s"}}, admitters=3, workers=2)
+    learned(system)
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")
+    chance, stop = random.Random(seed), threading.Event()
+    failures: list[BaseException] = []
+
+    def live(number: int) -> None:
+        mine = random.Random(seed + number)
+        try:
+            while not stop.is_set():
+                visitor = system.join("shop", worker=number % 2)
+                comes = mine.random() < 0.5
+                if not comes:
+                    continue
+                end, client = time.monotonic() + PATIENCE, visitor.client
+                while client.get(f"{visitor.path}/check", ticket=visitor.ticket).status != 204:
+                    assert time.monotonic() < end, "it never got in"
+                    if stop.is_set():
+                        return
+                    time.sleep(0.05)  # as a page asks
+                time.sleep(mine.uniform(0, 0.3))  # uses the session
+                visitor.complete()
+        except BaseException as error:  # noqa: BLE001  (told to the test)
+            failures.append(error)
+
+    threads = [threading.Thread(target=live, args=(i,)) for i in range(12)]
+    for thread in threads:
+        thread.start()
+    end = time.monotonic() + 12
+    while time.monotonic() < end:
+        victim = chance.choice(system.of("admitter"))
+        victim.kill()
+        time.sleep(chance.uniform(0.1, 0.8))  # at a random moment
+        victim.start()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures
+    assert max(step.active for step in system.steps("shop")) <= 10
+    assert most_claimed(system, "shop") <= 5
+    assert max(step.active for step in system.steps("shop")) > 5, "it was overbooked"
+
+
+def test_by_default_nothing_is_counted(start):
+    system = start({"shop": {"capacity": 1} | CALM})
+    visitor = system.join("shop")
+    wait_until(visitor.is_active, PATIENCE, "is called")
+    assert check(system, visitor) == 204
+    visitor.complete()
+    assert system.store.command("HEXISTS", system.key("shop", "state"), "called") == 0
+    done = system.ctl("set", "shop", "overbook=2")
+    assert done.returncode != 0 and "overbook" in done.stderr
+
+
+@pytest.mark.parametrize("value", ["-1", "x"])
+def test_overbook_is_a_number(start, value):
+    system = start({"shop": {"capacity": 1} | CALM})
+    assert system.ctl("set", "shop", f"overbook={value}").returncode != 0

@@ -1,0 +1,137 @@
+#include <stdlib.h>
+
+#include "common/line/placemap.h"
+#include "worker/queue/claims.h"
+
+enum {
+    SLIDE_MIN_MS = 1000, /* minimum time between two extensions of a sliding session */
+    TURN_MAX_MS = 2000,  /* who has the next turn claims again so often */
+};
+
+/* Both: active place -> local ms + 1 of the last RENEW known. */
+struct tl_claims {
+    struct tl_placemap *claimed;
+    struct tl_placemap *turns; /* not claimed: another session must end first */
+};
+
+struct tl_claims *tl_claims_new(void)
+{
+    struct tl_claims *claims = calloc(1, sizeof(*claims));
+    if (claims == NULL)
+        return NULL;
+    claims->claimed = tl_placemap_new();
+    claims->turns = tl_placemap_new();
+    if (claims->claimed == NULL || claims->turns == NULL)
+        tl_claims_free(&claims);
+    return claims;
+}
+
+void tl_claims_free(struct tl_claims **claims)
+{
+    if (*claims == NULL)
+        return;
+    tl_placemap_free(&(*claims)->claimed);
+    tl_placemap_free(&(*claims)->turns);
+    free(*claims);
+    *claims = NULL;
+}
+
+void tl_claims_clear(struct tl_claims *claims)
+{
+    tl_placemap_clear(claims->claimed);
+    tl_placemap_clear(claims->turns);
+}
+
+void tl_claims_note(struct tl_claims *claims, tl_place place, int64_t now_ms)
+{
+    (void)tl_placemap_put(claims->claimed, place, (uint64_t)now_ms + 1);
+}
+
+static bool is_active(void *line, tl_place place)
+{
+    return tl_line_look(line, place).status == TL_LINE_ACTIVE;
+}
+
+void tl_claims_keep(struct tl_claims *claims, const struct tl_line *line)
+{
+    void *context = (void *)(uintptr_t)line; /* is_active does not change it */
+    tl_placemap_keep(claims->claimed, is_active, context);
+    tl_placemap_keep(claims->turns, is_active, context);
+}
+
+static bool has_turn(const struct tl_claims *claims, tl_place place)
+{
+    uint64_t since;
+    return tl_placemap_get(claims->turns, place, &since);
+}
+
+bool tl_claims_has(const struct tl_claims *claims, tl_place place)
+{
+    uint64_t since;
+    return tl_placemap_get(claims->claimed, place, &since);
+}
+
+bool tl_claims_due(const struct tl_claims *claims, const struct tl_queue_settings *settings,
+                   tl_place place, int64_t now_ms)
+{
+    uint64_t last = 0;
+    int64_t pause = settings->session_ttl_ms / 10;
+    if (tl_placemap_get(claims->turns, place, &last)) {
+        pause = settings->claim_ttl_ms / 4 < TURN_MAX_MS ? settings->claim_ttl_ms / 4 : TURN_MAX_MS;
+        return now_ms + 1 - (int64_t)last >= pause;
+    }
+    if (!tl_placemap_get(claims->claimed, place, &last))
+        return true;
+    if (!settings->session_sliding)
+        return false;
+    return now_ms + 1 - (int64_t)last >= (pause > SLIDE_MIN_MS ? pause : SLIDE_MIN_MS);
+}
+
+void tl_claims_settled(struct tl_claims *claims, const struct tl_line *line,
+                       const struct tl_pending_command *pending,
+                       const struct tl_pending_result *result, int64_t now_ms)
+{
+    bool applied = result->end == TL_PENDING_APPLIED;
+    bool active = line != NULL && tl_line_look(line, pending->place).status == TL_LINE_ACTIVE;
+    if (applied && result->outcome == TL_OUTCOME_WAITING && active)
+        (void)tl_placemap_put(claims->turns, pending->place, (uint64_t)now_ms + 1);
+    else
+        (void)tl_placemap_remove(claims->turns, pending->place, NULL);
+    if (applied && result->outcome == TL_OUTCOME_DONE && active)
+        tl_claims_note(claims, pending->place, now_ms);
+    else if (!applied || result->outcome == TL_OUTCOME_WAITING)
+        (void)tl_placemap_remove(claims->claimed, pending->place, NULL); /* the next touch claims */
+}
+
+static void forget(struct tl_claims *claims, const struct tl_runs *runs)
+{
+    for (size_t i = 0;
+         i < runs->n && tl_placemap_count(claims->claimed) + tl_placemap_count(claims->turns) > 0;
+         i++) {
+        for (uint64_t k = 0; k < runs->runs[i].count; k++) {
+            (void)tl_placemap_remove(claims->claimed, runs->runs[i].first + k, NULL);
+            (void)tl_placemap_remove(claims->turns, runs->runs[i].first + k, NULL);
+        }
+    }
+}
+
+void tl_claims_event(struct tl_claims *claims, const struct tl_line *line,
+                     const struct tl_event *event, int64_t now_ms)
+{
+    if (event->kind == TL_EVENT_FREED) {
+        forget(claims, &event->places);
+    } else if (event->kind == TL_EVENT_RENEWED && event->places.n > 0) {
+        tl_place place = event->places.runs[0].first;
+        (void)tl_placemap_remove(claims->turns, place, NULL);
+        if (tl_line_look(line, place).status == TL_LINE_ACTIVE) /* not ended in this entry */
+            tl_claims_note(claims, place, now_ms);
+    }
+}
+
+struct tl_line_view tl_claims_view(const struct tl_claims *claims, tl_place place,
+                                   struct tl_line_view state)
+{
+    if (state.status == TL_LINE_ACTIVE && has_turn(claims, place))
+        return (struct tl_line_view){.status = TL_LINE_WAITING, .called = true};
+    return state;
+}

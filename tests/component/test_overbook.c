@@ -307,6 +307,21 @@ static void damage_begins_the_counting_anew(void **state)
 
 /* ---- whatever happens, in any order ---- */
 
+/* One of those who are active; or 0. */
+static long long random_active(struct test_store *store, uint64_t *random)
+{
+    long long active = test_state(store, "active");
+    char words[64];
+    if (active == 0)
+        return 0;
+    long long rank = (long long)random_below(random, (uint64_t)active);
+    snprintf(words, sizeof(words), "ZRANGE tl:{q}:active %lld %lld", rank, rank);
+    struct tl_reply *reply = test_redis_call(store->redis, words);
+    long long seq = strtoll(tl_reply_string(tl_reply_at(reply, 0), NULL) + 1, NULL, 10);
+    tl_reply_free(reply);
+    return seq;
+}
+
 static void random_step(struct test_store *store, uint64_t *random, long long *joined)
 {
     long long seq = 1 + (long long)random_below(random, (uint64_t)*joined);
@@ -336,7 +351,9 @@ static void random_step(struct test_store *store, uint64_t *random, long long *j
             (void)test_admit(store, 1 + (unsigned)random_below(random, 5));
         break;
     default:
-        claim(store, seq);
+        seq = random_active(store, random);
+        if (seq != 0)
+            claim(store, seq);
         break;
     }
 }

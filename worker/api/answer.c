@@ -93,9 +93,12 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                              .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
     if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
         view->pass = filled->pass;
-    if (state->status == TL_LINE_WAITING &&
-        tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta))
-        view->eta = &filled->eta;
+    if (state->status == TL_LINE_WAITING) {
+        enum tl_eta_reason reason;
+        if (tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta, &reason))
+            view->eta = &filled->eta;
+        view->eta_reason = tl_eta_reason_name(reason);
+    }
     if (give != NULL) {
         tl_ticket_sign(api->secrets.keyring, view->queue, give, filled->ticket);
         view->ticket = filled->ticket;

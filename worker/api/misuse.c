@@ -38,18 +38,9 @@ void tl_misuse_free(struct tl_misuse **misuse)
     *misuse = NULL;
 }
 
-/* Tells streams apart; two names may have the same number (FNV-1a). */
-static uint32_t stream_of(const char *queue)
-{
-    uint32_t number = UINT32_C(2166136261);
-    for (; *queue != '\0'; queue++)
-        number = (number ^ (unsigned char)*queue) * UINT32_C(16777619);
-    return number;
-}
-
 void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind)
 {
-    tl_queue_counts_add(api->queue_counts, queue, stream_of(queue), kind);
+    tl_queue_counts_add(api->queue_counts, queue, tl_queue_counts_stream(queue), kind);
 }
 
 /* What is counted of requests that come too often. */
@@ -89,7 +80,7 @@ static void note(const struct tl_api *api, const struct tl_address *address, con
 void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue)
 {
     struct tl_misuse *misuse = api->misuse;
-    uint32_t stream = stream_of(queue);
+    uint32_t stream = tl_queue_counts_stream(queue);
     struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
     const struct kind joins = {.hitters = &misuse->joins,
                                .tally = tally != NULL ? &tally->joins : NULL,
@@ -106,7 +97,7 @@ void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, 
 void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request, const char *queue)
 {
     struct tl_misuse *misuse = api->misuse;
-    uint32_t stream = stream_of(queue);
+    uint32_t stream = tl_queue_counts_stream(queue);
     struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
     const struct kind failures = {.hitters = &misuse->failures,
                                   .tally = tally != NULL ? &tally->failures : NULL,
@@ -143,7 +134,7 @@ static void log_session(const char *queue, const char *visitor, const struct tl_
 static void count_session(const struct tl_api *api, const char *queue,
                           const struct tl_sharing_sight *sight)
 {
-    uint32_t stream = stream_of(queue);
+    uint32_t stream = tl_queue_counts_stream(queue);
     struct tl_tally *tally = tl_tallies_of(&api->misuse->tallies, queue, stream);
     if (sight->noticed) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 #include "worker/http/json_text.h"
 
 enum { QUEUE_TEXT_MAX = 6144, READY_TEXT_MAX = 512 };
+/* Fewer waits that came true say nothing about the estimate. */
+enum { JUDGED_MIN = 20 };
 
 /* Mode and phase, and what the operator says of them. */
 static void write_state(struct tl_json *json, const struct tl_api *api,
@@ -79,6 +82,11 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
     if (settings->policy != TL_POLICY_COUNTER) {
         tl_json_uint(&json, "rate_admit", settings->rate_admit);
         tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate_every_ms);
+    }
+    struct tl_promises_score promises = tl_promises_score(tl_local_queue_promises(queue));
+    if (promises.judged >= JUDGED_MIN) {
+        tl_json_uint(&json, "eta_inside_percent", (uint64_t)llround(promises.inside * 100));
+        tl_json_uint(&json, "eta_error_percent", (uint64_t)llround(promises.error * 100));
     }
     tl_json_array(&json, "lanes");
     for (size_t i = 0; i < settings->n_lanes; i++)

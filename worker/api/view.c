@@ -89,9 +89,11 @@ static void write_waiting(struct tl_json *json, const struct tl_view *view)
         tl_json_bool(json, "called", true);
         return;
     }
+    if (view->eta_reason != NULL)
+        tl_json_string(json, "eta_reason", view->eta_reason);
     if (view->eta == NULL)
         return;
-    tl_json_uint(json, "eta_seconds", (uint64_t)llround(view->eta->mean_s));
+    tl_json_uint(json, "eta_seconds", (uint64_t)llround(view->eta->median_s));
     tl_json_uint(json, "eta_low", (uint64_t)floor(view->eta->low_s));
     tl_json_uint(json, "eta_high", (uint64_t)ceil(view->eta->high_s));
 }

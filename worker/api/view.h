@@ -22,7 +22,8 @@ struct tl_view {
     enum tl_phase phase;
     uint64_t waiting, active;
     const struct tl_eta_range *eta; /* NULL: nothing honest to say */
-    bool drawing;                   /* those who wait are yet to be drawn: nobody has a position */
+    const char *eta_reason; /* why not, or why it is longer than it was; NULL: nothing to explain */
+    bool drawing;           /* those who wait are yet to be drawn: nobody has a position */
     const struct tl_draw_record *draw; /* as the store says; of a queue with `opening: draw` */
     bool recovering;                   /* the queue recovers from a loss of its data */
     const char *pass;                  /* ACTIVE; NULL: none */

@@ -420,6 +420,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       .metrics = edge->settings->metrics,
                                       .store_offset_ms = (int64_t)wall.tv_sec * 1000 +
                                                          wall.tv_nsec / 1000000 - tl_clock_ms(),
+                                      .queue_counts = edge->settings->queue_counts,
                                       .context = edge,
                                       .rebuild = on_rebuild,
                                       .reload = on_reload_settings,

@@ -11,10 +11,12 @@
 #include "worker/feed/outbox.h"
 
 struct tl_local_queue;
+struct tl_queue_counts;
 
 struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the apply script knows it */
     struct tl_metrics *metrics;
+    struct tl_queue_counts *queue_counts; /* NULL: nothing is counted */
 
     bool ingest_up, follower_up; /* is the store connected? */
     enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */

@@ -1,129 +1,306 @@
 #include <math.h>
+#include <stdlib.h>
 
 #include "worker/queue/eta.h"
+#include "worker/queue/outlook.h"
+#include "worker/queue/sessions.h"
 
-static const double half_life_ms = 120e3;
-static const double admitted_min = 5; /* fewer are too few to estimate from */
+enum {
+    NAMED_MS = 60000,    /* a reason is named for so long */
+    REFRESH_MIN_MS = 20, /* between two computations of the outlook */
+    REFRESH_MAX_MS = 1000,
+    LEFT_MAX = 256, /* then half of them are forgotten, with their time */
+};
+
 static const double stalled_ms = 10e3;
 static const double z =
     1.2815515655; /* of the normal distribution: one in ten lies beyond it on either side */
 
-/* Lets time pass up to now_ms. */
+struct tl_eta {
+    struct tl_sessions *sessions;
+    struct tl_eta_rule rule;
+    bool open;
+    uint64_t waiting, active;
+    int64_t now_ms;       /* of the last step */
+    int64_t possible_ms;  /* since then visitors could be admitted, but none was */
+    double left, left_ms; /* visitors who left the line, and the time that all together waited */
+    enum tl_eta_reason grew;
+    int64_t grew_ms;
+    struct tl_outlook outlook;
+    int64_t computed_ms;
+    bool changed;  /* the line, since then */
+    bool outdated; /* a rule changed since then */
+};
+
+struct tl_eta *tl_eta_new(void)
+{
+    struct tl_eta *eta = calloc(1, sizeof(*eta));
+    if (eta == NULL)
+        return NULL;
+    eta->sessions = tl_sessions_new();
+    if (eta->sessions == NULL)
+        tl_eta_free(&eta);
+    return eta;
+}
+
+void tl_eta_free(struct tl_eta **eta)
+{
+    if (*eta == NULL)
+        return;
+    tl_sessions_free(&(*eta)->sessions);
+    free(*eta);
+    *eta = NULL;
+}
+
+size_t tl_eta_bytes(const struct tl_eta *eta)
+{
+    return sizeof(*eta) + tl_sessions_bytes(eta->sessions);
+}
+
+const char *tl_eta_reason_name(enum tl_eta_reason reason)
+{
+    switch (reason) {
+    case TL_ETA_PLAIN:
+        return NULL;
+    case TL_ETA_NOT_KNOWN:
+        return "not_known";
+    case TL_ETA_PAUSED:
+        return "paused";
+    case TL_ETA_NO_CAPACITY:
+        return "no_capacity";
+    case TL_ETA_STALLED:
+        return "stalled";
+    case TL_ETA_CAPACITY_LOWERED:
+        return "capacity_lowered";
+    case TL_ETA_RATE_LOWERED:
+        return "rate_lowered";
+    case TL_ETA_MORE_AHEAD:
+        return "more_ahead";
+    case TL_ETA_SLOWER:
+        return "slower";
+    }
+    return NULL;
+}
+
+/* ---- what happens ---- */
+
+/* Could a visitor be admitted now, as far as capacity says? */
+static bool is_possible(const struct tl_eta *eta)
+{
+    return eta->open && eta->waiting > 0 &&
+           (!eta->rule.counted || eta->active < eta->rule.capacity);
+}
+
+/* Lets time pass up to now_ms, before something changes. */
 static void pass(struct tl_eta *eta, int64_t now_ms)
 {
-    double elapsed = (double)(now_ms - eta->now_ms);
+    if (now_ms > eta->now_ms)
+        eta->left_ms += (double)eta->waiting * (double)(now_ms - eta->now_ms);
+    if (!is_possible(eta))
+        eta->possible_ms = now_ms;
     eta->now_ms = now_ms;
-    if (!eta->waiting || elapsed <= 0)
+}
+
+static double rate_per_ms(const struct tl_eta_rule *rule)
+{
+    return rule->admit > 0 ? (double)rule->admit / (double)rule->every_ms : INFINITY;
+}
+
+void tl_eta_grew(struct tl_eta *eta, enum tl_eta_reason reason, int64_t now_ms)
+{
+    /* What an operator changed explains more than that it is slower, which follows. */
+    if (reason == TL_ETA_SLOWER && eta->grew != TL_ETA_PLAIN && eta->grew != TL_ETA_SLOWER &&
+        now_ms < eta->grew_ms + NAMED_MS)
+        reason = eta->grew;
+    eta->grew = reason;
+    eta->grew_ms = now_ms;
+}
+
+void tl_eta_set_rule(struct tl_eta *eta, const struct tl_eta_rule *rule, int64_t now_ms)
+{
+    const struct tl_eta_rule before = eta->rule;
+    pass(eta, now_ms);
+    eta->rule = *rule;
+    eta->outdated = true;
+    if (eta->waiting == 0)
         return;
-    eta->quiet_ms += (int64_t)elapsed;
-    double kept = exp2(-elapsed / half_life_ms);
-    /* The time that passes fades while it passes: the integral of 2^(-s / half-life) over it. */
-    eta->time_ms = eta->time_ms * kept + (1 - kept) * half_life_ms / M_LN2;
-    eta->admitted *= kept;
+    if (rule->counted && (!before.counted || rule->capacity < before.capacity))
+        tl_eta_grew(eta, TL_ETA_CAPACITY_LOWERED, now_ms);
+    if (rate_per_ms(rule) < rate_per_ms(&before))
+        tl_eta_grew(eta, TL_ETA_RATE_LOWERED, now_ms);
 }
 
-void tl_eta_step(struct tl_eta *eta, int64_t now_ms, const struct tl_eta_step *step)
+void tl_eta_set_open(struct tl_eta *eta, bool open, int64_t now_ms)
+{
+    if (open == eta->open)
+        return;
+    pass(eta, now_ms);
+    eta->open = open;
+    eta->outdated = true;
+}
+
+static void find(void *context, tl_place place)
+{
+    tl_sessions_found(context, place);
+}
+
+void tl_eta_set_line(struct tl_eta *eta, const struct tl_line *line, int64_t now_ms)
 {
     pass(eta, now_ms);
-    if (!eta->waiting) /* the line has just formed: start from the sessions that were active before
-                        */
-        eta->level = step->active > step->admitted ? step->active - step->admitted : 0;
-    uint64_t filling = step->active > eta->level ? step->active - eta->level : 0;
-    if (filling > step->admitted)
-        filling = step->admitted;
-    if (step->active > eta->level)
-        eta->level = step->active;
-    eta->admitted += (double)(step->admitted - filling);
-    eta->waiting = step->waiting > 0;
-    if (step->admitted > 0 || !eta->waiting)
-        eta->quiet_ms = 0;
+    tl_sessions_lose(eta->sessions);
+    tl_line_each_active(line, find, eta->sessions);
+    eta->waiting = tl_line_waiting(line);
+    eta->active = tl_line_active(line);
+    eta->possible_ms = now_ms;
+    eta->outdated = true;
 }
 
-void tl_eta_limit(struct tl_eta *eta, uint64_t capacity)
+void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    if (eta->level > capacity)
-        eta->level = capacity;
-}
-
-void tl_eta_stop(struct tl_eta *eta, int64_t now_ms)
-{
+    uint64_t admitted = 0;
     pass(eta, now_ms);
-    eta->waiting = false;
+    for (size_t i = 0; i < entry->n_events; i++) {
+        const struct tl_event *event = &entry->events[i];
+        for (size_t r = 0; r < event->places.n; r++) {
+            const struct tl_run *run = &event->places.runs[r];
+            if (event->kind == TL_EVENT_REMOVED)
+                eta->left += (double)run->count;
+            if (event->kind == TL_EVENT_ADMITTED)
+                admitted += run->count;
+            for (uint64_t k = 0; event->kind == TL_EVENT_ADMITTED && k < run->count; k++)
+                tl_sessions_started(eta->sessions, run->first + k, now_ms);
+            for (uint64_t k = 0; event->kind == TL_EVENT_FREED && k < run->count; k++)
+                tl_sessions_ended(eta->sessions, run->first + k, now_ms);
+        }
+    }
+    if (eta->left > LEFT_MAX) {
+        eta->left /= 2;
+        eta->left_ms /= 2;
+    }
+    eta->waiting = entry->waiting;
+    eta->active = entry->active;
+    if (admitted > 0)
+        eta->possible_ms = now_ms;
+    eta->changed = true;
 }
 
-/* The quantile of F(2k, 2n) at deviation `d` of the normal distribution: the root of a quadratic in
- * its cube root. */
-static double f_quantile(double k, double n, double d)
+/* ---- the estimate ---- */
+
+static double left_per_ms(const struct tl_eta *eta)
 {
-    double spread_k = 1 / (9 * k);
-    double spread_n = 1 / (9 * n);
-    double a = 1 - spread_n;
-    double b = 1 - spread_k;
-    double root = sqrt(a * a * spread_k + b * b * spread_n - d * d * spread_k * spread_n);
-    double x = (a * b + d * root) / (a * a - d * d * spread_n);
-    return x > 0 ? x * x * x : 0;
+    return eta->left_ms > 0 ? eta->left / eta->left_ms : 0;
 }
 
-/* How many observations the admissions seen amount to. When the line formed, all capacity was taken
- * at once, so those sessions also end close together. Until we have seen as many admissions as
- * there is capacity, they weigh less than their number. */
-static double weight(const struct tl_eta *eta)
+static void refresh(struct tl_eta *eta, int64_t now_ms)
 {
-    double n = eta->admitted;
-    if (n < (double)eta->level)
-        n = n * n / (double)eta->level;
-    return n > admitted_min ? n : admitted_min;
-}
-
-/* What the admissions seen say. */
-static bool observed(const struct tl_eta *eta, double position, struct tl_eta_range *range)
-{
-    if (eta->admitted < admitted_min || eta->time_ms <= 0)
-        return false;
-    range->mean_s = position * eta->time_ms / eta->admitted / 1000;
-    range->low_s = range->mean_s * f_quantile(position, weight(eta), -z);
-    range->high_s = range->mean_s * f_quantile(position, weight(eta), z);
-    return true;
+    const struct tl_eta_rule *rule = &eta->rule;
+    double due_ms = eta->changed ? REFRESH_MIN_MS : REFRESH_MAX_MS;
+    if (!eta->outdated && (double)(now_ms - eta->computed_ms) < due_ms)
+        return;
+    struct tl_lifetimes lifetimes;
+    struct tl_outlook_input input = {.active = (double)eta->active,
+                                     .capacity = (double)rule->capacity,
+                                     .left_per_ms = left_per_ms(eta),
+                                     .left_seen = eta->left,
+                                     .admit_per_ms = rule->admit > 0 ? rate_per_ms(rule) : 0};
+    eta->computed_ms = now_ms;
+    eta->changed = eta->outdated = false;
+    eta->outlook.known = false;
+    if (tl_sessions_look(eta->sessions, now_ms, &lifetimes))
+        tl_outlook_compute(&eta->outlook, &lifetimes, &input);
 }
 
 /* What the rate says. It is kept exactly, except that a delay of the admitter costs its length once
  * in a period (common/store/prelude.budget.lua). */
-static struct tl_eta_range by_rule(const struct tl_eta_rule *rule, double position)
+static struct tl_eta_range by_rate(const struct tl_eta_rule *rule, double position)
 {
     double every_s = (double)rule->every_ms / 1000;
     double most_s = ceil(position / (double)rule->admit) * every_s;
     if (rule->lumps) /* the next one at any time within the period */
         return (struct tl_eta_range){
-            .low_s = most_s - every_s, .mean_s = most_s - every_s / 2, .high_s = most_s};
+            .low_s = most_s - every_s, .median_s = most_s - every_s / 2, .high_s = most_s};
     double one_s = every_s / (double)rule->admit;
     double mean_s = position * one_s;
     return (struct tl_eta_range){.low_s = fmax(0, mean_s - ((double)rule->burst + 1) * one_s),
-                                 .mean_s = mean_s,
+                                 .median_s = mean_s,
                                  .high_s = fmin(most_s, mean_s * 1.05 + one_s + 1)};
 }
 
-/* Is no visitor admitted although the rate demands it? */
-static bool is_stalled(const struct tl_eta *eta, const struct tl_eta_rule *rule)
+/* Of this position, how many are admitted at this steady rate, and do not leave before? */
+static double stay(double position, double left, double admitted)
 {
-    double gap_ms = (double)rule->every_ms / (rule->lumps ? 1 : (double)rule->admit);
-    return (double)eta->quiet_ms > 2 * gap_ms + stalled_ms;
+    return left > 0 ? log1p(position * left / admitted) * admitted / left : position;
 }
 
-bool tl_eta_estimate(const struct tl_eta *eta, const struct tl_eta_rule *rule, int64_t now_ms,
-                     uint64_t position, struct tl_eta_range *range)
+/* Only a rate limits admission. */
+static struct tl_eta_range by_rate_alone(const struct tl_eta *eta, double position)
 {
-    struct tl_eta now = *eta;
-    pass(&now, now_ms);
-    bool known = observed(&now, (double)position, range);
-    if (rule->admit == 0)
-        return known;
-    struct tl_eta_range best = by_rule(rule, (double)position);
-    if (rule->alone && !is_stalled(&now, rule)) {
-        *range = best;
+    double left = left_per_ms(eta);
+    double sure = 1 - fmin(1, z / sqrt(fmax(1, eta->left))); /* so much of it at least */
+    double admitted = rate_per_ms(&eta->rule);
+    double few = fmax(1, stay(position, left * (2 - sure), admitted));
+    double most = fmax(1, stay(position, left * sure, admitted));
+    return (struct tl_eta_range){
+        .low_s = by_rate(&eta->rule, few).low_s,
+        .median_s = by_rate(&eta->rule, fmax(1, stay(position, left, admitted))).median_s,
+        .high_s = by_rate(&eta->rule, most).high_s};
+}
+
+/* Is no visitor admitted although capacity and rate allow it? */
+static bool is_stalled(const struct tl_eta *eta, int64_t now_ms)
+{
+    const struct tl_eta_rule *rule = &eta->rule;
+    double gap_ms = 0;
+    if (rule->admit > 0)
+        gap_ms = (double)rule->every_ms / (rule->lumps ? 1 : (double)rule->admit);
+    return is_possible(eta) && (double)(now_ms - eta->possible_ms) > 2 * gap_ms + stalled_ms;
+}
+
+static bool by_sessions(const struct tl_eta *eta, double position, struct tl_eta_range *range)
+{
+    const struct tl_outlook *outlook = &eta->outlook;
+    if (!outlook->known)
+        return false;
+    *range = (struct tl_eta_range){.low_s = tl_outlook_wait_ms(outlook, position, -z) / 1000,
+                                   .median_s = tl_outlook_wait_ms(outlook, position, 0) / 1000,
+                                   .high_s = tl_outlook_wait_ms(outlook, position, z) / 1000};
+    return isfinite(range->high_s);
+}
+
+static enum tl_eta_reason why_none(const struct tl_eta *eta, int64_t now_ms)
+{
+    const struct tl_eta_rule *rule = &eta->rule;
+    if (!eta->open)
+        return TL_ETA_PAUSED;
+    if (rule->counted && rule->capacity == 0)
+        return TL_ETA_NO_CAPACITY;
+    return is_stalled(eta, now_ms) ? TL_ETA_STALLED : TL_ETA_PLAIN;
+}
+
+bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
+                     struct tl_eta_range *range, enum tl_eta_reason *reason)
+{
+    const struct tl_eta_rule *rule = &eta->rule;
+    *reason = why_none(eta, now_ms);
+    if (*reason != TL_ETA_PLAIN)
+        return false;
+    if (eta->grew != TL_ETA_PLAIN && now_ms < eta->grew_ms + NAMED_MS)
+        *reason = eta->grew;
+    if (!rule->counted) {
+        *range = by_rate_alone(eta, (double)position);
         return true;
     }
-    range->low_s = fmax(range->low_s, best.low_s);
-    range->mean_s = fmax(range->mean_s, best.mean_s);
-    range->high_s = fmax(range->high_s, best.high_s);
-    return known;
+    refresh(eta, now_ms);
+    if (!by_sessions(eta, (double)position, range)) {
+        *reason = TL_ETA_NOT_KNOWN;
+        return false;
+    }
+    if (rule->admit > 0) {
+        double stays = stay((double)position, left_per_ms(eta), rate_per_ms(rule));
+        struct tl_eta_range best = by_rate(rule, fmax(1, stays));
+        range->low_s = fmax(range->low_s, best.low_s);
+        range->median_s = fmax(range->median_s, best.median_s);
+        range->high_s = fmax(range->high_s, best.high_s);
+    }
+    return true;
 }

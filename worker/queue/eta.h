@@ -1,70 +1,80 @@
 /*
- * The wait estimate: a range computed from observed admissions, or from the rate that the settings
- * give.
- *
- * Counts admissions while visitors wait, and the time that passes meanwhile. Admissions that only
- * raise the number of active visitors to a new maximum do not count: filling free capacity, when
- * the line forms or when the capacity is raised, does not show how fast sessions end. Both counts
- * fade with a half-life, so that old behaviour is forgotten. Time also passes while no visitor is
- * admitted, so the estimate of a stalled line grows.
- *
- * With n admissions seen in time t, the wait for k more is k * t/n on average. Taking admissions as
- * a Poisson process, (wait / k) / (t / n) follows an F distribution with 2k and 2n degrees of
- * freedom: the range covers both the uncertainty of the rate and the randomness of the next k
- * admissions. Its quantiles are those of E. Paulson, "An approximate normalization of the analysis
- * of variance distribution", 1942, which rests on the cube-root approximation of Wilson and
- * Hilferty.
+ * The wait estimate of one queue: for a position, the median of the wait and a range that holds
+ * eight waits in ten. It learns from the events how long sessions last (sessions.h) and how many
+ * leave the line, looks ahead from the sessions that run now and from the rules in force
+ * (outlook.h), and names why an estimate is missing or has grown.
  *
  * Where only a rate limits admission, the rate says the wait, from the first visitor on: no longer
- * than as many periods as the position fills. If visitors wait and no admission is seen for much
- * longer than the rate demands, the observations count again. Where capacity limits as well, the
- * observations count, and the rate is how fast it can be at best.
+ * than as many periods as the position fills. Where capacity limits as well, the sessions count,
+ * and the rate is how fast it can be at best.
+ *
+ * now_ms is local monotonic time everywhere.
  */
 #ifndef TL_ETA_H
 #define TL_ETA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* Starts zeroed. Times are milliseconds of one monotonic clock. */
-struct tl_eta {
-    double admitted;  /* fading count */
-    double time_ms;   /* fading time */
-    int64_t now_ms;   /* up to when time_ms has been counted */
-    uint64_t level;   /* most active visitors since the line formed */
-    bool waiting;     /* were visitors waiting after the last step? */
-    int64_t quiet_ms; /* visitors have waited for so long since the last admission */
-};
+#include "common/line/line.h"
+#include "common/wire/events.h"
 
-/* Admission by rate, as the settings say it. */
+struct tl_eta;
+
+/* Who may go in, as the settings say it. */
 struct tl_eta_rule {
-    uint64_t admit;   /* so many... 0: there is no rate */
+    bool counted; /* at most `capacity` may be active */
+    uint64_t capacity;
+    uint64_t admit;   /* a rate: so many... 0: there is none */
     int64_t every_ms; /* ...in this time */
     uint64_t burst;
     bool lumps; /* all at once, every `every` */
-    bool alone; /* nothing else limits admission */
 };
 
-struct tl_eta_step {
-    uint64_t admitted; /* in this step */
-    uint64_t waiting;  /* afterwards */
-    uint64_t active;   /* afterwards; 0 where no capacity limits admission: all admissions count */
+/* Why there is no estimate, or why it is longer than it was. */
+enum tl_eta_reason {
+    TL_ETA_PLAIN, /* nothing to explain */
+    /* no estimate */
+    TL_ETA_NOT_KNOWN, /* too little was seen */
+    TL_ETA_PAUSED,    /* nobody is admitted: paused, or not open */
+    TL_ETA_NO_CAPACITY,
+    TL_ETA_STALLED, /* visitors could be admitted, but are not */
+    /* longer than it was */
+    TL_ETA_CAPACITY_LOWERED,
+    TL_ETA_RATE_LOWERED,
+    TL_ETA_MORE_AHEAD, /* others took places ahead */
+    TL_ETA_SLOWER,     /* admission is slower than it was */
 };
 
-/* Adds one step of the line. */
-void tl_eta_step(struct tl_eta *eta, int64_t now_ms, const struct tl_eta_step *step);
-/* From now on at most `capacity` visitors can be active. */
-void tl_eta_limit(struct tl_eta *eta, uint64_t capacity);
-/* Stops counting time until the next step: the queue is paused or not open. */
-void tl_eta_stop(struct tl_eta *eta, int64_t now_ms);
+/* The reason in a view; NULL: nothing to explain. */
+const char *tl_eta_reason_name(enum tl_eta_reason reason);
 
+/* Seconds; eight in ten waits end between low and high, half of them by median. */
 struct tl_eta_range {
-    double low_s, mean_s, high_s; /* seconds; eight in ten waits end between low and high */
+    double low_s, median_s, high_s;
 };
 
-/* The wait until the position-th admission from now (position >= 1). False while fewer than five
- * were seen, unless the rule alone says it. */
-bool tl_eta_estimate(const struct tl_eta *eta, const struct tl_eta_rule *rule, int64_t now_ms,
-                     uint64_t position, struct tl_eta_range *range);
+struct tl_eta *tl_eta_new(void); /* NULL when out of memory */
+void tl_eta_free(struct tl_eta **eta);
+
+/* From now on this rule is in force. */
+void tl_eta_set_rule(struct tl_eta *eta, const struct tl_eta_rule *rule, int64_t now_ms);
+/* From now on admission is possible, or it is not: the queue is paused or not open. */
+void tl_eta_set_open(struct tl_eta *eta, bool open, int64_t now_ms);
+/* The line was loaded, at first or after events were missed. How long sessions last stays known. */
+void tl_eta_set_line(struct tl_eta *eta, const struct tl_line *line, int64_t now_ms);
+/* An entry of the events stream that the line has just taken. */
+void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_t now_ms);
+/* An estimate grew for this reason. It is named for a minute. */
+void tl_eta_grew(struct tl_eta *eta, enum tl_eta_reason reason, int64_t now_ms);
+
+/* The wait until the position-th admission from now (position >= 1). False: not known, or nothing
+ * honest to say. *reason says why; if true, why it is longer than it was, if it is. Computes the
+ * outlook anew when it is out of date: O(1), tens of microseconds, at most 50 times a second;
+ * otherwise O(1), a few microseconds. */
+bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
+                     struct tl_eta_range *range, enum tl_eta_reason *reason);
+size_t tl_eta_bytes(const struct tl_eta *eta);
 
 #endif

@@ -12,6 +12,7 @@
 #include "worker/queue/lost.h"
 #include "worker/queue/notice.h"
 #include "worker/queue/presence.h"
+#include "worker/queue/promises.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -29,7 +30,8 @@ struct tl_local_queue {
     bool rebuilding;      /* after a gap: a fresh line was asked for */
     int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
     bool deleted;
-    struct tl_eta eta;
+    struct tl_eta *eta;
+    struct tl_promises *promises;
     struct tl_outbox *outbox;
     struct tl_presence *presence;
     uint64_t presence_batch; /* the last batch with presence in it */
@@ -77,8 +79,11 @@ struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const 
     queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
     queue->lost = tl_lost_new();
-    if (queue->outbox == NULL || queue->presence == NULL || queue->claims == NULL ||
-        queue->ended == NULL || queue->lost == NULL)
+    queue->eta = tl_eta_new();
+    queue->promises = tl_promises_new((uint64_t)(uintptr_t)queue);
+    if (queue->eta == NULL || queue->promises == NULL || queue->outbox == NULL ||
+        queue->presence == NULL || queue->claims == NULL || queue->ended == NULL ||
+        queue->lost == NULL)
         tl_local_queue_free(&queue);
     return queue;
 }
@@ -92,6 +97,8 @@ void tl_local_queue_free(struct tl_local_queue **queue)
     tl_claims_free(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
     tl_lost_free(&(*queue)->lost);
+    tl_promises_free(&(*queue)->promises);
+    tl_eta_free(&(*queue)->eta);
     tl_line_free(&(*queue)->line);
     free((*queue)->notice.json);
     free(*queue);
@@ -158,7 +165,7 @@ uint64_t tl_local_queue_origin(const struct tl_local_queue *queue, tl_place plac
 
 size_t tl_local_queue_bytes(const struct tl_local_queue *queue)
 {
-    return queue->line != NULL ? tl_line_bytes(queue->line) : 0;
+    return queue->line != NULL ? tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta) : 0;
 }
 
 int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue)
@@ -235,17 +242,15 @@ bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place plac
 }
 
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
-                             struct tl_eta_range *range)
+                             struct tl_eta_range *range, enum tl_eta_reason *reason)
 {
-    const struct tl_queue_settings *settings = &queue->settings;
-    const struct tl_eta_rule rule = {
-        .admit = settings->policy != TL_POLICY_COUNTER ? settings->rate_admit : 0,
-        .every_ms = settings->rate_every_ms,
-        .burst = settings->rate_burst,
-        .lumps = settings->rate_shape == TL_RATE_LUMPS,
-        .alone = settings->policy == TL_POLICY_RATE};
-    return tl_local_queue_open(queue, now_ms) &&
-           tl_eta_estimate(&queue->eta, &rule, now_ms, position, range);
+    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
+}
+
+struct tl_promises *tl_local_queue_promises(const struct tl_local_queue *queue)
+{
+    return queue->promises;
 }
 
 size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places, size_t most)
@@ -256,24 +261,27 @@ size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places
 void tl_local_queue_set_settings(struct tl_local_queue *queue,
                                  const struct tl_queue_settings *settings, int64_t now_ms)
 {
+    const struct tl_eta_rule rule = {
+        .counted = settings->policy != TL_POLICY_RATE,
+        .capacity = tl_queue_capacity(settings),
+        .admit = settings->policy != TL_POLICY_COUNTER ? settings->rate_admit : 0,
+        .every_ms = settings->rate_every_ms,
+        .burst = settings->rate_burst,
+        .lumps = settings->rate_shape == TL_RATE_LUMPS};
     queue->settings = *settings;
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);
-    tl_eta_limit(&queue->eta, tl_queue_capacity(settings));
-    if (tl_mode_holds(settings->mode))
-        tl_eta_stop(&queue->eta, now_ms);
+    tl_eta_set_rule(queue->eta, &rule, now_ms);
+    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
 }
 
-/* Feeds a step of the line to the estimate. Before the queue opens there is nothing to estimate. */
-static void observe(struct tl_local_queue *queue, uint64_t admitted, int64_t now_ms)
+/* Feeds an entry to the estimate. */
+static void observe(struct tl_local_queue *queue, const struct tl_event_entry *entry,
+                    int64_t now_ms)
 {
-    bool counted = queue->settings.policy != TL_POLICY_RATE;
-    if (!tl_local_queue_open(queue, now_ms))
-        return;
-    tl_eta_step(&queue->eta, now_ms,
-                &(struct tl_eta_step){.admitted = admitted,
-                                      .waiting = tl_line_waiting(queue->line),
-                                      .active = counted ? tl_line_active(queue->line) : 0});
+    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_apply(queue->eta, entry, now_ms);
+    tl_promises_apply(queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
@@ -286,7 +294,7 @@ static void forget_places(struct tl_local_queue *queue)
     }
     tl_claims_clear(queue->claims);
     tl_placemap_clear(queue->ended);
-    queue->eta = (struct tl_eta){0};
+    tl_promises_drop(queue->promises);
 }
 
 struct succession {
@@ -327,7 +335,8 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     queue->rebuilding = false;
     tl_claims_keep(queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
-    observe(queue, 0, now_ms);
+    tl_eta_set_line(queue->eta, line, now_ms);
+    tl_promises_drop(queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
     if (recreated) {
@@ -425,17 +434,6 @@ static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry 
     env->changed(env->context, queue, entry, now_ms);
 }
 
-static uint64_t admitted_in(const struct tl_event_entry *entry)
-{
-    uint64_t admitted = 0;
-    for (size_t i = 0; i < entry->n_events; i++) {
-        const struct tl_event *event = &entry->events[i];
-        for (size_t r = 0; event->kind == TL_EVENT_ADMITTED && r < event->places.n; r++)
-            admitted += event->places.runs[r].count;
-    }
-    return admitted;
-}
-
 static void ask_for_rebuild(struct tl_local_queue *queue, const char *why)
 {
     if (queue->rebuilding)
@@ -476,7 +474,7 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
     case TL_LINE_APPLIED:
     case TL_LINE_DIFFERS:
         tl_metrics_add(queue->env->metrics, TL_WORKER_EVENTS, 1);
-        observe(queue, admitted_in(&entry), now_ms);
+        observe(queue, &entry, now_ms);
         follow_up(queue, &entry, now_ms);
         if (result == TL_LINE_DIFFERS)
             note_other_sizes(queue, now_ms);
@@ -532,6 +530,8 @@ void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
+    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
     /* A flush waits until the last one was applied, so as not to flood a slow dispatcher. */
     if (queue->farewell || !tl_queue_env_store_up(queue->env) ||
         !tl_outbox_settled(queue->outbox, queue->presence_batch) ||

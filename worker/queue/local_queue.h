@@ -21,6 +21,7 @@
 #include "worker/feed/outbox.h"
 #include "worker/queue/env.h"
 #include "worker/queue/eta.h"
+#include "worker/queue/promises.h"
 
 struct tl_local_queue;
 struct tl_subscribers;
@@ -83,10 +84,12 @@ bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place);
 /* Does only a claim that was granted open the gate for the session at this place, and is none
  * known? Then the outcome of a RENEW has to be waited for. Needs a line. */
 bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place place);
-/* The wait until this position is admitted. False while the queue is paused or not open, or when
- * too few admissions were seen to say it and no rate does. */
+/* The wait until this position is admitted. False when there is nothing honest to say; *reason: why
+ * not, or why it is longer than it was (worker/queue/eta.h). */
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
-                             struct tl_eta_range *range);
+                             struct tl_eta_range *range, enum tl_eta_reason *reason);
+/* What was told about waits, against what came true. */
+struct tl_promises *tl_local_queue_promises(const struct tl_local_queue *queue);
 /* The first places in the line, at most `most`, in the order of admission. Returns how many. */
 size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places, size_t most);
 

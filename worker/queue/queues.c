@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/queue/queues.h"
+#include "worker/report/queue_counts.h"
 #include "worker/report/worker_metrics.h"
 
 /* A queue whose data is damaged. It may have no line. */
@@ -409,11 +410,27 @@ void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
 
 /* ---- time ---- */
 
+/* Adds what came true of the waits told since the last time to the metrics. */
+static void report_promises(const struct tl_queue_env *env, struct tl_local_queue *queue)
+{
+    const char *name = tl_local_queue_name(queue);
+    struct tl_promises_news news = tl_promises_news(tl_local_queue_promises(queue));
+    if (news.judged == 0)
+        return;
+    uint32_t stream = tl_queue_counts_stream(name);
+    struct tl_queue_counts *counts = env->queue_counts;
+    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_JUDGED, news.judged);
+    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_EARLY, news.early);
+    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_LATE, news.late);
+    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_ERROR, news.error_percent);
+}
+
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < queues->n; i++) {
         tl_local_queue_tick(queues->queues[i], now_ms);
+        report_promises(queues->settings.env, queues->queues[i]);
         bytes += tl_local_queue_bytes(queues->queues[i]);
     }
     tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);

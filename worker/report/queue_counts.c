@@ -40,6 +40,15 @@ static const struct {
                                  "Requests let in past the line by the mode passthrough, by queue"},
     [TL_QUEUE_BYPASSED] = {"tellerline_worker_queue_bypassed_total",
                            "Requests let in past the line by a bypass, by queue"},
+    [TL_QUEUE_ETA_JUDGED] = {"tellerline_worker_queue_eta_judged_total",
+                             "Waits told to a sample of visitors that came true, by queue"},
+    [TL_QUEUE_ETA_EARLY] = {"tellerline_worker_queue_eta_early_total",
+                            "Of these, admitted before the range told, by queue"},
+    [TL_QUEUE_ETA_LATE] = {"tellerline_worker_queue_eta_late_total",
+                           "Of these, admitted after the range told, by queue"},
+    [TL_QUEUE_ETA_ERROR] = {"tellerline_worker_queue_eta_error_percent_total",
+                            "Distances of the waits told from the true ones, in percent of these, "
+                            "added up, by queue"},
 };
 
 struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err)
@@ -93,12 +102,26 @@ static struct slot *slot_of(struct tl_queue_counts *counts, const char *queue, u
     return &counts->other;
 }
 
+uint32_t tl_queue_counts_stream(const char *queue)
+{
+    uint32_t hash = UINT32_C(2166136261); /* FNV-1a */
+    for (; *queue != '\0'; queue++)
+        hash = (hash ^ (unsigned char)*queue) * UINT32_C(16777619);
+    return hash;
+}
+
+void tl_queue_counts_add_many(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
+                              enum tl_queue_count kind, uint64_t n)
+{
+    if (counts != NULL && n > 0)
+        atomic_fetch_add_explicit(&slot_of(counts, queue, stream)->counts[kind], (int64_t)n,
+                                  memory_order_relaxed);
+}
+
 void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
                          enum tl_queue_count kind)
 {
-    if (counts != NULL)
-        atomic_fetch_add_explicit(&slot_of(counts, queue, stream)->counts[kind], 1,
-                                  memory_order_relaxed);
+    tl_queue_counts_add_many(counts, queue, stream, kind, 1);
 }
 
 static bool is_named(const struct tl_queue_counts *counts, size_t i)

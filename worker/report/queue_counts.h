@@ -19,6 +19,10 @@ enum tl_queue_count {
     TL_QUEUE_SESSIONS_FAST,
     TL_QUEUE_PASSED_THROUGH,
     TL_QUEUE_BYPASSED,
+    TL_QUEUE_ETA_JUDGED, /* see worker/queue/promises.h */
+    TL_QUEUE_ETA_EARLY,
+    TL_QUEUE_ETA_LATE,
+    TL_QUEUE_ETA_ERROR,
     TL_QUEUE_COUNTS
 };
 
@@ -32,7 +36,12 @@ struct tl_queue_counts;
 struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err);
 void tl_queue_counts_free(struct tl_queue_counts **counts); /* NULL allowed */
 
-/* Counts one. stream: a hash of the queue's name. counts NULL: nothing is counted. */
+/* A hash of the queue's name; two names may have the same. */
+uint32_t tl_queue_counts_stream(const char *queue);
+/* Counts so many. counts NULL: nothing is counted. */
+void tl_queue_counts_add_many(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
+                              enum tl_queue_count kind, uint64_t n);
+/* Counts one. */
 void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
                          enum tl_queue_count kind);
 /* Appends them as Prometheus text, each sample with this label (`role="worker"`) too. */

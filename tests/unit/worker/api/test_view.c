@@ -61,7 +61,7 @@ static void test_waiting(void **state)
 {
     (void)state;
     struct tl_view view = sample(TL_LINE_WAITING);
-    const struct tl_eta_range eta = {.low_s = 10.9, .mean_s = 20.5, .high_s = 30.1};
+    const struct tl_eta_range eta = {.low_s = 10.9, .median_s = 20.5, .high_s = 30.1};
     view.state.ahead = 4;
     json_t *json = read_view(&view, 9);
     string_is(json, "status", "waiting");

@@ -346,31 +346,59 @@ static void a_notice_has_a_version(void **state)
     assert_int_equal(strlen(tl_local_queue_notice(world->queue)), TL_NOTICE_MAX);
 }
 
-static void the_estimate_follows_admissions(void **state)
+static bool estimate(const struct world *world, uint64_t position, int64_t now_ms,
+                     struct tl_eta_range *range, enum tl_eta_reason expected)
+{
+    enum tl_eta_reason reason;
+    bool known = tl_local_queue_estimate(world->queue, position, now_ms, range, &reason);
+    assert_int_equal(reason, expected);
+    return known;
+}
+
+static void the_estimate_follows_sessions(void **state)
 {
     struct world *world = *state;
     struct tl_queue_settings settings = world_settings();
     struct tl_eta_range range;
     tl_local_queue_set_line(world->queue, world_line(100), 0);
-    for (int i = 1; i <= 10; i++) { /* one goes, one comes, every two seconds */
+    for (int i = 1; i <= 30; i++) { /* one goes, one comes, every two seconds */
         char events[96];
         snprintf(events, sizeof(events), "[5,[%d,1],1],[3,[%d,1],1700000090000]", i, i + 3);
-        assert_true(i > 5 || !tl_local_queue_estimate(world->queue, 1, i * 2000, &range));
+        assert_true(i > 8 || !estimate(world, 1, i * 2000 - 1, &range, TL_ETA_NOT_KNOWN));
         world_apply(world, 100 - (uint64_t)i, 3, events, (int64_t)i * 2000);
     }
     assert_int_equal(world->rebuilds, 0);
-    assert_true(tl_local_queue_estimate(world->queue, 30, 20000, &range));
-    assert_true(range.mean_s > 59 && range.mean_s < 61);
-    assert_true(range.low_s < range.mean_s && range.mean_s < range.high_s);
+    assert_true(estimate(world, 30, 60000, &range, TL_ETA_PLAIN));
+    assert_true(range.median_s > 54 && range.median_s < 66);
+    assert_true(range.low_s < range.median_s && range.median_s < range.high_s);
 
     settings.mode = TL_MODE_PAUSED;
-    tl_local_queue_set_settings(world->queue, &settings, 20000);
-    assert_false(tl_local_queue_estimate(world->queue, 30, 20000, &range));
-    settings.mode = TL_MODE_OPEN; /* the pause does not count */
+    tl_local_queue_set_settings(world->queue, &settings, 60000);
+    assert_false(estimate(world, 30, 60000, &range, TL_ETA_PAUSED));
+    settings.mode = TL_MODE_OPEN; /* the pause does not count, and what was learned stays known */
     tl_local_queue_set_settings(world->queue, &settings, 90000);
     tl_local_queue_set_line(world->queue, world_line(100), 90000);
-    assert_true(tl_local_queue_estimate(world->queue, 30, 90000, &range));
-    assert_true(range.mean_s > 59 && range.mean_s < 61);
+    assert_true(estimate(world, 30, 90000, &range, TL_ETA_PLAIN));
+    assert_true(range.median_s > 50 && range.median_s < 70);
+    settings.capacity = 1;
+    tl_local_queue_set_settings(world->queue, &settings, 90000);
+    assert_true(estimate(world, 30, 90000, &range, TL_ETA_CAPACITY_LOWERED));
+    assert_true(range.median_s > 150);
+}
+
+/* What was told is compared with what came true. */
+static void promises_are_judged(void **state)
+{
+    struct world *world = *state;
+    tl_local_queue_set_line(world->queue, world_line(100), 0);
+    for (int i = 1; i <= 90; i++) {
+        char events[96];
+        snprintf(events, sizeof(events), "[5,[%d,1],1],[3,[%d,1],1700000090000]", i, i + 3);
+        world_apply(world, 100 - (uint64_t)i, 3, events, (int64_t)i * 2000);
+        tl_local_queue_tick(world->queue, (int64_t)i * 2000);
+    }
+    struct tl_promises_score score = tl_promises_score(tl_local_queue_promises(world->queue));
+    assert_true(score.judged >= 10 && score.inside > 0.7 && score.error < 0.5);
 }
 
 static void a_queue_opens_by_the_stores_clock(void **state)
@@ -446,7 +474,8 @@ int main(void)
         TEST(presence_waits_until_the_last_was_applied),
         TEST(the_stores_answers_are_remembered),
         TEST(a_notice_has_a_version),
-        TEST(the_estimate_follows_admissions),
+        TEST(the_estimate_follows_sessions),
+        TEST(promises_are_judged),
         TEST(a_queue_opens_by_the_stores_clock),
         TEST(admission_is_near_while_there_is_capacity),
         TEST(the_front_goes_over_the_lanes),

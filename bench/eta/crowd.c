@@ -1,0 +1,324 @@
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/line/line.h"
+#include "worker/queue/eta.h"
+#include "worker/queue/promises.h"
+
+#include "bench/eta/baselines.h"
+#include "bench/eta/crowd.h"
+
+enum kind { ARRIVE, LEAVE, END, CHANGE, LOOK };
+
+struct turn {
+    int64_t at_ms;
+    enum kind kind;
+    size_t index;
+};
+
+/* The worker process beside the simulated store. */
+struct world {
+    const struct crowd *crowd;
+    struct outcome *outcome;
+    uint64_t random;
+    struct turn *heap;
+    size_t n, room;
+    struct tl_line *line;
+    struct tl_eta *eta;
+    struct tl_promises *promises;
+    struct baselines baselines;
+    uint64_t event, capacity;
+    bool paused;
+    int64_t changed_ms;
+    size_t first;   /* promise of this run */
+    double *told_s; /* the shortest wait told to each visitor; below 0: none yet */
+};
+
+/* ---- random numbers ---- */
+
+uint64_t crowd_random(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+double crowd_uniform(uint64_t *state)
+{
+    return ((double)(crowd_random(state) >> 11) + 0.5) / 9007199254740992.0;
+}
+
+double crowd_normal(uint64_t *state)
+{
+    double radius = sqrt(-2 * log(crowd_uniform(state)));
+    return radius * cos(2 * M_PI * crowd_uniform(state));
+}
+
+static void *enlarge(void *list, size_t *room, size_t size)
+{
+    *room = *room == 0 ? 1024 : *room * 2;
+    void *larger = reallocarray(list, *room, size);
+    if (larger == NULL)
+        abort();
+    return larger;
+}
+
+/* ---- what comes next: a heap ---- */
+
+static bool is_before(const struct turn *a, const struct turn *b)
+{
+    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->kind < b->kind;
+}
+
+static void push(struct world *world, struct turn turn)
+{
+    if (world->n == world->room)
+        world->heap = enlarge(world->heap, &world->room, sizeof(*world->heap));
+    size_t i = world->n++;
+    for (; i > 0 && is_before(&turn, &world->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        world->heap[i] = world->heap[(i - 1) / 2];
+    world->heap[i] = turn;
+}
+
+static struct turn pop(struct world *world)
+{
+    struct turn top = world->heap[0], last = world->heap[--world->n];
+    size_t i = 0;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child + 1 < world->n && is_before(&world->heap[child + 1], &world->heap[child]))
+            child++;
+        if (child >= world->n || !is_before(&world->heap[child], &last))
+            break;
+        world->heap[i] = world->heap[child];
+        i = child;
+    }
+    if (world->n > 0)
+        world->heap[i] = last;
+    return top;
+}
+
+/* ---- events, as the scripts report them ---- */
+
+static tl_place place_of(size_t visitor)
+{
+    return tl_place_make(0, visitor + 1);
+}
+
+static void report(struct world *world, enum tl_event_kind kind, size_t visitor,
+                   enum tl_reason reason, int64_t now_ms)
+{
+    struct tl_run run = {.first = place_of(visitor), .count = 1};
+    struct tl_event event = {
+        .kind = kind, .places = {.n = 1, .runs = &run}, .deadline_ms = 1, .reason = reason};
+    struct tl_event_entry entry = {.number = ++world->event, .n_events = 1, .events = &event};
+    if (tl_line_apply(world->line, &entry, now_ms) != TL_LINE_APPLIED)
+        abort();
+    entry.waiting = tl_line_waiting(world->line);
+    entry.active = tl_line_active(world->line);
+    tl_eta_apply(world->eta, &entry, now_ms);
+    tl_promises_apply(world->promises, world->line, &entry, now_ms);
+}
+
+/* The admitter, without delay. */
+static void admit(struct world *world, int64_t now_ms)
+{
+    const struct tl_order *order;
+    uint64_t seq;
+    while (!world->paused && tl_line_active(world->line) < world->capacity &&
+           (order = tl_line_order(world->line, 0)) != NULL && tl_order_next(order, 1, &seq)) {
+        struct visitor *visitor = &world->crowd->visitors[seq - 1];
+        visitor->admitted_ms = now_ms;
+        baselines_admitted(&world->baselines);
+        report(world, TL_EVENT_ADMITTED, seq - 1, 0, now_ms);
+        push(world, (struct turn){now_ms + visitor->session_ms, END, seq - 1});
+    }
+    (void)tl_line_forget(world->line, now_ms, 100);
+}
+
+static void set_rule(struct world *world, int64_t now_ms)
+{
+    const struct tl_eta_rule rule = {.counted = true, .capacity = world->capacity};
+    world->baselines.capacity = world->capacity;
+    tl_eta_set_rule(world->eta, &rule, now_ms);
+    tl_eta_set_open(world->eta, !world->paused, now_ms);
+}
+
+/* ---- what is told ---- */
+
+/* Notes whether the wait told to a visitor has risen without a reason. */
+static void note_rise(struct world *world, size_t visitor, double wait_s, bool named)
+{
+    double *least = &world->told_s[visitor];
+    if (*least >= 0 && wait_s > *least * 1.1 + 2) {
+        world->outcome->rises++;
+        world->outcome->unnamed += !named;
+        *least = wait_s;
+    } else if (*least < 0 || wait_s < *least) {
+        *least = wait_s;
+    }
+}
+
+static void tell(struct world *world, uint64_t position, int64_t now_ms)
+{
+    struct outcome *outcome = world->outcome;
+    struct promise promise = {
+        .position = position, .at_ms = now_ms, .since_change_ms = now_ms - world->changed_ms};
+    struct tl_eta_range range;
+    enum tl_eta_reason reason;
+    uint64_t seq;
+    if (!tl_order_select(tl_line_order(world->line, 0), position - 1, &seq))
+        return;
+    promise.visitor = seq - 1;
+    outcome->views++;
+    bool known = tl_eta_estimate(world->eta, position, now_ms, &range, &reason);
+    if (!known) {
+        outcome->unknown++;
+        return;
+    }
+    note_rise(world, promise.visitor, range.median_s, reason != TL_ETA_PLAIN);
+    promise.told[OURS] = (struct told){range.low_s, range.median_s, range.high_s};
+    if (world->paused || now_ms < world->crowd->judge_from ||
+        !baselines_tell(&world->baselines, position, promise.told))
+        return;
+    if (outcome->n == outcome->room)
+        outcome->promises = enlarge(outcome->promises, &outcome->room, sizeof(promise));
+    outcome->promises[outcome->n++] = promise;
+}
+
+/* Tells one visitor of each class. */
+static void look(struct world *world, int64_t now_ms)
+{
+    static const uint64_t from[] = {1, 5, 20, 50, UINT64_MAX};
+    uint64_t waiting = tl_line_waiting(world->line);
+    tl_promises_tick(world->promises, world->eta, world->line, now_ms);
+    for (int i = 0; i < 4 && from[i] <= waiting; i++) {
+        uint64_t last = from[i + 1] - 1 < waiting ? from[i + 1] - 1 : waiting;
+        tell(world, from[i] + crowd_random(&world->random) % (last - from[i] + 1), now_ms);
+    }
+    if (waiting > 0) /* one who is asked again and again */
+        tell(world, 1 + waiting / 2, now_ms);
+}
+
+/* ---- turns ---- */
+
+static void arrive(struct world *world, size_t i, int64_t now_ms)
+{
+    const struct visitor *visitor = &world->crowd->visitors[i];
+    report(world, TL_EVENT_JOINED, i, 0, now_ms);
+    if (i + 1 < world->crowd->n)
+        push(world, (struct turn){world->crowd->visitors[i + 1].arrives_ms, ARRIVE, i + 1});
+    if (visitor->patience_ms != INT64_MAX)
+        push(world, (struct turn){now_ms + visitor->patience_ms, LEAVE, i});
+    admit(world, now_ms);
+    struct tl_line_view view = tl_line_look(world->line, place_of(i));
+    if (view.status == TL_LINE_WAITING)
+        tell(world, view.ahead + 1, now_ms);
+}
+
+static void take_turn(struct world *world, const struct turn *turn)
+{
+    int64_t now_ms = turn->at_ms;
+    switch (turn->kind) {
+    case ARRIVE:
+        arrive(world, turn->index, now_ms);
+        break;
+    case LEAVE:
+        if (tl_line_look(world->line, place_of(turn->index)).status == TL_LINE_WAITING)
+            report(world, TL_EVENT_REMOVED, turn->index, TL_REASON_LEFT, now_ms);
+        break;
+    case END:
+        report(world, TL_EVENT_FREED, turn->index, TL_REASON_COMPLETED, now_ms);
+        baselines_ended(&world->baselines, world->crowd->visitors[turn->index].session_ms);
+        break;
+    case CHANGE:
+        world->capacity = world->crowd->changes[turn->index].capacity;
+        world->paused = world->crowd->changes[turn->index].paused;
+        world->changed_ms = now_ms;
+        set_rule(world, now_ms);
+        break;
+    case LOOK:
+        look(world, now_ms);
+        push(world, (struct turn){now_ms + world->crowd->look_ms, LOOK, 0});
+        break;
+    }
+    admit(world, now_ms);
+    baselines_pass(&world->baselines, now_ms, !world->paused && tl_line_waiting(world->line) > 0);
+}
+
+/* ---- what came true ---- */
+
+/* When the visitor was admitted, or would have been, had they not left: instead of the next one
+ * behind who was. INT64_MAX: not known. */
+static int64_t truth_ms(const struct crowd *crowd, size_t visitor)
+{
+    while (visitor < crowd->n && crowd->visitors[visitor].admitted_ms == INT64_MAX)
+        visitor++;
+    return visitor < crowd->n ? crowd->visitors[visitor].admitted_ms : INT64_MAX;
+}
+
+static void settle(const struct world *world)
+{
+    const struct crowd *crowd = world->crowd;
+    struct outcome *outcome = world->outcome;
+    size_t kept = world->first;
+    for (size_t i = world->first; i < outcome->n; i++) {
+        struct promise promise = outcome->promises[i];
+        int64_t at_ms = truth_ms(crowd, promise.visitor);
+        if (at_ms == INT64_MAX)
+            continue;
+        promise.truth_s = (double)(at_ms - promise.at_ms) / 1000;
+        for (size_t c = 0; c < crowd->n_changes; c++)
+            promise.overtaken = promise.overtaken || (crowd->changes[c].at_ms > promise.at_ms &&
+                                                      crowd->changes[c].at_ms <= at_ms);
+        outcome->promises[kept++] = promise;
+    }
+    outcome->n = kept;
+}
+
+void crowd_run(const struct crowd *crowd, struct outcome *outcome)
+{
+    struct world world = {.crowd = crowd,
+                          .outcome = outcome,
+                          .random = crowd->seed,
+                          .line = tl_line_new(),
+                          .eta = tl_eta_new(),
+                          .promises = tl_promises_new(crowd->seed),
+                          .capacity = crowd->capacity,
+                          .changed_ms = INT64_MIN / 2,
+                          .first = outcome->n};
+    world.told_s = calloc(crowd->n, sizeof(*world.told_s));
+    if (world.line == NULL || world.eta == NULL || world.promises == NULL || world.told_s == NULL)
+        abort();
+    world.baselines.constant_ms = crowd->session_ms;
+    for (size_t i = 0; i < crowd->n; i++) {
+        world.told_s[i] = -1;
+        crowd->visitors[i].admitted_ms = INT64_MAX;
+    }
+    tl_line_start(world.line, 0, 0);
+    set_rule(&world, 0);
+    push(&world, (struct turn){crowd->visitors[0].arrives_ms, ARRIVE, 0});
+    push(&world, (struct turn){crowd->look_ms, LOOK, 0});
+    for (size_t i = 0; i < crowd->n_changes; i++)
+        push(&world, (struct turn){crowd->changes[i].at_ms, CHANGE, i});
+    while (world.n > 0 && world.heap[0].at_ms <= crowd->until_ms) {
+        struct turn turn = pop(&world);
+        take_turn(&world, &turn);
+    }
+    settle(&world);
+    free(world.heap);
+    free(world.told_s);
+    tl_promises_free(&world.promises);
+    tl_eta_free(&world.eta);
+    tl_line_free(&world.line);
+}
+
+void outcome_free(struct outcome *outcome)
+{
+    free(outcome->promises);
+    *outcome = (struct outcome){0};
+}

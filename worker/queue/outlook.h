@@ -1,0 +1,49 @@
+/*
+ * How admission goes on from here: for each time ahead, the expected number of ends and of
+ * admissions, and how much the number of ends varies.
+ *
+ * Each running session ends according to its age (worker/queue/sessions.h); each end lets one more
+ * visitor in, whose session ends in turn: a renewal process. Its mean and variance follow from the
+ * renewal equations (D. Cox, "Renewal Theory", 1962), computed in steps of an eighth of a mean
+ * session up to eight mean sessions ahead, and by their limits beyond. What is known to bend it
+ * counts at once: sessions beyond a lowered capacity end before anybody is admitted, free capacity
+ * is filled at once, and a rate is the fastest it can go.
+ *
+ * Visitors who leave shorten the wait of those behind: with admissions a(t), and each one ahead
+ * leaving at rate r, the k-th is admitted when the integral of exp(r t) a(t) reaches k.
+ */
+#ifndef TL_OUTLOOK_H
+#define TL_OUTLOOK_H
+
+#include <stdbool.h>
+
+#include "worker/queue/sessions.h"
+
+struct tl_outlook_input {
+    double active, capacity;
+    double left_per_ms;  /* how likely one who waits leaves within a ms */
+    double left_seen;    /* that rests on so many who left */
+    double admit_per_ms; /* a rate limits admission as well; 0: none */
+};
+
+struct tl_outlook {
+    bool known;
+    double step_ms;
+    double excess;                         /* active beyond capacity; below 0: free */
+    double ends[TL_LIFETIME_BINS + 1];     /* up to the end of step i */
+    double variance[TL_LIFETIME_BINS + 1]; /* of these */
+    double admitted[TL_LIFETIME_BINS + 1]; /* likewise */
+    double served[TL_LIFETIME_BINS + 1];   /* positions that are admitted or left by then */
+    double per_ms, variance_per_ms;        /* ends, beyond the last step */
+    double admit_per_ms, left_per_ms, left_seen;
+    double spread, observations;
+};
+
+void tl_outlook_compute(struct tl_outlook *outlook, const struct tl_lifetimes *lifetimes,
+                        const struct tl_outlook_input *input);
+
+/* The time until the position-th admission (position >= 1), in ms: at deviation `z` of the normal
+ * distribution, 0 for the median. INFINITY: never, as things are. */
+double tl_outlook_wait_ms(const struct tl_outlook *outlook, double position, double z);
+
+#endif

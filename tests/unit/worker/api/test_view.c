@@ -79,10 +79,12 @@ static void test_waiting(void **state)
     view.as_of_ms = 0;
 
     view.eta = &eta;
+    view.eta_reason = "slower";
     view.ticket = "TICKET";
-    json = read_view(&view, 13);
+    json = read_view(&view, 14);
     string_is(json, "ticket", "TICKET");
     number_is(json, "eta_low", 10);
+    string_is(json, "eta_reason", "slower");
     number_is(json, "eta_seconds", 21);
     number_is(json, "eta_high", 31);
     json_decref(json);

@@ -1,0 +1,62 @@
+"""The wait estimate of the running programs: it follows the operator at once, names reasons, and is judged."""
+from __future__ import annotations
+
+from typing import Any
+
+from figures_of import metrics
+from http_client import Visitor
+from tellerline import CALM, PATIENCE, System
+from test_store_trouble import PROMPT
+from waiting import wait_until
+
+
+def view_with(visitor: Visitor, reason: str, known: bool) -> dict[str, Any]:
+    """The view of a waiting visitor, once it names this reason, with or without an estimate."""
+    def view() -> dict[str, Any] | None:
+        found = visitor.status()
+        assert found["status"] == "waiting", found
+        return found if found.get("eta_reason") == reason and ("eta_high" in found) == known else None
+    return wait_until(view, PATIENCE, f"eta_reason {reason}")
+
+
+def end_sessions(visitors: list[Visitor]) -> None:
+    for visitor in visitors:
+        wait_until(visitor.is_active, PATIENCE, "admitted in turn")
+        visitor.complete()
+
+
+def judged(system: System) -> int:
+    """How many waits that were told came true, in all worker processes."""
+    return sum(int(line.split()[-1]) for program in system.of("worker") for line in metrics(program).splitlines()
+               if line.startswith("tellerline_worker_queue_eta_judged_total{") and 'queue="door"' in line)
+
+
+def test_the_estimate_follows_the_operator(start):
+    """Capacity 20 -> 5 -> 20, a pause and no capacity at all, with nothing else happening meanwhile."""
+    system = start({"door": {"capacity": 20} | CALM}, settings=PROMPT)
+    visitors = [system.join("door") for _ in range(100)]
+    last = visitors[-1]
+    view_with(last, "not_known", known=False)
+    end_sessions(visitors[:40])
+    told = wait_until(lambda: view if "eta_high" in (view := last.status()) else None, PATIENCE, "known")
+    assert told["position"] == 40
+    assert told["eta_low"] <= told["eta_seconds"] <= told["eta_high"]
+
+    system.set("door", "capacity=5")
+    # Before, 40 sessions of 20 at once had to end. Now 55 have to, of which 40 by fives.
+    slower = view_with(last, "capacity_lowered", known=True)
+    assert slower["eta_seconds"] >= 2 * told["eta_seconds"], (told, slower)
+    system.set("door", "capacity=20")
+    wait_until(lambda: last.status()["eta_seconds"] <= slower["eta_seconds"] / 2 + 1, PATIENCE, "faster again")
+
+    system.set("door", "paused=true")
+    view_with(last, "paused", known=False)
+    system.set("door", "paused=false")
+    wait_until(lambda: "eta_high" in last.status(), PATIENCE, "known again")
+    system.set("door", "capacity=0")
+    view_with(last, "no_capacity", known=False)
+    system.set("door", "capacity=20")
+
+    wait_until(lambda: "eta_high" in last.status(), PATIENCE, "known again")
+    end_sessions(visitors[40:])
+    wait_until(lambda: judged(system) > 0, PATIENCE, "what was told has come true")

@@ -8,6 +8,7 @@
 #include "common/base/error.h"
 
 #include "ctl/plan_options.h"
+#include "ctl/rehearse_options.h"
 
 /* Exit statuses of every command. */
 enum {
@@ -30,6 +31,7 @@ enum {
     TL_OPTION_WORKER = 1 << 9,
     TL_OPTION_FOR = 1 << 10,
     TL_OPTION_PLAN = 1 << 11,
+    TL_OPTION_REHEARSE = 1 << 12,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -50,6 +52,7 @@ struct tl_ctl_options {
     int64_t wait_ms;    /* of recover; 0: not given */
     int64_t for_ms;     /* of block; 0: not given */
     struct tl_plan_options plan;
+    struct tl_rehearse_options rehearse;
     int n_words;
     char **words; /* operands after the options */
 };
@@ -85,6 +88,7 @@ int tl_command_draw(const struct tl_ctl_options *options);
 int tl_command_verify_draw(const struct tl_ctl_options *options);
 int tl_command_recover(const struct tl_ctl_options *options);
 int tl_command_plan(const struct tl_ctl_options *options);
+int tl_command_rehearse(const struct tl_ctl_options *options);
 int tl_command_check(const struct tl_ctl_options *options);
 int tl_command_config_doc(const struct tl_ctl_options *options);
 

@@ -103,6 +103,18 @@ static const struct tl_ctl_command commands[] = {
      "\n"
      "Limits are rounded down: --safety is taken off, then two significant digits stay.",
      TL_OPTION_PLAN | TL_OPTION_CONFIG | TL_OPTION_JSON, 0, 0, false, tl_command_plan},
+    {"rehearse", "QUEUE", "Sends a described crowd through a copy of a queue.",
+     "Makes a scratch queue with the settings of QUEUE, lets the crowd join, wait, come and go "
+     "over\n"
+     "HTTP, removes the queue, and reports what happened beside what `tellerline plan --simulate`\n"
+     "says. For example:\n"
+     "\n"
+     "  tellerline rehearse sale --visitors 2000 --over 5m --session 3m --speed 20\n"
+     "\n"
+     "Exit status: 0 all was kept that the settings promise, 1 it was not, or the rehearsal "
+     "failed,\n"
+     "2 usage, or no store.",
+     TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_JSON, 1, 1, false, tl_command_rehearse},
     {"check", "", "Checks the configuration.", "", TL_OPTION_CONFIG, 0, 0, false, tl_command_check},
     {"config-doc", "", "Writes the reference of all settings.", "", 0, 0, 0, true,
      tl_command_config_doc},

@@ -100,6 +100,12 @@ static void build_table(const struct tl_ctl_command *command, struct tl_ctl_opti
         if ((command->options & TL_OPTION_PLAN) != 0)
             table[n++] = plan[i];
     }
+    if ((command->options & TL_OPTION_REHEARSE) != 0) {
+        tl_rehearse_options_rows(&options->rehearse, &table[n]);
+        n += TL_REHEARSE_OPTIONS_N;
+        tl_crowd_options_rows(&options->plan, &table[n]);
+        n += TL_CROWD_OPTIONS_N;
+    }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if ((command->options & rows[i].bit) != 0)
             table[n++] = rows[i].option;

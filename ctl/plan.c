@@ -10,9 +10,27 @@
 #include "ctl/command.h"
 #include "ctl/json.h"
 #include "ctl/lines.h"
+#include "ctl/plan.h"
 #include "ctl/plan_chart.h"
 #include "ctl/plan_report.h"
 #include "ctl/plan_words.h"
+
+void tl_plan_settings_of(const struct tl_queue_settings *queue,
+                         struct tl_simulation_settings *settings)
+{
+    *settings = (struct tl_simulation_settings){
+        .policy = queue->policy,
+        .capacity = queue->capacity,
+        .admit = queue->rate_admit,
+        .every_ms = queue->rate_every_ms,
+        .lumps = queue->rate_shape == TL_RATE_LUMPS,
+        .burst = queue->rate_burst,
+        .session_limit_ms = queue->session_sliding ? queue->session_max_ms : queue->session_ttl_ms,
+        .claim_ttl_ms = queue->claim_ttl_ms,
+        .waiting_ttl_ms = queue->waiting_ttl_ms,
+        .max_waiting = queue->max_waiting,
+    };
+}
 
 /* The settings of a queue of the configuration file. */
 static bool use_queue(const struct tl_ctl_options *options, struct tl_simulation_settings *settings,
@@ -30,27 +48,14 @@ static bool use_queue(const struct tl_ctl_options *options, struct tl_simulation
                      options->config != NULL ? options->config
                                              : "the environment; name a file with --config");
     } else {
-        *settings = (struct tl_simulation_settings){
-            .policy = queue->policy,
-            .capacity = queue->capacity,
-            .admit = queue->rate_admit,
-            .every_ms = queue->rate_every_ms,
-            .lumps = queue->rate_shape == TL_RATE_LUMPS,
-            .burst = queue->rate_burst,
-            .session_limit_ms =
-                queue->session_sliding ? queue->session_max_ms : queue->session_ttl_ms,
-            .claim_ttl_ms = queue->claim_ttl_ms,
-            .waiting_ttl_ms = queue->waiting_ttl_ms,
-            .max_waiting = queue->max_waiting,
-        };
+        tl_plan_settings_of(queue, settings);
     }
     tl_config_free(&config);
     return queue != NULL;
 }
 
-/* Who is replayed, for the report. */
-static void describe(const struct tl_plan_options *options, const struct tl_arrivals *arrivals,
-                     char *text, size_t size)
+void tl_plan_describe(const struct tl_plan_options *options, const struct tl_arrivals *arrivals,
+                      char *text, size_t size)
 {
     static const char *const shapes[] = {
         [TL_CROWD_EVEN] = "evenly", [TL_CROWD_RUSH] = "in a rush", [TL_CROWD_WAVE] = "in a wave"};
@@ -74,9 +79,8 @@ static void describe(const struct tl_plan_options *options, const struct tl_arri
     }
 }
 
-/* Reads or draws the arrivals. Those without a session need --session. */
-static bool gather(const struct tl_plan_options *options, struct tl_arrivals *arrivals,
-                   struct tl_error *err)
+bool tl_plan_gather(const struct tl_plan_options *options, struct tl_arrivals *arrivals,
+                    struct tl_error *err)
 {
     bool ok = options->arrivals != NULL
                   ? tl_arrivals_read(options->arrivals, arrivals, err)
@@ -145,10 +149,10 @@ static int simulate(const struct tl_ctl_options *options, struct tl_plan_report 
     if (plan->queue == NULL)
         tl_simulation_settings_planned(&plan->input, report->plan, &report->settings);
     report->settings.opens_ms = plan->opens_after_ms;
-    if (!gather(plan, &arrivals, err))
+    if (!tl_plan_gather(plan, &arrivals, err))
         return plan->arrivals != NULL && err->kind == TL_ERR_INVALID ? TL_EXIT_PROBLEM
                                                                      : TL_EXIT_FAILED;
-    describe(plan, &arrivals, report->visitors, sizeof(report->visitors));
+    tl_plan_describe(plan, &arrivals, report->visitors, sizeof(report->visitors));
     struct tl_simulation *simulation =
         tl_simulation_run(&report->settings, &visitors, &arrivals, err);
     tl_arrivals_free(&arrivals);

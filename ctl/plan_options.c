@@ -250,6 +250,25 @@ static const struct {
     {"svg", "FILE", "write the chart to this file, too", tl_option_text, AT(svg)},
 };
 
+static const char *const crowd_names[TL_CROWD_OPTIONS_N] = {
+    "session",  "no-shows",    "visitors", "over",   "crowd", "peak",
+    "arrivals", "opens-after", "patience", "spread", "seed",
+};
+
+void tl_crowd_options_rows(struct tl_plan_options *options,
+                           struct tl_option rows[TL_CROWD_OPTIONS_N])
+{
+    struct tl_option all[TL_PLAN_OPTIONS_N];
+    size_t n = 0;
+    tl_plan_options_rows(options, all);
+    for (size_t i = 0; i < TL_CROWD_OPTIONS_N; i++) {
+        for (size_t k = 0; k < TL_PLAN_OPTIONS_N; k++) {
+            if (strcmp(all[k].name, crowd_names[i]) == 0)
+                rows[n++] = all[k];
+        }
+    }
+}
+
 void tl_plan_options_rows(struct tl_plan_options *options, struct tl_option rows[TL_PLAN_OPTIONS_N])
 {
     *options = (struct tl_plan_options){

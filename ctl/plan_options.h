@@ -24,12 +24,16 @@ struct tl_plan_options {
     uint64_t seed;
 };
 
-enum { TL_PLAN_OPTIONS_N = 28 };
+enum { TL_PLAN_OPTIONS_N = 28, TL_CROWD_OPTIONS_N = 11 };
 
 /* Sets the defaults and writes the rows, each of which stores into *options. Missing options are
  * noticed by tl_plan_options_check and tl_plan_compute. */
 void tl_plan_options_rows(struct tl_plan_options *options,
                           struct tl_option rows[TL_PLAN_OPTIONS_N]);
+
+/* Those of them that describe a crowd, and not the site or its settings. Sets all defaults. */
+void tl_crowd_options_rows(struct tl_plan_options *options,
+                           struct tl_option rows[TL_CROWD_OPTIONS_N]);
 
 /* Combinations that make no sense. */
 bool tl_plan_options_check(const struct tl_plan_options *options, bool json, struct tl_error *err);

@@ -87,19 +87,25 @@ static struct end pop_end(struct run *run)
     return top;
 }
 
-/* How long this visitor waits before giving up. */
-static int64_t patience_of(const struct run *run, size_t visitor)
+int64_t tl_visitor_patience_ms(const struct tl_simulation_visitors *visitors, size_t visitor)
 {
-    double u = tl_plan_random(run->visitors->seed, visitor, DRAWN_PATIENCE);
-    return (int64_t)ceil(-log(u) * (double)run->visitors->patience_ms);
+    if (visitors->patience_ms == 0)
+        return NEVER;
+    double u = tl_plan_random(visitors->seed, visitor, DRAWN_PATIENCE);
+    return (int64_t)ceil(-log(u) * (double)visitors->patience_ms);
 }
 
-/* How long this visitor stays: log-normal with the given mean and spread (Box and Muller, 1958). */
-static int64_t session_of(const struct run *run, size_t visitor)
+bool tl_visitor_comes(const struct tl_simulation_visitors *visitors, size_t visitor)
 {
-    const struct tl_simulation_visitors *visitors = run->visitors;
-    if (run->arrivals->list[visitor].session_ms >= 0)
-        return run->arrivals->list[visitor].session_ms;
+    return tl_plan_random(visitors->seed, visitor, DRAWN_NO_SHOW) >= visitors->no_shows;
+}
+
+/* Log-normal with the given mean and spread (Box and Muller, 1958). */
+int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
+                              const struct tl_arrivals *arrivals, size_t visitor)
+{
+    if (arrivals->list[visitor].session_ms >= 0)
+        return arrivals->list[visitor].session_ms;
     if (visitors->spread <= 0)
         return visitors->session_ms;
     double radius = sqrt(-2 * log(tl_plan_random(visitors->seed, visitor, DRAWN_SESSION)));
@@ -138,12 +144,11 @@ static void admit_first(struct run *run)
     struct tl_simulation *result = run->result;
     struct tl_simulation_visitor *visitor = &result->visitors[i];
     int64_t waited = run->now_ms - run->arrivals->list[i].at_ms;
-    bool gone = run->visitors->patience_ms > 0 && patience_of(run, i) < waited;
+    bool gone = tl_visitor_patience_ms(run->visitors, i) < waited;
     int64_t limit = run->settings->session_limit_ms;
-    int64_t stays = session_of(run, i);
+    int64_t stays = tl_visitor_session_ms(run->visitors, run->arrivals, i);
     run->place[i] = PLACE_GONE;
-    visitor->came =
-        !gone && tl_plan_random(run->visitors->seed, i, DRAWN_NO_SHOW) >= run->visitors->no_shows;
+    visitor->came = !gone && tl_visitor_comes(run->visitors, i);
     if (!visitor->came)
         stays = run->settings->claim_ttl_ms;
     else if (stays > limit)
@@ -303,7 +308,8 @@ static bool prepare(struct run *run)
         run->result->visitors[i].admitted_ms = -1;
     /* When the absent are dropped does not depend on the line, so it is sorted once. */
     for (size_t i = 0; run->drops != NULL && i < n; i++)
-        run->drops[i] = (struct drop){.at_ms = run->arrivals->list[i].at_ms + patience_of(run, i) +
+        run->drops[i] = (struct drop){.at_ms = run->arrivals->list[i].at_ms +
+                                               tl_visitor_patience_ms(run->visitors, i) +
                                                run->settings->waiting_ttl_ms,
                                       .visitor = i};
     if (run->drops != NULL) {

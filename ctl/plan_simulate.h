@@ -75,6 +75,13 @@ struct tl_simulation {
     struct tl_simulation_visitor *visitors; /* in the order of the arrivals; owned */
 };
 
+/* What is drawn for one visitor, by the index of its arrival: how long it waits before giving up
+ * (INT64_MAX: never gives up), whether it comes when called, how long it stays. */
+int64_t tl_visitor_patience_ms(const struct tl_simulation_visitors *visitors, size_t visitor);
+bool tl_visitor_comes(const struct tl_simulation_visitors *visitors, size_t visitor);
+int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
+                              const struct tl_arrivals *arrivals, size_t visitor);
+
 /* Runs until all visitors are gone, nothing more can happen, or ten years have passed. arrivals is
  * borrowed. Free the result with tl_simulation_free; NULL when out of memory. */
 struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *settings,

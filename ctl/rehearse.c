@@ -22,6 +22,7 @@
 enum {
     LEAD_MS = 5000,          /* from the creation of a queue with an opening to that opening */
     READY_LIMIT_MS = 20000,  /* for the worker to learn of the queue */
+    READY_ALL_MS = 1500,     /* for its other processes, which look once a second */
     REMOVE_LIMIT_MS = 20000, /* for the programs to let go of it */
     DESCRIPTORS_KEPT = 64,   /* for all that is no connection to the worker */
     OVERTIME_FACTOR = 2,     /* it may take so many times what is simulated... */
@@ -218,7 +219,8 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
     uint64_t speed = rehearse->options->rehearse.speed;
     struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, rehearse->scratch, err);
     int64_t now_ms;
-    if (redis == NULL || !tl_scratch_clock(redis, &now_ms, err))
+    if (redis == NULL || !tl_scratch_clock(redis, &now_ms, err) ||
+        !tl_scratch_removable(&rehearse->session, rehearse->scratch, err))
         return false;
     bool opens = rehearse->settings.opens_at_ms > 0 || plan->opens_after_ms > 0;
     int64_t lead_ms = LEAD_MS + plan->opens_after_ms / (int64_t)speed;
@@ -284,8 +286,10 @@ static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
     tl_http_free(&http);
     int64_t lead_ms = rehearse->opens_local_ms - rehearse->options->plan.opens_after_ms /
                                                      (int64_t)rehearse->options->rehearse.speed;
-    if (ok && !stopped && rehearse->opens_local_ms > 0 && lead_ms > tl_clock_ms())
-        stopped = tl_signals_wait(&rehearse->signals, lead_ms - tl_clock_ms());
+    int64_t wait_ms = lead_ms - tl_clock_ms();
+    if (ok && !stopped)
+        stopped =
+            tl_signals_wait(&rehearse->signals, wait_ms > READY_ALL_MS ? wait_ms : READY_ALL_MS);
     rehearse->rehearsal.stopped = stopped;
     return ok && !stopped;
 }

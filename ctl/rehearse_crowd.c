@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 
 #include "ctl/rehearse_crowd.h"
+#include "ctl/rehearse_dues.h"
 #include "ctl/rehearse_http.h"
 #include "ctl/rehearse_view.h"
 
@@ -50,20 +51,13 @@ struct visitor {
     char ticket[TL_TICKET_MAX];
 };
 
-/* When somebody may have something to do. Entries that are out of date are passed over. */
-struct due {
-    int64_t at_ms;
-    size_t visitor;
-};
-
 struct crowd {
     const struct tl_crowd_settings *settings;
     struct tl_rehearsal *rehearsal;
     struct tl_http *http;
     struct visitor *visitors;
-    struct due *dues; /* a heap, the earliest on top */
-    size_t n_dues, dues_capacity;
-    size_t next; /* arrival */
+    struct tl_dues dues; /* those that are out of date are passed over */
+    size_t next;         /* arrival */
     size_t streams;
     int64_t start_ms, now_ms; /* local; since the start */
     uint64_t waiting, present, gone;
@@ -82,41 +76,6 @@ static void look_at_clock(struct crowd *crowd)
     crowd->now_ms = tl_clock_ms() - crowd->start_ms;
 }
 
-static void push_due(struct crowd *crowd, struct due due)
-{
-    if (crowd->n_dues == crowd->dues_capacity) {
-        size_t capacity = crowd->dues_capacity < 1024 ? 1024 : 2 * crowd->dues_capacity;
-        struct due *more = reallocarray(crowd->dues, capacity, sizeof(*more));
-        if (more == NULL) {
-            crowd->no_memory = true;
-            return;
-        }
-        crowd->dues = more;
-        crowd->dues_capacity = capacity;
-    }
-    size_t at = crowd->n_dues++;
-    for (; at > 0 && crowd->dues[(at - 1) / 2].at_ms > due.at_ms; at = (at - 1) / 2)
-        crowd->dues[at] = crowd->dues[(at - 1) / 2];
-    crowd->dues[at] = due;
-}
-
-static struct due pop_due(struct crowd *crowd)
-{
-    struct due top = crowd->dues[0];
-    struct due moved = crowd->dues[--crowd->n_dues];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < crowd->n_dues; at = child) {
-        if (child + 1 < crowd->n_dues && crowd->dues[child + 1].at_ms < crowd->dues[child].at_ms)
-            child++;
-        if (crowd->dues[child].at_ms >= moved.at_ms)
-            break;
-        crowd->dues[at] = crowd->dues[child];
-    }
-    if (crowd->n_dues > 0)
-        crowd->dues[at] = moved;
-    return top;
-}
-
 static size_t index_of(const struct visitor *visitor)
 {
     return (size_t)(visitor - visitor->crowd->visitors);
@@ -126,8 +85,9 @@ static size_t index_of(const struct visitor *visitor)
 static void wake_at(struct visitor *visitor, int64_t at_ms)
 {
     visitor->due_ms = at_ms;
-    if (at_ms != NEVER)
-        push_due(visitor->crowd, (struct due){.at_ms = at_ms, .visitor = index_of(visitor)});
+    struct tl_due due = {.at_ms = at_ms, .visitor = index_of(visitor)};
+    if (at_ms != NEVER && !tl_dues_push(&visitor->crowd->dues, due))
+        visitor->crowd->no_memory = true;
 }
 
 /* ---- what visitors are told ---- */
@@ -544,12 +504,12 @@ static int64_t act_due(struct crowd *crowd)
             break;
         act(&crowd->visitors[crowd->next]);
     }
-    while (crowd->n_dues > 0 && crowd->dues[0].at_ms <= crowd->now_ms) {
-        struct due due = pop_due(crowd);
+    while (crowd->dues.n > 0 && crowd->dues.list[0].at_ms <= crowd->now_ms) {
+        struct tl_due due = tl_dues_pop(&crowd->dues);
         if (crowd->visitors[due.visitor].due_ms == due.at_ms)
             act(&crowd->visitors[due.visitor]);
     }
-    int64_t next_ms = crowd->n_dues > 0 ? crowd->dues[0].at_ms : NEVER;
+    int64_t next_ms = crowd->dues.n > 0 ? crowd->dues.list[0].at_ms : NEVER;
     if (crowd->next < arrivals->n) {
         int64_t at_ms = scaled(crowd, arrivals->list[crowd->next].at_ms);
         next_ms = at_ms < next_ms ? at_ms : next_ms;
@@ -623,6 +583,6 @@ bool tl_crowd_run(const struct tl_crowd_settings *settings, struct tl_rehearsal 
     for (size_t i = 0; crowd.visitors != NULL && i < rehearsal->n; i++)
         tl_event_reader_free(&crowd.visitors[i].reader);
     free(crowd.visitors);
-    free(crowd.dues);
+    tl_dues_free(&crowd.dues);
     return ok;
 }

@@ -245,13 +245,27 @@ static bool wait_let_go(struct removal *removal, int64_t until_ms, struct tl_err
     }
 }
 
+static struct removal removal_of(struct tl_ctl_session *session, const char *name,
+                                 struct tl_error *err)
+{
+    return (struct removal){.redis = tl_ctl_session_redis(session, name, err),
+                            .prefix = session->config->redis.key_prefix,
+                            .name = name};
+}
+
+bool tl_scratch_removable(struct tl_ctl_session *session, const char *name, struct tl_error *err)
+{
+    struct removal removal = removal_of(session, name, err);
+    bool ok = removal.redis != NULL && take_off_list(&removal, err);
+    tl_args_free(&removal.args);
+    return ok;
+}
+
 bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, int64_t limit_ms,
                        struct tl_error *err)
 {
     int64_t until_ms = tl_clock_ms() + limit_ms;
-    struct removal removal = {.redis = tl_ctl_session_redis(session, name, err),
-                              .prefix = session->config->redis.key_prefix,
-                              .name = name};
+    struct removal removal = removal_of(session, name, err);
     size_t found = 1;
     bool ok = removal.redis != NULL && take_off_list(&removal, err) &&
               wait_let_go(&removal, until_ms, err);

@@ -42,6 +42,8 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
 /* Unix time in ms by the clock of the store. */
 bool tl_scratch_clock(struct tl_redis *redis, int64_t *now_ms, struct tl_error *err);
 
+/* May this user of the store take a queue off the list? Asked before one is made. */
+bool tl_scratch_removable(struct tl_ctl_session *session, const char *name, struct tl_error *err);
 /* Takes the queue off the list, waits until the programs have let go of it, and deletes its keys.
  * About three seconds; after `limit_ms` it gives up with TL_ERR_TIMEOUT. */
 bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, int64_t limit_ms,

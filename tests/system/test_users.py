@@ -101,6 +101,9 @@ def test_whole_life_with_a_user_for_each_program(start):
     assert system.client().get("/v1/queues/bank/check", ticket="a.forged.pass").status == 401
     wait_until(lambda: system.store.command("XLEN", system.key("bank", "signs")) > 0, PATIENCE, "signs are kept")
     assert system.ctl("top", "--count", "1").returncode == 0
+    rehearsal = system.ctl("rehearse", "bank", "--server", f"http://127.0.0.1:{system.of('worker')[0].http_port}",
+                           "--visitors", "5", "--over", "1s", "--session", "1s", "--speed", "2")
+    assert rehearsal.returncode == 0, rehearsal.stdout + rehearsal.stderr
     audit = system.ctl("audit")
     assert audit.returncode == 0, audit.stdout + audit.stderr
     for program in system.programs:

@@ -140,6 +140,14 @@ static void release(struct tl_http *http, struct tl_http_request *request)
     free(request);
 }
 
+static void release_all(struct tl_http *http, struct tl_http_request *first)
+{
+    for (struct tl_http_request *request = first; request != NULL; request = first) {
+        first = request->next;
+        release(http, request);
+    }
+}
+
 static bool add_header(struct tl_http_request *request, const char *name, const char *value)
 {
     char line[HEADER_MAX];
@@ -298,6 +306,18 @@ static void finish_all(struct tl_http *http)
 
 /* ---- the loop ---- */
 
+/* Frees what has no request any more. */
+static void dispose(struct tl_http *http)
+{
+    if (http->multi != NULL)
+        curl_multi_cleanup(http->multi);
+    curl_global_cleanup();
+    if (http->epoll_fd >= 0)
+        close(http->epoll_fd);
+    free(http->base);
+    free(http);
+}
+
 struct tl_http *tl_http_new(const char *base, int wakes_fd, struct tl_error *err)
 {
     struct tl_http *http = calloc(1, sizeof(*http));
@@ -321,26 +341,17 @@ struct tl_http *tl_http_new(const char *base, int wakes_fd, struct tl_error *err
     if (ok)
         return http;
     tl_error_set(err, TL_ERR_SYSTEM, "cannot set up requests: %s", strerror(errno));
-    tl_http_free(&http);
+    dispose(http);
     return NULL;
 }
 
 void tl_http_free(struct tl_http **http)
 {
-    struct tl_http *self = *http;
-    if (self == NULL)
+    if (*http == NULL)
         return;
-    while (self->active != NULL)
-        release(self, self->active);
-    while (self->first != NULL)
-        release(self, self->first);
-    if (self->multi != NULL)
-        curl_multi_cleanup(self->multi);
-    curl_global_cleanup();
-    if (self->epoll_fd >= 0)
-        close(self->epoll_fd);
-    free(self->base);
-    free(self);
+    release_all(*http, (*http)->active);
+    release_all(*http, (*http)->first);
+    dispose(*http);
     *http = NULL;
 }
 

@@ -29,13 +29,12 @@ static bool apply_speed(void *context, const char *value, struct tl_error *err)
 
 static bool apply_leaving(void *context, const char *value, struct tl_error *err)
 {
-    char *end;
-    double share = value[0] >= '0' && value[0] <= '9' ? strtod(value, &end) : -1;
-    if (share >= 0 && strcmp(end, "%") == 0) {
-        share /= 100;
-        end++;
-    }
-    if (share < 0 || share > 1 || *end != '\0')
+    char *end = NULL;
+    double share = strtod(value, &end);
+    bool percent = strcmp(end, "%") == 0;
+    bool good = value[0] >= '0' && value[0] <= '9' && (percent || *end == '\0');
+    share /= percent ? 100 : 1;
+    if (!good || share > 1)
         return tl_error_set(err, TL_ERR_INVALID,
                             "must be a share from 0 to 1, such as 0.5 or 50%%");
     *(double *)context = share;

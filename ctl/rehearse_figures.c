@@ -168,11 +168,10 @@ static void judge_limits(const struct tl_rehearsal *rehearsal,
                          struct tl_broken *broken)
 {
     uint64_t burst = settings->rate_shape == TL_RATE_SMOOTH ? settings->rate_burst : 0;
-    if (settings->policy != TL_POLICY_RATE && rehearsal->most_active > settings->capacity)
-        say(broken,
-            "visitors were told that %" PRIu64 " are active; the capacity of the settings is "
-            "%" PRIu64,
-            rehearsal->most_active, settings->capacity);
+    uint64_t called = settings->capacity + settings->overbook;
+    if (settings->policy != TL_POLICY_RATE && rehearsal->most_active > called)
+        say(broken, "visitors were told that %" PRIu64 " are active; the settings allow %" PRIu64,
+            rehearsal->most_active, called);
     if (settings->policy != TL_POLICY_RATE && rehearsal->most_present > settings->capacity)
         say(broken,
             "%" PRIu64 " visitors were on the site at once; the capacity of the settings is "

@@ -116,6 +116,7 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
         }
     }
     settings->opens_at_ms = opens_ms;
+    settings->mode = TL_MODE_OPEN;
     settings->paused = false;
 }
 

@@ -148,7 +148,7 @@ def test_a_broken_promise_is_noticed(start):
     assert done.returncode == 1, done
     report = report_of(done)
     assert not report["kept"] and report["rehearsed"]["most_active"] > 20
-    assert any("active; the capacity of the settings is 20" in text for text in report["not_kept"]), report["not_kept"]
+    assert any("are active; the settings allow 20" in text for text in report["not_kept"]), report["not_kept"]
     assert left(system) == []
 
 

@@ -1,7 +1,12 @@
 -- Overbooking in the admit step (prelude.called.lua).
 
+local grant_held, count_called, overbooked_left
+
+-- Makes these functions: only overbooked queues need them.
+local function load_called()
+
 -- Claims sessions for those who came while the capacity was claimed. Returns how many are still held.
-local function grant_held(state, called, capacity, now, session_ttl, most, events)
+grant_held = function(state, called, capacity, now, session_ttl, most, events)
     local held = redis.call('ZCARD', held_key())
     local free = math.min(capacity - (state.active - called.n), most)
     while held > 0 and free > 0 do
@@ -21,7 +26,7 @@ end
 
 -- What is counted, in this step: begins where the queue is overbooked, and ends where it no longer is, nobody is held
 -- and all who are active fit.
-local function count_called(text, overbook, capacity, active, now, held)
+count_called = function(text, overbook, capacity, active, now, held)
     local called = parse_called(text)
     if overbook > 0 and not called then
         return { since = now + 1, n = 0, claims = 0, noshows = 0 }
@@ -45,9 +50,11 @@ local function noshow_share(called)
 end
 
 -- How many more may be called: so that those who come are expected to fit, and at most `overbook` above the capacity.
-local function overbooked_left(called, capacity, overbook, active, held)
+overbooked_left = function(called, capacity, overbook, active, held)
     local free = capacity - (active - called.n) - held
     local come = 1 - noshow_share(called)
     local more = math.floor(free / come + 1e-9) - (called.n - held)
     return math.max(0, math.min(more, capacity + overbook - active))
+end
+
 end

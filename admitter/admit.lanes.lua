@@ -10,6 +10,11 @@
 -- clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights. Workers
 -- go on from it by the events (common/line/turns.h), so both must count alike.
 
+local lane_turns, turns_text, admit_by_turns, pop_next
+
+-- Makes these functions: only queues with weights need them, and making them takes time at each step.
+local function load_lanes()
+
 local PERIOD_MAX = 1000000000 -- TL_PERIOD_MAX in C
 
 local function period_of(weights)
@@ -29,7 +34,7 @@ end
 
 -- The turns by the setting and the field; nil without weights: then a lane is served while those before it are empty.
 -- Under other weights than those of the field, all turns are due now.
-local function lane_turns(weights, field)
+lane_turns = function(weights, field)
     if not string.find(weights or '', '%d') then
         return nil
     end
@@ -53,7 +58,7 @@ local function lane_turns(weights, field)
 end
 
 -- All numbers are below 2^31: Lua writes their digits.
-local function turns_text(turns)
+turns_text = function(turns)
     return turns.weights .. ':' .. turns.period .. ':' .. table.concat(turns.due, ',', 0, turns.lanes - 1)
 end
 
@@ -113,7 +118,7 @@ end
 
 -- Who are the next n of the `waiting` visitors? Calls admit_from(rank in the line, how many) for each lane that has some
 -- of them, and moves the turns on.
-local function admit_by_turns(turns, n, waiting, admit_from)
+admit_by_turns = function(turns, n, waiting, admit_from)
     local sizes = lane_sizes(turns, waiting)
     local time = time_of(turns, sizes, n)
     local shares, last = {}, n -- last: how many of the turns at that very time are taken
@@ -148,7 +153,7 @@ local function pop_first_of(lane)
 end
 
 -- The same for one visitor, whose lane is found without counting them all.
-local function pop_next(turns)
+pop_next = function(turns)
     local due, lanes, tried = turns.due, turns.lanes, {}
     if lanes < 16 and redis.call('ZCOUNT', K_WAITING, STARTS[lanes], '+inf') > 0 then
         add_lanes(turns, 16)
@@ -172,4 +177,6 @@ local function pop_next(turns)
         end
         tried[next_lane] = true
     end
+end
+
 end

@@ -21,22 +21,26 @@
 -- only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total, recover_until, budget_before, turns_before, draw, draw_hash, steered, called_before =
-    open_state('admitted', 'recover_until', 'budget', 'turns', 'draw', 'draw_hash', 'capacity_now', 'called')
+local state, admitted_total, recover_until, budget_before, called_before = open_state('admitted', 'recover_until',
+    'budget', 'called')
 if not state then
     return no_queue()
 end
-local c = redis.call('HMGET', K_CONFIG, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused',
-    'lane_weights', 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape', 'mode', 'closes_at', 'at_close', 'opening',
-    'capacity_mode', 'capacity_min', 'overbook')
+-- What only some queues need is read where they need it: each field costs a queue without it 1 % of a step.
+local c = redis.call('HMGET', K_CONFIG, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
+    'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook')
 local policy, capacity, claim_ttl, session_ttl = c[1], tonumber(c[2]), tonumber(c[3]), tonumber(c[4])
-local opens_at, paused, mode = tonumber(c[5]) or 0, c[6] == 'true', c[12] or 'open'
-local stops_at = c[14] == 'stop' and tonumber(c[13]) or 0
+local opens_at, paused, mode, closes_at = tonumber(c[5]) or 0, c[6] == 'true', c[7] or 'open', tonumber(c[8]) or 0
+local is_drawn, weights, is_steered = c[9] == 'draw' and opens_at > 0, c[10] or '', c[11] == 'auto'
+local stops_at = closes_at > 0 and redis.call('HGET', K_CONFIG, 'at_close') == 'stop' and closes_at or 0
 if not capacity or not claim_ttl or not session_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
-capacity = capacity_now(c[16], capacity, c[17], steered)
-local overbook = policy ~= 'rate' and tonumber(c[18] or '') or 0
+if is_steered then
+    capacity = capacity_now('auto', capacity, redis.call('HGET', K_CONFIG, 'capacity_min'),
+        redis.call('HGET', K_STATE, 'capacity_now'))
+end
+local overbook = policy ~= 'rate' and tonumber(c[12] or '') or 0
 local counts_called = overbook > 0 or (called_before and called_before ~= '')
 
 local now = now_ms()
@@ -44,14 +48,19 @@ local waiting, active = redis.call('ZCARD', K_WAITING), redis.call('ZCARD', K_AC
 
 -- The draw of the queue, until it is done: what the caller is to do about it (draw.lua). Nobody is admitted before.
 local ANNOUNCE, HOLD = 1, 2
-local undrawn = c[15] == 'draw' and opens_at > 0 and (DRAW.of(draw, opens_at) or {}).phase ~= DRAW.done
-local draw_wanted = not undrawn and 0 or now >= opens_at and HOLD
-    or string.match(draw_hash or '', '^%d+') ~= int(opens_at) and ANNOUNCE or 0
+local undrawn, draw_wanted = false, 0
+if is_drawn then
+    DRAW.load()
+    local draw, hash = unpack(redis.call('HMGET', K_STATE, 'draw', 'draw_hash'))
+    undrawn = (DRAW.of(draw, opens_at) or {}).phase ~= DRAW.done
+    draw_wanted = not undrawn and 0 or now >= opens_at and HOLD
+        or string.match(hash or '', '^%d+') ~= int(opens_at) and ANNOUNCE or 0
+end
 
 -- What the script returns. again_ms: after how many ms to call again; 0: no need.
 local function result(admitted, left, again_ms)
     return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq, draw_wanted, int(opens_at),
-        c[16] == 'auto' and 1 or 0, counts_called and 1 or 0 }
+        is_steered and 1 or 0, counts_called and 1 or 0 }
 end
 
 -- The sets are right and the state is wrong: visitors who are missing have ended, those too many have joined. Readers
@@ -68,10 +77,16 @@ end
 if waiting ~= state.waiting or active ~= state.active then
     count_again()
     return result(0, 0, 1)
-elseif recover_until and recover_until ~= '0' then
+end
+local known = tonumber(ARGV[3] or 0)
+if recover_until and recover_until ~= '0' then
+    load_recovery()
     return result(0, 0, recover(state, now, tonumber(recover_until), most, keep))
-elseif tonumber(ARGV[3] or 0) > 0 and begins_recovery(state, now, tonumber(ARGV[3]), keep) then
-    return result(0, 0, 1000)
+elseif known > 0 and known < state.generation then
+    load_recovery()
+    if begins_recovery(state, now, known, keep) then
+        return result(0, 0, 1000)
+    end
 end
 
 ---- who was called, and who has come: where the queue is overbooked, or was a moment ago
@@ -80,6 +95,7 @@ local called, held = nil, 0
 local events = {} -- of this step: sessions claimed for those who were held
 
 if counts_called then
+    load_called()
     held = redis.call('ZCARD', held_key())
     called = count_called(called_before, overbook, capacity, active, now, held)
     if called and held > 0 and capacity - (active - called.n) > 0 then
@@ -100,7 +116,7 @@ local function left_by_counter()
 end
 
 local function left_by_rate()
-    rule = rate_rule(c[8], c[9], c[10], c[11])
+    rule = rate_rule(unpack(redis.call('HMGET', K_CONFIG, 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape')))
     if not rule then
         return nil
     end
@@ -228,7 +244,11 @@ local function admit_from(rank, count)
     end
 end
 
-local turns = lane_turns(c[7], turns_before)
+local turns = nil
+if weights ~= '' then
+    load_lanes()
+    turns = lane_turns(weights, redis.call('HGET', K_STATE, 'turns'))
+end
 if turns and n == 1 then
     make_active(note_popped(pop_next(turns) or redis.call('ZPOPMIN', K_WAITING)))
 elseif turns then

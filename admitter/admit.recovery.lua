@@ -1,5 +1,10 @@
 -- While a queue recovers nobody is admitted. At the end, who came back to a place that had been called before loses it.
 
+local recover, begins_recovery
+
+-- Makes these functions: few steps need them.
+local function load_recovery()
+
 local RECOVERY_MIN_MS = 5000 -- also when all are back: what every worker remembers must have arrived
 
 -- Ms until the recovery ends. Without a worker, to whom visitors can come back, it goes on.
@@ -31,7 +36,7 @@ local function called_before(now, most)
 end
 
 -- Returns after how many ms to call again.
-local function recover(state, now, till, most, keep)
+recover = function(state, now, till, most, keep)
     local left = recovery_left(now, till)
     if left > 0 then
         return left
@@ -56,7 +61,7 @@ end
 
 -- The caller remembers another generation of this queue. If no one has named it, recovery begins: nobody is admitted
 -- before those who were there.
-local function begins_recovery(state, now, known, keep)
+begins_recovery = function(state, now, known, keep)
     if known >= state.generation then
         return false
     end
@@ -70,4 +75,6 @@ local function begins_recovery(state, now, known, keep)
     commit(state, { 'lost_generation', known, 'lost_by', NAMED_BY.memory, 'recover_since', now,
         'recover_until', now + found.window }, { { EVENT.config } }, keep)
     return true
+end
+
 end

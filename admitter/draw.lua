@@ -35,6 +35,7 @@ if c[1] ~= 'draw' or tonumber(c[2]) ~= opens_at then
     return { GONE }
 end
 local now = now_ms()
+DRAW.load()
 local draw = DRAW.of(record, opens_at)
 if draw and draw.phase == DRAW.done then
     return { GONE }

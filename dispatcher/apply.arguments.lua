@@ -16,7 +16,7 @@ local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 --   RESTORE, LOST, CALLED 0, 0, at the first argument
 local steps, n_steps = {}, 0
 local entries, n_entries = {}, 0 -- the ids of the entries
-local restores = false -- is there a RESTORE, LOST or CALLED among them?
+local joins, restores = false, false -- is there a JOIN, or one of RESTORE, LOST and CALLED, among them?
 local at = FIRST -- the argument to parse next; after a failure, the wrong one
 
 -- A whole number >= 0; nil for any other text.
@@ -49,7 +49,7 @@ local function parse_join(most)
     if not lane or lane >= LANES_MAX or not n or n < 1 or n > most or first + n - 1 > n_args then
         return false
     end
-    at = first + n
+    joins, at = true, first + n
     return add_step(JOIN, lane, n, first)
 end
 

@@ -7,24 +7,31 @@ local limit_joins, limit_changes
 
 do
     local JOINS = { open = true, paused = true } -- the modes that take joins
-    local max, since, since_before
+    local max, since, since_before = 0, 0, 0
 
-    -- Sets settings.limit: with as many waiting visitors, a JOIN gets no new place. c: max_waiting, full_margin,
-    -- full_cooldown, mode and closes_at as the settings have them; full_since: as the state has it.
-    function limit_joins(c, full_since, waiting)
-        max, since = tonumber(c[1]) or 0, tonumber(full_since or 0)
+    -- Is a line of this length full, or was it a moment ago? Only for a queue with max_waiting.
+    local function is_full(waiting)
+        local c = redis.call('HMGET', K_CONFIG, 'full_margin', 'full_cooldown')
+        local margin, cooldown = math.ceil(max * (tonumber(c[1]) or 5) / 100), tonumber(c[2]) or 10000
+        since = tonumber(redis.call('HGET', K_STATE, 'full_since') or 0)
         since_before = since
-        local margin, cooldown = math.ceil(max * (tonumber(c[2]) or 5) / 100), tonumber(c[3]) or 10000
         if since == 0 and waiting >= max then
             since = now
         end
         local stays = now < since + cooldown or margin > 0 and waiting + margin > max
-        if max == 0 or not stays and waiting < max then
+        if not stays and waiting < max then
             since = 0
         end
-        local closes_at = tonumber(c[5]) or 0
-        local closed = not JOINS[c[4] or 'open'] or closes_at > 0 and now >= closes_at
-        settings.limit = (closed or since > 0 and stays) and 0 or max > 0 and max or math.huge
+        return since > 0 and stays
+    end
+
+    -- Sets settings.limit: with as many waiting visitors, a JOIN gets no new place.
+    function limit_joins(waiting)
+        local c = redis.call('HMGET', K_CONFIG, 'max_waiting', 'mode', 'closes_at')
+        max = tonumber(c[1]) or 0
+        local full, closes_at = max > 0 and is_full(waiting), tonumber(c[3]) or 0
+        local closed = not JOINS[c[2] or 'open'] or closes_at > 0 and now >= closes_at
+        settings.limit = (closed or full) and 0 or max > 0 and max or math.huge
     end
 
     -- After the last command: adds full_since to the changes of the state and CONFIG to the events if it is another one.

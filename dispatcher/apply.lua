@@ -33,9 +33,9 @@ local fence, keep = ARGV[1], ARGV[2]
 
 ---- check everything before the first write
 
-local current_fence, seq, joined, completed, left, last_bucket, full_since, called_before
-state, current_fence, seq, joined, completed, left, last_bucket, full_since, DRAW.record, called_before =
-    open_state('fence', 'seq', 'joined', 'completed', 'left', 'bucket', 'full_since', 'draw', 'called')
+local current_fence, seq, joined, completed, left, last_bucket, called_before
+state, current_fence, seq, joined, completed, left, last_bucket, called_before = open_state('fence', 'seq', 'joined',
+    'completed', 'left', 'bucket', 'called')
 if not state then
     return no_queue()
 end
@@ -67,15 +67,17 @@ if #pending_ids == 0 then
     return results
 end
 
-local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'max_waiting',
-    'full_margin', 'full_cooldown', 'mode', 'closes_at', 'opening', 'opens_at')
+local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'opening')
 settings = { session_ttl = tonumber(c[1]), sliding = c[2] == 'true', session_max = tonumber(c[3]),
     waiting_ttl = tonumber(c[4]) }
 if not settings.session_ttl or not settings.session_max or not settings.waiting_ttl then
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
-DRAW.opens_at = c[10] == 'draw' and tonumber(c[11]) or nil
-DRAW.present = DRAW.opens_at and DRAW.of(DRAW.record, DRAW.opens_at)
+if c[5] == 'draw' then
+    DRAW.load()
+    DRAW.opens_at = tonumber(redis.call('HGET', K_CONFIG, 'opens_at'))
+    DRAW.present = DRAW.opens_at and DRAW.of(redis.call('HGET', K_STATE, 'draw'), DRAW.opens_at)
+end
 check_types()
 redis.call('ZCARD', reports_key()) -- fails likewise
 if restores then
@@ -88,7 +90,9 @@ claims.open(called_before)
 
 redis.call('XACK', K_INGEST, INGEST_GROUP, unpack(pending_ids))
 now = now_ms()
-limit_joins({ unpack(c, 5) }, full_since, state.waiting)
+if joins then
+    limit_joins(state.waiting)
+end
 state.seq = tonumber(seq)
 totals = { joined = joined, completed = completed, left = left }
 

@@ -14,7 +14,8 @@
 
 local DRAW = { cut = 1, drawing = 2, done = 3 } -- the phases (TL_DRAW_* in C), and functions
 
-do -- a script has room for 200 local variables
+-- Makes the functions: only queues with a draw need them.
+function DRAW.load()
 
 local BLOCKS, BLOCK_MIN = 8, 4096
 local FIELDS = '^(%d+):([123]):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'

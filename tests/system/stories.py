@@ -312,6 +312,8 @@ def draw(system: System, _: History) -> None:
     late = [system.join("door") for _ in range(3)]
     admitter.start()
     wait_until(lambda: "drawn" in system.client().get("/v1/queues/door").json, PATIENT, "the draw is done")
+    wait_until(lambda: all("position" in visitor.status() for visitor in visitors + late), PATIENT,
+               "the worker has the line as drawn")
     audit(system)
     places = [visitor.status().get("position") for visitor in late]
     assert places == [21, 22, 23], f"who came after the opening stands at {places}"

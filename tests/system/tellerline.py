@@ -101,12 +101,14 @@ def environment(more: dict[str, str] | None = None) -> dict[str, str]:
 
 
 def alive(pid: int) -> bool:
-    """Whether the process runs: neither gone (possible between open and read) nor a zombie."""
+    """Whether the process runs: neither gone (possible between open and read) nor a zombie. The first thread of a
+    killed process may be one before the others have ended, which hold its ports until then."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        threads = os.listdir(f"/proc/{pid}/task")
     except (FileNotFoundError, ProcessLookupError):
         return False
-    return stat.rsplit(")", 1)[1].split()[0] != "Z"
+    return stat.rsplit(")", 1)[1].split()[0] != "Z" or len(threads) > 1
 
 
 class Program:

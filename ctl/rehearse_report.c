@@ -12,14 +12,14 @@ struct words {
 
 static struct words number(uint64_t value)
 {
-    struct words words;
+    struct words words = {""};
     tl_words_number((double)value, 0, words.text, sizeof(words.text));
     return words;
 }
 
 static struct words decimal(double value)
 {
-    struct words words;
+    struct words words = {""};
     tl_words_number(value, 1, words.text, sizeof(words.text));
     return words;
 }

@@ -32,7 +32,7 @@ void baselines_ended(struct baselines *baselines, int64_t session_ms)
  * distribution of chi-square", 1931). */
 static struct told range(double mean_s, double k)
 {
-    struct told told;
+    struct told told = {0};
     double *out[3] = {&told.low_s, &told.median_s, &told.high_s};
     for (int i = 0; i < 3; i++) {
         double x = 1 - 1 / (9 * k) + (i - 1) * 1.2815515655 / (3 * sqrt(k));

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from http_client import CONNECTION_TROUBLE, Answer, Client
-from manifests import Object, component, container, decoded, environment_of, one, pod, port_number, workloads
+from manifests import Object, component, container, decoded, environment_of, named, one, pod, port_number, workloads
 from tellerline import PATIENCE, environment, free_port
 from waiting import wait_until
 
@@ -41,7 +41,7 @@ class Process:
             folder.mkdir()
             folders[mount["mountPath"]] = folder
             secret = volumes.get(mount["name"], {}).get("secret")
-            if secret is None:
+            if secret is None or (secret.get("optional") and not named(self._objects, "Secret", secret["secretName"])):
                 continue
             for name, data in decoded(one(self._objects, "Secret", secret["secretName"])).items():
                 (folder / name).write_bytes(data)

@@ -95,9 +95,14 @@ def workloads(objects: list[Object]) -> list[Object]:
     return of_kind(objects, "Deployment", "StatefulSet")
 
 
+def named(objects: list[Object], kind: str, wanted: str) -> list[Object]:
+    """The objects of this kind with the name `wanted`, ignoring the hash suffix of a generator."""
+    return [obj for obj in of_kind(objects, kind) if re.fullmatch(re.escape(wanted) + r"(-[a-z0-9]{10})?", name(obj))]
+
+
 def one(objects: list[Object], kind: str, wanted: str) -> Object:
-    """The object of this kind with the name `wanted`, ignoring the hash suffix of a generator."""
-    found = [obj for obj in of_kind(objects, kind) if re.fullmatch(re.escape(wanted) + r"(-[a-z0-9]{10})?", name(obj))]
+    """The only one of these."""
+    found = named(objects, kind, wanted)
     assert len(found) == 1, f"{kind}/{wanted}: {[name(obj) for obj in found]}"
     return found[0]
 

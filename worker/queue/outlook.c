@@ -82,7 +82,7 @@ static int group_by_age(const struct tl_lifetimes *lifetimes, struct group group
         double share = lifetimes->ages[a];
         if (share <= 0)
             continue;
-        if (groups[n].weight >= known / GROUPS && n < GROUPS - 1)
+        if (n < GROUPS - 1 && groups[n].weight >= known / GROUPS)
             n++;
         groups[n].weight += share;
         for (int j = 1; j <= STEPS; j++)

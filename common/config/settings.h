@@ -49,8 +49,8 @@ enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
  * applies. */
 struct tl_queue_settings {
     enum tl_policy policy;
-    uint64_t capacity; /* active tokens at most (counter, both) */
     enum tl_capacity_mode capacity_mode;
+    uint64_t capacity;     /* active tokens at most (counter, both) */
     uint64_t capacity_min; /* TL_CAPACITY_AUTO: steered between this and `capacity`... */
     struct {
         uint64_t load_max;      /* ...while the site reports at most this load, per cent, ... */
@@ -70,10 +70,10 @@ struct tl_queue_settings {
     uint64_t overbook;     /* so many more may be called, as some never claim */
     uint64_t rate_admit;   /* this many... (rate, both); 0: no rate is set */
     int64_t rate_every_ms; /* ...every so long */
+    uint64_t rate_burst;   /* so many more in one period (smooth) */
     enum tl_rate_shape rate_shape;
-    uint64_t rate_burst; /* so many more in one period (smooth) */
-    int64_t session_ttl_ms;
     bool session_sliding;
+    int64_t session_ttl_ms;
     int64_t session_max_ms; /* only with session_sliding */
     int64_t claim_ttl_ms;
     int64_t waiting_ttl_ms;

@@ -135,11 +135,12 @@ static bool receive_info(struct tl_redis *redis, const struct tl_keys *keys,
     info->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(state, 1));
     if (ok)
         ok = read_settings(settings, &info->settings) == NEEDED || tl_queue_fail_missing(keys, err);
-    info->settings.now = (struct tl_capacity_now){
-        .capacity = (uint64_t)tl_reply_integer(tl_reply_at(state, 2)),
-        .stale = info->settings.capacity_mode == TL_CAPACITY_AUTO &&
-                 (tl_reply_type(tl_reply_at(state, 3)) != TL_REPLY_STRING ||
-                  strcmp(tl_reply_string(tl_reply_at(state, 3), NULL), UNREPORTED) == 0)};
+    if (ok)
+        info->settings.now = (struct tl_capacity_now){
+            .capacity = (uint64_t)tl_reply_integer(tl_reply_at(state, 2)),
+            .stale = info->settings.capacity_mode == TL_CAPACITY_AUTO &&
+                     (tl_reply_type(tl_reply_at(state, 3)) != TL_REPLY_STRING ||
+                      strcmp(tl_reply_string(tl_reply_at(state, 3), NULL), UNREPORTED) == 0)};
     tl_reply_free(state);
     tl_reply_free(settings);
     return ok;

@@ -40,11 +40,10 @@ static char *with_clock(const char *script)
     static const char to[] = "redis.call('LRANGE', 'test:clock', 0, -1)";
     const char *at = strstr(script, from);
     assert_non_null(at);
-    char *text = calloc(1, strlen(script) + sizeof(to));
+    size_t size = strlen(script) + sizeof(to);
+    char *text = calloc(1, size);
     assert_non_null(text);
-    memcpy(text, script, (size_t)(at - script));
-    strcat(text, to);
-    strcat(text, at + strlen(from));
+    snprintf(text, size, "%.*s%s%s", (int)(at - script), script, to, at + strlen(from));
     assert_null(strstr(text, from)); /* it is read in one place */
     return text;
 }

@@ -21,14 +21,26 @@ struct called {
     long long since, n, claims, noshows;
 };
 
+/* Reads `n` numbers with ':' between them. */
+static void numbers_of(const char *text, size_t n, long long *numbers)
+{
+    char *end = NULL;
+    for (size_t i = 0; i < n; i++, text = end + 1) {
+        numbers[i] = strtoll(text, &end, 10);
+        assert_true(end != text && *end == (i + 1 < n ? ':' : '\0'));
+    }
+}
+
 static struct called called_of(struct test_store *store)
 {
     struct called called = {.n = -1};
+    long long numbers[4];
     struct tl_reply *reply = test_redis_call(store->redis, "HGET tl:{q}:state called");
     const char *text = tl_reply_type(reply) == TL_REPLY_STRING ? tl_reply_string(reply, NULL) : "";
-    if (*text != '\0' && sscanf(text, "%lld:%lld:%lld:%lld", &called.since, &called.n,
-                                &called.claims, &called.noshows) != 4)
-        fail_msg("called is \"%s\"", text);
+    if (*text != '\0') {
+        numbers_of(text, 4, numbers);
+        called = (struct called){numbers[0], numbers[1], numbers[2], numbers[3]};
+    }
     tl_reply_free(reply);
     return called;
 }
@@ -42,10 +54,9 @@ static long long claimed_sessions(struct test_store *store, long long since, lon
     *unclaimed = 0;
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
         const char *text = tl_reply_string(tl_reply_at(reply, i), NULL);
-        long long place, admitted_ms;
-        int is_claimed;
-        assert_int_equal(sscanf(text, "%lld:%lld:%d", &place, &admitted_ms, &is_claimed), 3);
-        if (is_claimed == 1 || admitted_ms < since)
+        long long session[3]; /* place, when it was admitted, claimed */
+        numbers_of(text, 3, session);
+        if (session[2] == 1 || session[1] < since)
             claimed++;
         else
             ++*unclaimed;

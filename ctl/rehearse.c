@@ -218,10 +218,11 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
     const struct tl_plan_options *plan = &rehearse->options->plan;
     uint64_t speed = rehearse->options->rehearse.speed;
     struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, rehearse->scratch, err);
-    int64_t now_ms;
-    if (redis == NULL || !tl_scratch_clock(redis, &now_ms, err) ||
+    int64_t now_us;
+    if (redis == NULL || !tl_redis_time(redis, &now_us, err) ||
         !tl_scratch_removable(&rehearse->session, rehearse->scratch, err))
         return false;
+    int64_t now_ms = now_us / 1000;
     bool opens = rehearse->settings.opens_at_ms > 0 || plan->opens_after_ms > 0;
     int64_t lead_ms = LEAD_MS + plan->opens_after_ms / (int64_t)speed;
     rehearse->scaled = rehearse->settings;

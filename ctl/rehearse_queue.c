@@ -120,20 +120,6 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
     settings->paused = false;
 }
 
-bool tl_scratch_clock(struct tl_redis *redis, int64_t *now_ms, struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_str(&args, "TIME");
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    if (reply == NULL)
-        return false;
-    *now_ms = tl_reply_integer(tl_reply_at(reply, 0)) * 1000 +
-              tl_reply_integer(tl_reply_at(reply, 1)) / 1000;
-    tl_reply_free(reply);
-    return true;
-}
-
 /* ---- removal ---- */
 
 struct removal {

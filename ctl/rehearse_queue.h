@@ -39,9 +39,6 @@ uint64_t tl_scratch_speed_most(const struct tl_queue_settings *settings);
 void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int64_t now_ms,
                          int64_t opens_ms);
 
-/* Unix time in ms by the clock of the store. */
-bool tl_scratch_clock(struct tl_redis *redis, int64_t *now_ms, struct tl_error *err);
-
 /* May this user of the store take a queue off the list? Asked before one is made. */
 bool tl_scratch_removable(struct tl_ctl_session *session, const char *name, struct tl_error *err);
 /* Takes the queue off the list, waits until the programs have let go of it, and deletes its keys.

@@ -10,20 +10,6 @@
 
 #include "ctl/rows.h"
 
-static bool read_time(struct tl_redis *redis, int64_t *now_ms, struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_str(&args, "TIME");
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    if (reply == NULL)
-        return false;
-    *now_ms = tl_reply_integer(tl_reply_at(reply, 0)) * 1000 +
-              tl_reply_integer(tl_reply_at(reply, 1)) / 1000;
-    tl_reply_free(reply);
-    return true;
-}
-
 /* A queue whose data is damaged has a trouble, and maybe nothing else. */
 static bool read_row(struct tl_ctl_session *session, struct tl_queue_row *row, struct tl_error *err)
 {
@@ -45,9 +31,11 @@ bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *ro
     struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    if (redis == NULL || !read_time(redis, &rows->now_ms, err) ||
+    int64_t now_us;
+    if (redis == NULL || !tl_redis_time(redis, &now_us, err) ||
         !tl_queue_list(redis, session->config->redis.key_prefix, &names, &n, err))
         return false;
+    rows->now_ms = now_us / 1000;
     rows->rows = calloc(n + 1, sizeof(*rows->rows));
     bool ok = rows->rows != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", n);
     for (size_t i = 0; ok && i < n; i++) {

@@ -445,6 +445,20 @@ struct tl_reply *tl_redis_call(struct tl_redis *redis, const struct tl_args *arg
     return tl_redis_next(redis, err);
 }
 
+bool tl_redis_time(struct tl_redis *redis, int64_t *now_us, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_str(&args, "TIME");
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    *now_us =
+        tl_reply_integer(tl_reply_at(reply, 0)) * 1000000 + tl_reply_integer(tl_reply_at(reply, 1));
+    tl_reply_free(reply);
+    return true;
+}
+
 bool tl_redis_do(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)
 {
     struct tl_reply *reply = tl_redis_call(redis, args, err);

@@ -54,6 +54,8 @@ uint64_t tl_redis_epoch(const struct tl_redis *redis);
  * kind and leaves the connection open, except for TL_ERR_READONLY. */
 struct tl_reply *tl_redis_call(struct tl_redis *redis, const struct tl_args *args,
                                struct tl_error *err);
+/* Unix time in microseconds by the clock of the store. */
+bool tl_redis_time(struct tl_redis *redis, int64_t *now_us, struct tl_error *err);
 /* The same for a command that itself blocks up to block_ms (XREAD BLOCK). */
 struct tl_reply *tl_redis_call_blocking(struct tl_redis *redis, const struct tl_args *args,
                                         int64_t block_ms, struct tl_error *err);

@@ -92,17 +92,11 @@ static bool take_requests(struct tl_follower *follower, int64_t until_ms)
  * old. */
 static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
 {
-    struct tl_args args = {0};
-    tl_args_str(&args, "TIME");
+    int64_t store_us;
     int64_t before_us = tl_clock_us();
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    int64_t after_us = tl_clock_us();
-    tl_args_free(&args);
-    if (reply == NULL)
+    if (!tl_redis_time(redis, &store_us, err))
         return false;
-    int64_t store_us =
-        tl_reply_integer(tl_reply_at(reply, 0)) * 1000000 + tl_reply_integer(tl_reply_at(reply, 1));
-    tl_reply_free(reply);
+    int64_t after_us = tl_clock_us();
     int64_t offset_us = store_us - (before_us + (after_us - before_us) / 2);
     return tl_change_post_number(follower->changes, TL_CHANGE_CLOCK, offset_us / 1000, err);
 }

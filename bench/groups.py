@@ -99,6 +99,9 @@ GROUPS += [
     _ours("visitor", "What one visitor costs", "From join to end: Redis commands and bytes, and the processor time of "
           "every program, over the number of visitors. The worker's part is mostly HTTP."),
     _ours("idle", "Idle queues", "Queues in which nothing happens: leases are renewed, workers look after settings."),
+    _ours("flood", "A flood of joins beside ordinary visitors", "Ten addresses join as fast as the machine lets them, "
+          "through a trusted proxy, and are refused beyond their share (default limits). Ordinary visitors join one "
+          "after the other, each from another address.", ("wrk",)),
     _ours("crowd", "Event streams", "Visitors who all listen, over several worker processes, and are all told when the "
           "front of the line moves. The readers run on the same cores and need about as much as the workers.",
           ("bin:sse_bench",)),

@@ -3,7 +3,7 @@
 local grant_held, count_called, overbooked_left
 
 -- Makes these functions: only overbooked queues need them.
-local function load_called()
+local function load_overbooking()
 
 -- Claims sessions for those who came while the capacity was claimed. Returns how many are still held.
 grant_held = function(state, called, capacity, now, session_ttl, most, events)

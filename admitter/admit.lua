@@ -96,6 +96,7 @@ local events = {} -- of this step: sessions claimed for those who were held
 
 if counts_called then
     load_called()
+    load_overbooking()
     held = redis.call('ZCARD', held_key())
     called = count_called(called_before, overbook, capacity, active, now, held)
     if called and held > 0 and capacity - (active - called.n) > 0 then

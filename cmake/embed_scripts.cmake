@@ -4,7 +4,8 @@
 # and is no script itself. The line "-- Flags: NAME" makes Redis run the script with these flags: "#!lua flags=NAME"
 # becomes the first line of all.
 #
-# What follows the prelude becomes a function of its own, which is called at once. Redis runs the whole text at each call,
+# The parts of the prelude become a function of their own, which is called at once, and what follows them another one
+# within. Redis runs the whole text at each call,
 # so it makes all its functions each time; and for each local variable of the running function that a new function uses,
 # Lua walks a list of those used before. One of an enclosing function is found at once. That saves 5 % of the instructions
 # that Redis runs for an apply of one join. A function can use 60 local variables of those around it.
@@ -56,7 +57,8 @@ foreach(script IN LISTS SCRIPTS)
     read_parts(${script} ${prelude_folder} of_prelude own)
     read_flags(${script} flags)
     file(READ ${script} body)
-    to_c_string("${flags}${prelude}${of_prelude}return (function()\n${own}${body}end)()\n" literal)
+    set(of_script "return (function()\n${own}${body}end)()\n")
+    to_c_string("${flags}${prelude}return (function()\n${of_prelude}${of_script}end)()\n" literal)
     string(APPEND content "static const char tl_script_${name}[] =\n${literal};\n")
 endforeach()
 file(WRITE ${OUT} "${content}")

@@ -22,6 +22,7 @@ end
 local function check_called(active, admit_capacity)
     local text = redis.call('HGET', K_STATE, 'called')
     local called = parse_called(text)
+    load_called()
     if not text or text == '' then
         return
     elseif not called then

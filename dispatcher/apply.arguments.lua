@@ -16,7 +16,8 @@ local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 --   RESTORE, LOST, CALLED 0, 0, at the first argument
 local steps, n_steps = {}, 0
 local entries, n_entries = {}, 0 -- the ids of the entries
-local joins, restores = false, false -- is there a JOIN, or one of RESTORE, LOST and CALLED, among them?
+-- Is among them a JOIN; a LEAVE, COMPLETE or RENEW; a SEEN; one of RESTORE, LOST and CALLED?
+local joins, sessions, presence, restores = false, false, false, false
 local at = FIRST -- the argument to parse next; after a failure, the wrong one
 
 -- A whole number >= 0; nil for any other text.
@@ -90,8 +91,10 @@ local function parse_step()
         return add_step(SPEND, b, 0, texts) and whole(ARGV[at]) == JOIN and parse_join(1)
     elseif kind == SEEN then
         local first = whole(ARGV[texts])
+        presence = true
         return first and add_step(SEEN, first, b, texts)
     end
+    sessions = true
     return add_step(kind, b, 0, texts)
 end
 

@@ -3,12 +3,12 @@
 
 local claims = {} -- its functions; and `called`: what is counted, nil for nothing
 
+-- Makes the functions: only queues that count need them.
+local function load_claims()
+
 -- Fails when the key of those held is of another type.
-function claims.open(text)
-    claims.called = parse_called(text)
-    if not claims.called then
-        return
-    end
+function claims.open(called)
+    claims.called = called
     local c = redis.call('HMGET', K_CONFIG, 'capacity', 'capacity_mode', 'capacity_min', 'claim_ttl')
     local capacity = capacity_now(c[2], tonumber(c[1] or '') or 0, c[3], redis.call('HGET', K_STATE, 'capacity_now'))
     claims.rule = { capacity = capacity, claim_ttl = tonumber(c[4] or '') or 0, held = redis.call('ZCARD', held_key()) }
@@ -47,4 +47,6 @@ function claims.note_end(visitor, session, reason)
     if end_unclaimed(called, visitor, admitted_ms) and reason == REASON.completed then
         called.claims = called.claims + 1
     end
+end
+
 end

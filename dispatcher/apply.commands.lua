@@ -3,6 +3,12 @@
 local removed = {} -- places that left the line
 local freed = { [REASON.completed] = {}, [REASON.left] = {} } -- places whose session ended, by reason
 local renewed = {} -- events
+local end_scores = {} -- by reason; the same in the whole call
+
+local leave, complete, renew
+
+-- Makes these three functions: calls with joins alone do not need them.
+local function load_commands()
 
 -- Is this the place, or the one that the operator has moved the visitor from? The seq stays the same.
 local function is_same(held, place)
@@ -16,8 +22,6 @@ local function is_waiting(visitor, place)
     local is_drawn = held and DRAW.present and DRAW.is_drawn_to(DRAW.present, place, held)
     return (is_drawn or is_same(held, place)) and held
 end
-
-local end_scores = {} -- by reason; the same in the whole call
 
 local function store_end(visitor, reason)
     end_scores[reason] = end_scores[reason] or end_score(now, reason)
@@ -42,7 +46,7 @@ local function end_session(visitor, place, reason)
     return true
 end
 
-local function leave(index, visitor, place)
+leave = function(index, visitor, place)
     local held = is_waiting(visitor, place)
     if held then
         redis.call('ZREM', K_WAITING, visitor)
@@ -56,7 +60,7 @@ local function leave(index, visitor, place)
     end
 end
 
-local function complete(index, visitor, place)
+complete = function(index, visitor, place)
     if end_session(visitor, place, REASON.completed) then
         totals.completed = totals.completed + 1
     else
@@ -66,7 +70,7 @@ end
 
 -- The first RENEW after admission claims the session: session_ttl replaces claim_ttl. Later ones move the deadline only
 -- when sessions slide, and never past session_max.
-local function renew(index, visitor, place)
+renew = function(index, visitor, place)
     local held, admitted_ms, claimed = read_session(visitor)
     if not is_same(held, place) then
         add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
@@ -82,16 +86,19 @@ local function renew(index, visitor, place)
     elseif claimed then
         return
     end
-    redis.call('ZADD', K_ACTIVE, 'XX', deadline, visitor)
+    redis.call('ZADD', K_ACTIVE, 'XX', int(deadline), visitor)
     if not claimed then
         redis.call('HSET', K_SESSIONS, visitor, int(held) .. session_tail(admitted_ms, true))
     end
     renewed[#renewed + 1] = { EVENT.renewed, held, deadline }
 end
 
-local mark_seen
+end
 
-do -- a chunk has 200 local variables at most
+local mark_seen, seen
+
+-- Makes these two functions: only calls with SEEN, and those that restore places, need them.
+local function load_seen()
     local seen_bucket -- the bucket of now, once it is marked as observed
     local expiring = {} -- bitmaps of this call that expire by themselves
 
@@ -140,7 +147,7 @@ do -- a chunk has 200 local variables at most
 
     -- Marks the seqs [first, first + count). One that was not given out yet is skipped, and no more are marked than
     -- ever joined, which bounds the work.
-    function mark_seen(first, count)
+    mark_seen = function(first, count)
         if not seen_bucket then
             open_bucket()
         end
@@ -152,15 +159,15 @@ do -- a chunk has 200 local variables at most
             from = to
         end
     end
-end
 
--- SEEN, or the farewell of a worker. Who was seen at places of another generation says nothing about this one.
-local function seen(first, count, is_foreign)
-    local is_farewell = first == FAREWELL_SEQ and count == FAREWELL_COUNT
-    if is_foreign and not is_farewell then
-        return
-    elseif not is_farewell then
-        mark_seen(first, count)
+    -- SEEN, or the farewell of a worker. Who was seen at places of another generation says nothing about this one.
+    seen = function(first, count, is_foreign)
+        local is_farewell = first == FAREWELL_SEQ and count == FAREWELL_COUNT
+        if is_foreign and not is_farewell then
+            return
+        elseif not is_farewell then
+            mark_seen(first, count)
+        end
+        note_report(sender, is_farewell, now, settings.waiting_ttl)
     end
-    note_report(sender, is_farewell, now, settings.waiting_ttl)
 end

@@ -9,6 +9,9 @@ local settings -- of the queue: session_ttl, sliding, session_max, waiting_ttl; 
 -- Outcomes of commands, as they stand in the exceptions of a batch.
 local WAITING, ACTIVE, GONE, SPENT, FULL = 1, 2, 3, 4, 5
 
+local function do_nothing()
+end
+
 local sender     -- the worker of the batch at work
 local exceptions -- of the batch at work: { index of the command, outcome, place, deadline or 0 }
 

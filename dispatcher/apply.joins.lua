@@ -1,23 +1,26 @@
 -- JOIN and SPEND. Joins are gathered, over commands and batches, and enter the line with one ZADD.
 
 local joined_spans = {} -- the places that joined in this call, as { first, count }
-local add_joined, flush_joins, join, spend
 
-do -- a chunk of Lua has at most 200 local variables
+local function add_joined(first, count)
+    local last = joined_spans[#joined_spans]
+    if last and last[1] + last[2] == first then
+        last[2] = last[2] + count
+    else
+        joined_spans[#joined_spans + 1] = { first, count }
+    end
+end
+
+local join, spend
+local flush_joins = do_nothing -- until there are joins
+
+-- Makes these three functions: only calls with joins need them, and making them takes longer than many a step.
+local function load_joins()
     -- The joins gathered: places and visitors in turn, as ZADD wants them; how many; and which, as spans
     -- { first place, from, to, index of the first in its batch, exceptions of the batch } of visitors ARGV[from..to].
     local gathered, n_gathered, spans = {}, 0, {}
 
     local texts = {} -- places of the joins of one step
-
-    function add_joined(first, count)
-        local last = joined_spans[#joined_spans]
-        if last and last[1] + last[2] == first then
-            last[2] = last[2] + count
-        else
-            joined_spans[#joined_spans + 1] = { first, count }
-        end
-    end
 
     -- The gathered visitors who are active, as { visitor = deadline }; nil if none is.
     local function find_active()
@@ -90,7 +93,7 @@ do -- a chunk of Lua has at most 200 local variables
     end
 
     -- Lets the gathered joins enter the line, with a handful of calls however many they are.
-    function flush_joins()
+    flush_joins = function()
         if n_gathered == 0 then
             return
         end
@@ -112,7 +115,7 @@ do -- a chunk of Lua has at most 200 local variables
 
     -- n joins of visitors ARGV[from...]. Every JOIN uses up one seq, so that the k-th JOIN of a batch has the k-th seq
     -- of it; for a visitor who holds a place already, or has no room, the seq stays unused.
-    function join(index, lane, n, from)
+    join = function(index, lane, n, from)
         if n_gathered + n > JOINS_MAX then
             flush_joins()
         end
@@ -164,7 +167,7 @@ do -- a chunk of Lua has at most 200 local variables
     -- unused.
     -- " seconds digest" is a join repeated with a pending ticket, given at this Unix time; an id of an invite has no
     -- space. The digest is that of the invite which opened the join, or empty.
-    function spend(index, invite, until_ms, visitor)
+    spend = function(index, invite, until_ms, visitor)
         if state.waiting >= settings.limit and not holds_place(visitor) then
             state.seq = state.seq + 1
             add_exception(exceptions, index, FULL, 0, 0)

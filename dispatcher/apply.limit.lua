@@ -3,9 +3,11 @@
 -- open and close with each visitor who leaves. `full_since` of the state tells all readers: the time in ms since when it
 -- is full, or 0; when it changes they get a CONFIG event. common/config/mode.c decides the same.
 
-local limit_joins, limit_changes
+local limit_joins
+local limit_changes = do_nothing -- without joins
 
-do
+-- Makes these functions: only calls with joins need them.
+local function load_limit()
     local JOINS = { open = true, paused = true } -- the modes that take joins
     local max, since, since_before = 0, 0, 0
 
@@ -26,7 +28,7 @@ do
     end
 
     -- Sets settings.limit: with as many waiting visitors, a JOIN gets no new place.
-    function limit_joins(waiting)
+    limit_joins = function(waiting)
         local c = redis.call('HMGET', K_CONFIG, 'max_waiting', 'mode', 'closes_at')
         max = tonumber(c[1]) or 0
         local full, closes_at = max > 0 and is_full(waiting), tonumber(c[3]) or 0
@@ -35,7 +37,7 @@ do
     end
 
     -- After the last command: adds full_since to the changes of the state and CONFIG to the events if it is another one.
-    function limit_changes(changes, events)
+    limit_changes = function(changes, events)
         if max > 0 and since == 0 and state.waiting >= max then
             since = now
         end

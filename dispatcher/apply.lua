@@ -52,7 +52,8 @@ for i = 1, n_entries do
     results[i] = NOT_PENDING
 end
 local next_entry = 1
-for _, pending in ipairs(redis.call('XPENDING', K_INGEST, INGEST_GROUP, '-', entries[n_entries], n_entries + 1)) do
+for _, pending in ipairs(redis.call('XPENDING', K_INGEST, INGEST_GROUP, '-', entries[n_entries],
+    int(n_entries + 1))) do
     local id = pending[1]
     while entries[next_entry] and entries[next_entry] ~= id do
         next_entry = next_entry + 1
@@ -84,14 +85,27 @@ if restores then
     redis.call('HLEN', K_LOST)
     load_restore()
 end
-claims.open(called_before)
+local counted = parse_called(called_before)
+if counted then
+    load_called()
+    load_claims()
+    claims.open(counted)
+end
 
 ---- apply
 
 redis.call('XACK', K_INGEST, INGEST_GROUP, unpack(pending_ids))
 now = now_ms()
 if joins then
+    load_joins()
+    load_limit()
     limit_joins(state.waiting)
+end
+if sessions then
+    load_commands()
+end
+if restores or presence then
+    load_seen()
 end
 state.seq = tonumber(seq)
 totals = { joined = joined, completed = completed, left = left }

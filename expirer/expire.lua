@@ -23,6 +23,9 @@ local expired, unclaimed, n_unclaimed = {}, {}, 0
 local score_expired, score_unclaimed = end_score(now, REASON.expired), end_score(now, REASON.unclaimed)
 
 local called = parse_called(called_before) -- where the queue is overbooked
+if called then
+    load_called()
+end
 
 -- Who was called and never came. A damaged session tells nothing: counting begins anew.
 local function note_noshow(visitor, session)

@@ -19,8 +19,13 @@ local function parse_called(text)
     end
 end
 
+local called_text, is_counted, held_key, end_unclaimed
+
+-- Makes these four functions: only queues that count, or begin to, need them.
+local function load_called()
+
 -- '' when it cannot be right: something was damaged, and counting begins anew.
-local function called_text(called)
+called_text = function(called)
     local REMEMBERED_MAX = 2000 -- claims and noshows
     if not called or called.n < 0 then
         return ''
@@ -32,20 +37,22 @@ local function called_text(called)
 end
 
 -- Is the unclaimed session of a visitor who was called then one of those counted?
-local function is_counted(called, admitted_ms)
+is_counted = function(called, admitted_ms)
     return called and admitted_ms >= called.since
 end
 
-local function held_key()
+held_key = function()
     return key_of('held')
 end
 
 -- An unclaimed session ends. Returns whether it was counted.
-local function end_unclaimed(called, visitor, admitted_ms)
+end_unclaimed = function(called, visitor, admitted_ms)
     if not is_counted(called, admitted_ms) then
         return false
     end
     called.n = called.n - 1
     redis.call('ZREM', held_key(), visitor)
     return true
+end
+
 end

@@ -67,7 +67,7 @@ end
 --
 -- ZINTERCARD looks at all three sets, and ends at once because the last one never exists.
 local function check_types()
-    redis.call('ZINTERCARD', 4, K_WAITING, K_ACTIVE, K_ENDED, key_of('none'))
+    redis.call('ZINTERCARD', '4', K_WAITING, K_ACTIVE, K_ENDED, key_of('none'))
     redis.call('XLEN', K_EVENTS)
     redis.call('HLEN', K_SESSIONS)
     redis.call('HLEN', K_BATCHES)

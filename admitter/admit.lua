@@ -6,6 +6,8 @@
 --          3 generation of the queue when the caller last called, 0 or missing: not known
 --          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing: not
 --            known. Tells the policies by rate that Redis's clock has jumped forward
+--          5 by how many ms it jumped forward before, as the caller saw, and may not have told for this queue; 0 or
+--            missing: it did not   6 Redis time ms just after the last of these jumps
 -- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again (0:
 --            no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1 if the
 --            capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0 }
@@ -122,7 +124,9 @@ local function left_by_rate()
         return nil
     end
     local expected = tonumber(ARGV[4] or 0)
-    budget, keep_budget = budget_at(rule, budget_before, now, expected > 0 and now - expected or 0, state.base_seq)
+    local clock = { ahead = expected > 0 and now - expected or 0, jumped = tonumber(ARGV[5] or 0),
+        jumped_to = tonumber(ARGV[6] or 0) }
+    budget, keep_budget = budget_at(rule, budget_before, now, clock, state.base_seq)
     return budget_left(budget, rule, now)
 end
 

@@ -13,6 +13,7 @@
 #include "admitter/admitter_metrics.h"
 #include "admitter/draw.h"
 #include "admitter/steering.h"
+#include "admitter/store_clock.h"
 #include "admitter/wake.h"
 #include "common/base/clock.h"
 #include "common/role/held_queues.h"
@@ -27,9 +28,6 @@
 #define RECHECK_IDLE_MS 5000
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
-/* The store's clock may differ so much from what this process expects before it looks again. Less
- * than what the script takes for a jump, so that clocks which run apart are no jump. */
-#define CLOCK_SLACK_MS 50
 /* A draw works so long before the other queues get a turn, and waits so long for what must be
  * applied before it. */
 #define DRAW_TURN_MS  100
@@ -43,8 +41,7 @@ struct queue {
     uint64_t generation;   /* at the last step, 0: none yet */
     uint64_t base_seq;     /* of the incarnation whose events are followed */
     bool moved;            /* the last step met another incarnation */
-    int64_t store_ms;      /* the store's clock at a former step, 0: not known... */
-    int64_t store_at_ms;   /* ...and the local monotonic time before that step */
+    int64_t told_ms;       /* of the jumps of the store's clock, told with a former step */
     struct tl_draw *draw;  /* while it is held, or NULL */
     struct tl_steered steered;
 };
@@ -55,6 +52,7 @@ struct admitter {
     struct tl_script script;
     struct tl_steering *steering;
     struct tl_args args;
+    struct tl_store_clock clock;
     struct tl_drawer *drawer;
     uint64_t batch;
     uint64_t events_length;
@@ -121,11 +119,13 @@ struct step {
 
 enum { ANNOUNCE = 1, HOLD = 2 }; /* admit.lua */
 
-/* The store's clock as it must be, by a former step and the local monotonic clock; 0: not known. A
- * step that runs late makes it seem to have jumped, which only delays an admission by rate. */
-static int64_t expected_store_ms(const struct queue *queue, int64_t now_ms)
+/* Tells the script how the store's clock runs. A step that runs late makes it seem to have jumped,
+ * which only delays an admission by rate. */
+static void add_clock(struct admitter *self, const struct queue *queue, int64_t now_ms)
 {
-    return queue->store_ms != 0 ? queue->store_ms + now_ms - queue->store_at_ms : 0;
+    tl_args_int(&self->args, tl_store_clock_at(&self->clock, now_ms));
+    tl_args_int(&self->args, self->clock.jumped_ms - queue->told_ms);
+    tl_args_int(&self->args, self->clock.jumped_to_ms);
 }
 
 static bool take_step(struct admitter *self, const struct tl_held_queue *held, struct step *step,
@@ -136,14 +136,13 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     struct tl_redis *redis = tl_held_queues_redis(self->queues, keys->queue);
     int64_t started_us = tl_clock_us();
-    int64_t expected_ms = expected_store_ms(queue, started_us / 1000);
     if (!tl_script_begin(redis, &self->script, &self->args, err))
         return false;
     tl_keys_append(keys, &self->args);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     tl_args_uint(&self->args, queue->generation);
-    tl_args_int(&self->args, expected_ms);
+    add_clock(self, queue, started_us / 1000);
     struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
     if (reply == NULL)
         return false;
@@ -159,10 +158,8 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     queue->steered.on = tl_reply_integer(tl_reply_at(reply, 9)) == 1;
     queue->reason.overbooked = tl_reply_integer(tl_reply_at(reply, 10)) == 1;
     tl_reply_free(reply);
-    if (expected_ms == 0 || llabs(store_ms - expected_ms) > CLOCK_SLACK_MS) {
-        queue->store_ms = store_ms;
-        queue->store_at_ms = started_us / 1000;
-    }
+    tl_store_clock_note(&self->clock, store_ms, started_us / 1000, tl_clock_ms());
+    queue->told_ms = self->clock.jumped_ms;
     tl_metrics_add(metrics, TL_ADMITTER_STEPS, 1);
     tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, step->admitted == 0 ? 1 : 0);
     tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)step->admitted);
@@ -302,8 +299,10 @@ bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
 {
     struct admitter *self = state;
     int64_t due_ms = INT64_MAX;
-    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
-              tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
+    bool ok =
+        tl_held_queues_refresh(self->queues, now_ms, err) &&
+        tl_store_clock_look(&self->clock, tl_held_queues_redis(self->queues, NULL), now_ms, err) &&
+        tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
     tl_held_queues_report(self->queues, self->daemon);
     count_steered(self);
     if (ok) {

@@ -57,12 +57,25 @@ struct tl_ctl_options {
     char **words; /* operands after the options */
 };
 
+/* Commands that belong together in the help. */
+enum tl_ctl_group {
+    TL_GROUP_RUN,
+    TL_GROUP_QUEUES,
+    TL_GROUP_VISITORS,
+    TL_GROUP_WATCH,
+    TL_GROUP_PLAN,
+    TL_GROUPS
+};
+
 struct tl_ctl_command {
-    const char *name;
+    const char *name;    /* one word or two: "queue set" */
+    const char *other;   /* another spelling, "set"; NULL: none */
     const char *words;   /* operands for the usage line: "QUEUE TEXT", or "" */
     const char *summary; /* one line */
     const char *details; /* more for --help, or "" */
-    unsigned options;    /* set of TL_OPTION_* */
+    const char *status;  /* what exit status 1 means: "1 a violation"; NULL: as for all */
+    enum tl_ctl_group group;
+    unsigned options; /* set of TL_OPTION_* */
     int min_words, max_words;
     bool hidden;                                      /* not in the list of commands */
     int (*run)(const struct tl_ctl_options *options); /* returns an exit status */
@@ -80,7 +93,8 @@ int tl_command_close(const struct tl_ctl_options *options);
 int tl_command_sold_out(const struct tl_ctl_options *options);
 int tl_command_passthrough(const struct tl_ctl_options *options);
 int tl_command_notice(const struct tl_ctl_options *options);
-int tl_command_visitor(const struct tl_ctl_options *options);
+int tl_command_visitor_move(const struct tl_ctl_options *options);
+int tl_command_visitor_remove(const struct tl_ctl_options *options);
 int tl_command_block(const struct tl_ctl_options *options);
 int tl_command_unblock(const struct tl_ctl_options *options);
 int tl_command_blocks(const struct tl_ctl_options *options);

@@ -53,9 +53,8 @@ static bool apply_processes(void *context, const char *value, struct tl_error *e
     return tl_option_number(value, PROCESSES_MOST, context, err);
 }
 
-/* The options that the command takes. */
-static void build_table(const struct tl_ctl_command *command, struct tl_ctl_options *options,
-                        struct tl_option table[TL_OPTIONS_MAX + 1])
+void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_options *options,
+                         struct tl_option table[TL_OPTIONS_MAX + 1])
 {
     const struct {
         unsigned bit;
@@ -120,7 +119,7 @@ bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char *
 {
     struct tl_option table[TL_OPTIONS_MAX + 1];
     *options = (struct tl_ctl_options){.data = "data", .interval_ms = 1000};
-    build_table(command, options, table);
+    tl_ctl_options_rows(command, options, table);
     int first_operand = tl_options_read(table, argc, argv, err);
     if (first_operand < 0)
         return false;
@@ -132,17 +131,4 @@ bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char *
         return true;
     return tl_error_set(err, TL_ERR_INVALID, "usage: tellerline %s [options]%s%s", command->name,
                         command->words[0] != '\0' ? " " : "", command->words);
-}
-
-void tl_ctl_options_help(const struct tl_ctl_command *command, FILE *out)
-{
-    struct tl_option table[TL_OPTIONS_MAX + 1];
-    struct tl_ctl_options options;
-    build_table(command, &options, table);
-    fprintf(out, "Usage: tellerline %s [options]%s%s\n\n%s\n", command->name,
-            command->words[0] != '\0' ? " " : "", command->words, command->summary);
-    if (command->details[0] != '\0')
-        fprintf(out, "\n%s\n", command->details);
-    fprintf(out, "\nOptions:\n");
-    tl_options_print(table, out);
 }

@@ -2,7 +2,7 @@
 #ifndef TL_CTL_OPTIONS_H
 #define TL_CTL_OPTIONS_H
 
-#include <stdio.h>
+#include "common/role/options.h"
 
 #include "ctl/command.h"
 
@@ -11,7 +11,8 @@
 bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char **argv,
                           struct tl_ctl_options *options, struct tl_error *err);
 
-/* Writes the help of one command. */
-void tl_ctl_options_help(const struct tl_ctl_command *command, FILE *out);
+/* The options that the command takes, for *options; ends with a row without a name. */
+void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_options *options,
+                         struct tl_option table[TL_OPTIONS_MAX + 1]);
 
 #endif

@@ -1,8 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
@@ -11,7 +9,6 @@
 #include "ctl/command.h"
 #include "ctl/session.h"
 #include "ctl/visitor_find.h"
-#include "ctl/visitor_move.h"
 #include "generated/ctl_scripts.h"
 
 /* Events that the script keeps in the stream; the programs trim to their own setting. */
@@ -60,7 +57,7 @@ static int report(const char *queue, const char *visitor, int64_t found,
     }
 }
 
-int tl_command_visitor(const struct tl_ctl_options *options)
+int tl_command_visitor_remove(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
     struct tl_ctl_session session;
@@ -68,23 +65,12 @@ int tl_command_visitor(const struct tl_ctl_options *options)
     struct tl_end_record end = {0};
     char visitor[TL_VISITOR_MAX + 1] = "";
     int64_t found = FOUND_NONE;
-    const char *queue = options->words[1];
-    if (strcmp(options->words[0], "move") == 0)
-        return tl_ctl_move_visitor(options);
-    if (strcmp(options->words[0], "remove") != 0 || options->n_words != 3) {
-        char quoted[80];
-        tl_quote(options->words[0], quoted, sizeof(quoted));
-        tl_error_set(&err, TL_ERR_INVALID,
-                     options->n_words == 3 ? "visitor can only remove and move, not %s"
-                                           : "visitor %s: a queue and a visitor, and no more",
-                     quoted);
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    }
+    const char *queue = options->words[0];
     if (!tl_ctl_session_open(&session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              tl_ctl_find_visitor(session.config, queue, options->words[2], visitor, &err) &&
+              tl_ctl_find_visitor(session.config, queue, options->words[1], visitor, &err) &&
               remove_visitor(redis, &keys, visitor, &found, &end, &err);
     tl_ctl_session_close(&session);
     if (!ok)

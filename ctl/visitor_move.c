@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/quote.h"
 #include "common/base/units.h"
@@ -10,7 +9,6 @@
 #include "ctl/command.h"
 #include "ctl/session.h"
 #include "ctl/visitor_find.h"
-#include "ctl/visitor_move.h"
 #include "generated/ctl_scripts.h"
 
 /* Events that the script keeps in the stream; the programs trim to their own setting. */
@@ -61,22 +59,18 @@ static int report(const struct move *move, const struct tl_reply *found)
     return TL_EXIT_PROBLEM;
 }
 
-int tl_ctl_move_visitor(const struct tl_ctl_options *options)
+int tl_command_visitor_move(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
     struct tl_ctl_session session;
     struct tl_keys keys;
     struct tl_reply *found = NULL;
-    if (options->n_words != 4) {
-        tl_error_set(&err, TL_ERR_INVALID, "visitor move: a queue, a visitor and a lane");
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    }
-    struct move move = {.queue = options->words[1], .lane = options->words[3]};
+    struct move move = {.queue = options->words[0], .lane = options->words[2]};
     if (!tl_ctl_session_open(&session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_redis *redis = tl_ctl_session_redis(&session, move.queue, &err);
     if (redis != NULL && tl_ctl_session_keys(&session, move.queue, &keys, &err) &&
-        tl_ctl_find_visitor(session.config, move.queue, options->words[2], move.visitor, &err)) {
+        tl_ctl_find_visitor(session.config, move.queue, options->words[1], move.visitor, &err)) {
         struct tl_args args = {0};
         tl_args_strs(&args, EVENTS_KEPT, move.visitor, move.lane, NULL);
         found = tl_script_run(redis, tl_script_move, &keys, &args, &err);

@@ -36,6 +36,8 @@
  * deadlines whose event was missed. */
 #define RECHECK_MS  5000
 #define PRESENCE_MS 1000
+/* After a point of the history could not be noted. */
+#define HISTORY_AGAIN_MS 10000
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 /* Pages of a snapshot loaded in one turn: 40 ms at most, well within a lease. */
@@ -71,14 +73,15 @@ struct queue {
     int64_t differed_ms;          /* when it was loaded again because of its sizes */
     struct tl_schedule schedule;
     bool behind;         /* more is due than one turn could end */
-    int64_t presence_ms; /* local monotonic: the next presence pass */
+    int64_t presence_ms; /* local monotonic: the next presence pass... */
+    int64_t history_ms;  /* ...and the next point of the history */
 };
 
 struct expirer {
     struct tl_daemon *daemon;
     struct tl_held_queues *queues;
     struct tl_absence *absence;
-    struct tl_script script;
+    struct tl_script script, history;
     struct tl_args args;
     uint64_t batch;
     uint64_t events_length;
@@ -259,6 +262,30 @@ static bool drop_absent(struct expirer *self, const struct tl_held_queue *held, 
     return true;
 }
 
+/* ---- the history ---- */
+
+/* Notes a point every 10 s. It is for people: a failure is logged and holds nothing up. */
+static void note_history(struct expirer *self, const struct tl_held_queue *held, int64_t now_ms)
+{
+    struct queue *queue = held->state;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    struct tl_error err = {0};
+    if (now_ms < queue->history_ms)
+        return;
+    queue->history_ms = now_ms + HISTORY_AGAIN_MS;
+    struct tl_reply *reply = NULL;
+    if (tl_script_begin(redis, &self->history, &self->args, &err)) {
+        tl_keys_append(&held->keys, &self->args);
+        reply = tl_script_call(redis, &self->history, &self->args, &err);
+    }
+    if (reply != NULL)
+        queue->history_ms = now_ms + tl_reply_integer(reply) + 1;
+    else
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue, .error = &err},
+               "no point of the history was noted; the next try is in 10 s");
+    tl_reply_free(reply);
+}
+
 /* ---- the turn ---- */
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -273,6 +300,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if (!expire(context, held, now_ms, err) || !load_line(context, held, err) ||
         !drop_absent(context, held, now_ms, err))
         return false;
+    note_history(context, held, now_ms);
     bool more = queue->behind || queue->line == NULL;
     *due_ms = smaller(*due_ms, more ? now_ms : tl_schedule_deadline(&queue->schedule));
     return true;
@@ -331,6 +359,7 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
     self->batch = config->expirer.batch;
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_expire;
+    self->history.source = tl_script_history;
     const struct tl_held_queues_settings settings = {.role = "expirer",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_EXPIRER_QUEUES,

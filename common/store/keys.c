@@ -46,10 +46,21 @@ void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk, ch
                  chunk);
 }
 
-void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX])
+/* Another key of the queue. */
+static void write_other(const struct tl_keys *keys, const char *suffix, char name[TL_KEY_MAX])
 {
     const char *prefix = keys->names[TL_KEY_SEEN]; /* "...{q}:seen:" */
-    snprintf(name, TL_KEY_MAX, "%.*sdrawn", (int)(strlen(prefix) - strlen("seen:")), prefix);
+    snprintf(name, TL_KEY_MAX, "%.*s%s", (int)(strlen(prefix) - strlen("seen:")), prefix, suffix);
+}
+
+void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX])
+{
+    write_other(keys, "drawn", name);
+}
+
+void tl_keys_history(const struct tl_keys *keys, bool minutes, char name[TL_KEY_MAX])
+{
+    write_other(keys, minutes ? "history:minutes" : "history", name);
 }
 
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX])

@@ -3,6 +3,7 @@
 #ifndef TL_KEYS_H
 #define TL_KEYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -64,6 +65,8 @@ void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk,
                   char name[TL_KEY_MAX]);
 /* Writes tl:{q}:drawn, the list of the draw. */
 void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX]);
+/* Writes tl:{q}:history, points every 10 s, or tl:{q}:history:minutes. */
+void tl_keys_history(const struct tl_keys *keys, bool minutes, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
 /* Writes tl:queues, the set of all queue names. */

@@ -114,9 +114,21 @@ local function lapse_slots(budget, rule, before)
     end
 end
 
--- The budget at this moment. `ahead`: by how many ms the server's clock is ahead of what the caller expects. Returns the
--- budget, and whether the state must keep it even if no visitor is admitted.
-local function budget_at(rule, text, now, ahead, base_seq)
+-- By how much the server's clock jumped since the last admission.
+--   clock.ahead      by how many ms it is ahead of what the caller expects
+--   clock.jumped     by how many ms it jumped before, as the caller saw, up to `jumped_to`. A step of another caller may
+--                    have moved the budget along already, unless it admitted nobody since: then time is lost, not gained
+local function clock_jump(budget, now, clock)
+    if now < budget.last then
+        return now - budget.last
+    end
+    local ahead = clock.ahead > CLOCK_JUMP_MS and clock.ahead or 0
+    local missed = budget.last < clock.jumped_to and clock.jumped or 0
+    return min(ahead + missed, now - budget.last)
+end
+
+-- The budget at this moment. Returns the budget, and whether the state must keep it even if no visitor is admitted.
+local function budget_at(rule, text, now, clock, base_seq)
     local budget = parse_own_budget(text, base_seq, rule) or parse_budget(text)
     local old = budget and (budget.rule == rule.text and rule
         or rate_rule(string.match(budget.rule, '^(%d+):(%d+):(%d+):(%l+)$')))
@@ -124,8 +136,7 @@ local function budget_at(rule, text, now, ahead, base_seq)
         return spent_budget(rule, now, base_seq), true
     end
     -- Time that did not pass grants nothing: when the clock jumps, the budget goes with it.
-    local jump = now < budget.last and now - budget.last
-        or ahead > CLOCK_JUMP_MS and min(ahead, now - budget.last) or 0
+    local jump = clock_jump(budget, now, clock)
     budget.from, budget.last = budget.from + jump, budget.last + jump
     if old ~= rule then
         begin_period(budget, old, rule)

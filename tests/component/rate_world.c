@@ -13,8 +13,6 @@
 #include "generated/admitter_scripts.h"
 #include "rate_world.h"
 
-enum { SLACK_MS = 50 }; /* as the admitter, which looks again when the clock differs by more */
-
 static char *replace(const char *text, const char *from, const char *to)
 {
     size_t n = 0;
@@ -44,7 +42,20 @@ struct world *test_rate_new(struct test_store *store, const char *settings)
         replace(tl_script_admit, "redis.call('TIME')", "redis.call('LRANGE', 'test:clock', 0, -1)");
     test_store_queue(store, settings);
     world->time_ms = test_redis_ms(store->redis);
+    test_rate_look(world);
     return world;
+}
+
+void test_rate_look(struct world *world)
+{
+    tl_store_clock_note(&world->clocks[1 - world->serving], world->time_ms + world->ahead_ms,
+                        world->time_ms, world->time_ms);
+}
+
+void test_rate_take_over(struct world *world)
+{
+    world->serving = 1 - world->serving;
+    world->told_ms = 0;
 }
 
 void test_rate_free(struct world **world)
@@ -98,14 +109,15 @@ void test_rate_empty_line(struct world *world)
 
 void test_rate_step(struct world *world, long long most)
 {
-    char arguments[96];
+    char arguments[160];
     struct test_store *store = world->store;
+    struct tl_store_clock *clock = &world->clocks[world->serving];
     long long now_ms = world->time_ms + world->ahead_ms;
-    long long expected_ms =
-        world->known_ms != 0 ? world->known_ms + world->time_ms - world->known_at_ms : 0;
     test_redis_ask(store->redis, "DEL test:clock");
     test_redis_ask(store->redis, "RPUSH test:clock %lld %lld", now_ms / 1000, now_ms % 1000 * 1000);
-    snprintf(arguments, sizeof(arguments), "%lld 1000 0 %lld", most, expected_ms);
+    snprintf(arguments, sizeof(arguments), "%lld 1000 0 %lld %lld %lld", most,
+             (long long)tl_store_clock_at(clock, world->time_ms),
+             (long long)(clock->jumped_ms - world->told_ms), (long long)clock->jumped_to_ms);
     struct tl_reply *reply =
         test_script(store->redis, world->script, &store->keys, arguments, NULL);
     world->admitted = tl_reply_integer(tl_reply_at(reply, 0));
@@ -115,10 +127,8 @@ void test_rate_step(struct world *world, long long most)
     tl_reply_free(reply);
     if (world->calls++ % 20 == 0) /* looks at every visitor */
         test_invariants(store->redis, &store->keys);
-    if (world->known_ms == 0 || llabs(now_ms - expected_ms) > SLACK_MS) {
-        world->known_ms = now_ms;
-        world->known_at_ms = world->time_ms;
-    }
+    tl_store_clock_note(clock, now_ms, world->time_ms, world->time_ms);
+    world->told_ms = clock->jumped_ms;
     if (world->admitted > 0) {
         assert_true(world->n_steps < STEPS_MAX);
         world->steps[world->n_steps++] = (struct step){.at = world->time_ms,

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "admitter/store_clock.h"
 #include "ingest.h"
 
 enum {
@@ -32,7 +33,9 @@ struct world {
     struct test_store *store;
     char *script;
     long long time_ms, ahead_ms;     /* real time; by how much the store's clock differs */
-    long long known_ms, known_at_ms; /* as the admitter notes the store's clock; 0: not */
+    struct tl_store_clock clocks[2]; /* of two admitters, ... */
+    size_t serving;                  /* ...of which this one takes the steps */
+    int64_t told_ms;                 /* of its clock's jumps */
     struct step steps[STEPS_MAX];    /* those that admitted visitors */
     size_t n_steps;
     unsigned long calls; /* of the script */
@@ -52,6 +55,9 @@ void test_rate_empty_line(struct world *world);
 
 /* One step of an admitter that knows the store's clock, and wants to admit at most `most`. */
 void test_rate_step(struct world *world, long long most);
+/* The admitter in reserve looks at the store's clock. / It takes over. */
+void test_rate_look(struct world *world);
+void test_rate_take_over(struct world *world);
 /* Steps until no more may be admitted now. Returns how many were. */
 long long test_rate_admit(struct world *world);
 

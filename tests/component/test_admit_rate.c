@@ -324,6 +324,39 @@ static void a_clock_that_jumps_grants_nothing(void **state)
     test_rate_free(&world);
 }
 
+/* The jump ends the leases, so the one in reserve takes the next step: it may have looked at the
+ * clock meanwhile, and the other one may have taken a step, or not. */
+static void a_jump_grants_nothing_to_an_admitter_that_takes_over(void **state)
+{
+    for (int way = 0; way < 8; way++) {
+        test_store_clean(state);
+        struct world *world = test_rate_new(*state, "lanes=only");
+        test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+        test_rate_join(world, 1000);
+        test_rate_admit(world);
+        world->time_ms += 1000;
+        assert_int_equal(test_rate_admit(world), 100);
+        world->time_ms += 400;
+        world->ahead_ms += HOUR_MS;
+        if ((way & 1) != 0)
+            test_rate_look(world);
+        if ((way & 2) != 0)
+            assert_int_equal(test_rate_admit(world), 0);
+        test_rate_take_over(world);
+        assert_int_equal(test_rate_admit(world), 0);
+        assert_in_range(world->again_ms, 600, 1000); /* the 400 ms may be lost, and nothing else */
+        world->time_ms += world->again_ms;
+        if ((way & 4) != 0) /* back to the first, which knows of the jump, too */
+            test_rate_take_over(world);
+        (void)test_rate_admit(world);
+        world->time_ms += world->again_ms;
+        (void)test_rate_admit(world);
+        assert_true(world->n_steps >= 2);
+        test_rate_lumps(world);
+        test_rate_free(&world);
+    }
+}
+
 /* ---- changes ---- */
 
 static void a_change_carries_the_rest_over(void **state)
@@ -369,6 +402,7 @@ static struct rule any_rule(uint64_t *random)
 static void happen(struct world *world, uint64_t *random, char kept[200])
 {
     struct rule rule;
+    test_rate_look(world); /* it does so more often than the clock jumps */
     switch (random_below(random, 12)) {
     case 0: /* hours without a visitor */
         test_rate_empty_line(world);
@@ -379,9 +413,12 @@ static void happen(struct world *world, uint64_t *random, char kept[200])
         world->ahead_ms += (random_below(random, 2) == 0 ? 1 : -1) *
                            (JUMP_MS + 1 + (long long)random_below(random, 5000));
         break;
-    case 2: /* another admitter takes over, which knows nothing of the clock */
-        test_rate_admit(world);
-        world->known_ms = 0;
+    case 2: /* the other admitter takes over, at a jump as it may be */
+        if (random_below(random, 2) == 0)
+            world->ahead_ms += JUMP_MS + 1 + (long long)random_below(random, 5000);
+        if (random_below(random, 2) == 0)
+            test_rate_look(world);
+        test_rate_take_over(world);
         break;
     case 3: /* the store comes back without its last second */
         test_rate_forget(world, kept[0] != '\0' ? kept : NULL);
@@ -448,6 +485,8 @@ int main(void)
         cmocka_unit_test_setup(from_counter_to_rate_the_budget_is_spent, test_store_clean),
         cmocka_unit_test_setup(a_store_that_forgot_counts_as_spent, test_store_clean),
         cmocka_unit_test_setup(a_clock_that_jumps_grants_nothing, test_store_clean),
+        cmocka_unit_test_setup(a_jump_grants_nothing_to_an_admitter_that_takes_over,
+                               test_store_clean),
         cmocka_unit_test_setup(a_change_carries_the_rest_over, test_store_clean),
         cmocka_unit_test_setup(random_histories_keep_the_rate, test_store_clean),
     };

@@ -106,7 +106,7 @@ class Actor(threading.Thread):
         ticket, asked = None, time.time()
         while True:
             try:
-                answer = (self._some_client().post(f"{self._path}/join") if ticket is None
+                answer = (self._enter() if ticket is None
                           else self._some_client().get(f"{self._path}/status", ticket))
             except CONNECTION_TROUBLE:
                 if ticket is None:
@@ -133,6 +133,9 @@ class Actor(threading.Thread):
                 return None
             self._check_time("join")
             self._pause(0.05, 0.2)
+
+    def _enter(self) -> Answer:
+        return self._some_client().post(f"{self._path}/join")
 
     def _join_again(self, stay: Stay, ticket: str) -> str:
         """Joins again with the ticket. The answer must be the place already held."""

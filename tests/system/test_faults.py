@@ -13,13 +13,13 @@ from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again, redis_ms
 from waiting import wait_until
 
 
-def ingest(system: System, payload: bytes, field: str = "d") -> None:
-    system.store.command("XADD", system.key("bank", "ingest"), "*", field, payload)
+def ingest(system: System, payload: bytes, field: str = "d", queue: str = "bank") -> None:
+    system.store.command("XADD", system.key(queue, "ingest"), "*", field, payload)
 
 
-def settled(system: System) -> bool:
+def settled(system: System, queue: str = "bank") -> bool:
     """Whether every appended entry is applied: nothing pending, nothing unread."""
-    groups = system.store.command("XINFO", "GROUPS", system.key("bank", "ingest"))
+    groups = system.store.command("XINFO", "GROUPS", system.key(queue, "ingest"))
     group = dict(zip(groups[0][::2], groups[0][1::2]))
     return group["pending"] == 0 and group["lag"] == 0
 

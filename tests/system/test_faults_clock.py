@@ -4,6 +4,7 @@ libfaketime does not work with the memory allocator of redis-server; a few lines
 """
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -162,3 +163,39 @@ def test_a_lease_holder_dies_when_the_clock_of_redis_went_back(start, role, tmp_
     system.store.command("ZADD", system.key("bank", "active"), "XX", redis_ms(system),
                          *system.store.command("ZRANGE", system.key("bank", "active"), 0, 0))
     wait_until(visitors[-1].is_active, PATIENCE, "the line moves")
+
+
+@pytest.mark.parametrize("shape", ["lumps", "smooth"])
+def test_a_jump_grants_nothing_when_a_standby_takes_over(start, shape, tmp_path):
+    """A jump forward ends all leases: the next step may be that of a process that never served this queue. It followed
+    the clock, too. Its budget begins spent, so nobody is admitted here."""
+    clock = Clock(tmp_path)
+
+    def prepare(system: System) -> None:
+        system.redis.prefix = clock.prefix
+
+    system = start({"bank": {"policy": "rate", "rate": {"admit": 3, "every": "1d", "shape": shape}} | CALM},
+                   settings=PROMPT, admitters=2, prepare=prepare)
+    system.expect(STORE_TROUBLE)
+    for _ in range(5):
+        system.join("bank")
+
+    def budget() -> str:
+        return system.store.command("HGET", system.key("bank", "state"), "budget") or ""
+
+    before = wait_until(budget, PATIENCE, "the budget has begun")
+    standby = wait_until(lambda: [program for program in system.of("admitter") if "lease taken" not in program.text()],
+                         PATIENCE, "an admitter has the lease")[0]
+    holder = next(program for program in system.of("admitter") if program is not standby)
+    wait_until(lambda: "ready" in standby.text(), PATIENCE, "the standby is there")
+    holder.send(signal.SIGSTOP)
+    clock.set(48 * HOUR)
+    wait_until(lambda: "lease taken" in standby.text() and budget() != before, PATIENCE, "the standby took a step")
+    assert system.numbers("bank")["admitted"] == 0
+    before = budget()
+    holder.send(signal.SIGCONT)
+    standby.send(signal.SIGSTOP)
+    clock.set(96 * HOUR)  # before the former holder knows that it lost the lease, or after
+    wait_until(lambda: budget() != before, PATIENCE, "the former holder took a step")
+    assert system.numbers("bank")["admitted"] == 0
+    standby.send(signal.SIGCONT)

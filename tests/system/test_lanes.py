@@ -205,7 +205,7 @@ def test_who_cannot_be_moved_is_left_alone(begin) -> None:
     wait_until(lambda: system.active("bank") == 2, PATIENCE, "both are called")
     assert "active already" in move(system, "n0", "vip", 1)
     usage = system.ctl("visitor", "move", "bank", "n0")
-    assert usage.returncode == 2 and "a lane" in usage.stderr
+    assert usage.returncode == 2 and "QUEUE VISITOR LANE" in usage.stderr
 
 
 def test_a_loss_does_not_undo_a_move_that_a_worker_remembers(begin) -> None:

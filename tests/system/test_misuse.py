@@ -87,7 +87,7 @@ def test_a_removed_visitor_is_told(start):
             (("remove", "nowhere", "nobody"), 1, "does not exist"),
             (("remove", "bank", "x" * 80), 1, "not a genuine ticket"),
             (("remove", "bank", ""), 1, "a visitor id is"),
-            (("keep", "bank", "nobody"), 2, "can only remove")]:
+            (("keep", "bank", "nobody"), 2, "no such command")]:
         done = system.ctl("visitor", *arguments)
         assert done.returncode == status and says in done.stdout + done.stderr, (arguments, done)
 

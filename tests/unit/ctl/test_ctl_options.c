@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "ctl/help.h"
 #include "ctl/options.h"
 
 static int never_run(const struct tl_ctl_options *options)
@@ -140,7 +141,7 @@ static void test_help_lists_the_command_s_own_options(void **state)
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
-    tl_ctl_options_help(&top_command, out);
+    tl_ctl_help_command(&top_command, out);
     fclose(out);
     assert_non_null(strstr(text, "Usage: tellerline top [options]\n"));
     assert_non_null(strstr(text, "--interval TIME"));

@@ -1,0 +1,49 @@
+#include "admitter/store_clock.h"
+#include "common/base/clock.h"
+#include "common/store/reply.h"
+
+/* The clocks may differ by so much from what is expected before this looks again. Less than what
+ * the script takes for a jump (CLOCK_JUMP_MS), so that clocks which run apart are no jump. */
+#define SLACK_MS 50
+#define LOOK_MS  400
+
+int64_t tl_store_clock_at(const struct tl_store_clock *clock, int64_t local_ms)
+{
+    return clock->store_ms != 0 ? clock->store_ms + local_ms - clock->local_ms : 0;
+}
+
+void tl_store_clock_note(struct tl_store_clock *clock, int64_t store_ms, int64_t sent_ms,
+                         int64_t received_ms)
+{
+    int64_t ahead_ms = store_ms - tl_store_clock_at(clock, received_ms);
+    int64_t behind_ms = tl_store_clock_at(clock, sent_ms) - store_ms;
+    bool is_known = clock->store_ms != 0;
+    clock->noted_ms = received_ms;
+    if (is_known && ahead_ms <= SLACK_MS && behind_ms <= SLACK_MS)
+        return;
+    if (is_known && ahead_ms > 2 * SLACK_MS) {
+        clock->jumped_ms += ahead_ms;
+        clock->jumped_to_ms = store_ms;
+    }
+    clock->store_ms = store_ms;
+    clock->local_ms = sent_ms;
+}
+
+bool tl_store_clock_look(struct tl_store_clock *clock, struct tl_redis *redis, int64_t local_ms,
+                         struct tl_error *err)
+{
+    if (clock->store_ms != 0 && local_ms - clock->noted_ms < LOOK_MS)
+        return true;
+    struct tl_args args = {0};
+    tl_args_str(&args, "TIME");
+    int64_t sent_ms = tl_clock_ms();
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    int64_t store_ms = tl_reply_integer(tl_reply_at(reply, 0)) * 1000 +
+                       tl_reply_integer(tl_reply_at(reply, 1)) / 1000;
+    tl_reply_free(reply);
+    tl_store_clock_note(clock, store_ms, sent_ms, tl_clock_ms());
+    return true;
+}

@@ -1,0 +1,97 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/store/history.h"
+#include "common/store/reply.h"
+
+static const char *const names[TL_HISTORY_FIELDS] = {
+    [TL_HISTORY_WAITING] = "waiting",     [TL_HISTORY_ACTIVE] = "active",
+    [TL_HISTORY_CAPACITY] = "capacity",   [TL_HISTORY_SEQ] = "seq",
+    [TL_HISTORY_JOINED] = "joined",       [TL_HISTORY_ADMITTED] = "admitted",
+    [TL_HISTORY_COMPLETED] = "completed", [TL_HISTORY_EXPIRED] = "expired",
+    [TL_HISTORY_UNCLAIMED] = "unclaimed", [TL_HISTORY_LEFT] = "left",
+    [TL_HISTORY_ABSENT] = "absent",       [TL_HISTORY_REMOVED] = "removed",
+};
+
+const char *tl_history_field_name(enum tl_history_field field)
+{
+    return names[field];
+}
+
+/* One entry of the stream: id, then names and values in turn. Names of a later release are skipped.
+ */
+static bool read_point(const struct tl_reply *entry, struct tl_history_point *point)
+{
+    const struct tl_reply *pairs = tl_reply_at(entry, 1);
+    *point = (struct tl_history_point){
+        .at_ms = strtoll(tl_reply_string(tl_reply_at(entry, 0), NULL), NULL, 10)};
+    for (size_t i = 0; i + 1 < tl_reply_count(pairs); i += 2) {
+        const char *name = tl_reply_string(tl_reply_at(pairs, i), NULL);
+        const char *value = tl_reply_string(tl_reply_at(pairs, i + 1), NULL);
+        for (int field = 0; field < TL_HISTORY_FIELDS; field++) {
+            if (strcmp(name, names[field]) == 0)
+                point->values[field] = strtoull(value, NULL, 10);
+        }
+        if (strcmp(name, "mode") == 0)
+            snprintf(point->mode, sizeof(point->mode), "%s", value);
+    }
+    return point->at_ms > 0;
+}
+
+/* The entries between two ids, newest first. NULL with err. */
+static struct tl_reply *read_range(struct tl_redis *redis, const char *key, const char *to,
+                                   const char *from, size_t most, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, "XREVRANGE", key, to, from, "COUNT", NULL);
+    tl_args_uint(&args, most);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    return reply;
+}
+
+/* The points of both ranges, oldest first; NULL with err. There is room for one more than `later`
+ * has. */
+static struct tl_history_point *join_ranges(const struct tl_reply *before,
+                                            const struct tl_reply *later, size_t *n,
+                                            struct tl_error *err)
+{
+    struct tl_history_point *points = calloc(tl_reply_count(later) + 1, sizeof(*points));
+    if (points == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for a history");
+        return NULL;
+    }
+    *n = read_point(tl_reply_at(before, 0), &points[0]) ? 1 : 0;
+    for (size_t i = tl_reply_count(later); i > 0; i--) {
+        struct tl_history_point *point = &points[*n];
+        bool newer = read_point(tl_reply_at(later, i - 1), point) &&
+                     (*n == 0 || point->at_ms > points[*n - 1].at_ms); /* one may be in both */
+        *n += newer ? 1 : 0;
+    }
+    return points;
+}
+
+bool tl_history_read(struct tl_redis *redis, const struct tl_keys *keys, bool minutes,
+                     int64_t from_ms, int64_t to_ms, size_t most, struct tl_history_point **points,
+                     size_t *n, struct tl_error *err)
+{
+    char key[TL_KEY_MAX], from[24], to[24];
+    tl_keys_history(keys, minutes, key);
+    snprintf(from, sizeof(from), "%" PRId64, from_ms);
+    snprintf(to, sizeof(to), "%" PRId64, to_ms);
+    *points = NULL;
+    *n = 0;
+    most = most > TL_HISTORY_READ_MAX ? TL_HISTORY_READ_MAX : most;
+    struct tl_reply *later = read_range(redis, key, to, from, most, err);
+    if (later == NULL)
+        return false;
+    bool full = tl_reply_count(later) == most;
+    struct tl_reply *before = full ? NULL : read_range(redis, key, from, "-", 1, err);
+    if (full || before != NULL)
+        *points = join_ranges(before, later, n, err);
+    tl_reply_free(later);
+    tl_reply_free(before);
+    return *points != NULL;
+}

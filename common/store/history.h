@@ -1,0 +1,56 @@
+/*
+ * The history of a queue: its numbers every 10 s for a day and every minute for a week, which the
+ * expirer notes (expirer/history.lua) and graphs read. While nothing changes there is a point every
+ * ten minutes only: a point holds until the next one.
+ */
+#ifndef TL_HISTORY_H
+#define TL_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/error.h"
+#include "common/store/keys.h"
+#include "common/store/redis.h"
+
+#define TL_HISTORY_STEP_MS   10000
+#define TL_HISTORY_MINUTE_MS 60000
+/* Points of one reading: a week of minutes. */
+#define TL_HISTORY_READ_MAX 10080
+
+/* Counts are those of the queue's state at that time; totals count from the creation of the queue.
+ */
+enum tl_history_field {
+    TL_HISTORY_WAITING,
+    TL_HISTORY_ACTIVE,
+    TL_HISTORY_CAPACITY,
+    TL_HISTORY_SEQ, /* the last number given: tells when a place was given, to a step */
+    TL_HISTORY_JOINED,
+    TL_HISTORY_ADMITTED,
+    TL_HISTORY_COMPLETED,
+    TL_HISTORY_EXPIRED,
+    TL_HISTORY_UNCLAIMED,
+    TL_HISTORY_LEFT,
+    TL_HISTORY_ABSENT,
+    TL_HISTORY_REMOVED,
+    TL_HISTORY_FIELDS
+};
+
+struct tl_history_point {
+    int64_t at_ms; /* Unix time by the store's clock */
+    uint64_t values[TL_HISTORY_FIELDS];
+    char mode[16]; /* "open", "paused", ... */
+};
+
+/* The name of a field, "waiting". Static storage. */
+const char *tl_history_field_name(enum tl_history_field field);
+
+/* Reads the points from from_ms to to_ms (Unix time), oldest first, with those of minutes instead
+ * of 10 s if `minutes`; before them the one that holds at from_ms, if there is one. At most `most`
+ * (up to TL_HISTORY_READ_MAX): the latest ones. *points is owned by the caller (free). */
+bool tl_history_read(struct tl_redis *redis, const struct tl_keys *keys, bool minutes,
+                     int64_t from_ms, int64_t to_ms, size_t most, struct tl_history_point **points,
+                     size_t *n, struct tl_error *err);
+
+#endif

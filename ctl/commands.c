@@ -1,0 +1,329 @@
+#include <limits.h>
+#include <string.h>
+
+#include "ctl/commands.h"
+
+static const struct tl_ctl_command commands[] = {
+    /* ---- run ---- */
+    {.name = "up",
+     .words = "",
+     .summary = "Runs the whole system on this machine, until Ctrl-C.",
+     .details = "Starts worker, dispatcher, admitter and expirer from the folder of this program, "
+                "and restarts those\n"
+                "that end. When no Redis is configured, it also runs a private redis-server on a "
+                "socket in the\n"
+                "data folder.",
+     .group = TL_GROUP_RUN,
+     .options = TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
+     .run = tl_command_up},
+    {.name = "check",
+     .words = "",
+     .summary = "Checks the configuration.",
+     .details = "",
+     .group = TL_GROUP_RUN,
+     .options = TL_OPTION_CONFIG,
+     .run = tl_command_check},
+    {.name = "audit",
+     .words = "",
+     .summary = "Checks on the live system what must always hold.",
+     .details =
+         "Counters, totals and capacity; places, order and lanes; streams, leases, settings and\n"
+         "types; with --worker, the sizes that a worker shows. Says what to do about each finding.",
+     .status = "1 a violation",
+     .group = TL_GROUP_RUN,
+     .options = TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON | TL_OPTION_WORKER,
+     .run = tl_command_audit},
+
+    /* ---- queues ---- */
+    {.name = "queue list",
+     .other = "queues",
+     .words = "",
+     .summary = "Shows the queues and their numbers.",
+     .details = "",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE | TL_OPTION_JSON,
+     .run = tl_command_queues},
+    {.name = "queue set",
+     .other = "set",
+     .words = "QUEUE NAME=VALUE...",
+     .summary = "Changes settings of a queue while it runs.",
+     .details = "Names and values are those of the configuration file, for example: capacity=20 "
+                "session_ttl=5m\n"
+                "rate.burst=10. A lower capacity ends no session.",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 2,
+     .max_words = INT_MAX,
+     .run = tl_command_set},
+    {.name = "queue open",
+     .other = "open",
+     .words = "QUEUE",
+     .summary = "Opens a queue: visitors join and are admitted.",
+     .details = "After `sell-out`, close the queue first.",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_open},
+    {.name = "queue pause",
+     .other = "pause",
+     .words = "QUEUE",
+     .summary = "Admits no one; visitors still join.",
+     .details = "",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_pause},
+    {.name = "queue drain",
+     .other = "drain",
+     .words = "QUEUE",
+     .summary = "Takes no new visitors; serves the line.",
+     .details = "",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_drain},
+    {.name = "queue close",
+     .other = "close",
+     .words = "QUEUE",
+     .summary = "Takes no new visitors and admits no one.",
+     .details = "The page says closed_text_en or closed_text_ko, if set.",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_close},
+    {.name = "queue sell-out",
+     .other = "sold-out",
+     .words = "QUEUE",
+     .summary = "The same, and the page says that it is sold out.",
+     .details = "In the words of sold_out_text_en and sold_out_text_ko, if set. Before it can be "
+                "opened again\n"
+                "it must be closed.",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_sold_out},
+    {.name = "queue passthrough",
+     .other = "passthrough",
+     .words = "QUEUE",
+     .summary = "Lets everyone in past the line.",
+     .details = "While Redis is away, write `mode: passthrough` into the file of the workers "
+                "instead, and\n"
+                "send them SIGHUP.",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_passthrough},
+    {.name = "queue notice",
+     .other = "notice",
+     .words = "QUEUE TEXT",
+     .summary = "Shows a notice to all waiting visitors; \"\" removes it.",
+     .details = "",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 2,
+     .max_words = 2,
+     .run = tl_command_notice},
+    {.name = "queue recover",
+     .other = "recover",
+     .words = "QUEUE",
+     .summary = "Ends the recovery after a loss of data, or gives it more time.",
+     .details = "After Redis lost the data of a queue, no one is admitted for recovery_window, so "
+                "that visitors\n"
+                "come back to their places. --now admits at once: who comes later stands behind. "
+                "--wait opens the\n"
+                "window again or moves its end.",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE | TL_OPTION_RECOVER,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_recover},
+    {.name = "queue draw",
+     .other = "draw",
+     .words = "QUEUE [FILE]",
+     .summary = "Shows the draw of a queue, or writes its list.",
+     .details = "Before the opening: the hash of the seed. After the draw: the seed, and with FILE "
+                "(- is the\n"
+                "standard output) the list of those who were drawn, by their draw ids, in their "
+                "order.",
+     .group = TL_GROUP_QUEUES,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 2,
+     .run = tl_command_draw},
+    {.name = "verify-draw",
+     .words = "FILE [HASH [ID]]",
+     .summary = "Recomputes the order of the published list of a draw.",
+     .details = "FILE is such a list; - reads the standard input. HASH is the one that was "
+                "published before the\n"
+                "draw. With the ID of a visitor (`draw_id`), it says where that one stands. Needs "
+                "no running\n"
+                "system.",
+     .status = "1 the order is not right",
+     .group = TL_GROUP_QUEUES,
+     .min_words = 1,
+     .max_words = 3,
+     .run = tl_command_verify_draw},
+
+    /* ---- visitors ---- */
+    {.name = "visitor move",
+     .words = "QUEUE VISITOR LANE",
+     .summary = "Moves a waiting visitor to another lane.",
+     .details = "Who is moved stands in that lane before everyone who joined later. VISITOR is the "
+                "visitor's id,\n"
+                "or the ticket, which is verified with secrets.ticket_keys. Put -- before an id "
+                "that begins with -.",
+     .status = "1 there is no such visitor, lane or queue",
+     .group = TL_GROUP_VISITORS,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 3,
+     .max_words = 3,
+     .run = tl_command_visitor_move},
+    {.name = "visitor remove",
+     .words = "QUEUE VISITOR",
+     .summary = "Takes a visitor out of the line, or ends the session, at once.",
+     .details = "Ticket and pass open nothing any more, and the page says that the place was "
+                "removed. VISITOR is the\n"
+                "visitor's id, or the ticket, which is verified with secrets.ticket_keys. Put -- "
+                "before an id that\n"
+                "begins with -.",
+     .status = "1 there is no such visitor or queue",
+     .group = TL_GROUP_VISITORS,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 2,
+     .max_words = 2,
+     .run = tl_command_visitor_remove},
+    {.name = "block",
+     .words = "PREFIX",
+     .summary = "Refuses joins and streams from an address or a network.",
+     .details = "PREFIX: 192.0.2.7, 192.0.2.0/24, 2001:db8::/48. Applies to all queues, or to "
+                "--queue NAME, until\n"
+                "`tellerline unblock`, or for --for TIME. Every worker knows it within a second.",
+     .group = TL_GROUP_VISITORS,
+     .options = TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_FOR,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_block},
+    {.name = "unblock",
+     .words = "PREFIX",
+     .summary = "Ends a block of the same prefix and --queue.",
+     .details = "",
+     .group = TL_GROUP_VISITORS,
+     .options = TL_OPTIONS_STORE | TL_OPTION_QUEUE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_unblock},
+    {.name = "blocks",
+     .words = "",
+     .summary = "Shows the blocked prefixes.",
+     .details = "",
+     .group = TL_GROUP_VISITORS,
+     .options = TL_OPTIONS_STORE | TL_OPTION_JSON,
+     .run = tl_command_blocks},
+
+    /* ---- watch ---- */
+    {.name = "top",
+     .words = "",
+     .summary = "Shows the queues live, with rates per second.",
+     .details = "On a terminal it redraws in place, and `q` ends it; elsewhere it prints a table "
+                "per interval.",
+     .group = TL_GROUP_WATCH,
+     .options = TL_OPTIONS_STORE | TL_OPTION_INTERVAL | TL_OPTION_COUNT,
+     .run = tl_command_top},
+
+    /* ---- plan ---- */
+    {.name = "plan",
+     .words = "",
+     .summary = "Computes capacity, rate and waits; simulates a crowd.",
+     .details = "Says from the site's throughput and the visitors' behaviour how many to admit, "
+                "and prints\n"
+                "the configuration. For example:\n"
+                "\n"
+                "  tellerline plan --tps 1000 --session 5m --calls 6/session --failure-rate 15%\n"
+                "  tellerline plan --tps 1000 --session 4m --calls 6/min --visitors 100000 "
+                "--simulate\n"
+                "\n"
+                "Limits are rounded down: --safety is taken off, then two significant digits stay.",
+     .group = TL_GROUP_PLAN,
+     .options = TL_OPTION_PLAN | TL_OPTION_CONFIG | TL_OPTION_JSON,
+     .run = tl_command_plan},
+    {.name = "rehearse",
+     .words = "QUEUE",
+     .summary = "Sends a described crowd through a copy of a queue.",
+     .details = "Makes a scratch queue with the settings of QUEUE, lets the crowd join, wait, come "
+                "and go over\n"
+                "HTTP, removes the queue, and reports what happened beside what `tellerline plan "
+                "--simulate`\n"
+                "says. For example:\n"
+                "\n"
+                "  tellerline rehearse sale --visitors 2000 --over 5m --session 3m --speed 20",
+     .status = "1 not all was kept that the settings promise, or the rehearsal failed",
+     .group = TL_GROUP_PLAN,
+     .options = TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_JSON,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_rehearse},
+    {.name = "config-doc",
+     .words = "",
+     .summary = "Writes the reference of all settings.",
+     .details = "",
+     .group = TL_GROUP_PLAN,
+     .hidden = true,
+     .run = tl_command_config_doc},
+};
+
+enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+const struct tl_ctl_command *tl_ctl_commands(size_t *n)
+{
+    *n = N_COMMANDS;
+    return commands;
+}
+
+const char *tl_ctl_group_title(enum tl_ctl_group group)
+{
+    static const char *const titles[TL_GROUPS] = {
+        [TL_GROUP_RUN] = "Run and check", [TL_GROUP_QUEUES] = "Queues",
+        [TL_GROUP_VISITORS] = "Visitors", [TL_GROUP_WATCH] = "Watch",
+        [TL_GROUP_PLAN] = "Plan",
+    };
+    return titles[group];
+}
+
+/* How many of the words are this name; 0: they are not. */
+static int match(const char *name, int n_words, char *const *words)
+{
+    size_t length = strcspn(name, " ");
+    if (strncmp(words[0], name, length) != 0 || words[0][length] != '\0')
+        return 0;
+    if (name[length] == '\0')
+        return 1;
+    return n_words > 1 && strcmp(words[1], name + length + 1) == 0 ? 2 : 0;
+}
+
+const struct tl_ctl_command *tl_ctl_command_find(int n_words, char *const *words, int *used)
+{
+    for (size_t i = 0; n_words > 0 && i < N_COMMANDS; i++) {
+        *used = match(commands[i].name, n_words, words);
+        if (*used == 0 && commands[i].other != NULL)
+            *used = match(commands[i].other, n_words, words);
+        if (*used > 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+bool tl_ctl_command_begins(const char *word)
+{
+    size_t length = strlen(word);
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strncmp(commands[i].name, word, length) == 0 && commands[i].name[length] == ' ')
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,18 @@
+/* What `--help` says. */
+#ifndef TL_CTL_HELP_H
+#define TL_CTL_HELP_H
+
+#include <stdio.h>
+
+#include "ctl/command.h"
+
+/* Writes the list of all commands. first: only those whose names begin with this word; NULL: all.
+ */
+void tl_ctl_help_list(const char *first, FILE *out);
+/* Writes the help of one command. */
+void tl_ctl_help_command(const struct tl_ctl_command *command, FILE *out);
+
+/* What the exit statuses of every command mean, as one sentence. */
+extern const char tl_ctl_help_statuses[];
+
+#endif

@@ -1,0 +1,219 @@
+/* The history of a queue: what the expirer's script notes and what is read of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/store/history.h"
+#include "common/store/reply.h"
+#include "generated/expirer_scripts.h"
+#include "ingest.h"
+
+static long long note(struct test_store *store)
+{
+    struct tl_reply *reply = test_script(store->redis, tl_script_history, &store->keys, "", NULL);
+    long long again_ms = tl_reply_integer(reply);
+    tl_reply_free(reply);
+    return again_ms;
+}
+
+static void join_one(struct test_store *store, unsigned number)
+{
+    char name[16];
+    snprintf(name, sizeof(name), "n%u", number);
+    test_join(store, name, 0);
+    test_batch(store);
+}
+
+static size_t read_all(struct test_store *store, bool minutes, struct tl_history_point **points)
+{
+    struct tl_error err = {0};
+    size_t n;
+    if (!tl_history_read(store->redis, &store->keys, minutes, 0, INT64_MAX, TL_HISTORY_READ_MAX,
+                         points, &n, &err))
+        fail_msg("%s", err.text);
+    return n;
+}
+
+static size_t count(struct test_store *store, bool minutes)
+{
+    struct tl_history_point *points;
+    size_t n = read_all(store, minutes, &points);
+    free(points);
+    return n;
+}
+
+static const char *key(struct test_store *store, bool minutes)
+{
+    static char names[2][TL_KEY_MAX];
+    tl_keys_history(&store->keys, minutes, names[minutes]);
+    return names[minutes];
+}
+
+static void put(struct test_store *store, long long at_ms, int waiting)
+{
+    char command[TL_KEY_MAX + 64];
+    snprintf(command, sizeof(command), "XADD %.*s %lld-0 waiting %d later 1", TL_KEY_MAX - 1,
+             key(store, false), at_ms, waiting);
+    tl_reply_free(test_redis_call(store->redis, command));
+}
+
+/* Moves the only point of a history back in time. The script compares texts in its own order. */
+static void age(struct test_store *store, bool minutes, long long ms)
+{
+    struct tl_history_point *points;
+    assert_int_equal(read_all(store, minutes, &points), 1);
+    const struct tl_history_point *point = &points[0];
+    char command[1024];
+    int n = snprintf(command, sizeof(command), "XADD %s %lld-0 capacity %llu mode %s",
+                     key(store, minutes), (long long)point->at_ms - ms,
+                     (unsigned long long)point->values[TL_HISTORY_CAPACITY], point->mode);
+    for (int i = 0; i < TL_HISTORY_FIELDS; i++) {
+        if (i != TL_HISTORY_CAPACITY)
+            n += snprintf(command + n, sizeof(command) - (size_t)n, " %s %llu",
+                          tl_history_field_name((enum tl_history_field)i),
+                          (unsigned long long)point->values[i]);
+    }
+    test_redis_ask(store->redis, "DEL %s", key(store, minutes));
+    tl_reply_free(test_redis_call(store->redis, command));
+    free(points);
+}
+
+static void a_point_has_the_numbers_of_its_time(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=2 claim_ttl=1h session_ttl=1h");
+    test_join_many(store, "v", 5, 0);
+    assert_int_equal(test_admit(store, 5), 2);
+    long long again_ms = note(store);
+    assert_in_range(again_ms, 1, TL_HISTORY_STEP_MS);
+    for (int minutes = 0; minutes < 2; minutes++) {
+        struct tl_history_point *points;
+        assert_int_equal(read_all(store, minutes, &points), 1);
+        assert_int_equal(points[0].at_ms % (minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS),
+                         0);
+        assert_int_equal(points[0].values[TL_HISTORY_WAITING], 3);
+        assert_int_equal(points[0].values[TL_HISTORY_ACTIVE], 2);
+        assert_int_equal(points[0].values[TL_HISTORY_CAPACITY], 2);
+        assert_int_equal(points[0].values[TL_HISTORY_SEQ], 5);
+        assert_int_equal(points[0].values[TL_HISTORY_JOINED], 5);
+        assert_int_equal(points[0].values[TL_HISTORY_ADMITTED], 2);
+        assert_string_equal(points[0].mode, "open");
+        free(points);
+    }
+}
+
+static void there_is_one_point_in_each_step(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
+    long long before_ms = test_redis_ms(store->redis);
+    for (unsigned i = 0; i < 20; i++) {
+        join_one(store, i);
+        note(store);
+    }
+    long long after_ms = test_redis_ms(store->redis);
+    long long steps = after_ms / TL_HISTORY_STEP_MS - before_ms / TL_HISTORY_STEP_MS + 1;
+    assert_in_range(count(store, false), 1, steps);
+}
+
+static void what_is_unchanged_is_noted_every_ten_minutes(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
+    join_one(store, 0);
+    note(store);
+    age(store, false, 540000);
+    note(store);
+    assert_int_equal(count(store, false), 1);
+    age(store, false, 120000);
+    note(store);
+    assert_int_equal(count(store, false), 2);
+    test_redis_ask(store->redis, "XTRIM %s MAXLEN 1", key(store, false));
+    age(store, false, 60000);
+    join_one(store, 1);
+    note(store);
+    assert_int_equal(count(store, false), 2);
+}
+
+static void old_points_are_dropped(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
+    long long now_ms = test_redis_ms(store->redis);
+    tl_reply_free(test_redis_call(store->redis, "CONFIG SET stream-node-max-entries 10"));
+    for (int i = 40; i > 0; i--)
+        put(store, now_ms - 86400000 - i * 10000LL, i);
+    note(store);
+    assert_in_range(count(store, false), 1, 11); /* all but one node at most */
+}
+
+static void a_clock_set_back_starts_the_history_again(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
+    note(store);
+    age(store, false, -7200000);
+    note(store);
+    struct tl_history_point *points;
+    assert_int_equal(read_all(store, false, &points), 1);
+    assert_in_range(points[0].at_ms, 1, test_redis_ms(store->redis));
+    free(points);
+    age(store, false, -60000); /* a little: points wait until the clock has passed it */
+    note(store);
+    assert_int_equal(count(store, false), 1);
+}
+
+static void a_reading_begins_with_what_held_before(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_history_point *points;
+    size_t n;
+    test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
+    for (int i = 1; i <= 5; i++)
+        put(store, i * 10000LL, i);
+    assert_true(
+        tl_history_read(store->redis, &store->keys, false, 25000, 45000, 100, &points, &n, &err));
+    assert_int_equal(n, 3);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(points[i].values[TL_HISTORY_WAITING], i + 2);
+    free(points);
+    assert_true(
+        tl_history_read(store->redis, &store->keys, false, 20000, 40000, 100, &points, &n, &err));
+    assert_int_equal(n, 3); /* the one at the beginning is not listed twice */
+    free(points);
+    assert_true(tl_history_read(store->redis, &store->keys, false, 0, 45000, 2, &points, &n, &err));
+    assert_int_equal(n, 2); /* the latest */
+    assert_int_equal(points[1].values[TL_HISTORY_WAITING], 4);
+    free(points);
+}
+
+static void a_queue_that_is_gone_has_no_history(void **state)
+{
+    struct test_store *store = *state;
+    char error[320];
+    test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
+    test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
+    assert_null(test_script(store->redis, tl_script_history, &store->keys, "", error));
+    assert_non_null(strstr(error, "the queue does not exist"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(a_point_has_the_numbers_of_its_time, test_store_clean),
+        cmocka_unit_test_setup(there_is_one_point_in_each_step, test_store_clean),
+        cmocka_unit_test_setup(what_is_unchanged_is_noted_every_ten_minutes, test_store_clean),
+        cmocka_unit_test_setup(old_points_are_dropped, test_store_clean),
+        cmocka_unit_test_setup(a_clock_set_back_starts_the_history_again, test_store_clean),
+        cmocka_unit_test_setup(a_reading_begins_with_what_held_before, test_store_clean),
+        cmocka_unit_test_setup(a_queue_that_is_gone_has_no_history, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+}

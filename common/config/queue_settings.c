@@ -9,24 +9,33 @@
 #include "common/config/value.h"
 #include "common/config/words.h"
 
-bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
-                           struct tl_error *err)
+/* Names the setting that was probably meant. To look for it takes longer than to read all settings
+ * of a queue, which every program does once a second. */
+static bool fail_unknown(const char *name, struct tl_error *err)
 {
     const char *best = "";
     char quoted[64];
     size_t steps = SIZE_MAX;
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].key, name) == 0)
-            return tl_setting_set(&rows[i], settings, value, TL_FORM_STORE, err) ||
-                   tl_error_prefix(err, "%s", name);
+    for (size_t i = 0; err != NULL && i < n; i++)
         if (tl_spelling_closer(name, rows[i].key, &steps))
             best = rows[i].key;
-    }
     tl_quote(name, quoted, sizeof(quoted));
     return tl_error_set(err, TL_ERR_INVALID, "%s is not a setting of a queue%s%s%s", quoted,
                         *best != '\0' ? "; did you mean \"" : "", best, *best != '\0' ? "\"?" : "");
+}
+
+bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
+                           struct tl_error *err)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].key, name) == 0)
+            return tl_setting_set(&rows[i], settings, value, TL_FORM_STORE, err) ||
+                   tl_error_prefix(err, "%s", name);
+    return fail_unknown(name, err);
 }
 
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,

@@ -6,8 +6,8 @@
 #include "worker/queue/sessions.h"
 
 enum {
-    NAMED_MS = 60000,    /* a reason is named for so long */
-    REFRESH_MIN_MS = 20, /* between two computations of the outlook */
+    NAMED_MS = 60000,     /* a reason is named for so long */
+    REFRESH_MIN_MS = 100, /* between two computations of the outlook: no place is told more often */
     REFRESH_MAX_MS = 1000,
     LEFT_MAX = 256, /* then half of them are forgotten, with their time */
 };

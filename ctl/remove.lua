@@ -24,9 +24,7 @@ if not score and not is_active then
 end
 check_types()
 local called = parse_called(called_before) -- where the queue is overbooked
-if called then
-    load_called()
-end
+load_called()
 
 -- Readers of older releases refuse the reason 6. These pairs of event and reason occur nowhere else: readers take them
 -- for a removal, older ones for an end of another kind.

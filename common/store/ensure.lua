@@ -32,8 +32,8 @@ end
 local t = redis.call('TIME')
 local base = int(number_base(now_ms()))
 redis.call('HSET', K_STATE, 'generation', int(t[1] * 1000000 + t[2]), 'store', store_id(), 'incarnation', 1,
-    'seq', base, 'event', base, 'fence', base, 'base_seq', base, 'about', ABOUT,
-    'waiting', 0, 'active', 0, 'joined', 0, 'admitted', 0, 'completed', 0, 'expired', 0, 'left', 0,
+    'seq', base, 'event', base, 'fence', base, 'base_seq', base,
+    'about', ABOUT, 'waiting', 0, 'active', 0, 'joined', 0, 'admitted', 0, 'completed', 0, 'expired', 0, 'left', 0,
     'unclaimed', 0, 'absent', 0, 'removed', 0, 'marks', '', 'bucket', '', 'admit_capacity', 0, 'notice', '')
 for i = 2, #ARGV, 2 do
     redis.call('HSETNX', K_CONFIG, ARGV[i], ARGV[i + 1]) -- settings that survived the state are newer

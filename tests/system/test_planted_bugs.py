@@ -138,7 +138,7 @@ BUGS = [
         "state.seq, recovery_changes.draw = seq - 1,         ",
         r"given out only up to|who came after the opening stands at", during="draw"),
     # ensure
-    Bug("created again", "dispatcher", "if state_exists then\n    return 0", "if nil          then\n    return 0",
+    Bug("created again", "dispatcher", "    return 0\nend\n\nlocal t = redis", "    local n \nend\n\nlocal t = redis",
         r"created again", during="restart"),
 ]
 

@@ -64,7 +64,8 @@ add_custom_command(OUTPUT ${PACKAGE_GENERATED}
     COMMAND gzip -9nc ${CMAKE_SOURCE_DIR}/CHANGELOG.md > ${PACKAGE_FOLDER}/changelog.gz
     DEPENDS ${PACKAGE_FOLDER}/changelog.Debian CHANGELOG.md VERBATIM)
 
-# package_manual(PROGRAM SECTION DESCRIPTION): what --help and --version say, as a manual page.
+# package_manual(PROGRAM SECTION DESCRIPTION): what --help and --version say, as a manual page. That of the command line
+# is made by itself (command_line.cmake).
 function(package_manual program section description)
     set(page ${PACKAGE_FOLDER}/${program}.${section})
     add_custom_command(OUTPUT ${page}.gz
@@ -75,7 +76,6 @@ function(package_manual program section description)
     set(PACKAGE_GENERATED ${PACKAGE_GENERATED} ${page}.gz PARENT_SCOPE)
 endfunction()
 
-package_manual(tellerline 1 "operator's command of a virtual waiting room")
 package_manual(tellerline-worker 8 "serves the visitors of a virtual waiting room over HTTP")
 package_manual(tellerline-dispatcher 8 "numbers the arrivals of a virtual waiting room")
 package_manual(tellerline-admitter 8 "lets the next in from a virtual waiting room")

@@ -10,11 +10,14 @@
 #include "ctl/plan_options.h"
 #include "ctl/rehearse_options.h"
 
-/* Exit statuses of every command. */
+/* Exit statuses of every command; help.c has them in words. */
 enum {
     TL_EXIT_OK = 0,
-    TL_EXIT_PROBLEM = 1, /* it found a violation, an invalid setting or an invalid file */
-    TL_EXIT_FAILED = 2,  /* it could not do its work: usage, no store, a failed system call */
+    TL_EXIT_PROBLEM = 1,     /* a violation, an invalid setting or file, no such queue or visitor */
+    TL_EXIT_FAILED = 2,      /* it could not do its work: usage, no store, a failed system call */
+    TL_EXIT_UNCONFIRMED = 3, /* it cannot be undone, and nobody said yes */
+    TL_EXIT_REFUSED = 4,     /* the server refuses the token, or the role does not suffice */
+    TL_EXITS
 };
 
 /* Which options a command takes. */
@@ -32,9 +35,17 @@ enum {
     TL_OPTION_FOR = 1 << 10,
     TL_OPTION_PLAN = 1 << 11,
     TL_OPTION_REHEARSE = 1 << 12,
+    TL_OPTION_SERVER = 1 << 13,
+    TL_OPTION_YES = 1 << 14,
+    TL_OPTION_DRY_RUN = 1 << 15,
+    TL_OPTION_EXPORT = 1 << 16,
+    TL_OPTION_LIMIT = 1 << 17,
+    TL_OPTION_FROM = 1 << 18,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
+/* The options of every command that is an admin call: on the store, or over HTTP. */
+#define TL_OPTIONS_CALL (TL_OPTIONS_STORE | TL_OPTION_SERVER | TL_OPTION_JSON)
 
 /* The parsed command line. Texts are borrowed from argv. */
 struct tl_ctl_options {
@@ -46,11 +57,19 @@ struct tl_ctl_options {
     bool json;
     bool help;
     int64_t interval_ms;
-    uint64_t count;     /* 0: no limit */
-    uint64_t processes; /* 0: what the configuration says */
-    bool now;           /* of recover */
-    int64_t wait_ms;    /* of recover; 0: not given */
-    int64_t for_ms;     /* of block; 0: not given */
+    uint64_t count;         /* 0: no limit */
+    uint64_t processes;     /* 0: what the configuration says */
+    bool now;               /* of recover */
+    int64_t wait_ms;        /* of recover; 0: not given */
+    int64_t for_ms;         /* of block; 0: not given */
+    const char *server;     /* the admin listener; NULL: straight on the store */
+    const char *token_file; /* NULL: the token is in TELLERLINE_TOKEN */
+    bool yes;               /* do it without asking */
+    bool dry_run;
+    const char *format; /* of export */
+    const char *output; /* of export; NULL: standard output */
+    uint64_t limit;     /* 0: the call's own */
+    uint64_t from;      /* 0: from the beginning */
     struct tl_plan_options plan;
     struct tl_rehearse_options rehearse;
     int n_words;
@@ -73,7 +92,7 @@ struct tl_ctl_command {
     const char *words;   /* operands for the usage line: "QUEUE TEXT", or "" */
     const char *summary; /* one line */
     const char *details; /* more for --help, or "" */
-    const char *status;  /* what exit status 1 means: "1 a violation"; NULL: as for all */
+    const char *status;  /* what exit status 1 means; NULL: as for all commands */
     enum tl_ctl_group group;
     unsigned options; /* set of TL_OPTION_* */
     int min_words, max_words;

@@ -29,7 +29,7 @@ static const struct tl_ctl_command commands[] = {
      .details =
          "Counters, totals and capacity; places, order and lanes; streams, leases, settings and\n"
          "types; with --worker, the sizes that a worker shows. Says what to do about each finding.",
-     .status = "1 a violation",
+     .status = "a violation",
      .group = TL_GROUP_RUN,
      .options = TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON | TL_OPTION_WORKER,
      .run = tl_command_audit},
@@ -164,7 +164,7 @@ static const struct tl_ctl_command commands[] = {
                 "draw. With the ID of a visitor (`draw_id`), it says where that one stands. Needs "
                 "no running\n"
                 "system.",
-     .status = "1 the order is not right",
+     .status = "the order is not right",
      .group = TL_GROUP_QUEUES,
      .min_words = 1,
      .max_words = 3,
@@ -178,7 +178,7 @@ static const struct tl_ctl_command commands[] = {
                 "visitor's id,\n"
                 "or the ticket, which is verified with secrets.ticket_keys. Put -- before an id "
                 "that begins with -.",
-     .status = "1 there is no such visitor, lane or queue",
+     .status = "there is no such visitor, lane or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_STORE,
      .min_words = 3,
@@ -192,7 +192,7 @@ static const struct tl_ctl_command commands[] = {
                 "visitor's id, or the ticket, which is verified with secrets.ticket_keys. Put -- "
                 "before an id that\n"
                 "begins with -.",
-     .status = "1 there is no such visitor or queue",
+     .status = "there is no such visitor or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_STORE,
      .min_words = 2,
@@ -262,7 +262,7 @@ static const struct tl_ctl_command commands[] = {
                 "says. For example:\n"
                 "\n"
                 "  tellerline rehearse sale --visitors 2000 --over 5m --session 3m --speed 20",
-     .status = "1 not all was kept that the settings promise, or the rehearsal failed",
+     .status = "not all was kept that the settings promise, or the rehearsal failed",
      .group = TL_GROUP_PLAN,
      .options = TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_JSON,
      .min_words = 1,

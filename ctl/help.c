@@ -6,8 +6,17 @@
 #include "ctl/help.h"
 #include "ctl/options.h"
 
-const char tl_ctl_help_statuses[] =
-    "Exit status: 0 ok; 1 a problem was found, or what was asked for is wrong; 2 failed.";
+const char *tl_ctl_help_status(int status)
+{
+    static const char *const meanings[TL_EXITS] = {
+        [TL_EXIT_OK] = "ok",
+        [TL_EXIT_PROBLEM] = "a problem was found, or what was asked for is wrong; nothing changed",
+        [TL_EXIT_FAILED] = "failed: a wrong command line, or no answer of Redis or the server",
+        [TL_EXIT_UNCONFIRMED] = "not confirmed: it cannot be undone, and --yes was not given",
+        [TL_EXIT_REFUSED] = "the server refuses the token, or its role does not suffice",
+    };
+    return meanings[status];
+}
 
 static bool begins_with(const struct tl_ctl_command *command, const char *first)
 {
@@ -32,7 +41,9 @@ void tl_ctl_help_list(const char *first, FILE *out)
         group = (int)commands[i].group;
         fprintf(out, "  %-17s %s\n", commands[i].name, commands[i].summary);
     }
-    fprintf(out, "\n`tellerline COMMAND --help` shows its options. %s\n", tl_ctl_help_statuses);
+    fprintf(out, "\n`tellerline COMMAND --help` shows its options.\n\nExit status:\n");
+    for (int status = 0; status < TL_EXITS; status++)
+        fprintf(out, "  %d  %s\n", status, tl_ctl_help_status(status));
 }
 
 void tl_ctl_help_command(const struct tl_ctl_command *command, FILE *out)
@@ -47,7 +58,7 @@ void tl_ctl_help_command(const struct tl_ctl_command *command, FILE *out)
     if (command->other != NULL)
         fprintf(out, "\n`tellerline %s` is the same.\n", command->other);
     if (command->status != NULL)
-        fprintf(out, "\nExit status: 0 ok, %s, 2 failed.\n", command->status);
+        fprintf(out, "\nExit status: 0 ok, 1 %s, 2 failed.\n", command->status);
     fprintf(out, "\nOptions:\n");
     tl_options_print(table, out);
 }

@@ -12,7 +12,7 @@ void tl_ctl_help_list(const char *first, FILE *out);
 /* Writes the help of one command. */
 void tl_ctl_help_command(const struct tl_ctl_command *command, FILE *out);
 
-/* What the exit statuses of every command mean, as one sentence. */
-extern const char tl_ctl_help_statuses[];
+/* What an exit status means (command.h), as for all commands. Static storage. */
+const char *tl_ctl_help_status(int status);
 
 #endif

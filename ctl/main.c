@@ -4,7 +4,9 @@
 #include "common/base/quote.h"
 
 #include "ctl/commands.h"
+#include "ctl/complete.h"
 #include "ctl/help.h"
+#include "ctl/manual.h"
 #include "ctl/options.h"
 
 /* The words name no command: says what there is. */
@@ -40,6 +42,15 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0) {
         printf("tellerline %s\n", TELLERLINE_VERSION);
+        return TL_EXIT_OK;
+    }
+    /* For the packages and the shells: no commands of the table. */
+    if (strcmp(argv[1], "manual") == 0) {
+        tl_ctl_manual();
+        return ferror(stdout) != 0 ? TL_EXIT_FAILED : TL_EXIT_OK;
+    }
+    if (argc > 2 && strcmp(argv[1], "complete") == 0 && strcmp(argv[2], "--") == 0) {
+        tl_ctl_complete(argc - 3, argv + 3);
         return TL_EXIT_OK;
     }
     if (argc > 2 && is_help(argv[2]) && tl_ctl_command_begins(argv[1])) {

@@ -14,6 +14,7 @@
 #define ENV_PREFIX  "TELLERLINE_"
 #define ENV_QUEUES  "TELLERLINE_QUEUES"
 #define ENV_CONFIG  "TELLERLINE_CONFIG"
+#define ENV_TOKEN   "TELLERLINE_TOKEN"
 #define FILE_SUFFIX "_FILE"
 
 enum { VARIABLE_FILE_MAX = TL_YAML_BYTES_MAX };
@@ -195,9 +196,10 @@ bool tl_config_read_env(struct tl_config *config, char *const *environment, stru
         if (name == NULL)
             return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
         const struct tl_setting *row = find_row(name);
-        /* Not settings: the path of the configuration, which the options read, and the variables of
-         * the tests, which the programs inherit. */
-        bool ignored = strcmp(name, ENV_CONFIG) == 0 || strcmp(name, "TELLERLINE_SEED") == 0 ||
+        /* Not settings: the path of the configuration, which the options read, the token of the
+         * command line, and the variables of the tests, which the programs inherit. */
+        bool ignored = strcmp(name, ENV_CONFIG) == 0 || strcmp(name, ENV_TOKEN) == 0 ||
+                       strcmp(name, "TELLERLINE_SEED") == 0 ||
                        strncmp(name, "TELLERLINE_TEST_", 16) == 0;
         if (!ignored && (row != NULL || strcmp(name, ENV_QUEUES) == 0))
             good = apply(&reader, row, name, equals + 1);

@@ -391,6 +391,9 @@ static const struct tl_setting queue_rows[] = {
              "have no address."},
 };
 
+_Static_assert(sizeof(queue_rows) / sizeof(queue_rows[0]) <= TL_QUEUE_ROWS_MAX,
+               "struct tl_queue_config has a flag for each row");
+
 const struct tl_setting *tl_queue_table(size_t *n)
 {
     *n = sizeof(queue_rows) / sizeof(queue_rows[0]);

@@ -20,7 +20,8 @@ struct section {
     const char *prefix; /* of the rows that belong here: "" or "redis." */
     const struct tl_setting *rows;
     size_t n;
-    void *base; /* the struct the rows are fields of */
+    void *base;    /* the struct the rows are fields of */
+    bool *written; /* a flag for each row, set where it is read; NULL: nobody asks */
     struct tl_error *err;
 };
 
@@ -144,8 +145,11 @@ static bool read_entry(const struct section *section, const struct tl_yaml *entr
                     strchr(entry->key, '.') == NULL && *entry->key != '\0';
     for (size_t i = 0; possible && i < section->n; i++) {
         const struct tl_setting *row = &section->rows[i];
-        if (strcmp(row->path, path) == 0)
+        if (strcmp(row->path, path) == 0) {
+            if (section->written != NULL)
+                section->written[i] = true;
             return read_value(section, row, entry);
+        }
         if (starts_with(row->path, path) && row->path[length] == '.')
             return read_below(section, path, entry);
     }
@@ -173,6 +177,7 @@ static bool read_settings(struct tl_queue_config *queue, const struct section *s
     struct section probe = *section;
     probe.rows = tl_probe_table(&probe.n);
     probe.base = &queue->probe;
+    probe.written = NULL;
     for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next) {
         bool is_probe = strcmp(entry->key, "probe") == 0;
         if (!read_entry(is_probe ? &probe : section, entry))
@@ -196,8 +201,12 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
                        struct tl_error *err)
 {
     char owner[TL_QUEUE_NAME_MAX + 16];
-    struct section section = {
-        .name = name, .owner = owner, .prefix = "", .base = &queue->settings, .err = err};
+    struct section section = {.name = name,
+                              .owner = owner,
+                              .prefix = "",
+                              .base = &queue->settings,
+                              .written = queue->written,
+                              .err = err};
     section.rows = tl_queue_table(&section.n);
     size_t n_probe;
     const struct tl_setting *probe_rows = tl_probe_table(&n_probe);

@@ -111,10 +111,14 @@ struct tl_probe_config {
     int64_t timeout_ms;
 };
 
+/* Rows of the table of a queue's settings at most. */
+#define TL_QUEUE_ROWS_MAX 64
+
 struct tl_queue_config {
     char name[TL_QUEUE_NAME_MAX + 1];
     struct tl_queue_settings settings;
-    bool passthrough; /* `mode: passthrough` in the file, whatever the store says */
+    bool written[TL_QUEUE_ROWS_MAX]; /* the file has it, by the rows of tl_queue_table */
+    bool passthrough;                /* `mode: passthrough` in the file, whatever the store says */
     struct tl_probe_config probe;
     size_t line, column; /* where it is written, for messages */
 };

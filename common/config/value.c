@@ -358,6 +358,21 @@ void tl_setting_get(const struct tl_setting *row, const void *base, char *value,
     }
 }
 
+void tl_setting_show(const struct tl_setting *row, const void *base, char *value, size_t size)
+{
+    int64_t ms = 0;
+    if (row->type == TL_SETTING_DURATION || row->type == TL_SETTING_TIME)
+        memcpy(&ms, (const char *)base + row->offset, sizeof(ms));
+    if (row->type == TL_SETTING_DURATION)
+        tl_duration_format(ms, value, size);
+    else if (row->type == TL_SETTING_TIME && ms != 0)
+        tl_time_format(ms, value, size);
+    else if (row->type == TL_SETTING_TIME)
+        snprintf(value, size, "%s", "");
+    else
+        tl_setting_get(row, base, value, size);
+}
+
 void tl_settings_default(const struct tl_setting *rows, size_t n, void *base)
 {
     for (size_t i = 0; i < n; i++)

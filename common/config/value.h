@@ -19,6 +19,8 @@ bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
                     enum tl_setting_form form, struct tl_error *err);
 /* The field's value as the store keeps it. TL_QUEUE_VALUE_MAX bytes are always enough. */
 void tl_setting_get(const struct tl_setting *row, const void *base, char *value, size_t size);
+/* The same as the file writes it: "10m", "2026-12-01T11:00:00Z". */
+void tl_setting_show(const struct tl_setting *row, const void *base, char *value, size_t size);
 /* All rows' defaults into base. */
 void tl_settings_default(const struct tl_setting *rows, size_t n, void *base);
 

@@ -4,6 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/config/config.h"
+#include "common/config/file_settings.h"
 #include "common/store/lease.h"
 #include "common/store/lease_plan.h"
 #include "common/store/mend.h"
@@ -28,6 +29,7 @@ struct tl_roster {
     int64_t renewed_ms; /* when the leases held were renewed */
     uint64_t epoch;     /* of the connection at the last round */
     bool ensure;        /* the next round creates configured queues that are missing */
+    bool *compared;     /* for each configured queue: its file was compared with the store */
     struct tl_lease_client client;
 };
 
@@ -37,6 +39,12 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
     struct tl_roster *roster = calloc(1, sizeof(*roster));
     if (roster == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the leases");
+        return NULL;
+    }
+    roster->compared = calloc(config->n_queues + 1, sizeof(*roster->compared));
+    if (roster->compared == NULL) {
+        free(roster);
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", config->n_queues);
         return NULL;
     }
     roster->settings = *settings;
@@ -65,6 +73,7 @@ void tl_roster_free(struct tl_roster **roster)
     free((*roster)->held);
     free((*roster)->names);
     free((*roster)->leases);
+    free((*roster)->compared);
     tl_lease_client_deinit(&(*roster)->client);
     free(*roster);
     *roster = NULL;
@@ -248,6 +257,19 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
     return ok;
 }
 
+/* Says once where the file and the store differ. What cannot be read is said later. */
+static void compare(struct tl_roster *roster, struct tl_redis *redis, size_t i)
+{
+    const struct tl_queue_config *queue = &roster->config->queues[i];
+    struct tl_queue_settings stored;
+    struct tl_keys keys;
+    tl_keys_init(&keys, roster->config->redis.key_prefix, queue->name);
+    if (!roster->compared[i] && tl_queue_load(redis, &keys, &stored, NULL)) {
+        tl_file_settings_log(queue, &stored);
+        roster->compared[i] = true;
+    }
+}
+
 /* Creates the configured queues that are missing. */
 static bool create_missing(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
                            struct tl_error *err)
@@ -255,9 +277,12 @@ static bool create_missing(struct tl_roster *roster, struct tl_redis *redis, int
     const struct tl_config *config = roster->config;
     for (size_t i = 0; i < config->n_queues; i++) {
         const struct tl_queue_config *queue = &config->queues[i];
-        if (tl_troubles_resting(roster->settings.troubles, queue->name, now_ms) ||
-            ensure(roster, redis, queue->name, &queue->settings, err))
+        if (tl_troubles_resting(roster->settings.troubles, queue->name, now_ms))
             continue;
+        if (ensure(roster, redis, queue->name, &queue->settings, err)) {
+            compare(roster, redis, i);
+            continue;
+        }
         if (!set_aside_by_name(roster, redis, queue->name, err, now_ms))
             return false;
     }

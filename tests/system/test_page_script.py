@@ -250,7 +250,7 @@ def test_endings_offer_to_join_again(browser, stand_in, status, reason, head):
     stream_is_open(stand_in)
     stand_in.ended(status, reason)
     page = until(browser, lambda page: page.headings == [head], head)
-    assert page.title == "Not in line any more – concert"
+    assert page.title == "No longer in line – concert"
     wait_until(lambda: stand_in.streams == 0, PATIENCE, "nothing is listened to any more", 0.05)
     press(browser, JOIN, then=lambda page: page.state == "waiting", what="in line again")
     assert stand_in.joins >= 1

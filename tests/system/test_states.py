@@ -106,7 +106,7 @@ def test_no_one_is_admitted_at_capacity_0(start):
     system = start({"bank": {"capacity": 0} | CALM})
     visitor = system.join("bank")
     assert visitor.view["capacity"] == 0
-    for language, text in (("en", "Nobody is let in at the moment"), ("ko", "지금은 입장하지 않습니다")):
+    for language, text in (("en", "No one is admitted at the moment"), ("ko", "지금은 입장하지 않습니다")):
         page = system.client().get("/q/bank", ticket=visitor.ticket, headers={"Accept-Language": language})
         assert 'data-tl="no-capacity">' in page.body.decode() and text in page.body.decode()
     for words in (["queues"], ["top", "--count", "1"]):

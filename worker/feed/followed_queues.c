@@ -5,6 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/config/config.h"
+#include "common/config/file_settings.h"
 #include "common/config/queue_settings.h"
 #include "common/store/durable.h"
 #include "common/store/keys.h"
@@ -43,6 +44,7 @@ struct tl_followed_queues {
     struct tl_queue_config *configured;
     size_t n_configured;
     bool create_missing;
+    bool compares; /* tl_followed_queues_compare */
     struct tl_tail *tail;
     struct tl_durable *durable; /* NULL: changes in the memory of the store are good enough */
     struct tl_troubles *troubles;
@@ -100,6 +102,11 @@ struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
         memcpy(self->configured, config->queues, n * sizeof(*self->configured));
     self->n_configured = n;
     return self;
+}
+
+void tl_followed_queues_compare(struct tl_followed_queues *queues)
+{
+    queues->compares = true;
 }
 
 void tl_followed_queues_free(struct tl_followed_queues **queues)
@@ -214,6 +221,15 @@ static bool post_turns(const struct tl_followed_queues *self, struct tl_redis *r
                                 sizeof(turns), err);
 }
 
+/* The settings of the queue were read for the first time: says where the file differs. */
+static void compare(const struct tl_followed_queues *self, const struct followed *followed)
+{
+    for (size_t i = 0; self->compares && i < self->n_configured; i++) {
+        if (strcmp(self->configured[i].name, followed->keys.queue) == 0)
+            tl_file_settings_log(&self->configured[i], &followed->settings);
+    }
+}
+
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
  * queue that is being deleted is not an error: the next update drops it. */
 static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
@@ -235,6 +251,8 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
                tl_error_prefix(err, "loading queue %s", keys->queue);
     }
     followed->settings = settings;
+    if (!followed->known)
+        compare(self, followed);
     followed->known = true;
     uint64_t before = followed->generation;
     followed->generation = tl_line_generation(line);

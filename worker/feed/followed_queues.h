@@ -22,6 +22,9 @@ struct tl_followed_queues;
 struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
                                                   const struct tl_config *config,
                                                   struct tl_mailbox *changes);
+/* Logs, when a queue is read first, where the file and the store differ. For one of the processes
+ * of a worker, so that it is said once. */
+void tl_followed_queues_compare(struct tl_followed_queues *queues);
 void tl_followed_queues_free(struct tl_followed_queues **queues);
 
 /* The connection is a new one, perhaps to another store: the next update creates the configured

@@ -318,6 +318,8 @@ static bool start(struct tl_follower *follower, uv_loop_t *loop, const struct tl
         tl_followed_queues_new(follower->settings.key_prefix, config, follower->changes);
     if (follower->queues == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
+    if (follower->settings.compares)
+        tl_followed_queues_compare(follower->queues);
     int problem = pthread_create(&follower->thread, NULL, run, follower);
     follower->started = problem == 0;
     return follower->started ||

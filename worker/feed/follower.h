@@ -27,6 +27,7 @@ struct tl_follower;
 struct tl_follower_settings {
     struct tl_redis_settings redis;
     const char *key_prefix; /* must outlive the follower */
+    bool compares;          /* tl_followed_queues_compare */
     void *context;
     /* Called on the loop's thread, in the order in which things happened. */
     /* A new queue, or a new line of a known one. The line is the callee's. */

@@ -124,9 +124,9 @@ static const struct state_text states[TL_PAGE_STATES] = {
     [TL_PAGE_ENDED] = {"ended", "title_over"},
     [TL_PAGE_LOST] = {"lost", "title_over"},
     [TL_PAGE_REMOVED] = {"removed", "title_over"},
-    [TL_PAGE_BLOCKED] = {"blocked", "title_over"},
-    [TL_PAGE_CLOSED] = {"closed", "title_over"},
-    [TL_PAGE_INVITED] = {"invited", "title_over"},
+    [TL_PAGE_BLOCKED] = {"blocked", "title_blocked"},
+    [TL_PAGE_CLOSED] = {"closed", "title_closed"},
+    [TL_PAGE_INVITED] = {"invited", "title_invited"},
     [TL_PAGE_FULL] = {"full", "title_full"},
     [TL_PAGE_OUTSIDE] = {"outside", "title_outside"},
     [TL_PAGE_CHALLENGE] = {"challenge", "title_pending"},
@@ -287,6 +287,7 @@ static void set_place(struct page *page)
     } else {
         page->values[FIELD_ETA] = tl_page_message("range_unknown", page->language);
     }
+    set_if(page, FIELD_NO_ETA, !view->has_eta && view->opens_at_ms > view->now_ms);
     set_if(page, FIELD_NOT_PAUSED, !view->paused);
     set_if(page, FIELD_NOT_RECOVERING, !view->recovering);
     set_mode(page);

@@ -31,6 +31,7 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_PROGRESS] = "progress",
     [FIELD_AHEAD] = "ahead",
     [FIELD_ETA] = "eta",
+    [FIELD_NO_ETA] = "no_eta",
     [FIELD_POLL_MS] = "poll_ms",
     [FIELD_NOW_MS] = "now_ms",
     [FIELD_OPENS_MS] = "opens_ms",

@@ -36,6 +36,7 @@ enum tl_page_field {
     FIELD_PROGRESS,
     FIELD_AHEAD,
     FIELD_ETA,
+    FIELD_NO_ETA, /* before the opening, when nothing is known */
     FIELD_POLL_MS,
     FIELD_NOW_MS,
     FIELD_OPENS_MS,

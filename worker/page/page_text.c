@@ -11,7 +11,10 @@ static const struct tl_page_message messages[] = {
     {"title_waiting", {"No. {0} in line", "대기 {0}번째"}},
     {"title_pending", {"Joining the line", "대기열에 들어가는 중"}},
     {"title_active", {"It is your turn", "입장할 차례입니다"}},
-    {"title_over", {"Not in line any more", "대기가 끝났습니다"}},
+    {"title_over", {"No longer in line", "대기가 끝났습니다"}},
+    {"title_closed", {"No such line", "없는 대기열입니다"}},
+    {"title_blocked", {"You cannot join from here", "줄을 설 수 없습니다"}},
+    {"title_invited", {"By invitation only", "초대받은 분만 입장할 수 있습니다"}},
     {"title_full", {"The line is full", "대기열이 가득 찼습니다"}},
     {"title_outside", {"Join the line", "줄 서기"}},
     {"title_down", {"One moment, please", "잠시만 기다려 주세요"}},
@@ -21,72 +24,69 @@ static const struct tl_page_message messages[] = {
     {"position_label", {"Your place in line", "내 순서"}},
     {"position_unit", {"", "번째"}},
     {"progress_label", {"Progress since you joined", "줄을 선 뒤 진행된 정도"}},
-    {"ahead_label", {"People ahead of you", "앞에 있는 사람"}},
+    {"ahead_label", {"People ahead of you", "내 앞 대기 인원"}},
     {"ahead_value", {"{0}", "{0}명"}},
     {"eta_label", {"Estimated wait", "예상 대기 시간"}},
     {"next_head", {"What happens next", "이렇게 진행됩니다"}},
     {"next_text",
-     {"When it is your turn, this page takes you in by itself. You need not reload it.",
-      "차례가 되면 이 페이지가 자동으로 입장시켜 드립니다. 새로 고침하지 않으셔도 됩니다."}},
+     {"When it is your turn, this page opens the shop by itself. There is no need to reload it.",
+      "차례가 되면 이 페이지에서 자동으로 입장합니다. 새로 고침하지 않아도 됩니다."}},
     {"kept_text",
-     {"You may close this page: your place is kept for {0}. Open it again in the same browser to "
-      "go "
-      "on.",
+     {"You can close this page: your place is kept for {0}. To continue, open it again in the same "
+      "browser.",
       "페이지를 닫아도 {0} 동안 자리가 유지됩니다. 같은 브라우저에서 다시 열면 이어집니다."}},
     {"notice_label", {"From the organiser", "안내"}},
 
     /* not open yet, paused */
     {"before_head", {"Not open yet", "아직 열리지 않았습니다"}},
     {"before_text",
-     {"Your place in line is already yours. It starts moving when the doors open.",
+     {"Your place in line is reserved. The line starts to move at the opening.",
       "자리는 이미 확보되었습니다. 문이 열리면 차례대로 입장합니다."}},
     {"opens_label", {"Opens", "여는 시각"}},
     {"countdown_label", {"Time left", "남은 시간"}},
     {"opening", {"any moment now", "곧 열립니다"}},
     {"drawing_head", {"Places are drawn by lot", "순서는 추첨으로 정합니다"}},
     {"drawing_text",
-     {"Everyone who is here when the doors open takes part. Coming earlier or more often makes no "
+     {"Everyone who is here at the opening takes part. Coming earlier or more often makes no "
       "difference.",
       "문이 열릴 때 이곳에 계신 모든 분이 추첨에 참여합니다. 먼저 오셔도 차이가 없습니다."}},
     {"drawing_then",
-     {"Your position appears here after the draw. Who comes later stands behind.",
+     {"Your position appears here after the draw. Those who come later stand behind.",
       "추첨이 끝나면 이 화면에 순서가 표시됩니다. 늦게 오신 분은 그 뒤에 섭니다."}},
     {"called_head", {"You are next", "바로 다음 차례입니다"}},
     {"called_text",
-     {"It is your turn, but at this moment every place is taken. You go in as soon as one is free; "
-      "nobody goes in before you.",
+     {"It is your turn, but at this moment every place is taken. You enter as soon as one is free, "
+      "before everyone else.",
       "입장할 차례이지만 지금은 자리가 모두 찼습니다. 자리가 나는 대로 가장 먼저 입장합니다."}},
     {"recovering_head", {"The line is being restored", "대기열을 복구하고 있습니다"}},
     {"recovering_text",
-     {"After a fault everyone returns to their place, and nobody is let in until then. Your place "
-      "in "
-      "the order stays the same; the numbers may change for a moment.",
+     {"After a fault everyone returns to their place, and until then no one is admitted. Your "
+      "place in the order stays the same; the numbers may change for a moment.",
       "장애 이후 모두가 원래 순서로 돌아오는 중이며, 그동안에는 입장이 멈춥니다. 순서는 그대로 "
-      "유지되고 "
-      "번호는 잠시 바뀔 수 있습니다."}},
+      "유지되고 번호는 잠시 바뀔 수 있습니다."}},
     {"paused_head", {"The line is paused", "입장이 잠시 멈췄습니다"}},
     {"paused_text",
-     {"Nobody is being let in at the moment. Your place stays the same.",
+     {"No one is admitted at the moment. Your place stays the same.",
       "지금은 아무도 입장하지 않습니다. 순서는 그대로 유지됩니다."}},
 
     {"draining_head", {"No one else can join", "새로 줄을 설 수 없습니다"}},
     {"draining_text",
-     {"You keep your place, and those in line are let in as before.",
+     {"You keep your place, and everyone in line is admitted as before.",
       "이미 줄에 계신 분은 순서대로 입장합니다."}},
-    {"no_capacity_head", {"Nobody is let in at the moment", "지금은 입장하지 않습니다"}},
+    {"no_capacity_head", {"No one is admitted at the moment", "지금은 입장하지 않습니다"}},
     {"no_capacity_text",
      {"The number of visitors is set to 0. Your place stays the same.",
       "입장 인원이 0명으로 정해져 있습니다. 순서는 그대로 유지됩니다."}},
     {"title_shut", {"Closed", "닫혔습니다"}},
     {"title_sold_out", {"Sold out", "매진되었습니다"}},
-    {"title_passthrough", {"You can go in", "입장할 수 있습니다"}},
+    {"title_passthrough", {"No waiting", "기다리지 않고 입장할 수 있습니다"}},
     {"shut_head", {"The line is closed", "대기열이 닫혔습니다"}},
-    {"shut_text", {"It takes no new visitors at the moment.", "지금은 새로 줄을 설 수 없습니다."}},
+    {"shut_text", {"No one can join at the moment.", "지금은 새로 줄을 설 수 없습니다."}},
     {"sold_out_head", {"Sold out", "매진되었습니다"}},
     {"sold_out_text", {"There is nothing left.", "남은 수량이 없습니다."}},
-    {"passthrough_head", {"You can go in", "입장할 수 있습니다"}},
+    {"passthrough_head", {"No waiting", "기다리지 않고 입장할 수 있습니다"}},
     {"passthrough_text",
-     {"There is no line at the moment. You may go back to the site you came from.",
+     {"There is no line at the moment. You can return to the site you came from.",
       "지금은 기다리실 필요가 없습니다. 원래 보시던 사이트로 돌아가시면 됩니다."}},
 
     /* pending */
@@ -97,10 +97,10 @@ static const struct tl_page_message messages[] = {
 
     /* admitted */
     {"active_head", {"It is your turn", "입장할 차례입니다"}},
-    {"active_text", {"You are being taken in.", "지금 입장합니다."}},
-    {"active_link", {"Go in now", "지금 입장하기"}},
+    {"active_text", {"Opening the shop…", "지금 입장합니다…"}},
+    {"active_link", {"Enter now", "지금 입장하기"}},
     {"active_nowhere",
-     {"You may now go back to the site you came from.",
+     {"You can now return to the site you came from.",
       "이제 원래 보시던 사이트로 돌아가시면 됩니다."}},
     {"remains_label", {"Time left:", "남은 시간:"}},
     {"active_until", {"Your time there is reserved until {0}.", "{0}까지 이용하실 수 있습니다."}},
@@ -108,7 +108,7 @@ static const struct tl_page_message messages[] = {
     /* over */
     {"completed_head", {"All done", "이용이 끝났습니다"}},
     {"completed_text",
-     {"Your visit was completed. Thank you for waiting.",
+     {"Your visit is complete. Thank you for waiting.",
       "이용이 완료되었습니다. 기다려 주셔서 감사합니다."}},
     {"left_head", {"You left the line", "대기를 그만두셨습니다"}},
     {"left_text",
@@ -119,7 +119,7 @@ static const struct tl_page_message messages[] = {
      {"The time reserved for your visit is over.", "이용하실 수 있는 시간이 지났습니다."}},
     {"unclaimed_head", {"Your turn has passed", "차례가 지났습니다"}},
     {"unclaimed_text",
-     {"It was your turn, but you did not come in time, so the next person was let in.",
+     {"It was your turn, but you did not enter in time, so the next person was admitted.",
       "차례가 되었지만 시간 안에 입장하지 않아 다음 분이 입장했습니다."}},
     {"absent_head", {"Your place was given up", "자리가 유지되지 않았습니다"}},
     {"absent_text",
@@ -131,9 +131,10 @@ static const struct tl_page_message messages[] = {
       "지금은 줄에 서 있지 않습니다. 다시 줄을 설 수 있습니다."}},
     {"lost_head", {"Please join again", "다시 줄을 서 주세요"}},
     {"lost_text",
-     {"This browser holds no place in the line as it is now. If the line was started "
-      "again, everyone joins again.",
-      "이 브라우저에는 지금 줄의 자리가 없습니다. 줄이 새로 시작되었다면 모두 다시 서게 됩니다."}},
+     {"This browser has no place in the present line. If the line was started again, everyone has "
+      "to join again.",
+      "이 브라우저에는 현재 대기열의 자리가 없습니다. 대기열이 새로 시작되었다면 모두 다시 줄을 "
+      "서야 합니다."}},
     {"removed_head", {"Your place was removed", "자리가 취소되었습니다"}},
     {"removed_text",
      {"The operator of this line has removed your place. If you think this is a mistake, please "
@@ -163,22 +164,21 @@ static const struct tl_page_message messages[] = {
       "섭니다."}},
     {"outside_head", {"You are not in line yet", "아직 줄을 서지 않았습니다"}},
     {"outside_text",
-     {"Join the line to get a place. You are let in when it is your turn.",
+     {"Join the line to get a place. You enter when it is your turn.",
       "줄을 서면 순서를 받습니다. 차례가 되면 입장합니다."}},
     {"challenge_head", {"One moment, please", "잠시만 기다려 주세요"}},
     {"challenge_text",
-     {"Before you get your place, this page makes sure that no program takes all the places. It "
-      "takes a moment and goes on by itself.",
+     {"Before you get your place, this page checks that no program takes all the places. It takes "
+      "a moment and continues by itself.",
       "자리를 드리기 전에, 프로그램이 자리를 독차지하지 못하도록 확인하고 있습니다. 잠시 후 "
-      "자동으로 "
-      "이어집니다."}},
+      "자동으로 이어집니다."}},
     {"challenge_label", {"Progress of the check", "확인 진행 정도"}},
     {"challenge_failed", {"The check did not succeed.", "확인에 실패했습니다."}},
     {"challenge_again", {"Try again", "다시 시도하기"}},
     {"challenge_wait_text",
-     {"Your browser runs no scripts. Please wait {0}: then this page goes on by itself, or with "
-      "the button.",
-      "브라우저에서 스크립트가 꺼져 있습니다. {0} 기다리시면 자동으로, 또는 버튼을 눌러 "
+     {"JavaScript is off in your browser. Please wait {0}: then this page continues by itself, or "
+      "with the button.",
+      "브라우저에서 자바스크립트가 꺼져 있습니다. {0} 기다리시면 자동으로, 또는 버튼을 눌러 "
       "이어집니다."}},
     {"service_by_text",
      {"The check is done by {0}. If it asks you something, please answer.",
@@ -245,7 +245,7 @@ static const struct tl_page_message messages[] = {
     {"minutes", {"{0} minutes", "{0}분"}},
     {"second", {"{0} second", "{0}초"}},
     {"seconds", {"{0} seconds", "{0}초"}},
-    {"range_unknown", {"We cannot say yet", "아직 알 수 없습니다"}},
+    {"range_unknown", {"Calculating…", "계산 중입니다"}},
     {"range_soon", {"less than a minute", "1분 이내"}},
     {"range_upto", {"up to {0}", "{0} 이내"}},
     {"range_about", {"about {0}", "약 {0}"}},

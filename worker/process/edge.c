@@ -482,7 +482,8 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                               .checked = on_checked,
                                               .found = on_found,
                                               .store = on_ingest_store};
-    struct tl_follower_settings follower = {.redis = redis, .key_prefix = config->redis.key_prefix};
+    struct tl_follower_settings follower = {
+        .redis = redis, .key_prefix = config->redis.key_prefix, .compares = edge->settings->first};
     tl_queues_follow(edge->queues, &follower);
     edge->ingest = tl_ingest_new(&edge->loop, &ingest, err);
     if (edge->ingest == NULL)

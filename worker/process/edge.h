@@ -14,6 +14,7 @@
 
 struct tl_edge_settings {
     const char *role; /* for the log; borrowed */
+    bool first;       /* of the processes of this worker: says what one of them has to say */
     const char *config_path;
     const struct tl_config *config;
     int listen_fd; /* stays the caller's */

@@ -96,6 +96,7 @@ static int run_worker(void *context)
             close(parent->listen_fds[other]);
     }
     return tl_edge_run(&(struct tl_edge_settings){.role = process->name,
+                                                  .first = process->i == 0,
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,
                                                   .listen_fd = parent->listen_fds[process->i],

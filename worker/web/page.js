@@ -57,7 +57,8 @@
   const clock = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit', second: '2-digit' });
   const shortClock = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit' });
   const dateTime = new Intl.DateTimeFormat(language, {
-    year: 'numeric', month: 'long', day: 'numeric', weekday: 'long', hour: 'numeric', minute: '2-digit'
+    year: 'numeric', month: 'long', day: 'numeric', weekday: 'long', hour: 'numeric', minute: '2-digit',
+    timeZoneName: 'short'
   });
   const UNITS = [[86400, 'day'], [3600, 'hour'], [60, 'minute'], [1, 'second']];
 
@@ -149,7 +150,7 @@
   }
 
   function setTitle(position) {
-    const kind = isOver() ? 'Over' : state[0].toUpperCase() + state.slice(1);
+    const kind = state[0].toUpperCase() + state.slice(1);
     const title = fill(words['title' + kind] || words.titleOver, position) + ' – ' + page.brand;
     if (document.title !== title) document.title = title;
   }
@@ -182,6 +183,7 @@
     put('position', position);
     put('ahead', fill(words.ahead, numbers.format(view.ahead === undefined ? view.position - 1 : view.ahead)));
     put('eta', eta);
+    reveal('eta-row', view.eta_high !== undefined || !view.opens_at);  // before the opening, unknown is no news
     const from = firstPosition(view);
     best = Math.max(best, (from - view.position) / from);
     const bar = find('progress');

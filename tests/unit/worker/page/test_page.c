@@ -178,8 +178,11 @@ static void test_no_estimate(void **state)
     (void)state;
     struct tl_page_view view = waiting;
     view.has_eta = false;
-    page_holds(&view, TL_LANGUAGE_EN, "<dd data-tl=\"eta\">We cannot say yet</dd>");
-    page_holds(&view, TL_LANGUAGE_KO, "<dd data-tl=\"eta\">아직 알 수 없습니다</dd>");
+    page_holds(&view, TL_LANGUAGE_EN, "<dd data-tl=\"eta\">Calculating…</dd>");
+    page_holds(&view, TL_LANGUAGE_KO, "<dd data-tl=\"eta\">계산 중입니다</dd>");
+    page_holds(&view, TL_LANGUAGE_EN, "<div data-tl=\"eta-row\"><dt>");
+    view.opens_at_ms = view.now_ms + 60000;
+    page_holds(&view, TL_LANGUAGE_EN, "<div data-tl=\"eta-row\" hidden><dt>");
 }
 
 static void test_refresh_is_never_hasty(void **state)

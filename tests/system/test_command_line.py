@@ -1,0 +1,137 @@
+"""The command line by itself: its table of commands, the manual page, the completions."""
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tellerline import BIN, PATIENCE, TOP, environment, run
+from waiting import wait_until
+
+TELLERLINE = BIN / "tellerline"
+COMPLETION = TOP / "ctl" / "completion"
+
+QUEUES = {"sale": {"capacity": 1}, "sample": {}, "other": {}}
+
+
+def words(*typed: str) -> list[str]:
+    """What the command itself says can follow."""
+    said = run(TELLERLINE, "complete", "--", *typed)
+    assert said.returncode == 0, said.stderr
+    return [line.split("\t")[0] for line in said.stdout.splitlines()]
+
+
+def commands() -> list[str]:
+    """All commands that the help lists."""
+    groups = run(TELLERLINE, "--help").stdout.split("\n\n")
+    lines = [line for group in groups[2:-2] for line in group.splitlines() if line.startswith("  ")]
+    return [line[2:20].strip() for line in lines]
+
+
+def test_the_help_has_every_command_and_every_command_has_help():
+    listed = commands()
+    assert {"queue list", "queue set", "visitor move", "up", "top"} <= set(listed)
+    assert not {"manual", "complete", "config-doc"} & set(listed)
+    for command in listed:
+        said = run(TELLERLINE, *command.split(), "--help")
+        assert said.returncode == 0 and said.stdout.startswith(f"Usage: tellerline {command} [options]"), command
+        assert all(len(line) <= 120 for line in said.stdout.splitlines()), command
+    assert run(TELLERLINE, "queue", "--help").stdout.count("\n  queue ") == sum(c.startswith("queue ") for c in listed)
+
+
+@pytest.mark.parametrize("typed, says", [
+    (("queue",), "queue list"), (("queue", "lst"), 'no such command: queue "lst"'), (("nonsense",), '"nonsense"'),
+    (("queue", "set", "--nonsense"), "no such option"), (("set", "sale"), "usage: tellerline queue set")])
+def test_a_wrong_command_line_is_refused(typed, says):
+    said = run(TELLERLINE, *typed)
+    assert said.returncode == 2 and said.stdout == "" and says in said.stderr
+
+
+def test_other_spellings_are_the_same_commands():
+    for old, new in [("queues", "queue list"), ("set", "queue set"), ("sold-out", "queue sell-out"),
+                     ("pause", "queue pause"), ("draw", "queue draw")]:
+        assert run(TELLERLINE, old, "--help").stdout == run(TELLERLINE, *new.split(), "--help").stdout
+
+
+def test_the_manual_page_is_sound_and_complete(tmp_path):
+    page = tmp_path / "tellerline.1"
+    page.write_text(run(TELLERLINE, "manual").stdout)
+    done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", str(page)], capture_output=True, text=True,
+                          check=True, env={**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "110"})
+    assert done.stderr == ""
+    for command in commands():
+        assert f"\n   {command} [options]" in done.stdout, command
+    for option in ("--config FILE", "--interval TIME", "--simulate"):
+        assert option in done.stdout
+    assert "`" not in done.stdout and "\\f" not in done.stdout
+
+
+def test_what_can_follow():
+    assert {"queue", "visitor", "top"} <= set(words(""))
+    assert words("que")[0] == "queue" and words("queue", "se") == ["set", "sell-out"]
+    assert words("pau") == ["pause"], "another spelling, once it is typed"
+    assert words("top", "--in") == ["--interval"] and words("top", "--interval", "") == []
+    assert words("set", "sale", "rate.b") == ["rate.burst="]
+    assert words("queue", "set", "sale", "capacity=3", "policy=") == ["policy=counter", "policy=rate", "policy=both"]
+    assert words("check", "--config", "") == [":files"] and words("queues", "--data", "x") == [":folders"]
+    assert words("no-such", "") == words("queue", "no-such", "") == []
+
+
+# ---- the shells ----
+
+def completed(shell: str, line: str, folder: Path) -> set[str]:
+    """What the shell itself offers after this line."""
+    env = environment({"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": str(folder), "LINE": line,
+                       "ASAN_OPTIONS": "detect_leaks=0"})
+    if shell == "bash":
+        script = (f'. {COMPLETION}/tellerline.bash; compopt() {{ :; }}; COMP_LINE=$LINE COMP_POINT=${{#LINE}}; '
+                  '_tellerline; printf "%s\\n" "${COMPREPLY[@]}"')
+        command = ["bash", "--norc", "-c", script]
+    elif shell == "fish":
+        command = ["fish", "--no-config", "-c", f'source {COMPLETION}/tellerline.fish; complete -C "$LINE"']
+    else:
+        # zsh completes only in its line editor: catch what is offered to that.
+        script = ('compdef() { : }; _describe() { print -l -- "${(@)${(@P)2}%%:*}" }; '
+                  'compadd() { print -l -- "${(@P)argv[-1]}" }; _files() { print :files }; '
+                  f'source {COMPLETION}/_tellerline; words=("${{(@s: :)LINE}}"); CURRENT=$#words; _tellerline')
+        command = ["zsh", "-f", "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=PATIENCE, check=False,
+                          stdin=subprocess.DEVNULL)
+    assert done.stderr == "", done
+    return {line.split("\t")[0].strip() for line in done.stdout.splitlines() if line.strip()}
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete(shell, tmp_path, start):
+    system = start(QUEUES, workers=0, admitters=0, expirers=0)
+    wait_until(lambda: system.store.command("SCARD", "tl:queues") == 3, PATIENCE, "the queues exist")
+    config = f"--config {system.config}"
+    assert completed(shell, "tellerline queue pa", tmp_path) == {"pause", "passthrough"}
+    assert completed(shell, f"tellerline pause {config} sa", tmp_path) == {"sale", "sample"}
+    assert completed(shell, "tellerline set sale capacity_m", tmp_path) == {"capacity_mode=", "capacity_min="}
+    values = completed(shell, "tellerline set sale capacity_mode=", tmp_path)
+    assert {value.removeprefix("capacity_mode=") for value in values} == {"fixed", "auto"}
+    (tmp_path / "plan.yaml").write_text("")
+    offered = completed(shell, "tellerline check --config pl", tmp_path)
+    assert offered == ({":files"} if shell == "zsh" else {"plan.yaml"})
+
+
+# ---- a file that was edited ----
+
+def test_each_role_says_once_where_an_edited_file_is_without_effect(start):
+    system = start({"sale": {"capacity": 5, "session_ttl": "5m", "lanes": ["vip", "all"]}, "calm": {"capacity": 2}})
+    system.set("sale", "capacity=7", "session_ttl=9m", "claim_ttl=30s")  # the file says nothing of claim_ttl
+    for program in system.programs:
+        program.stop()
+        before = len(program.text())
+        program.start()
+        program.wait_ready()
+        wait_until(lambda p=program, b=before: p.text()[b:].count("tellerline set") >= 2, PATIENCE, "it says so")
+    wait_until(lambda: system.client().get("/v1/queues/sale").status == 200, PATIENCE, "the worker serves it")
+    for program in system.programs:
+        said = [line for line in program.text().splitlines() if "tellerline set" in line]
+        assert len(said) == 2 and all("level=warn" in line and "queue=sale" in line for line in said), said
+        assert 'capacity: the file says \\"5\\", but \\"7\\" of the store' in said[0]
+        assert 'session_ttl: the file says \\"5m\\", but \\"9m\\"' in said[1]

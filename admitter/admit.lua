@@ -10,7 +10,8 @@
 --            missing: it did not   6 Redis time ms just after the last of these jumps
 -- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again (0:
 --            no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1 if the
---            capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0 }
+--            capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0; for reports: capacity, active,
+--            how many may be active (0: any number), state of the queue }
 -- Errors   NOQUEUE  the queue does not exist
 --          POLICY   a policy this version does not know, or one by rate without a rate
 --
@@ -59,10 +60,15 @@ if is_drawn then
         or string.match(hash or '', '^%d+') ~= int(opens_at) and ANNOUNCE or 0
 end
 
+-- What holds the queue, for reports; "open" else.
+local state_name = mode ~= 'open' and mode or paused and 'paused' or now < opens_at and 'scheduled'
+    or undrawn and 'drawing' or closes_at > 0 and now >= closes_at and 'over' or 'open'
+
 -- What the script returns. again_ms: after how many ms to call again; 0: no need.
 local function result(admitted, left, again_ms)
     return { admitted, left, waiting, now, again_ms, int(state.generation), state.base_seq, draw_wanted, int(opens_at),
-        is_steered and 1 or 0, counts_called and 1 or 0 }
+        is_steered and 1 or 0, counts_called and 1 or 0, int(capacity), active,
+        policy == 'rate' and 0 or int(capacity + overbook), state_name }
 end
 
 -- The sets are right and the state is wrong: visitors who are missing have ended, those too many have joined. Readers
@@ -83,6 +89,7 @@ end
 local known = tonumber(ARGV[3] or 0)
 if recover_until and recover_until ~= '0' then
     load_recovery()
+    state_name = 'recovering'
     return result(0, 0, recover(state, now, tonumber(recover_until), most, keep))
 elseif known > 0 and known < state.generation then
     load_recovery()
@@ -283,5 +290,5 @@ if counts_called then
 end
 events[#events + 1] = { EVENT.admitted, runs_of(places), deadline }
 commit(state, changes, events, keep)
-waiting = state.waiting
+waiting, active = state.waiting, state.active
 return result(n, left, wait_for_budget())

@@ -8,6 +8,7 @@
  * up for one that was missed.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "admitter/admitter.h"
 #include "admitter/admitter_metrics.h"
@@ -44,6 +45,9 @@ struct queue {
     int64_t told_ms;       /* of the jumps of the store's clock, told with a former step */
     struct tl_draw *draw;  /* while it is held, or NULL */
     struct tl_steered steered;
+    struct tl_queue_series *series;
+    uint64_t allowed; /* active visitors, at the last admission; UINT64_MAX: any number, or not
+                         known */
 };
 
 struct admitter {
@@ -65,12 +69,23 @@ static void wake(void *context, struct tl_held_queue *held)
     queue->wake = true;
 }
 
-/* The lease is gone: another process goes on with the draw. */
-static void forget_draw(void *context, struct tl_held_queue *held)
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
+    const struct admitter *self = context;
     struct queue *queue = held->state;
-    (void)context;
+    queue->allowed = UINT64_MAX;
+    queue->series = tl_queue_metrics_add(tl_daemon_queue_metrics(self->daemon), held->keys.queue);
+    return queue->series != NULL ||
+           tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of a queue");
+}
+
+/* The lease is gone: another process goes on with the draw, and reports the queue. */
+static void lost(void *context, struct tl_held_queue *held)
+{
+    const struct admitter *self = context;
+    struct queue *queue = held->state;
     tl_draw_free(&queue->draw);
+    tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
 }
 
 /* Follows the events of a queue that was just acquired, whose stream could not be read, or that is
@@ -90,6 +105,13 @@ static bool follow(struct admitter *self, struct tl_held_queue *held, struct tl_
     return tl_held_queues_follow(self->queues, held, &head, err);
 }
 
+static void report_sizes(const struct queue *queue, uint64_t waiting, uint64_t active)
+{
+    struct tl_metrics *values = tl_queue_series_values(queue->series);
+    tl_metrics_set(values, TL_QUEUE_WAITING, (int64_t)waiting);
+    tl_metrics_set(values, TL_QUEUE_ACTIVE, (int64_t)active);
+}
+
 static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
 {
     struct queue *queue = held->state;
@@ -99,6 +121,7 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
         queue->wake = true; /* the script knows what happened */
         return true;
     }
+    report_sizes(queue, entry.waiting, entry.active);
     if (tl_wake_reason(&queue->reason, &entry)) {
         queue->wake = true;
         queue->reason.capacity_left =
@@ -115,9 +138,41 @@ struct step {
     int64_t again_in_ms; /* 0: no need */
     int64_t draw_wanted; /* ANNOUNCE or HOLD a draw, or 0... */
     int64_t opens_at_ms; /* ...of this opening */
+    uint64_t capacity, active;
+    uint64_t allowed; /* may be active; 0: any number */
 };
 
 enum { ANNOUNCE = 1, HOLD = 2 }; /* admit.lua */
+
+/* The static text of a state, as the script says it. A later release may know others. */
+static const char *state_of(const char *text)
+{
+    static const char *const states[] = {"open",     "paused",      "draining",  "closed",
+                                         "sold_out", "passthrough", "scheduled", "drawing",
+                                         "over",     "recovering"};
+    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+        if (strcmp(states[i], text) == 0)
+            return states[i];
+    return "unknown";
+}
+
+/* Tells the metrics what the step found. Capacity may be lowered below those who are active: only
+ * what was allowed at the last admission counts. */
+static void report_step(struct queue *queue, const struct step *step, const char *state)
+{
+    struct tl_metrics *values = tl_queue_series_values(queue->series);
+    uint64_t allowed = step->allowed > 0 ? step->allowed : UINT64_MAX;
+    if (step->admitted > 0 || allowed > queue->allowed)
+        queue->allowed = allowed;
+    if (strcmp(state, "recovering") == 0 && step->active > queue->allowed)
+        queue->allowed = step->active; /* sessions of the lost generation come back */
+    report_sizes(queue, step->waiting, step->active);
+    tl_metrics_set(values, TL_QUEUE_CAPACITY, (int64_t)step->capacity);
+    tl_metrics_add(values, TL_QUEUE_ADMITTED, (int64_t)step->admitted);
+    tl_metrics_set(values, TL_QUEUE_OVER_ADMISSION,
+                   step->active > queue->allowed ? (int64_t)(step->active - queue->allowed) : 0);
+    tl_queue_series_set_state(queue->series, state_of(state));
+}
 
 /* Tells the script how the store's clock runs. A step that runs late makes it seem to have jumped,
  * which only delays an admission by rate. */
@@ -157,6 +212,10 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     step->opens_at_ms = tl_reply_integer(tl_reply_at(reply, 8));
     queue->steered.on = tl_reply_integer(tl_reply_at(reply, 9)) == 1;
     queue->reason.overbooked = tl_reply_integer(tl_reply_at(reply, 10)) == 1;
+    step->capacity = (uint64_t)tl_reply_integer(tl_reply_at(reply, 11));
+    step->active = (uint64_t)tl_reply_integer(tl_reply_at(reply, 12));
+    step->allowed = (uint64_t)tl_reply_integer(tl_reply_at(reply, 13));
+    report_step(queue, step, tl_reply_string(tl_reply_at(reply, 14), NULL));
     tl_reply_free(reply);
     tl_store_clock_note(&self->clock, store_ms, started_us / 1000, tl_clock_ms());
     queue->told_ms = self->clock.jumped_ms;
@@ -254,7 +313,10 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
                                                      .troubled = TL_ADMITTER_TROUBLED,
                                                      .context = self,
                                                      .outdated = wake,
-                                                     .lost = forget_draw,
+                                                     .listed = TL_ADMITTER_LISTED,
+                                                     .latency = TL_ADMITTER_STORE_TIME,
+                                                     .acquired = acquired,
+                                                     .lost = lost,
                                                      .serve = serve,
                                                      .on_entry = on_entry};
     self->steering = tl_steering_new(config, tl_daemon_metrics(daemon), err);
@@ -289,6 +351,11 @@ static void count_steered(const struct admitter *self)
         steered += queue->steered.on;
         unreported += queue->steered.on && queue->steered.unreported;
         capacity += queue->steered.on ? queue->steered.capacity : 0;
+        struct tl_metrics *values = tl_queue_series_values(queue->series);
+        tl_metrics_set(values, TL_QUEUE_WITHOUT_FEEDBACK,
+                       queue->steered.on && queue->steered.unreported ? 1 : 0);
+        tl_metrics_set(values, TL_QUEUE_SITE_LOAD,
+                       queue->steered.on && queue->steered.load > 0 ? queue->steered.load / 10 : 0);
     }
     tl_metrics_set(metrics, TL_ADMITTER_STEERED, steered);
     tl_metrics_set(metrics, TL_ADMITTER_UNREPORTED, unreported);

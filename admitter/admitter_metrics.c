@@ -29,4 +29,31 @@ const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {
                             "Probes of sites that ended, one way or another.", TL_COUNTER},
     [TL_ADMITTER_PROBE_ERRORS] = {"tellerline_admitter_probe_errors_total",
                                   "Probes of sites that failed.", TL_COUNTER},
+    [TL_ADMITTER_LISTED] = {"tellerline_admitter_queues_listed",
+                            "Queues there are, held by this process or not.", TL_GAUGE},
+    [TL_ADMITTER_STORE_TIME] = {"tellerline_store_seconds",
+                                "One command to Redis and its answer, pipelines and waits for "
+                                "events left out.",
+                                TL_HISTOGRAM},
 };
+
+static const struct tl_metric_desc queue_rows[TL_ADMITTER_QUEUE_METRICS] = {
+    [TL_QUEUE_WAITING] = {"tellerline_queue_waiting", "Visitors in the line.", TL_GAUGE},
+    [TL_QUEUE_ACTIVE] = {"tellerline_queue_active", "Visitors with a session.", TL_GAUGE},
+    [TL_QUEUE_CAPACITY] = {"tellerline_queue_capacity",
+                           "Capacity in force, as steered where it is.", TL_GAUGE},
+    [TL_QUEUE_ADMITTED] = {"tellerline_queue_admitted_total", "Visitors admitted.", TL_COUNTER},
+    [TL_QUEUE_OVER_ADMISSION] = {"tellerline_queue_over_admission",
+                                 "Active visitors beyond what capacity and overbook allowed at the "
+                                 "last admission. Must be 0.",
+                                 TL_GAUGE},
+    [TL_QUEUE_WITHOUT_FEEDBACK] = {"tellerline_queue_without_feedback",
+                                   "1 when the capacity is steered and the site reports nothing.",
+                                   TL_GAUGE},
+    [TL_QUEUE_SITE_LOAD] = {"tellerline_queue_site_load_percent",
+                            "The load that the site reported last, of a steered queue.",
+                            TL_GAUGE_MAX},
+};
+
+const struct tl_queue_metrics_tables tl_admitter_queue_metrics = {
+    .queue = queue_rows, .n_queue = TL_ADMITTER_QUEUE_METRICS, .state = true};

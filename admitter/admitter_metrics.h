@@ -2,7 +2,7 @@
 #ifndef TL_ADMITTER_METRICS_H
 #define TL_ADMITTER_METRICS_H
 
-#include "common/base/metrics.h"
+#include "common/role/queue_metrics.h"
 
 enum tl_admitter_metric {
     TL_ADMITTER_ADMITTED,   /* visitors */
@@ -18,9 +18,25 @@ enum tl_admitter_metric {
     TL_ADMITTER_CUTS,
     TL_ADMITTER_PROBES,       /* answers of sites, and failures */
     TL_ADMITTER_PROBE_ERRORS, /* failures alone */
+    TL_ADMITTER_LISTED,       /* all queues there are */
+    TL_ADMITTER_STORE_TIME,   /* one command */
     TL_ADMITTER_METRICS
 };
 
 extern const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS];
+
+/* Of a held queue. */
+enum tl_admitter_queue_metric {
+    TL_QUEUE_WAITING,
+    TL_QUEUE_ACTIVE,
+    TL_QUEUE_CAPACITY,
+    TL_QUEUE_ADMITTED,
+    TL_QUEUE_OVER_ADMISSION,
+    TL_QUEUE_WITHOUT_FEEDBACK,
+    TL_QUEUE_SITE_LOAD,
+    TL_ADMITTER_QUEUE_METRICS
+};
+
+extern const struct tl_queue_metrics_tables tl_admitter_queue_metrics;
 
 #endif

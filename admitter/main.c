@@ -20,6 +20,7 @@ int main(int argc, char **argv)
         .summary = "Admits the next visitors while there is capacity.",
         .metrics = tl_admitter_metrics,
         .n_metrics = TL_ADMITTER_METRICS,
+        .queue_metrics = &tl_admitter_queue_metrics,
         .admin = admin_listen,
         .start = tl_admitter_start,
         .turn = tl_admitter_turn,

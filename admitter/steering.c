@@ -177,5 +177,6 @@ bool tl_steering_step(struct tl_steering *steering, struct tl_redis *redis,
     steered->unreported = step.why == WHY_UNREPORTED;
     steered->lowest = step.why == WHY_LOWEST;
     steered->capacity = step.after;
+    steered->load = step.load;
     return true;
 }

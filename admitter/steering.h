@@ -24,6 +24,7 @@ struct tl_steered {
     bool unreported;
     bool lowest;
     int64_t capacity;
+    int64_t load; /* reported last, in tenths of a per cent; -1: none */
 };
 
 /* The configuration is borrowed, and the metrics. NULL on failure. */

@@ -61,7 +61,25 @@ const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
     [TL_DISPATCHER_APPLY_TIME] = {"tellerline_dispatcher_apply_seconds",
                                   "From reading ingest entries to having them applied.",
                                   TL_HISTOGRAM},
+    [TL_DISPATCHER_LISTED] = {"tellerline_dispatcher_queues_listed",
+                              "Queues there are, held by this process or not.", TL_GAUGE},
+    [TL_DISPATCHER_STORE_TIME] = {"tellerline_store_seconds",
+                                  "One command to Redis and its answer, pipelines and waits for "
+                                  "events left out.",
+                                  TL_HISTOGRAM},
 };
+
+static const struct tl_metric_desc queue_rows[TL_DISPATCHER_QUEUE_METRICS] = {
+    [TL_QUEUE_INGEST_UNAPPLIED] = {"tellerline_queue_ingest_unapplied",
+                                   "Ingest entries that are not yet applied.", TL_GAUGE},
+    [TL_QUEUE_INGEST_AGE] = {"tellerline_queue_ingest_age_milliseconds",
+                             "Age of the oldest of them.", TL_GAUGE_MAX},
+    [TL_QUEUE_COMMANDS] = {"tellerline_queue_commands_total", "Commands of visitors applied.",
+                           TL_COUNTER},
+};
+
+const struct tl_queue_metrics_tables tl_dispatcher_queue_metrics = {
+    .queue = queue_rows, .n_queue = TL_DISPATCHER_QUEUE_METRICS};
 
 /* The state of one held queue. */
 struct queue {
@@ -70,6 +88,7 @@ struct queue {
     bool refused;                   /* the last entries were refused because of their order */
     char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
     bool trim;                      /* `applied` has moved since the last trim */
+    struct tl_queue_series *series;
 };
 
 struct dispatcher {
@@ -97,10 +116,20 @@ static void mark_pending(void *context, struct tl_held_queue *held)
 static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     const struct dispatcher *self = context;
-    (void)err;
+    struct queue *queue = held->state;
+    queue->series = tl_queue_metrics_add(tl_daemon_queue_metrics(self->daemon), held->keys.queue);
+    if (queue->series == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of a queue");
     mark_pending(context, held);
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
     return true;
+}
+
+static void lost(void *context, struct tl_held_queue *held)
+{
+    const struct dispatcher *self = context;
+    struct queue *queue = held->state;
+    tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
 }
 
 void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
@@ -119,7 +148,10 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
                                                      .gauge = TL_DISPATCHER_QUEUES,
                                                      .troubled = TL_DISPATCHER_TROUBLED,
                                                      .context = self,
+                                                     .listed = TL_DISPATCHER_LISTED,
+                                                     .latency = TL_DISPATCHER_STORE_TIME,
                                                      .acquired = acquired,
+                                                     .lost = lost,
                                                      .outdated = mark_pending};
     self->apply = tl_apply_new(config->streams.events_length);
     if (self->apply == NULL)
@@ -296,6 +328,8 @@ static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *he
     tl_metrics_add(metrics, TL_DISPATCHER_COMMANDS, (int64_t)counts->commands);
     tl_metrics_add(metrics, TL_DISPATCHER_POISON, (int64_t)counts->poison);
     tl_metrics_add(metrics, TL_DISPATCHER_LOST, (int64_t)counts->lost);
+    tl_metrics_add(tl_queue_series_values(queue->series), TL_QUEUE_COMMANDS,
+                   (int64_t)counts->commands);
     tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
     self->read_entries = tl_read_size(counts);
     return ok;
@@ -466,12 +500,17 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
         struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
         struct queue *queue = held->state;
-        int64_t others = lag.entries;
+        struct tl_lag own = {0};
         unsigned suppressed;
         if (!queue->behind || tl_held_queues_resting(self->queues, held, now_ms))
             continue;
-        if (tl_lag_add(&lag, redis, &self->lag_script, &held->keys, &self->args, err)) {
-            queue->behind = lag.entries > others;
+        if (tl_lag_add(&own, redis, &self->lag_script, &held->keys, &self->args, err)) {
+            queue->behind = own.entries > 0;
+            lag.entries += own.entries;
+            lag.age_ms = own.age_ms > lag.age_ms ? own.age_ms : lag.age_ms;
+            tl_metrics_set(tl_queue_series_values(queue->series), TL_QUEUE_INGEST_UNAPPLIED,
+                           own.entries);
+            tl_metrics_set(tl_queue_series_values(queue->series), TL_QUEUE_INGEST_AGE, own.age_ms);
             continue;
         }
         if (!tl_redis_connected(redis))

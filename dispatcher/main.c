@@ -20,6 +20,7 @@ int main(int argc, char **argv)
         .summary = "Applies the batches of the workers to the lines, in the order of the stream.",
         .metrics = tl_dispatcher_metrics,
         .n_metrics = TL_DISPATCHER_METRICS,
+        .queue_metrics = &tl_dispatcher_queue_metrics,
         .admin = admin_listen,
         .start = tl_dispatcher_start,
         .turn = tl_dispatcher_turn,

@@ -27,6 +27,7 @@
 #include "expirer/absence.h"
 #include "expirer/expirer.h"
 #include "expirer/schedule.h"
+#include "expirer/visits.h"
 #include "generated/expirer_scripts.h"
 
 /* Redis checks blocked clients ten times a second: a blocking read may return this much later than
@@ -36,6 +37,7 @@
  * deadlines whose event was missed. */
 #define RECHECK_MS  5000
 #define PRESENCE_MS 1000
+#define LOOK_MS     1000
 /* After a point of the history could not be noted. */
 #define HISTORY_AGAIN_MS 10000
 /* Steps for one queue before the others get a turn. */
@@ -63,6 +65,12 @@ const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
                              "Queues set aside because their data is damaged.", TL_GAUGE},
     [TL_EXPIRER_LATE] = {"tellerline_expirer_late_seconds",
                          "From a session deadline to the expire script.", TL_HISTOGRAM},
+    [TL_EXPIRER_LISTED] = {"tellerline_expirer_queues_listed",
+                           "Queues there are, held by this process or not.", TL_GAUGE},
+    [TL_EXPIRER_STORE_TIME] = {"tellerline_store_seconds",
+                               "One command to Redis and its answer, pipelines and waits for "
+                               "events left out.",
+                               TL_HISTOGRAM},
 };
 
 /* The state of one held queue. */
@@ -75,6 +83,9 @@ struct queue {
     bool behind;         /* more is due than one turn could end */
     int64_t presence_ms; /* local monotonic: the next presence pass... */
     int64_t history_ms;  /* ...and the next point of the history */
+    struct tl_queue_series *series;
+    struct tl_visits *visits;
+    int64_t look_ms; /* local monotonic: when to look at the line for the metrics again */
 };
 
 struct expirer {
@@ -94,10 +105,25 @@ static void check_at_once(void *context, struct tl_held_queue *held)
     queue->schedule.check_ms = 0;
 }
 
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+{
+    const struct expirer *self = context;
+    struct tl_queue_metrics *metrics = tl_daemon_queue_metrics(self->daemon);
+    struct queue *queue = held->state;
+    queue->series = tl_queue_metrics_add(metrics, held->keys.queue);
+    queue->visits = queue->series != NULL ? tl_visits_new(queue->series) : NULL;
+    if (queue->visits != NULL)
+        return true;
+    tl_queue_metrics_remove(metrics, &queue->series);
+    return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of a queue");
+}
+
 static void lost(void *context, struct tl_held_queue *held)
 {
+    const struct expirer *self = context;
     struct queue *queue = held->state;
-    (void)context;
+    tl_visits_free(&queue->visits);
+    tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
     tl_snapshot_abandon(&queue->snapshot);
     tl_line_free(&queue->line);
 }
@@ -139,6 +165,8 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
     if (tl_events_decode(payload, length, &entry, &err)) {
         result = tl_line_apply(queue->line, &entry, tl_clock_ms());
         tl_schedule_note(&queue->schedule, &entry);
+        if (result == TL_LINE_APPLIED || result == TL_LINE_DIFFERS)
+            tl_visits_apply(queue->visits, &entry, tl_clock_ms());
         tl_events_free(&entry);
     } else {
         tl_log(TL_LOG_ERROR, &fields, "cannot decode an event, loading the line again");
@@ -175,6 +203,7 @@ static bool load_line(struct expirer *self, const struct tl_held_queue *held, st
     struct tl_tail_head head;
     queue->line = tl_snapshot_finish(&queue->snapshot, &head);
     queue->base_seq = head.base_seq;
+    tl_visits_start(queue->visits, queue->line, tl_clock_ms());
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_SNAPSHOTS, 1);
     return tl_held_queues_follow(self->queues, held, &head, err);
 }
@@ -293,13 +322,23 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Once a second: what the metrics tell of the line. */
+static void look(struct queue *queue, int64_t now_ms)
+{
+    if (queue->line == NULL || now_ms < queue->look_ms)
+        return;
+    queue->look_ms = now_ms + LOOK_MS;
+    tl_visits_look(queue->visits, queue->line, now_ms);
+}
+
 static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
                   struct tl_error *err)
 {
-    const struct queue *queue = held->state;
+    struct queue *queue = held->state;
     if (!expire(context, held, now_ms, err) || !load_line(context, held, err) ||
         !drop_absent(context, held, now_ms, err))
         return false;
+    look(queue, now_ms);
     note_history(context, held, now_ms);
     bool more = queue->behind || queue->line == NULL;
     *due_ms = smaller(*due_ms, more ? now_ms : tl_schedule_deadline(&queue->schedule));
@@ -365,6 +404,9 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
                                                      .gauge = TL_EXPIRER_QUEUES,
                                                      .troubled = TL_EXPIRER_TROUBLED,
                                                      .context = self,
+                                                     .listed = TL_EXPIRER_LISTED,
+                                                     .latency = TL_EXPIRER_STORE_TIME,
+                                                     .acquired = acquired,
                                                      .lost = lost,
                                                      .outdated = check_at_once,
                                                      .serve = serve,

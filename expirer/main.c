@@ -6,6 +6,7 @@
  */
 #include "common/role/daemon.h"
 #include "expirer/expirer.h"
+#include "expirer/visits.h"
 
 static const struct tl_listen *admin_listen(const struct tl_config *config)
 {
@@ -19,6 +20,7 @@ int main(int argc, char **argv)
         .summary = "Ends sessions at their deadline and drops waiting visitors who went away.",
         .metrics = tl_expirer_metrics,
         .n_metrics = TL_EXPIRER_METRICS,
+        .queue_metrics = &tl_visits_tables,
         .admin = admin_listen,
         .start = tl_expirer_start,
         .turn = tl_expirer_turn,

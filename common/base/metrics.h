@@ -18,8 +18,11 @@
 enum tl_metric_type {
     TL_COUNTER,   /* only grows; summed over blocks */
     TL_GAUGE,     /* a level, may fall; summed over blocks */
+    TL_GAUGE_MAX, /* a level of which the greatest over the blocks counts */
     TL_HISTOGRAM, /* latencies in microseconds, exported in seconds; bucket bounds 1-2-5 steps, 50
                      us to 10 s */
+    TL_HISTOGRAM_LONG, /* waits in microseconds, exported in seconds; bounds from 1 s to 8 h */
+    TL_HISTOGRAM_SIZE, /* numbers of things, exported as they are; bounds from 1 to 200,000 */
 };
 
 struct tl_metric_desc {
@@ -37,8 +40,8 @@ struct tl_metrics *tl_metrics_init(void *memory, const struct tl_metric_desc *ta
 
 void tl_metrics_add(struct tl_metrics *metrics, size_t handle, int64_t delta); /* counter, gauge */
 void tl_metrics_set(struct tl_metrics *metrics, size_t handle, int64_t value); /* gauge */
-void tl_metrics_observe(struct tl_metrics *metrics, size_t handle,
-                        int64_t microseconds); /* histogram */
+/* Counts one value of a histogram, in microseconds, or a number. Below 0 counts as 0. */
+void tl_metrics_observe(struct tl_metrics *metrics, size_t handle, int64_t value);
 /* The value of a counter or gauge; the number of observations of a histogram. */
 int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle);
 
@@ -46,5 +49,13 @@ int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle);
  * (`role="dispatcher"`), unless it is "". */
 void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const char *label,
                       struct tl_text *out);
+
+/* For metrics with a label that tells several blocks apart: # HELP and # TYPE of one row... */
+void tl_metrics_write_head(const struct tl_metric_desc *row, struct tl_text *out);
+/* ...and its samples, added up over n_blocks blocks (0: none are written), with these labels. */
+void tl_metrics_write_samples(struct tl_metrics *const *blocks, size_t n_blocks, size_t handle,
+                              const char *label, struct tl_text *out);
+/* Adds the counters and histograms of a block to another one of the same table. */
+void tl_metrics_add_up(struct tl_metrics *into, const struct tl_metrics *from);
 
 #endif

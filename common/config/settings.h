@@ -200,6 +200,9 @@ struct tl_config {
         uint64_t events_length; /* entries kept in the events stream of a queue */
     } streams;
     struct {
+        uint64_t queues; /* with series of their own */
+    } metrics;
+    struct {
         enum tl_log_level level;
         enum tl_log_format format;
     } log;

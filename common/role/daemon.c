@@ -34,6 +34,8 @@ struct tl_daemon {
     bool stopping;
     void *metrics_memory;
     struct tl_metrics *metrics;
+    struct tl_queue_metrics *queue_metrics;
+    struct tl_reload_outcome reload;
     struct tl_admin *admin;
     struct tl_notify *notify;
     struct tl_backoff backoff;       /* after failed turns */
@@ -56,6 +58,11 @@ const struct tl_config *tl_daemon_config(const struct tl_daemon *daemon)
 struct tl_metrics *tl_daemon_metrics(const struct tl_daemon *daemon)
 {
     return daemon->metrics;
+}
+
+struct tl_queue_metrics *tl_daemon_queue_metrics(const struct tl_daemon *daemon)
+{
+    return daemon->queue_metrics;
 }
 
 const char *tl_daemon_id(const struct tl_daemon *daemon)
@@ -84,7 +91,8 @@ static void handle_signals(struct tl_daemon *daemon)
             daemon->stopping = true;
         else if (signal == TL_SIGNAL_RELOAD)
             tl_reload(&(struct tl_reload){.config_path = daemon->config_path,
-                                          .role = daemon->role->name});
+                                          .role = daemon->role->name,
+                                          .outcome = &daemon->reload});
     }
 }
 
@@ -149,8 +157,10 @@ static void source_metrics(void *context, struct tl_text *out)
         out,
         "# HELP tellerline_ready 1 when /readyz answers 200.\n# TYPE tellerline_ready gauge\n");
     tl_text_append(out, "tellerline_ready{%s} %d\n", label, source_ready(daemon, reason) ? 1 : 0);
+    tl_reload_write(&daemon->reload, label, out);
     struct tl_metrics *const blocks[] = {daemon->metrics};
     tl_metrics_write(blocks, 1, label, out);
+    tl_queue_metrics_write(daemon->queue_metrics, label, out);
 }
 
 /* ---- start, loop, stop ---- */
@@ -166,6 +176,10 @@ static bool open_daemon(struct tl_daemon *daemon, struct tl_error *err)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics");
     memset(daemon->metrics_memory, 0, size);
     daemon->metrics = tl_metrics_init(daemon->metrics_memory, role->metrics, role->n_metrics);
+    daemon->queue_metrics =
+        tl_queue_metrics_new(role->queue_metrics, daemon->config->metrics.queues);
+    if (daemon->queue_metrics == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of queues");
     atomic_store(&daemon->turned_ms, tl_clock_ms());
     if (pthread_mutex_init(&daemon->reason_lock, NULL) != 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "cannot make a mutex");
@@ -183,6 +197,7 @@ static void close_daemon(struct tl_daemon *daemon)
     tl_notify_free(&daemon->notify);
     tl_signals_close(&daemon->signals);
     pthread_mutex_destroy(&daemon->reason_lock);
+    tl_queue_metrics_free(&daemon->queue_metrics);
     free(daemon->metrics_memory);
     tl_config_free(&daemon->config);
 }

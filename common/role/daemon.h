@@ -16,6 +16,7 @@
 #include "common/base/metrics.h"
 #include "common/config/config.h"
 #include "common/role/admin.h"
+#include "common/role/queue_metrics.h"
 
 struct tl_daemon;
 
@@ -24,6 +25,7 @@ struct tl_role {
     const char *summary; /* one line for --help */
     const struct tl_metric_desc *metrics;
     size_t n_metrics;
+    const struct tl_queue_metrics_tables *queue_metrics; /* what it reports of single queues */
     const struct tl_listen *(*admin)(
         const struct tl_config *config); /* the setting of its admin listener */
     /* Makes the state of the role. Must not need the store, which may come up later. */
@@ -42,6 +44,8 @@ int tl_daemon_main(const struct tl_role *role, int argc, char **argv);
 
 const struct tl_config *tl_daemon_config(const struct tl_daemon *daemon);
 struct tl_metrics *tl_daemon_metrics(const struct tl_daemon *daemon);
+/* The series of single queues, by the role's tables. */
+struct tl_queue_metrics *tl_daemon_queue_metrics(const struct tl_daemon *daemon);
 /* True once a signal is pending or the program is to stop: a long turn should end soon. */
 bool tl_daemon_stopping(const struct tl_daemon *daemon);
 /* Waits up to ms or until a signal comes, for a turn that has nothing to do. Always true. */

@@ -51,6 +51,12 @@ static void lost(void *context, struct tl_held_queue *held)
     tl_log(TL_LOG_INFO, &fields, "lease released");
 }
 
+static void on_command(void *context, int64_t us)
+{
+    const struct tl_held_queues *queues = context;
+    tl_metrics_observe(queues->metrics, queues->settings.latency, us);
+}
+
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
 {
     const struct tl_held_queues *queues = context;
@@ -91,6 +97,8 @@ struct tl_held_queues *tl_held_queues_new(const struct tl_held_queues_settings *
         queues->roster = tl_roster_new(&roster, config, err);
     if (queues->roster == NULL)
         tl_held_queues_free(&queues);
+    else
+        tl_store_measure(queues->store, on_command, queues);
     return queues;
 }
 
@@ -150,6 +158,8 @@ bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struc
     bool ok = tl_roster_round(queues->roster, queues->store, now_ms, err);
     tl_metrics_set(queues->metrics, queues->settings.troubled,
                    (int64_t)tl_troubles_count(queues->troubles));
+    tl_metrics_set(queues->metrics, queues->settings.listed,
+                   (int64_t)tl_roster_listed(queues->roster));
     return ok;
 }
 

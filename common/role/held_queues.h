@@ -30,6 +30,8 @@ struct tl_held_queues_settings {
     size_t state_size; /* of held->state, which starts zeroed */
     size_t gauge;      /* the metric that counts held queues */
     size_t troubled;   /* the metric that counts queues set aside */
+    size_t listed;     /* the metric that counts all queues there are */
+    size_t latency;    /* the metric of one command's time */
     void *context;
     /* A lease was taken: completes held->state. False with err: the lease is released, and the next
      * round tries again; `lost` is not called for it. */

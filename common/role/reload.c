@@ -8,7 +8,13 @@ void tl_reload(const struct tl_reload *reload)
 {
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(reload->config_path, &err);
-    if (config == NULL || (reload->take != NULL && !reload->take(reload->context, config, &err))) {
+    bool refused =
+        config == NULL || (reload->take != NULL && !reload->take(reload->context, config, &err));
+    if (reload->outcome != NULL) {
+        atomic_fetch_add(&reload->outcome->refused, refused ? 1 : 0);
+        atomic_store(&reload->outcome->failed, refused);
+    }
+    if (refused) {
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = &err},
                "reload refused, the running configuration stays");
     } else {
@@ -18,4 +24,19 @@ void tl_reload(const struct tl_reload *reload)
                 reload->taken != NULL ? reload->taken : "", reload->taken != NULL ? " and " : "");
     }
     tl_config_free(&config);
+}
+
+void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
+                     struct tl_text *out)
+{
+    tl_text_append(out,
+                   "# HELP tellerline_reloads_refused_total Reloads (SIGHUP) that changed nothing, "
+                   "because the configuration is not valid.\n"
+                   "# TYPE tellerline_reloads_refused_total counter\n"
+                   "tellerline_reloads_refused_total{%s} %lld\n"
+                   "# HELP tellerline_reload_failed 1 when the last reload was refused.\n"
+                   "# TYPE tellerline_reload_failed gauge\n"
+                   "tellerline_reload_failed{%s} %d\n",
+                   label, (long long)atomic_load(&outcome->refused), label,
+                   atomic_load(&outcome->failed) ? 1 : 0);
 }

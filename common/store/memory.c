@@ -25,6 +25,10 @@ void tl_store_memory_parse(const char *info, struct tl_store_memory *memory)
     const char *policy = field(info, "maxmemory_policy");
     *memory = (struct tl_store_memory){.used = strtoull(field(info, "used_memory"), NULL, 10),
                                        .limit = strtoull(field(info, "maxmemory"), NULL, 10)};
+    memory->appends = field(info, "aof_enabled")[0] == '1';
+    memory->not_written = strncmp(field(info, "aof_last_write_status"), "err", 3) == 0 ||
+                          strncmp(field(info, "aof_last_bgrewrite_status"), "err", 3) == 0 ||
+                          strncmp(field(info, "rdb_last_bgsave_status"), "err", 3) == 0;
     snprintf(memory->policy, sizeof(memory->policy), "%.*s", (int)strcspn(policy, "\r\n"), policy);
 }
 
@@ -32,7 +36,7 @@ bool tl_store_memory_read(struct tl_redis *redis, struct tl_store_memory *memory
                           struct tl_error *err)
 {
     struct tl_args args = {0};
-    tl_args_strs(&args, "INFO", "memory", NULL);
+    tl_args_strs(&args, "INFO", "memory", "persistence", NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)

@@ -10,12 +10,14 @@
 struct tl_store_memory {
     uint64_t used, limit; /* bytes; limit 0: none is set */
     char policy[32];      /* maxmemory-policy; anything but noeviction deletes keys of queues */
+    bool appends;         /* `appendonly yes` */
+    bool not_written; /* its last write of the append-only file, its rewrite, or a dump failed */
 };
 
-/* Reads it from INFO. */
+/* Reads it from INFO, and whether the store writes to its disk. */
 bool tl_store_memory_read(struct tl_redis *redis, struct tl_store_memory *memory,
                           struct tl_error *err);
-/* Reads the text of INFO memory. A field that is missing stays 0 or empty. */
+/* Reads the text of INFO memory persistence. A field that is missing stays 0 or empty. */
 void tl_store_memory_parse(const char *info, struct tl_store_memory *memory);
 
 enum tl_memory_level {

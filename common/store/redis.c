@@ -31,6 +31,8 @@ struct tl_redis {
     struct tl_tls *tls;         /* NULL while closed */
     char *unsent;               /* commands that go through TLS */
     size_t n_unsent, unsent_size;
+    void (*measured)(void *context, int64_t us); /* NULL: nobody wants to know */
+    void *measured_context;
 };
 
 struct tl_redis *tl_redis_new_at(const struct tl_redis_url *url,
@@ -90,6 +92,13 @@ bool tl_redis_connected(const struct tl_redis *redis)
 uint64_t tl_redis_epoch(const struct tl_redis *redis)
 {
     return redis->epoch;
+}
+
+void tl_redis_measure(struct tl_redis *redis, void (*measured)(void *context, int64_t us),
+                      void *context)
+{
+    redis->measured = measured;
+    redis->measured_context = context;
 }
 
 static struct timeval to_timeval(int64_t ms)
@@ -440,9 +449,13 @@ struct tl_reply *tl_redis_call_blocking(struct tl_redis *redis, const struct tl_
 struct tl_reply *tl_redis_call(struct tl_redis *redis, const struct tl_args *args,
                                struct tl_error *err)
 {
+    int64_t started_us = tl_clock_us();
     if (!tl_redis_append(redis, args, err))
         return NULL;
-    return tl_redis_next(redis, err);
+    struct tl_reply *reply = tl_redis_next(redis, err);
+    if (redis->measured != NULL)
+        redis->measured(redis->measured_context, tl_clock_us() - started_us);
+    return reply;
 }
 
 bool tl_redis_time(struct tl_redis *redis, int64_t *now_us, struct tl_error *err)

@@ -39,6 +39,12 @@ void tl_redis_free(struct tl_redis **redis);
  * connection. Cuts off a host of more than 255 bytes. */
 void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port);
 
+/* Calls `measured` after each command of tl_redis_call and tl_redis_do with the time until its
+ * reply came, or until it failed, in microseconds. Not for commands that block, nor for pipelines.
+ */
+void tl_redis_measure(struct tl_redis *redis, void (*measured)(void *context, int64_t us),
+                      void *context);
+
 /* Opens the connection, including AUTH and SELECT, unless tl_redis_check finds it open. Call both
  * when no reply is due. */
 bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err);

@@ -38,6 +38,12 @@ void tl_store_free(struct tl_store **store)
     *store = NULL;
 }
 
+void tl_store_measure(struct tl_store *store, void (*measured)(void *context, int64_t us),
+                      void *context)
+{
+    tl_redis_measure(store->redis, measured, context);
+}
+
 bool tl_store_connect(struct tl_store *store, struct tl_error *err)
 {
     struct tl_redis_address master;

@@ -14,6 +14,9 @@ struct tl_store *tl_store_new(const struct tl_redis_settings *settings, struct t
 void tl_store_free(struct tl_store **store);
 /* Opens all connections that are not open, or that no longer lead to a master. */
 bool tl_store_connect(struct tl_store *store, struct tl_error *err);
+/* See tl_redis_measure: of all connections. */
+void tl_store_measure(struct tl_store *store, void (*measured)(void *context, int64_t us),
+                      void *context);
 /* The connection of a queue, borrowed; queue NULL: the one for data that belongs to no queue. */
 struct tl_redis *tl_store_of(struct tl_store *store, const char *queue);
 

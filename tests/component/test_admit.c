@@ -25,7 +25,7 @@ static struct admitted admit(struct test_store *store, const char *most)
     snprintf(arguments, sizeof(arguments), "%s 1000", most);
     struct tl_reply *reply =
         test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
-    assert_int_equal(tl_reply_count(reply), 11);
+    assert_int_equal(tl_reply_count(reply), 15);
     struct admitted result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
                               .room = tl_reply_integer(tl_reply_at(reply, 1)),
                               .waiting = tl_reply_integer(tl_reply_at(reply, 2)),

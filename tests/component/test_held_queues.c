@@ -13,10 +13,12 @@
 #include "common/store/reply.h"
 #include "redis_server.h"
 
-enum { GAUGE, TROUBLED, METRICS };
+enum { GAUGE, TROUBLED, LISTED, LATENCY, METRICS };
 static const struct tl_metric_desc metrics_table[METRICS] = {
     [GAUGE] = {"test_queues", "Queues held.", TL_GAUGE},
-    [TROUBLED] = {"test_troubled", "Queues set aside.", TL_GAUGE}};
+    [TROUBLED] = {"test_troubled", "Queues set aside.", TL_GAUGE},
+    [LISTED] = {"test_listed", "Queues there are.", TL_GAUGE},
+    [LATENCY] = {"test_seconds", "One command.", TL_HISTOGRAM}};
 
 /* The state of one queue in the role of the test. */
 struct queue {
@@ -120,6 +122,8 @@ static int start(void **state)
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = GAUGE,
                                                      .troubled = TROUBLED,
+                                                     .listed = LISTED,
+                                                     .latency = LATENCY,
                                                      .context = fixture,
                                                      .acquired = acquired,
                                                      .lost = lost,
@@ -173,6 +177,8 @@ static void held_queues_have_state_and_are_counted(void **state)
     assert_non_null(refresh(fixture, 0));
     assert_int_equal(tl_held_queues_count(fixture->queues), 2);
     assert_int_equal(tl_metrics_get(fixture->metrics, GAUGE), 2);
+    assert_int_equal(tl_metrics_get(fixture->metrics, LISTED), 2);
+    assert_true(tl_metrics_get(fixture->metrics, LATENCY) > 0);
     tl_reply_free(test_redis_call(fixture->redis, "SREM tl:queues beta"));
     tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:tester other PX 60000"));
     fixture->now_ms += 500;

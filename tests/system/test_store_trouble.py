@@ -187,7 +187,7 @@ def test_alarm_before_the_memory_is_full(start):
     used = int(re.search(r"^used_memory:(\d+)", info, re.MULTILINE).group(1))
     system.store.command("CONFIG", "SET", "maxmemory", str(used * 100 // 87))
     wait_until(says_so, PATIENCE, "the note")
-    names = re.findall(r"tellerline_worker_store_memory\w+", (TOP / "deploy" / "compose" / "alerts.yml").read_text())
+    names = re.findall(r"tellerline_worker_store_memory\w+", (TOP / "deploy" / "monitoring" / "alerts.yml").read_text())
     part, whole = (metric(worker, name) for name in dict.fromkeys(names))
     assert 0.8 < part / whole < 0.95
     assert client.post("/v1/queues/bank/join").status == 200

@@ -12,6 +12,7 @@
 #include "worker/api/events.h"
 #include "worker/api/visitor.h"
 #include "worker/http/sse.h"
+#include "worker/report/worker_metrics.h"
 
 enum { RETRY_MIN_MS = 2000, RETRY_SPREAD_MS = 3000, SHORT_MAX = TL_VIEW_MAX + 128 };
 
@@ -41,6 +42,14 @@ static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
     tl_request_answer(request, &answer);
 }
 
+/* The client wanted a stream. A worker that drains sends everyone to another one, which is no
+ * failure. */
+static void count_failed(const struct tl_api *api, const struct tl_request *request)
+{
+    if (strcmp(tl_request_method(request), "GET") == 0 && !api->env->draining)
+        tl_metrics_add(api->env->metrics, TL_WORKER_STREAMS_FAILED, 1);
+}
+
 bool tl_handle_events(void *context, struct tl_request *request, const char *name,
                       struct tl_refusal *refusal)
 {
@@ -53,6 +62,7 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
         bool may_come = refusal->kind == TL_REFUSAL_LOADING || refusal->kind == TL_REFUSAL_STOPPING;
         if (!may_come || !tl_visitor_ticket(api, request, name, &ticket))
             return false;
+        count_failed(api, request);
         answer_short(api, NULL, request, &ticket);
         return true;
     }
@@ -61,7 +71,9 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
     if (strcmp(tl_request_method(request), "GET") != 0 || api->env->draining ||
         !tl_visitor_may_stay(api, request, &address, &client) ||
         !tl_subscribers_stream(tl_local_queue_subscribers(queue), request, &ticket, client,
-                               tl_clock_ms()))
+                               tl_clock_ms())) {
+        count_failed(api, request);
         answer_short(api, queue, request, &ticket);
+    }
     return true;
 }

@@ -18,7 +18,7 @@ static size_t round_up(size_t bytes)
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err)
+bool tl_board_init(struct tl_board *board, unsigned n, uint64_t queues, struct tl_error *err)
 {
     size_t head_size = round_up(sizeof(struct tl_board_head));
     size_t slots_size = round_up(n * sizeof(struct tl_slot));
@@ -35,7 +35,7 @@ bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err)
     }
     unsigned char *bytes = memory;
     board->memory = memory;
-    board->queue_counts = tl_queue_counts_new(err);
+    board->queue_counts = tl_queue_counts_new(queues, err);
     if (board->queue_counts == NULL) {
         tl_board_deinit(board);
         return false;
@@ -63,7 +63,8 @@ void tl_board_clear(struct tl_board *board, unsigned i)
     atomic_store(&board->slots[i].accepts, false);
     atomic_store(&board->slots[i].accepted, 0);
     for (size_t metric = 0; metric < TL_WORKER_METRICS; metric++) {
-        if (tl_worker_metrics[metric].type == TL_GAUGE)
+        enum tl_metric_type type = tl_worker_metrics[metric].type;
+        if (type == TL_GAUGE || type == TL_GAUGE_MAX)
             tl_metrics_set(board->metrics[i], metric, 0);
     }
 }
@@ -169,6 +170,7 @@ static void write_metrics(void *context, struct tl_text *out)
                  "Processes that were killed because they accepted no connections any more.",
                  atomic_load(&board->head->deaf));
     write_ticket_keys(board, out);
+    tl_reload_write(&board->head->reload, "role=\"worker\"", out);
     tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);
     tl_queue_counts_write(board->queue_counts, "role=\"worker\"", out);
 }

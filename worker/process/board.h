@@ -7,15 +7,17 @@
 #include <stdint.h>
 
 #include "common/role/admin.h"
+#include "common/role/reload.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/slot.h"
 #include "worker/report/worker_metrics.h"
 
 struct tl_board_head {
-    _Atomic int64_t parent_ms;  /* monotonic time of the parent's last turn */
-    _Atomic int64_t restarts;   /* processes started again */
-    _Atomic int64_t deaf;       /* processes killed because they accepted nothing any more */
-    _Atomic bool admin_started; /* the admin listener was up at least once */
+    _Atomic int64_t parent_ms;       /* monotonic time of the parent's last turn */
+    _Atomic int64_t restarts;        /* processes started again */
+    _Atomic int64_t deaf;            /* processes killed because they accepted nothing any more */
+    _Atomic bool admin_started;      /* the admin listener was up at least once */
+    struct tl_reload_outcome reload; /* of all processes: they read the same file */
 };
 
 struct tl_board {
@@ -28,8 +30,8 @@ struct tl_board {
     size_t size;
 };
 
-/* Must be made before forking. */
-bool tl_board_init(struct tl_board *board, unsigned n, struct tl_error *err);
+/* For n processes; so many queues have series of their own. Must be made before forking. */
+bool tl_board_init(struct tl_board *board, unsigned n, uint64_t queues, struct tl_error *err);
 void tl_board_deinit(struct tl_board *board);
 /* A worker process has ended: it is not ready, and its gauges are zero. */
 void tl_board_clear(struct tl_board *board, unsigned i);

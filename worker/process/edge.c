@@ -406,6 +406,7 @@ static void on_signal(uv_poll_t *poll, int status, int events)
                                           .role = edge->settings->role,
                                           .take = take_keys,
                                           .context = edge,
+                                          .outcome = edge->settings->reload,
                                           .taken = "keys, queues in passthrough"});
     }
 }

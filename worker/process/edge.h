@@ -7,6 +7,7 @@
 
 #include "common/base/metrics.h"
 #include "common/config/config.h"
+#include "common/role/reload.h"
 #include "worker/http/limiter.h"
 #include "worker/http/sharing.h"
 #include "worker/report/queue_counts.h"
@@ -25,6 +26,7 @@ struct tl_edge_settings {
     struct tl_sharing *sharing;           /* likewise */
     struct tl_queue_counts *queue_counts; /* likewise */
     struct tl_slot *slot;
+    struct tl_reload_outcome *reload; /* likewise */
 };
 
 /* Runs a worker process until it is told to stop; returns the exit status. */

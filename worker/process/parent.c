@@ -105,7 +105,8 @@ static int run_worker(void *context)
                                                   .limiter = parent->limiter,
                                                   .sharing = parent->sharing,
                                                   .queue_counts = parent->board.queue_counts,
-                                                  .slot = &parent->board.slots[process->i]});
+                                                  .slot = &parent->board.slots[process->i],
+                                                  .reload = &parent->board.head->reload});
 }
 
 /* ---- what the supervisor calls ---- */
@@ -339,7 +340,8 @@ static bool prepare(struct parent *parent, struct tl_error *err)
     return ok && parent->supervisor != NULL &&
            tl_notify_open(&parent->notify, tl_clock_ms(), err) && wait_for_keys(parent, err) &&
            tl_api_check_secrets(config, err) && add_processes(parent, err) &&
-           open_sockets(parent, err) && tl_board_init(&parent->board, n, err) &&
+           open_sockets(parent, err) &&
+           tl_board_init(&parent->board, n, parent->config->metrics.queues, err) &&
            (parent->limiter = tl_limiter_new(err)) != NULL &&
            (parent->sharing = tl_sharing_new(err)) != NULL;
 }

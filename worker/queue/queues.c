@@ -313,6 +313,8 @@ static void on_memory(void *context, const struct tl_store_memory *memory,
     env->memory_percent = tl_store_memory_percent(memory);
     tl_metrics_set(env->metrics, TL_WORKER_STORE_USED, (int64_t)memory->used);
     tl_metrics_set(env->metrics, TL_WORKER_STORE_LIMIT, (int64_t)memory->limit);
+    tl_metrics_set(env->metrics, TL_WORKER_STORE_APPENDS, memory->appends ? 1 : 0);
+    tl_metrics_set(env->metrics, TL_WORKER_STORE_UNWRITTEN, memory->not_written ? 1 : 0);
 }
 
 static void on_blocks(void *context, struct tl_blocks *blocks)
@@ -398,6 +400,7 @@ void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
                            payload.length, payload.joins)) {
             tl_metrics_add(metrics, TL_WORKER_BATCHES, 1);
             tl_metrics_add(metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
+            tl_metrics_observe(metrics, TL_WORKER_BATCH_SIZE, (int64_t)payload.n_commands);
         } else {
             free(payload.bytes);
             tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);

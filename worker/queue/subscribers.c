@@ -527,8 +527,10 @@ bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request
     subscriber->give_ticket = ticket->outdated;
     if (fd >= 0)
         subscriber->stream = tl_stream_open(settings->loop, fd, on_broken, subscriber);
-    if (subscriber->stream != NULL)
+    if (subscriber->stream != NULL) {
         tl_metrics_add(settings->metrics, TL_WORKER_EVENT_STREAMS, 1);
+        tl_metrics_add(settings->metrics, TL_WORKER_STREAMS_OPENED, 1);
+    }
     if (subscriber->stream == NULL || !tl_stream_send(subscriber->stream, head, length))
         (void)drop(subscriber); /* the connection is gone: nothing to answer */
     else

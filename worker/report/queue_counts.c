@@ -8,7 +8,6 @@
 #include "common/wire/names.h"
 #include "worker/report/queue_counts.h"
 
-enum { SLOTS = 2 * TL_QUEUE_COUNTS_NAMED }; /* an open hash table, half full at most */
 enum state { FREE, CLAIMED, NAMED };
 
 struct slot {
@@ -18,9 +17,12 @@ struct slot {
 };
 
 struct tl_queue_counts {
-    _Atomic unsigned claimed;
-    struct slot slots[SLOTS];
+    size_t size; /* of all of it */
+    uint64_t named;
+    uint32_t n_slots;
+    _Atomic uint64_t claimed;
     struct slot other;
+    struct slot slots[]; /* an open hash table, half full at most */
 };
 
 static const struct {
@@ -51,15 +53,20 @@ static const struct {
                             "added up, by queue"},
 };
 
-struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err)
+struct tl_queue_counts *tl_queue_counts_new(uint64_t named, struct tl_error *err)
 {
+    uint32_t n_slots = 2 * (uint32_t)named + 1;
+    size_t size = sizeof(struct tl_queue_counts) + n_slots * sizeof(struct slot);
     struct tl_queue_counts *counts =
-        mmap(NULL, sizeof(*counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (counts == MAP_FAILED) {
         tl_error_set(err, TL_ERR_SYSTEM, "no shared memory for the counts of queues: %s",
                      strerror(errno));
         return NULL;
     }
+    counts->size = size;
+    counts->named = named;
+    counts->n_slots = n_slots;
     snprintf(counts->other.name, sizeof(counts->other.name), "%s", TL_QUEUE_COUNTS_OTHER);
     return counts;
 }
@@ -67,16 +74,16 @@ struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err)
 void tl_queue_counts_free(struct tl_queue_counts **counts)
 {
     if (*counts != NULL)
-        munmap(*counts, sizeof(**counts));
+        munmap(*counts, (*counts)->size);
     *counts = NULL;
 }
 
-/* Names a free slot, unless 64 are named. Two processes that meet a queue for the first time at
- * once may both name a slot: the writer adds them up. */
+/* Names a free slot, unless as many are named as may be. Two processes that meet a queue for the
+ * first time at once may both name a slot: the writer adds them up. */
 static bool claim(struct tl_queue_counts *counts, struct slot *slot, const char *queue)
 {
     int free_state = FREE;
-    if (atomic_fetch_add(&counts->claimed, 1) >= TL_QUEUE_COUNTS_NAMED) {
+    if (atomic_fetch_add(&counts->claimed, 1) >= counts->named) {
         atomic_fetch_sub(&counts->claimed, 1);
         return false;
     }
@@ -91,8 +98,8 @@ static bool claim(struct tl_queue_counts *counts, struct slot *slot, const char 
 
 static struct slot *slot_of(struct tl_queue_counts *counts, const char *queue, uint32_t stream)
 {
-    for (uint32_t i = 0; i < SLOTS; i++) {
-        struct slot *slot = &counts->slots[(stream + i) % SLOTS];
+    for (uint32_t i = 0; i < counts->n_slots; i++) {
+        struct slot *slot = &counts->slots[(stream + i) % counts->n_slots];
         int state = atomic_load(&slot->state);
         if (state == NAMED && strcmp(slot->name, queue) == 0)
             return slot;
@@ -133,7 +140,7 @@ static bool is_named(const struct tl_queue_counts *counts, size_t i)
 static int64_t sum_of(const struct tl_queue_counts *counts, size_t i, enum tl_queue_count kind)
 {
     int64_t sum = 0;
-    for (size_t other = 0; other < SLOTS; other++) {
+    for (size_t other = 0; other < counts->n_slots; other++) {
         if (!is_named(counts, other) ||
             strcmp(counts->slots[other].name, counts->slots[i].name) != 0)
             continue;
@@ -144,13 +151,44 @@ static int64_t sum_of(const struct tl_queue_counts *counts, size_t i, enum tl_qu
     return sum;
 }
 
+/* Which share of the waits told came true within the range told, since the start. */
+static void write_eta_ratio(const char *queue, int64_t judged, int64_t outside, const char *label,
+                            struct tl_text *out)
+{
+    if (judged > 0)
+        tl_text_append(out, "tellerline_queue_eta_inside_ratio{%s,queue=\"%s\"} %.4f\n", label,
+                       queue, (double)(judged - outside) / (double)judged);
+}
+
+static void write_eta_ratios(const struct tl_queue_counts *counts, const char *label,
+                             struct tl_text *out)
+{
+    const struct slot *other = &counts->other;
+    tl_text_append(out,
+                   "# HELP tellerline_queue_eta_inside_ratio Share of the waits told that came "
+                   "true within the range told, since the worker started, by queue\n"
+                   "# TYPE tellerline_queue_eta_inside_ratio gauge\n");
+    for (size_t i = 0; i < counts->n_slots; i++) {
+        if (!is_named(counts, i) || sum_of(counts, i, TL_QUEUE_ETA_JUDGED) < 0)
+            continue;
+        write_eta_ratio(counts->slots[i].name, sum_of(counts, i, TL_QUEUE_ETA_JUDGED),
+                        sum_of(counts, i, TL_QUEUE_ETA_EARLY) +
+                            sum_of(counts, i, TL_QUEUE_ETA_LATE),
+                        label, out);
+    }
+    write_eta_ratio(other->name, atomic_load(&other->counts[TL_QUEUE_ETA_JUDGED]),
+                    atomic_load(&other->counts[TL_QUEUE_ETA_EARLY]) +
+                        atomic_load(&other->counts[TL_QUEUE_ETA_LATE]),
+                    label, out);
+}
+
 void tl_queue_counts_write(const struct tl_queue_counts *counts, const char *label,
                            struct tl_text *out)
 {
     for (size_t row = 0; row < TL_QUEUE_COUNTS; row++) {
         tl_text_append(out, "# HELP %s %s\n# TYPE %s counter\n", rows[row].name, rows[row].help,
                        rows[row].name);
-        for (size_t i = 0; i < SLOTS; i++) {
+        for (size_t i = 0; i < counts->n_slots; i++) {
             int64_t sum = is_named(counts, i) ? sum_of(counts, i, (enum tl_queue_count)row) : -1;
             if (sum >= 0)
                 tl_text_append(out, "%s{%s,queue=\"%s\"} %lld\n", rows[row].name, label,
@@ -161,4 +199,5 @@ void tl_queue_counts_write(const struct tl_queue_counts *counts, const char *lab
             tl_text_append(out, "%s{%s,queue=\"%s\"} %lld\n", rows[row].name, label,
                            counts->other.name, (long long)other);
     }
+    write_eta_ratios(counts, label, out);
 }

@@ -1,7 +1,8 @@
 /*
  * Metrics with the label `queue`: counters of single queues, in shared memory of all processes of a
- * worker. The first 64 queues have series of their own; the others share the series "_other", so
- * that many queues do not become many series. No locks: a process can be killed anywhere in it.
+ * worker. The first queues (metrics.queues) have series of their own; the others share the series
+ * "_other", so that many queues do not become many series. No locks: a process can be killed
+ * anywhere in it.
  */
 #ifndef TL_QUEUE_COUNTS_H
 #define TL_QUEUE_COUNTS_H
@@ -26,14 +27,14 @@ enum tl_queue_count {
     TL_QUEUE_COUNTS
 };
 
-/* Queues with series of their own, and the name of the others' (no queue can have it). */
-#define TL_QUEUE_COUNTS_NAMED 64
+/* The name of the others; no queue can have it. */
 #define TL_QUEUE_COUNTS_OTHER "_other"
 
 struct tl_queue_counts;
 
-/* Must be made before forking. NULL with TL_ERR_SYSTEM. */
-struct tl_queue_counts *tl_queue_counts_new(struct tl_error *err);
+/* named: so many queues have series of their own. Must be made before forking. NULL with
+ * TL_ERR_SYSTEM. */
+struct tl_queue_counts *tl_queue_counts_new(uint64_t named, struct tl_error *err);
 void tl_queue_counts_free(struct tl_queue_counts **counts); /* NULL allowed */
 
 /* A hash of the queue's name; two names may have the same. */

@@ -102,6 +102,13 @@ const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
                                    "Connections closed at once because their address had "
                                    "http.connections_per_address",
                                    TL_COUNTER},
+    [TL_WORKER_STREAMS_OPENED] = {"tellerline_worker_streams_opened_total", "Event streams opened",
+                                  TL_COUNTER},
+    [TL_WORKER_STREAMS_FAILED] = {"tellerline_worker_streams_failed_total",
+                                  "Event streams asked for with a valid ticket that could not be "
+                                  "opened: no connection free, too many of an address, line not "
+                                  "loaded",
+                                  TL_COUNTER},
     [TL_WORKER_STREAMS_SHORT] = {"tellerline_worker_streams_short_total",
                                  "Event streams and long polls ended at once because all "
                                  "connections were in use, or all that an address may have",
@@ -122,11 +129,18 @@ const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
                             "processes",
                             TL_GAUGE},
     [TL_WORKER_LINE_BYTES] = {"tellerline_worker_line_bytes", "Memory of the lines", TL_GAUGE},
-    [TL_WORKER_STORE_USED] = {"tellerline_worker_store_memory_bytes",
-                              "Memory that Redis uses, summed over all processes that ask",
-                              TL_GAUGE},
+    [TL_WORKER_STORE_USED] = {"tellerline_worker_store_memory_bytes", "Memory that Redis uses",
+                              TL_GAUGE_MAX},
     [TL_WORKER_STORE_LIMIT] = {"tellerline_worker_store_memory_max_bytes",
-                               "maxmemory of Redis, summed likewise; 0: none is set", TL_GAUGE},
+                               "maxmemory of Redis; 0: none is set", TL_GAUGE_MAX},
+    [TL_WORKER_STORE_APPENDS] = {"tellerline_worker_store_appendonly",
+                                 "1 when Redis writes an append-only file", TL_GAUGE_MAX},
+    [TL_WORKER_STORE_UNWRITTEN] = {"tellerline_worker_store_not_written",
+                                   "1 when Redis could not write its append-only file or dump the "
+                                   "last time it tried",
+                                   TL_GAUGE_MAX},
+    [TL_WORKER_BATCH_SIZE] = {"tellerline_worker_batch_commands", "Commands in a batch",
+                              TL_HISTOGRAM_SIZE},
     [TL_WORKER_JOIN_TIME] = {"tellerline_worker_join_seconds", "From a join's arrival to its place",
                              TL_HISTOGRAM},
     [TL_WORKER_INGEST_TIME] = {"tellerline_worker_ingest_seconds",

@@ -101,6 +101,9 @@ func validate(all []schemas, object *resource.Resource, content map[string]any) 
 	if object.GetApiVersion() == "monitoring.coreos.com/v1" && object.GetKind() == "ServiceMonitor" {
 		return flatten("", yaml.UnmarshalStrict(text, &monitoring.ServiceMonitor{}))
 	}
+	if object.GetApiVersion() == "monitoring.coreos.com/v1" && object.GetKind() == "PrometheusRule" {
+		return flatten("", yaml.UnmarshalStrict(text, &monitoring.PrometheusRule{}))
+	}
 	var found []error
 	for _, one := range all {
 		gvk, parsed, err := one.check.Parse(text)

@@ -138,6 +138,41 @@ static void test_text_without_label(void **state)
     free(metrics);
 }
 
+/* Long waits, sizes, and a level of which the greatest counts. */
+static void test_other_kinds(void **state)
+{
+    static const struct tl_metric_desc rows[] = {{"wait_seconds", "Waits.", TL_HISTOGRAM_LONG},
+                                                 {"batch", "Sizes.", TL_HISTOGRAM_SIZE},
+                                                 {"used", "Level.", TL_GAUGE_MAX}};
+    struct tl_metrics *blocks[2];
+    struct tl_text text = {0};
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        size_t size = tl_metrics_size(rows, 3);
+        blocks[i] = aligned_alloc(64, size);
+        assert_non_null(memset(blocks[i], 0, size));
+        blocks[i] = tl_metrics_init(blocks[i], rows, 3);
+        tl_metrics_observe(blocks[i], 0, INT64_C(600000000) + i); /* the bound of 600 s, and more */
+        tl_metrics_observe(blocks[i], 1, 2 + i);
+        tl_metrics_set(blocks[i], 2, 30 - i);
+    }
+    tl_metrics_write(blocks, 2, "", &text);
+    assert_non_null(strstr(text.data, "# TYPE wait_seconds histogram\n"));
+    assert_non_null(strstr(text.data, "\nwait_seconds_bucket{le=\"600\"} 1\n"));
+    assert_non_null(strstr(text.data, "\nwait_seconds_bucket{le=\"900\"} 2\n"));
+    assert_non_null(strstr(text.data, "\nwait_seconds_sum 1200.000001\n"));
+    assert_non_null(strstr(text.data, "\nbatch_bucket{le=\"1\"} 0\n"));
+    assert_non_null(strstr(text.data, "\nbatch_bucket{le=\"2\"} 1\n"));
+    assert_non_null(strstr(text.data, "\nbatch_sum 5\nbatch_count 2\n"));
+    assert_non_null(strstr(text.data, "# TYPE used gauge\nused 30\n"));
+    tl_metrics_add_up(blocks[0], blocks[1]);
+    assert_int_equal(tl_metrics_get(blocks[0], 0), 2);
+    assert_int_equal(tl_metrics_get(blocks[0], 2), 30);
+    tl_text_free(&text);
+    free(blocks[0]);
+    free(blocks[1]);
+}
+
 /* A child's counts are seen by its parent, and outlive the child. */
 static void test_shared_memory(void **state)
 {
@@ -217,6 +252,7 @@ int main(void)
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_text_of_two_blocks),
         cmocka_unit_test(test_text_without_label),
+        cmocka_unit_test(test_other_kinds),
         cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_threads),
         cmocka_unit_test(test_text_grows),

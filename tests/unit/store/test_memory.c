@@ -21,6 +21,13 @@ static void the_fields_are_found_whatever_stands_around_them(void **state)
     assert_true(tl_store_memory_evicts(&memory));
     tl_store_memory_parse("maxmemory_policy:noeviction\r\n", &memory);
     assert_false(tl_store_memory_evicts(&memory));
+    assert_false(memory.appends || memory.not_written);
+    tl_store_memory_parse("aof_enabled:1\r\nrdb_last_bgsave_status:ok\r\n"
+                          "aof_last_bgrewrite_status:ok\r\naof_last_write_status:err\r\n",
+                          &memory);
+    assert_true(memory.appends && memory.not_written);
+    tl_store_memory_parse("rdb_last_bgsave_status:err\r\n", &memory);
+    assert_true(!memory.appends && memory.not_written);
     tl_store_memory_parse("", &memory);
     assert_int_equal(memory.used, 0);
     assert_string_equal(memory.policy, "");

@@ -1,0 +1,59 @@
+/*
+ * Metrics of single queues and lanes, beside those of the process: a program reports the queues
+ * whose lease it holds, so that of several replicas exactly one reports a queue.
+ *
+ * The first `most` queues have series of their own. The others are added up under the name
+ * TL_QUEUE_METRICS_OTHER, so that many queues do not become many series. A queue's series end when
+ * the queue is removed here; a counter of the others never falls.
+ *
+ * One thread adds, removes and counts; another one may write at the same time.
+ */
+#ifndef TL_QUEUE_METRICS_H
+#define TL_QUEUE_METRICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/metrics.h"
+#include "common/base/text.h"
+
+/* No queue can have this name. */
+#define TL_QUEUE_METRICS_OTHER "_other"
+
+/* What a program reports of a queue, and of each of its lanes. Static tables, may be empty. */
+struct tl_queue_metrics_tables {
+    const struct tl_metric_desc *queue;
+    size_t n_queue;
+    const struct tl_metric_desc *lane;
+    size_t n_lane;
+    bool state; /* also tellerline_queue_state, see tl_queue_series_set_state */
+};
+
+struct tl_queue_metrics;
+struct tl_queue_series; /* of one queue */
+
+/* tables is borrowed; most: metrics.queues. NULL when out of memory. */
+struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tables *tables,
+                                              uint64_t most);
+/* Frees the series that are still there, too. */
+void tl_queue_metrics_free(struct tl_queue_metrics **metrics);
+
+/* Begins to report a queue, all zero. NULL when out of memory. */
+struct tl_queue_series *tl_queue_metrics_add(struct tl_queue_metrics *metrics, const char *queue);
+/* Ends it. A series NULL: nothing. */
+void tl_queue_metrics_remove(struct tl_queue_metrics *metrics, struct tl_queue_series **series);
+
+/* The values of the queue, by the rows of the table `queue`; and of one of its lanes, by those of
+ * the table `lane`. A lane is reported from its first use on; NULL when out of memory, or for a
+ * lane that cannot be. */
+struct tl_metrics *tl_queue_series_values(struct tl_queue_series *series);
+struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned lane);
+/* The state that the label of tellerline_queue_state tells; a static text. Not reported before. */
+void tl_queue_series_set_state(struct tl_queue_series *series, const char *state);
+
+/* Appends all of it as Prometheus text. Each sample gets this label (`role="admitter"`), too. */
+void tl_queue_metrics_write(struct tl_queue_metrics *metrics, const char *label,
+                            struct tl_text *out);
+
+#endif

@@ -1,0 +1,155 @@
+"""What the programs' /metrics say of queues and lanes, how many series that makes, and who says it."""
+from __future__ import annotations
+
+import re
+import signal
+from collections import Counter
+
+from http_client import Client
+from tellerline import CALM, PATIENCE, TOP, Program, System
+from waiting import wait_until
+
+ROLES = ("worker", "dispatcher", "admitter", "expirer")
+#: Names of queues, lanes and such, in front of their values.
+SAMPLE = re.compile(r"^(\w+)\{(.*)\} (\S+)$")
+
+
+class Samples(dict[str, dict[str, float]]):
+    """name -> labels, as they are written without the role, -> value."""
+
+    def of(self, name: str, labels: str) -> float | None:
+        return self.get(name, {}).get(labels)
+
+
+def text_of(program: Program) -> str:
+    client = Client(program.admin_port)
+    try:
+        return client.get("/metrics").body.decode()
+    finally:
+        client.close()
+
+
+def samples(system: System, *roles: str) -> Samples:
+    """Of all programs of these roles that run. Two that say the same series would be a mistake."""
+    found = Samples()
+    for program in (p for role in roles for p in system.of(role) if p.running):
+        for line in text_of(program).splitlines():
+            match = SAMPLE.match(line)
+            if match:
+                labels = re.sub(r'^role="\w+",?', "", match.group(2))
+                if 'queue="' in labels:
+                    assert labels not in found.get(match.group(1), {}), f"{line} is said twice"
+                found.setdefault(match.group(1), {})[labels] = float(match.group(3))
+    return found
+
+
+def families(text: str) -> dict[str, str]:
+    """name -> type, checked: each has one HELP and one TYPE, and no sample comes without."""
+    types: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in types, f"{name} is described twice"
+            types[name] = kind
+        elif not line.startswith("#"):
+            name = re.match(r"\w+", line).group()
+            base = re.sub(r"_(bucket|sum|count)$", "", name)
+            assert name in types or types.get(base) == "histogram", f"{line} has no TYPE"
+    assert Counter(line.split(" ")[2] for line in text.splitlines() if line.startswith("# HELP ")) == Counter(types.keys())
+    return types
+
+
+def test_a_queue_and_its_lanes(start):
+    """A visit from the line to the end, as the metrics tell it; told by one of two replicas, also after one died."""
+    settings = {"capacity": 2, "lanes": ["vip", "general"], "default_lane": "general"} | CALM
+    system = start({"shop": settings}, admitters=2, expirers=2, dispatchers=2)
+    wait_until(lambda: samples(system, "admitter").of("tellerline_queue_state", 'queue="shop",state="open"') == 1,
+               PATIENCE, "it is open")
+    wait_until(lambda: "tellerline_queue_joined_total" in samples(system, "expirer"), PATIENCE, "it is watched")
+    visitors = [system.join("shop") for _ in range(5)]
+    queue = 'queue="shop"'
+
+    def values() -> dict[str, float | None]:
+        found = samples(system, "admitter", "dispatcher", "expirer")
+        return {name: found.of(f"tellerline_queue_{name}", queue)
+                for name in ("waiting", "active", "capacity", "admitted_total", "joined_total", "over_admission",
+                             "wait_seconds_count", "completed_total", "session_seconds_count", "gave_up_total",
+                             "ingest_unapplied", "ingest_age_milliseconds")}
+
+    expected = {"waiting": 3, "active": 2, "capacity": 2, "admitted_total": 2, "joined_total": 5, "over_admission": 0,
+                "wait_seconds_count": 2, "completed_total": 0, "session_seconds_count": 0, "gave_up_total": 0,
+                "ingest_unapplied": 0, "ingest_age_milliseconds": 0}
+    wait_until(lambda: values() == expected, PATIENCE, f"{expected}")
+    wait_until(lambda: samples(system, "expirer").of("tellerline_lane_waiting", 'queue="shop",lane="1"') == 3, PATIENCE,
+               "the lane waits")
+    wait_until(lambda: samples(system, "expirer").of("tellerline_queue_oldest_wait_seconds", queue) >= 1, PATIENCE,
+               "the first waits for a second")
+    assert system.client().post("/v1/queues/shop/complete", ticket=visitors[0].ticket).status == 200
+    assert system.client().post("/v1/queues/shop/leave", ticket=visitors[4].ticket).status == 200
+    expected |= {"waiting": 1, "active": 2, "admitted_total": 3, "wait_seconds_count": 3, "completed_total": 1,
+                 "session_seconds_count": 1, "gave_up_total": 1}
+    wait_until(lambda: values() == expected, PATIENCE, f"{expected}")
+    system.set("shop", "capacity=1")  # two are active: allowed when they were admitted
+    wait_until(lambda: values()["capacity"] == 1, PATIENCE, "the capacity is set")
+    assert values()["over_admission"] == 0
+    system.ctl("pause", "shop")
+    wait_until(lambda: samples(system, "admitter").of("tellerline_queue_state", 'queue="shop",state="paused"') == 1,
+               PATIENCE, "it is paused")
+    holder = next(p for p in system.of("admitter") if 'queue="shop"' in text_of(p))
+    holder.kill()
+    wait_until(lambda: values()["waiting"] == 1, PATIENCE, "the other one tells it")
+    assert values()["admitted_total"] == 0  # what this one has admitted
+
+
+def test_many_queues_are_not_many_series(start):
+    """More queues than metrics.queues: the rest is added up."""
+    names = [f"q{i}" for i in range(12)]
+    system = start({name: {"capacity": 3} | CALM for name in names}, settings={"metrics": {"queues": 4}})
+    wait_until(lambda: len(samples(system, "admitter").get("tellerline_queue_state", {})) == 5, PATIENCE, "all are held")
+    for name in names:
+        system.join(name)
+
+    def active() -> dict[str, float]:
+        return samples(system, "admitter").get("tellerline_queue_active", {})
+
+    wait_until(lambda: active().get('queue="_other"') == 8, PATIENCE, "eight are added up")
+    assert len(active()) == 5 and sum(active().values()) == 12
+    found = samples(system, "admitter", "dispatcher", "expirer")
+    for name, series in found.items():
+        queues = {re.search(r'queue="(\w+)"', labels).group(1) for labels in series if "queue=" in labels}
+        assert len(queues) in (0, 5), (name, queues)
+    assert found.of("tellerline_queue_state", 'queue="_other",state="open"') == 8
+    per_queue = sum('queue="q' in labels for series in found.values() for labels in series) / 4
+    assert per_queue <= 75, f"{per_queue} series a queue: configuration.md says 70"
+
+
+def test_every_metric_is_documented(start):
+    """docs/operators/monitoring.md has a row for each metric with its type, and none for one that does not exist."""
+    system = start({"shop": {"capacity": 1} | CALM})
+    wait_until(lambda: "tellerline_queue_joined_total" in samples(system, "expirer"), PATIENCE, "it is watched")
+    system.join("shop")
+    wait_until(lambda: samples(system, "admitter").of("tellerline_queue_active", 'queue="shop"') == 1, PATIENCE, "in")
+    there: dict[str, str] = {}
+    for role in ROLES:
+        text = text_of(system.of(role)[0])
+        there |= families(text)
+        assert f'role="{role}"' in text and "{queue" not in text
+    page = (TOP / "docs" / "operators" / "monitoring.md").read_text()
+    rows = dict(re.findall(r"^\| `(tellerline_\w+)` \| (counter|gauge|histogram) \|", page, re.M))
+    assert rows == there
+
+
+def test_a_refused_reload_is_told(start):
+    system = start({"shop": {"capacity": 1}})
+    system.expect("reload refused")
+    programs = [system.of(role)[0] for role in ROLES]
+    file = system.config
+    whole = file.read_text()
+    for text, failed in ((whole + "\nnonsense: 1\n", 1), (whole, 0)):
+        file.write_text(text)
+        for program in programs:
+            program.send(signal.SIGHUP)
+        for program in programs:
+            wait_until(lambda p=program: re.search(rf"^tellerline_reload_failed{{.*}} {failed}$", text_of(p), re.M),
+                       PATIENCE, f"{program.name} tells it")
+            assert re.search(r"^tellerline_reloads_refused_total{.*} [12]$", text_of(program), re.M)

@@ -1,6 +1,6 @@
 -- admit: calls the next visitors while there is capacity left.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw prelude.capacity prelude.called admit.recovery admit.lanes admit.called
+-- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw prelude.capacity prelude.called prelude.journal admit.recovery admit.lanes admit.called
 --
 -- ARGV     1 most to admit in this step   2 about how many events to keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
@@ -24,8 +24,8 @@
 -- only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total, recover_until, budget_before, called_before = open_state('admitted', 'recover_until',
-    'budget', 'called')
+local state, admitted_total, recover_until, budget_before, called_before, journal = open_state('admitted',
+    'recover_until', 'budget', 'called', 'journal')
 if not state then
     return no_queue()
 end
@@ -198,6 +198,7 @@ local deadline = now + math.min(claim_ttl, session_ttl) -- the visitor must clai
 local score, tail = int(deadline), session_tail(now, false)
 local places = {} -- of all who are admitted
 local texts = {}  -- of the sessions of one portion
+local named = journal_wants(journal, 'admitted') and {} -- for the journal: who is admitted, a text for each portion
 
 local function place_at(rank)
     return tonumber(redis.call('ZRANGE', K_WAITING, rank, rank, 'WITHSCORES')[2])
@@ -247,6 +248,9 @@ local function make_active(visitors, sessions)
     end
     redis.call('ZADD', K_ACTIVE, unpack(scored))
     redis.call('HSET', K_SESSIONS, unpack(fields))
+    if named then
+        named[#named + 1] = table.concat(visitors, ' ')
+    end
 end
 
 -- Admits `count` visitors from this rank of the line on.
@@ -290,5 +294,8 @@ if counts_called then
 end
 events[#events + 1] = { EVENT.admitted, runs_of(places), deadline }
 commit(state, changes, events, keep)
+if named then
+    journal_add(state, journal, 0, now, 'admitted', table.concat(named, ' '))
+end
 waiting, active = state.waiting, state.active
 return result(n, left, wait_for_budget())

@@ -103,6 +103,8 @@ struct tl_ctl_command {
 int tl_command_up(const struct tl_ctl_options *options);
 int tl_command_audit(const struct tl_ctl_options *options);
 int tl_command_queues(const struct tl_ctl_options *options);
+int tl_command_hooks_list(const struct tl_ctl_options *options);
+int tl_command_hooks_test(const struct tl_ctl_options *options);
 int tl_command_top(const struct tl_ctl_options *options);
 int tl_command_set(const struct tl_ctl_options *options);
 int tl_command_open(const struct tl_ctl_options *options);
@@ -114,6 +116,7 @@ int tl_command_passthrough(const struct tl_ctl_options *options);
 int tl_command_notice(const struct tl_ctl_options *options);
 int tl_command_visitor_move(const struct tl_ctl_options *options);
 int tl_command_visitor_remove(const struct tl_ctl_options *options);
+int tl_command_visitor_forget(const struct tl_ctl_options *options);
 int tl_command_block(const struct tl_ctl_options *options);
 int tl_command_unblock(const struct tl_ctl_options *options);
 int tl_command_blocks(const struct tl_ctl_options *options);

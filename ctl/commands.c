@@ -8,11 +8,13 @@ static const struct tl_ctl_command commands[] = {
     {.name = "up",
      .words = "",
      .summary = "Runs the whole system on this machine, until Ctrl-C.",
-     .details = "Starts worker, dispatcher, admitter and expirer from the folder of this program, "
-                "and restarts those\n"
-                "that end. When no Redis is configured, it also runs a private redis-server on a "
-                "socket in the\n"
-                "data folder.",
+     .details =
+         "Starts worker, dispatcher, admitter and expirer, and with hooks the notifier, from "
+         "the folder of\n"
+         "this program, and restarts those that end. When no Redis is configured, it also runs a "
+         "private redis-server on a "
+         "socket in the\n"
+         "data folder.",
      .group = TL_GROUP_RUN,
      .options = TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
      .run = tl_command_up},
@@ -184,6 +186,18 @@ static const struct tl_ctl_command commands[] = {
      .min_words = 3,
      .max_words = 3,
      .run = tl_command_visitor_move},
+    {.name = "visitor forget",
+     .words = "QUEUE VISITOR",
+     .summary = "Erases what is kept of a visitor, who is removed if need be.",
+     .details = "VISITOR is the visitor's id, or the ticket, which is verified with "
+                "secrets.ticket_keys. It\n"
+                "cannot be undone: nobody can tell any more how this visit ended.",
+     .status = "nothing is kept of the visitor, or there is no such queue",
+     .group = TL_GROUP_VISITORS,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 2,
+     .max_words = 2,
+     .run = tl_command_visitor_forget},
     {.name = "visitor remove",
      .words = "QUEUE VISITOR",
      .summary = "Takes a visitor out of the line, or ends the session, at once.",
@@ -225,6 +239,29 @@ static const struct tl_ctl_command commands[] = {
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_STORE | TL_OPTION_JSON,
      .run = tl_command_blocks},
+
+    /* ---- hooks ---- */
+    {.name = "hooks list",
+     .words = "",
+     .summary = "Shows the hooks, and how far each was told.",
+     .details = "BEHIND is how many entries of the journal wait for the hook. LOST is how many it "
+                "was not told\n"
+                "of, because it did not answer for too long.",
+     .group = TL_GROUP_WATCH,
+     .options = TL_OPTIONS_STORE | TL_OPTION_JSON,
+     .run = tl_command_hooks_list},
+    {.name = "hooks test",
+     .words = "NAME",
+     .summary = "Sends a hook a test event and says what it answers.",
+     .details = "The event goes the way of all others: through the journal of a queue that the "
+                "hook watches\n"
+                "(--queue NAME, else the first) and the notifier.",
+     .status = "1 the hook was not told",
+     .group = TL_GROUP_WATCH,
+     .options = TL_OPTIONS_STORE | TL_OPTION_QUEUE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_hooks_test},
 
     /* ---- watch ---- */
     {.name = "top",

@@ -27,7 +27,7 @@ enum {
 enum { STAGE_WORKER, STAGE_OTHERS, STAGE_REDIS };
 
 /* The worker starts last, when the others run. */
-static const char *const programs[] = {"dispatcher", "admitter", "expirer", "worker"};
+static const char *const programs[] = {"dispatcher", "admitter", "expirer", "notifier", "worker"};
 
 struct up {
     const struct tl_ctl_options *options;
@@ -195,6 +195,8 @@ static bool start_all(struct up *up, struct tl_error *err)
     if (is_private(up) && !start_redis(up, err))
         return false;
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        if (up->config->n_hooks == 0 && strcmp(programs[i], "notifier") == 0)
+            continue; /* it would have nothing to do */
         if (!start_program(up, programs[i], err))
             return false;
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "common/base/units.h"
+#include "common/store/forget.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
@@ -76,4 +77,33 @@ int tl_command_visitor_remove(const struct tl_ctl_options *options)
     if (!ok)
         return tl_ctl_fail(tl_ctl_status_of(&err), &err);
     return report(queue, visitor, found, &end);
+}
+
+int tl_command_visitor_forget(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_ctl_session session;
+    struct tl_keys keys;
+    struct tl_end_record end = {0};
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    int64_t found = FOUND_NONE;
+    uint64_t places = 0;
+    const char *queue = options->words[0];
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
+    bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
+              tl_ctl_find_visitor(session.config, queue, options->words[1], visitor, &err) &&
+              remove_visitor(redis, &keys, visitor, &found, &end, &err) &&
+              tl_forget(redis, &keys, visitor, &places, &err);
+    tl_ctl_session_close(&session);
+    if (!ok)
+        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
+    if (places == 0) {
+        printf("%s: nothing is kept of this visitor; nothing was changed\n", queue);
+        return TL_EXIT_PROBLEM;
+    }
+    printf("%s: the visitor is forgotten: the id was erased in %" PRIu64 " places\n", queue,
+           places);
+    return TL_EXIT_OK;
 }

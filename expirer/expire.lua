@@ -3,11 +3,12 @@
 -- Parts: prelude.records prelude.runs prelude.ended prelude.called
 --
 -- ARGV     1 most sessions to end in this step   2 about how many events to keep
+--          3 how long ends are kept, ms; missing: an hour
 -- Returns  { ended, next deadline ms or 0, Redis time ms, ends forgotten, base_seq }
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: only sessions whose deadline has passed by Redis's clock end; a session ends once; state.active is the
--- size of the set. Also forgets ends that are older than an hour, or too many. Work is bounded by ARGV[1] ends and as
+-- size of the set. Also forgets ends that are too old, or too many. Work is bounded by ARGV[1] ends and as
 -- many forgotten.
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 local PORTION = 1000 -- visitors in one call of Redis; unpack is limited by Lua's stack
@@ -88,7 +89,7 @@ if #due > 0 then
     commit(state, changes, events, keep)
 end
 
-local forgotten = forget_ended(now, most)
+local forgotten = forget_ended(now, most, tonumber(ARGV[3] or ENDED_KEPT_MS))
 
 local first = redis.call('ZRANGE', K_ACTIVE, 0, 0, 'WITHSCORES')
 local deadline = tonumber(first[2] or 0) or 0

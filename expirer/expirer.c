@@ -14,6 +14,7 @@
  * after half a second at most: each turn reads the streams of all queues, so turns are worth
  * saving.
  */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -40,6 +41,8 @@
 #define LOOK_MS     1000
 /* After a point of the history could not be noted. */
 #define HISTORY_AGAIN_MS 10000
+/* How often old records are looked for. */
+#define PRUNE_MS 600000
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 /* Pages of a snapshot loaded in one turn: 40 ms at most, well within a lease. */
@@ -82,7 +85,8 @@ struct queue {
     struct tl_schedule schedule;
     bool behind;         /* more is due than one turn could end */
     int64_t presence_ms; /* local monotonic: the next presence pass... */
-    int64_t history_ms;  /* ...and the next point of the history */
+    int64_t history_ms;  /* ...the next point of the history... */
+    int64_t prune_ms;    /* ...and the next time that old records are dropped */
     struct tl_queue_series *series;
     struct tl_visits *visits;
     int64_t look_ms; /* local monotonic: when to look at the line for the metrics again */
@@ -92,7 +96,7 @@ struct expirer {
     struct tl_daemon *daemon;
     struct tl_held_queues *queues;
     struct tl_absence *absence;
-    struct tl_script script, history;
+    struct tl_script script, history, prune;
     struct tl_args args;
     uint64_t batch;
     uint64_t events_length;
@@ -223,6 +227,7 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
     tl_keys_append(&held->keys, &self->args);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
+    tl_args_int(&self->args, tl_daemon_config(self->daemon)->retention.ended_ms);
     struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
     if (reply == NULL)
         return false;
@@ -315,6 +320,44 @@ static void note_history(struct expirer *self, const struct tl_held_queue *held,
     tl_reply_free(reply);
 }
 
+/* ---- what is kept for people ---- */
+
+/* The changes that belong to no queue: tl:changes. now_ms: of the store. */
+static bool prune_common(struct expirer *self, int64_t now_ms, struct tl_error *err)
+{
+    const struct tl_config *config = tl_daemon_config(self->daemon);
+    char key[TL_KEY_MAX];
+    snprintf(key, sizeof(key), "%schanges", config->redis.key_prefix);
+    int64_t before_ms = now_ms - config->retention.changes_ms;
+    tl_args_reset(&self->args);
+    tl_args_strs(&self->args, "XTRIM", key, "MINID", "=", NULL);
+    tl_args_int(&self->args, before_ms > 0 ? before_ms : 0);
+    return tl_redis_do(tl_held_queues_redis(self->queues, NULL), &self->args, err);
+}
+
+/* Drops what is too old. It is for people: a failure is logged and holds nothing up. */
+static void prune(struct expirer *self, const struct tl_held_queue *held, int64_t now_ms)
+{
+    const struct tl_config *config = tl_daemon_config(self->daemon);
+    struct queue *queue = held->state;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    struct tl_error err = {0};
+    struct tl_reply *reply = NULL;
+    if (now_ms < queue->prune_ms)
+        return;
+    queue->prune_ms = now_ms + PRUNE_MS;
+    if (tl_script_begin(redis, &self->prune, &self->args, &err)) {
+        tl_keys_append(&held->keys, &self->args);
+        tl_args_int(&self->args, config->retention.addresses_ms);
+        tl_args_int(&self->args, config->retention.changes_ms);
+        reply = tl_script_call(redis, &self->prune, &self->args, &err);
+    }
+    if (reply == NULL || !prune_common(self, tl_reply_integer(reply), &err))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue, .error = &err},
+               "old signs and changes were not dropped; the next try is in 10 minutes");
+    tl_reply_free(reply);
+}
+
 /* ---- the turn ---- */
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -340,6 +383,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
         return false;
     look(queue, now_ms);
     note_history(context, held, now_ms);
+    prune(context, held, now_ms);
     bool more = queue->behind || queue->line == NULL;
     *due_ms = smaller(*due_ms, more ? now_ms : tl_schedule_deadline(&queue->schedule));
     return true;
@@ -399,6 +443,7 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_expire;
     self->history.source = tl_script_history;
+    self->prune.source = tl_script_prune;
     const struct tl_held_queues_settings settings = {.role = "expirer",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_EXPIRER_QUEUES,

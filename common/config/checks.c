@@ -108,6 +108,54 @@ bool tl_check_hostname(const char *value, struct tl_error *err)
                         "not the name of a host, such as shop.example, without scheme and port");
 }
 
+bool tl_check_hosts(const char *value, struct tl_error *err)
+{
+    return value[strspn(value, LETTERS_AND_DIGITS "_-.:[] ")] == '\0' ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "not names of hosts, such as shop.internal, separated by spaces, without "
+                        "scheme and port");
+}
+
+bool tl_check_hook_url(const char *value, struct tl_error *err)
+{
+    struct tl_origin origin;
+    return *value == '\0' || (tl_origin_parse(value, &origin) && strpbrk(value, "#@") == NULL) ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "not an address that starts with https:// and names a host, in ASCII "
+                        "without spaces, \"@\" and \"#\"");
+}
+
+bool tl_url_is_protected(const char *url, const char *plain_hosts)
+{
+    struct tl_origin origin;
+    if (!tl_origin_parse(url, &origin))
+        return false;
+    if (origin.secure || is_local(&origin))
+        return true;
+    for (const char *at = plain_hosts + strspn(plain_hosts, " "); *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (length == origin.host_length && strncasecmp(at, origin.host, length) == 0)
+            return true;
+        at += length + strspn(at + length, " ");
+    }
+    return false;
+}
+
+bool tl_check_name(const char *value, struct tl_error *err)
+{
+    return value[strspn(value, LETTERS_AND_DIGITS "_-.")] == '\0' ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "not a name of letters, digits, \"-\", \"_\" and \".\"");
+}
+
+bool tl_check_patterns(const char *value, struct tl_error *err)
+{
+    return value[strspn(value, LETTERS_AND_DIGITS "_-.* ")] == '\0' ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "not names of queues, separated by spaces, in which \"*\" stands for any "
+                        "characters");
+}
+
 bool tl_check_header(const char *value, struct tl_error *err)
 {
     static const char token[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";

@@ -19,6 +19,16 @@ bool tl_check_service_url(const char *value, struct tl_error *err);
 /* What a challenge service calls a site: letters, digits, '_' and '-'; "" passes. */
 bool tl_check_site_key(const char *value, struct tl_error *err);
 bool tl_check_hostname(const char *value, struct tl_error *err); /* "" passes */
+/* Names or addresses of hosts, separated by spaces; "" passes. */
+bool tl_check_hosts(const char *value, struct tl_error *err);
+/* An address to which a program posts: https:// or http://, without fragment; "" passes. */
+bool tl_check_hook_url(const char *value, struct tl_error *err);
+/* Is it https, or http to this machine or one of these hosts, separated by spaces? */
+bool tl_url_is_protected(const char *url, const char *plain_hosts);
+/* Letters, digits, '-', '_' and '.': names that are part of keys and messages. */
+bool tl_check_name(const char *value, struct tl_error *err);
+/* Names of queues, in which a star stands for any characters, separated by spaces. */
+bool tl_check_patterns(const char *value, struct tl_error *err);
 /* The name of an HTTP header; "" passes. */
 bool tl_check_header(const char *value, struct tl_error *err);
 /* A decimal number above 0, such as 0.9 or 200. */

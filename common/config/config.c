@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/config/checks.h"
 #include "common/config/config.h"
 #include "common/config/environment.h"
 #include "common/config/read.h"
@@ -39,6 +40,12 @@ static bool validate(const struct tl_config *config, struct tl_error *err)
         config->challenge_service.provider != TL_PROVIDER_RECAPTCHA)
         return tl_error_set(err, TL_ERR_INVALID,
                             "challenge_service.min_score: only recaptcha (version 3) has a score");
+    for (size_t i = 0; i < config->n_hooks; i++)
+        if (!tl_url_is_protected(config->hooks[i].url, config->notifier.plain_hosts))
+            return tl_error_set(err, TL_ERR_INVALID,
+                                "hooks[%zu].url must be https://; http:// is for this machine and "
+                                "the hosts of notifier.plain_hosts only",
+                                i);
     return true;
 }
 
@@ -74,14 +81,19 @@ static bool validate_queues(const struct tl_config *config, struct tl_error *err
  * the current directory. */
 static bool complete_paths(struct tl_config *config, const char *config_path, struct tl_error *err)
 {
-    char *const paths[] = {config->secrets.ticket_keys, config->secrets.api_keys,
-                           config->secrets.admin_token, config->secrets.pass_keys,
-                           config->secrets.invite_keys, config->secrets.challenge_secret,
-                           config->secrets.draw_key};
+    char *paths[16 + TL_HOOKS_MAX] = {config->secrets.ticket_keys, config->secrets.api_keys,
+                                      config->secrets.admin_token, config->secrets.pass_keys,
+                                      config->secrets.invite_keys, config->secrets.challenge_secret,
+                                      config->secrets.draw_key};
+    size_t n_paths = 0;
+    while (paths[n_paths] != NULL)
+        n_paths++;
+    for (size_t i = 0; i < config->n_hooks; i++)
+        paths[n_paths++] = config->hooks[i].secret_file;
     const size_t size = sizeof(config->secrets.ticket_keys);
     const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
     bool relative = config_path == NULL || config_path[0] != '/';
-    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+    for (size_t i = 0; i < n_paths; i++) {
         char current[PATH_MAX] = "";
         char completed[2 * PATH_MAX];
         if (paths[i][0] == '/' || paths[i][0] == '\0')
@@ -185,6 +197,7 @@ void tl_config_free(const struct tl_config **config)
     *config = NULL;
     if (ours == NULL)
         return;
+    free(ours->hooks);
     free(ours->queues);
     free(ours);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/config/document.h"
+#include "common/config/hook_table.h"
 #include "common/config/queue_table.h"
 #include "common/config/table.h"
 #include "common/config/words.h"
@@ -86,6 +87,18 @@ static const char probe_introduction[] =
     "| setting | type | default | bounds | meaning |\n"
     "|---|---|---|---|---|\n";
 
+static const char hook_introduction[] =
+    "\n"
+    "## Hooks\n"
+    "\n"
+    "A list under `hooks:`, of at most %d, each with these settings. The notifier reads it at its "
+    "start\n"
+    "([webhooks.md](../integrators/webhooks.md)). `TELLERLINE_HOOKS` replaces the list by one in "
+    "YAML.\n"
+    "\n"
+    "| setting | type | default | bounds | meaning |\n"
+    "|---|---|---|---|---|\n";
+
 static const char limits[] =
     "\n"
     "## Limits of the file\n"
@@ -97,7 +110,8 @@ static const char limits[] =
 static void write_row(const struct tl_setting *row, const char *other_name, FILE *out)
 {
     char bounds[TL_SETTING_BOUNDS_MAX];
-    bool list = row->type == TL_SETTING_LANES || row->type == TL_SETTING_WEIGHTS;
+    bool list = row->type == TL_SETTING_LANES || row->type == TL_SETTING_WEIGHTS ||
+                row->type == TL_SETTING_NAMES;
     tl_setting_bounds(row, bounds);
     fprintf(out, "| `%s` | ", row->path);
     if (other_name != NULL)
@@ -131,6 +145,10 @@ void tl_config_document(FILE *out)
         write_row(&rows[i], rows[i].key, out);
     fputs(probe_introduction, out);
     rows = tl_probe_table(&n);
+    for (size_t i = 0; i < n; i++)
+        write_row(&rows[i], NULL, out);
+    rows = tl_hook_table(&n);
+    fprintf(out, hook_introduction, TL_HOOKS_MAX);
     for (size_t i = 0; i < n; i++)
         write_row(&rows[i], NULL, out);
     fprintf(out, limits, TL_YAML_DEPTH_MAX, TL_YAML_ENTRIES_MAX);

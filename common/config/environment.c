@@ -13,6 +13,7 @@
 
 #define ENV_PREFIX  "TELLERLINE_"
 #define ENV_QUEUES  "TELLERLINE_QUEUES"
+#define ENV_HOOKS   "TELLERLINE_HOOKS"
 #define ENV_CONFIG  "TELLERLINE_CONFIG"
 #define ENV_TOKEN   "TELLERLINE_TOKEN"
 #define FILE_SUFFIX "_FILE"
@@ -62,6 +63,8 @@ static void propose(const char *name, char best[TL_SETTING_PATH_MAX], size_t *st
     }
     if (tl_spelling_closer(name + skip, "QUEUES", steps))
         snprintf(best, TL_SETTING_PATH_MAX, ENV_QUEUES);
+    if (tl_spelling_closer(name + skip, "HOOKS", steps))
+        snprintf(best, TL_SETTING_PATH_MAX, ENV_HOOKS);
 }
 
 static bool fail_unknown(const char *name, struct tl_error *err)
@@ -92,6 +95,12 @@ static bool fail_unknown(const char *name, struct tl_error *err)
                         *best != '\0' ? "?)" : "");
 }
 
+/* Does the variable hold a part of the file, in YAML? */
+static bool is_yaml(const char *name)
+{
+    return strcmp(name, ENV_QUEUES) == 0 || strcmp(name, ENV_HOOKS) == 0;
+}
+
 /* An environment on its way into a configuration. */
 struct reader {
     char *const *environment;
@@ -100,7 +109,7 @@ struct reader {
 };
 
 /* Gives the value to its setting. `name` is the variable that messages are about; row is NULL for
- * the queues. */
+ * the queues and the hooks. */
 static bool apply(const struct reader *reader, const struct tl_setting *row, const char *name,
                   const char *value)
 {
@@ -111,7 +120,9 @@ static bool apply(const struct reader *reader, const struct tl_setting *row, con
     struct tl_yaml *root = tl_yaml_parse(name, value, strlen(value), err);
     if (root == NULL)
         return false;
-    bool good = tl_config_read_queues(reader->config, name, root, err);
+    bool hooks = strncmp(name, ENV_HOOKS, strlen(ENV_HOOKS)) == 0;
+    bool good = hooks ? tl_config_read_hooks(reader->config, name, root, err)
+                      : tl_config_read_queues(reader->config, name, root, err);
     tl_yaml_free(&root);
     return good;
 }
@@ -153,8 +164,8 @@ static char *read_value(const char *path, struct tl_error *err)
     return text;
 }
 
-/* NAME_FILE, where NAME is a setting or the queues: the file at `path` holds the value. Another
- * name that ends so is unknown. */
+/* NAME_FILE, where NAME is a setting, the queues or the hooks: the file at `path` holds the value.
+ * Another name that ends so is unknown. */
 static bool read_file_variable(const struct reader *reader, const char *name, const char *path)
 {
     struct tl_error *err = reader->err;
@@ -168,7 +179,7 @@ static bool read_file_variable(const struct reader *reader, const char *name, co
         twin++;
     char *value = NULL;
     bool good = false;
-    if (row == NULL && strcmp(bare, ENV_QUEUES) != 0)
+    if (row == NULL && !is_yaml(bare))
         fail_unknown(name, err);
     else if (*twin != NULL)
         tl_error_set(err, TL_ERR_INVALID,
@@ -201,7 +212,7 @@ bool tl_config_read_env(struct tl_config *config, char *const *environment, stru
         bool ignored = strcmp(name, ENV_CONFIG) == 0 || strcmp(name, ENV_TOKEN) == 0 ||
                        strcmp(name, "TELLERLINE_SEED") == 0 ||
                        strncmp(name, "TELLERLINE_TEST_", 16) == 0;
-        if (!ignored && (row != NULL || strcmp(name, ENV_QUEUES) == 0))
+        if (!ignored && (row != NULL || is_yaml(name)))
             good = apply(&reader, row, name, equals + 1);
         else if (!ignored)
             good = read_file_variable(&reader, name, equals + 1);

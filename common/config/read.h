@@ -16,5 +16,8 @@ bool tl_config_read(struct tl_config *config, const char *name, const struct tl_
 /* Replaces all queues by those of the mapping. */
 bool tl_config_read_queues(struct tl_config *config, const char *name, const struct tl_yaml *queues,
                            struct tl_error *err);
+/* Replaces all hooks by those of the list. */
+bool tl_config_read_hooks(struct tl_config *config, const char *name, const struct tl_yaml *hooks,
+                          struct tl_error *err);
 
 #endif

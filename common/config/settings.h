@@ -123,6 +123,38 @@ struct tl_queue_config {
     size_t line, column; /* where it is written, for messages */
 };
 
+enum { TL_HOOKS_MAX = 20, TL_HOOK_NAME_MAX = 32, TL_HOOK_QUEUES_MAX = 256 };
+
+/* What a hook may be told of: bits of `events`, in the order of tl_hook_event_name. */
+enum tl_hook_event {
+    TL_HOOK_OPENED,
+    TL_HOOK_DRAWN,
+    TL_HOOK_PAUSED,
+    TL_HOOK_RESUMED,
+    TL_HOOK_DRAINING,
+    TL_HOOK_DRAINED,
+    TL_HOOK_CLOSED,
+    TL_HOOK_SOLD_OUT,
+    TL_HOOK_PASSTHROUGH,
+    TL_HOOK_THRESHOLD,
+    TL_HOOK_STORE_LOST,
+    TL_HOOK_STORE_BACK,
+    TL_HOOK_ADMITTED,
+    TL_HOOK_EVENTS
+};
+
+/* Whom the notifier tells what happens. In the file only: no request can choose whom a program
+ * calls. */
+struct tl_hook_config {
+    char name[TL_HOOK_NAME_MAX + 1];
+    char url[512];
+    char secret_file[256];
+    uint64_t events;                     /* a bit for each enum tl_hook_event */
+    char queues[TL_HOOK_QUEUES_MAX + 1]; /* patterns, separated by spaces */
+    uint64_t threshold;                  /* waiting visitors; 0: none */
+    int64_t timeout_ms;
+};
+
 struct tl_listen {
     char host[256]; /* "" together with port -1: no listener */
     int port;       /* 0: any free port, logged */
@@ -182,7 +214,7 @@ struct tl_config {
         char return_urls[1024]; /* addresses, separated by spaces, beside target_url */
     } page;
     struct {
-        struct tl_listen worker, dispatcher, admitter, expirer;
+        struct tl_listen worker, dispatcher, admitter, expirer, notifier;
     } admin;
     struct {
         uint64_t processes;
@@ -197,11 +229,21 @@ struct tl_config {
         uint64_t batch; /* ends per step of the script */
     } expirer;
     struct {
-        uint64_t events_length; /* entries kept in the events stream of a queue */
+        char plain_hosts[1024]; /* separated by spaces: where hooks may go without TLS */
+    } notifier;
+    struct {
+        uint64_t events_length;  /* entries kept in the events stream of a queue */
+        uint64_t journal_length; /* the same of the journal */
     } streams;
     struct {
         uint64_t queues; /* with series of their own */
     } metrics;
+    struct {
+        int64_t ended_ms;     /* how a place or session ended */
+        int64_t addresses_ms; /* signs of misuse, which name networks */
+        int64_t changes_ms;   /* the record of changes */
+        int64_t journal_ms; /* how long the journal, which names visitors, waits for its readers */
+    } retention;
     struct {
         enum tl_log_level level;
         enum tl_log_format format;
@@ -215,6 +257,8 @@ struct tl_config {
         char challenge_secret[256];
         char draw_key[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
+    size_t n_hooks;
+    struct tl_hook_config *hooks; /* in the file's order */
     size_t n_queues;
     struct tl_queue_config *queues; /* in the file's order */
     char queues_source[256];        /* the file or variable that they are from, for messages */

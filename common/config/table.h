@@ -29,6 +29,7 @@ enum tl_setting_type {
     TL_SETTING_CHOICE,   /* one of `names`: an enum that counts from 0 in their order */
     TL_SETTING_LANES,    /* a list: lanes and n_lanes of a queue */
     TL_SETTING_LANE,     /* one of the lanes: default_lane of a queue */
+    TL_SETTING_NAMES,    /* a list of some of `names`: uint64_t, a bit for each in their order */
     TL_SETTING_WEIGHTS,  /* a list of whole numbers, or nothing: struct tl_weights */
 };
 
@@ -38,7 +39,7 @@ struct tl_setting {
     enum tl_setting_type type;
     const char *fallback; /* the default, as text */
     int64_t min, max; /* of the value; of the length for a string (max 0: what the field holds) */
-    const char *const *names; /* of a choice, ended by NULL */
+    const char *const *names; /* of a choice or of names, ended by NULL */
     bool (*check)(const char *value,
                   struct tl_error *err); /* of a string, beyond its length; or NULL */
     size_t offset, size;                 /* of the field */

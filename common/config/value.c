@@ -175,6 +175,35 @@ static bool set_choice(const struct assignment *set)
     return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of %s", quoted, bounds);
 }
 
+/* Commas between the names. An empty text is no name at all. */
+static bool set_names(const struct assignment *set)
+{
+    uint64_t bits = 0;
+    const char *at = set->value;
+    while (*at != '\0') {
+        size_t length = strcspn(at, ",");
+        unsigned i = 0;
+        while (set->row->names[i] != NULL &&
+               (strncmp(at, set->row->names[i], length) != 0 || set->row->names[i][length] != '\0'))
+            i++;
+        if (set->row->names[i] == NULL) {
+            char name[64];
+            char quoted[64];
+            char bounds[TL_SETTING_BOUNDS_MAX];
+            snprintf(name, sizeof(name), "%.*s", (int)(length < 40 ? length : 40), at);
+            tl_quote(name, quoted, sizeof(quoted));
+            tl_setting_bounds(set->row, bounds);
+            return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of %s", quoted, bounds);
+        }
+        bits |= UINT64_C(1) << i;
+        at += length + (at[length] == ',');
+    }
+    if (bits == 0 && set->row->min > 0)
+        return tl_error_set(set->err, TL_ERR_INVALID, "must not be empty");
+    memcpy(set->field, &bits, sizeof(bits));
+    return true;
+}
+
 static bool lane_name_valid(const char *name, size_t length)
 {
     if (length == 0 || length > TL_LANE_NAME_MAX)
@@ -290,6 +319,8 @@ bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
         return set_listen(&set);
     case TL_SETTING_CHOICE:
         return set_choice(&set);
+    case TL_SETTING_NAMES:
+        return set_names(&set);
     case TL_SETTING_LANES:
         return set_lanes(&set, base);
     case TL_SETTING_LANE:
@@ -307,6 +338,16 @@ static void get_listen(const struct tl_listen *listen, char *value, size_t size)
         snprintf(value, size, "%s", "");
     else
         snprintf(value, size, ipv6 ? "[%s]:%d" : "%s:%d", listen->host, listen->port);
+}
+
+static void get_names(const struct tl_setting *row, uint64_t bits, char *value, size_t size)
+{
+    size_t used = 0;
+    value[0] = '\0';
+    for (unsigned i = 0; row->names[i] != NULL && used < size; i++)
+        if ((bits & (UINT64_C(1) << i)) != 0)
+            used += (size_t)snprintf(value + used, size - used, "%s%s", used == 0 ? "" : ",",
+                                     row->names[i]);
 }
 
 static void get_lanes(const struct tl_queue_settings *settings, char *value, size_t size)
@@ -342,6 +383,9 @@ void tl_setting_get(const struct tl_setting *row, const void *base, char *value,
         break;
     case TL_SETTING_CHOICE:
         snprintf(value, size, "%s", row->names[*(const unsigned *)from]);
+        break;
+    case TL_SETTING_NAMES:
+        get_names(row, *(const uint64_t *)from, value, size);
         break;
     case TL_SETTING_LANES:
         get_lanes(queue, value, size);

@@ -61,6 +61,9 @@ void tl_setting_bounds(const struct tl_setting *row, char bounds[TL_SETTING_BOUN
     case TL_SETTING_CHOICE:
         choice_words(row, bounds);
         break;
+    case TL_SETTING_NAMES:
+        snprintf(bounds, size, "the names below");
+        break;
     case TL_SETTING_LANES:
         snprintf(bounds, size, "1 to %d names of a-z, 0-9, '-' and '_', each at most 31 bytes",
                  TL_LANES_MAX);
@@ -82,8 +85,8 @@ const char *tl_setting_type_name(const struct tl_setting *row)
         [TL_SETTING_SIZE] = "size",      [TL_SETTING_DURATION] = "duration",
         [TL_SETTING_TIME] = "time",      [TL_SETTING_STRING] = "text",
         [TL_SETTING_LISTEN] = "address", [TL_SETTING_CHOICE] = "choice",
-        [TL_SETTING_LANES] = "list",     [TL_SETTING_LANE] = "lane",
-        [TL_SETTING_WEIGHTS] = "list",
+        [TL_SETTING_NAMES] = "list",     [TL_SETTING_LANES] = "list",
+        [TL_SETTING_LANE] = "lane",      [TL_SETTING_WEIGHTS] = "list",
     };
     return names[row->type];
 }

@@ -1,6 +1,7 @@
 -- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step. Settings are
 -- compared with those that the caller read and validated the change against, so that no change undoes another.
 -- Flags: allow-oom
+-- Parts: prelude.journal
 --
 -- ARGV     1 about how many events to keep   2 'settings' or 'notice'
 --          settings: 3 how many texts follow; the settings as read, names and values in turn; then those to write
@@ -22,7 +23,25 @@ local function settings_are(texts)
     return true
 end
 
-local state = open_state()
+-- What a change of the mode is called in the journal; nil: nothing to tell. A queue that is opened before its opening
+-- stays shut until then.
+local function name_of_change(from, to, now)
+    if from == to then
+        return nil
+    elseif to ~= 'open' then
+        return to
+    elseif from == 'paused' then
+        return 'resumed'
+    end
+    return now >= (tonumber(redis.call('HGET', K_CONFIG, 'opens_at')) or 0) and 'opened' or nil
+end
+
+local function mode_of_queue()
+    local mode, paused = unpack(redis.call('HMGET', K_CONFIG, 'mode', 'paused'))
+    return mode or paused == 'true' and 'paused' or 'open'
+end
+
+local state, journal = open_state('journal')
 if not state then
     return no_queue()
 end
@@ -32,8 +51,14 @@ if what == 'settings' then
     if not settings_are({ unpack(ARGV, 4, 3 + n) }) then
         return 0
     end
+    local mode_before = mode_of_queue()
     redis.call('HSET', K_CONFIG, unpack(ARGV, 4 + n))
     commit(state, {}, { { EVENT.config } }, keep)
+    local now, mode = now_ms(), mode_of_queue()
+    local change = journal_wants(journal, 'mode') and name_of_change(mode_before, mode, now)
+    if change then
+        journal_add(state, journal, 0, now, change, '')
+    end
 else
     commit(state, { 'notice', ARGV[3] }, { { EVENT.notice, ARGV[3] } }, keep)
 end

@@ -53,6 +53,16 @@ static void write_other(const struct tl_keys *keys, const char *suffix, char nam
     snprintf(name, TL_KEY_MAX, "%.*s%s", (int)(strlen(prefix) - strlen("seen:")), prefix, suffix);
 }
 
+void tl_keys_journal(const struct tl_keys *keys, char name[TL_KEY_MAX])
+{
+    write_other(keys, "journal", name);
+}
+
+void tl_keys_hooks(const struct tl_keys *keys, char name[TL_KEY_MAX])
+{
+    write_other(keys, "hooks", name);
+}
+
 void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX])
 {
     write_other(keys, "drawn", name);

@@ -22,8 +22,8 @@ from tellerline import free_port, yaml
 from waiting import wait_until
 
 #: Without the demo's shop and crowd.
-CORE = ("redis", "dispatcher", "admitter", "expirer", "worker", "gateway")
-ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084}
+CORE = ("redis", "dispatcher", "admitter", "expirer", "notifier", "worker", "gateway")
+ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
 
 
 def command() -> list[str]:

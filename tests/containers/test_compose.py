@@ -269,7 +269,7 @@ def test_rolling_restart_of_every_service(start, figure):
     project = start({"door": QUEUE}, workers=2)
     crowd = crowd_at(project, "door", visitors=2000, at_once=900, per_second=45, dwell=2.2)
     wait_until(lambda: crowd.waits() >= 700, PATIENCE, "a line has formed", every=0.1)
-    for service in ("dispatcher", "admitter", "expirer", "worker", "redis", "gateway"):
+    for service in ("dispatcher", "admitter", "expirer", "notifier", "worker", "redis", "gateway"):
         for container in project.containers(service):
             docker("stop", "--time", "45", container)
             status = docker("inspect", "-f", "{{.State.ExitCode}}", container)

@@ -20,7 +20,7 @@ from waiting import wait_until
 
 ALL = PROGRAMS + ("tellerline",)
 QUEUES = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
-ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084}
+ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
 #: The time a program has to exit, as in docs/operators/operations.md and the compose files (seconds).
 GRACE = 15
 

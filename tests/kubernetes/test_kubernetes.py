@@ -212,6 +212,21 @@ def test_with_a_redis_elsewhere(report: Report) -> None:
         environment_of(workload, objects)
 
 
+def test_with_hooks(validator: Path, copy: Path, binaries: Path) -> None:
+    """The notifier is a component: only it reaches addresses outside, and its program accepts its environment."""
+    overlay = copy / "overlays/example/kustomization.yaml"
+    overlay.write_text(overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-hooks\n"))
+    report = Report(validator, copy, EXAMPLE, MONITORING)
+    assert not report.errors, "\n".join(report.errors)
+    objects = report.objects[EXAMPLE]
+    notifier = one(objects, "Deployment", "tellerline-notifier")
+    for workload in workloads(objects):
+        assert (("0.0.0.0/0", 443) in allowed(objects, workload, "egress")) == (workload == notifier)
+    assert allowed(objects, notifier, "ingress") == {("monitoring", 8085)}
+    done = run(binaries / "tellerline-notifier", "--check", env=environment_of(notifier, objects))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 # ---- consistent with the programs ----
 
 @pytest.mark.parametrize("role", ROLES)

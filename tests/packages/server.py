@@ -7,7 +7,7 @@ from typing import Any
 
 from machine import Machine, wait_for
 
-PROGRAMS = ["dispatcher", "admitter", "expirer", "worker"]
+PROGRAMS = ["dispatcher", "admitter", "expirer", "notifier", "worker"]
 SERVICES = [f"tellerline-{program}.service" for program in PROGRAMS]
 CONFIG = "/etc/tellerline/tellerline.yaml"
 SITE = "http://127.0.0.1:8080"

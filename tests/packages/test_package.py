@@ -23,7 +23,7 @@ def test_units_are_confined() -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     units = sorted((ROOT / "deploy/systemd").glob("*.service"))
-    assert len(units) == 4
+    assert len(units) == 5
     for unit in units:
         done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
                                f"--threshold={EXPOSURE}", unit], capture_output=True, text=True)
@@ -65,7 +65,7 @@ def test_manual_pages_say_what_the_programs_say(packages: Packages, tmp_path: Pa
         pytest.skip("man is not installed")
     subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
     programs = sorted((tmp_path / "usr/bin").iterdir())
-    assert len(programs) == 5
+    assert len(programs) == 6
     for program in programs:
         section = "1" if program.name == "tellerline" else "8"
         page = subprocess.run(["man", "-l", tmp_path / f"usr/share/man/man{section}/{program.name}.{section}.gz"],

@@ -18,7 +18,7 @@ def test_installation(packages: Packages, boot: Boot) -> None:
     """Installed on a server without Redis, the services start and wait for one. Then they serve, sandboxed."""
     machine = boot()
     machine.apt(f"install {machine.put(packages.first)}")
-    assert states(machine) == ["active"] * 4
+    assert states(machine) == ["active"] * 5
     for service in SERVICES:
         assert "store" in machine.show(service, "StatusText")
         assert machine.show(service, "NRestarts") == "0"
@@ -62,7 +62,7 @@ def test_upgrade(packages: Packages, boot: Boot) -> None:
 
     machine.apt(f"install {machine.put(packages.second)}")
     assert machine.out("dpkg-query -W -f '${Version}' tellerline").endswith("-2")
-    assert states(machine) == ["active"] * 4
+    assert states(machine) == ["active"] * 5
     assert not set(main_pids(machine)) & set(pids), "not all were restarted"
     wait_for(lambda: ready(machine), "ready again")
     assert places(machine, tickets) == before
@@ -105,7 +105,7 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
 
     file(machine, CONFIG).write_text(good)
     machine.run("systemctl restart tellerline.target")
-    assert states(machine) == ["active"] * 4
+    assert states(machine) == ["active"] * 5
 
     # Killed.
     machine.run("systemctl kill --signal=KILL tellerline-dispatcher")
@@ -118,7 +118,7 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
     for service in SERVICES:
         first = machine.show(service, "WatchdogTimestampMonotonic")
         wait_for(lambda: machine.show(service, "WatchdogTimestampMonotonic") != first, f"{service} feeds the watchdog")
-    assert [machine.show(service, "NRestarts") for service in SERVICES] == ["0"] * 4
+    assert [machine.show(service, "NRestarts") for service in SERVICES] == ["0"] * 5
     machine.run("systemctl kill --signal=STOP tellerline-admitter")
     wait_for(lambda: machine.show("tellerline-admitter", "NRestarts") == "1" and
              machine.show("tellerline-admitter", "ActiveState") == "active", "the watchdog has ended the admitter")
@@ -167,7 +167,7 @@ def test_removal(packages: Packages, boot: Boot) -> None:
     machine.apt(f"install /root/{packages.first.name}")
     open_queue(machine)
     ticket = join(machine)["ticket"]
-    assert len(processes(machine)) >= 4
+    assert len(processes(machine)) >= 5
     keys = file(machine, "/var/lib/tellerline/ticket.keys").read_text()
 
     machine.apt("remove tellerline")

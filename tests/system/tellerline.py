@@ -1,6 +1,7 @@
 """A complete Tellerline for one test: a real Redis and any number of the real programs."""
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
@@ -76,14 +77,14 @@ def free_port() -> int:
 
 
 def yaml(value: dict[str, Any], indent: int = 0) -> str:
-    """Nested dictionaries as YAML; lists in flow style."""
+    """Nested dictionaries as YAML; lists, and dictionaries in them, in flow style."""
     lines = []
     for name, item in value.items():
         if isinstance(item, dict):
             lines.append(" " * indent + f"{name}:\n" + yaml(item, indent + 2))
         else:
             if isinstance(item, list):
-                item = "[" + ", ".join(map(str, item)) + "]"
+                item = "[" + ", ".join(json.dumps(part) if isinstance(part, dict) else str(part) for part in item) + "]"
             elif isinstance(item, bool):
                 item = str(item).lower()
             lines.append(" " * indent + f"{name}: {item}\n")
@@ -256,7 +257,7 @@ class System:
                         "admin_token": str(self.directory / "admin.token")},
         }
         for name, section in self._settings.items():
-            sections[name] = sections.get(name, {}) | section
+            sections[name] = sections.get(name, {}) | section if isinstance(section, dict) else section
         sections["queues"] = self._queues
         self.config.write_text(yaml(sections))
         if not self.redis.running:

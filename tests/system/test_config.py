@@ -9,7 +9,7 @@ import pytest
 from tellerline import BIN, CALM, TOP, run
 
 PROGRAMS = ["tellerline-worker", "tellerline-dispatcher", "tellerline-admitter",
-            "tellerline-expirer"]
+            "tellerline-expirer", "tellerline-notifier"]
 
 GOOD = """\
 redis:

@@ -1,0 +1,132 @@
+#include <string.h>
+
+#include "common/config/checks.h"
+#include "common/config/durations.h"
+#include "common/config/hook_table.h"
+
+#define HOOK(member)                                                                               \
+    .offset = offsetof(struct tl_hook_config, member),                                             \
+    .size = sizeof(((struct tl_hook_config *)NULL)->member)
+
+static const char *const event_names[] = {
+    [TL_HOOK_OPENED] = "opened",           [TL_HOOK_DRAWN] = "drawn",
+    [TL_HOOK_PAUSED] = "paused",           [TL_HOOK_RESUMED] = "resumed",
+    [TL_HOOK_DRAINING] = "draining",       [TL_HOOK_DRAINED] = "drained",
+    [TL_HOOK_CLOSED] = "closed",           [TL_HOOK_SOLD_OUT] = "sold_out",
+    [TL_HOOK_PASSTHROUGH] = "passthrough", [TL_HOOK_THRESHOLD] = "threshold",
+    [TL_HOOK_STORE_LOST] = "store_lost",   [TL_HOOK_STORE_BACK] = "store_back",
+    [TL_HOOK_ADMITTED] = "admitted",       [TL_HOOK_EVENTS] = NULL,
+};
+
+static const struct tl_setting rows[] = {
+    {.path = "name",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_name,
+     HOOK(name),
+     .help = "Names the hook in messages and for `tellerline hooks`. A hook of another name is "
+             "another hook: it is told what happens from then on."},
+    {.path = "url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_hook_url,
+     HOOK(url),
+     .help = "Where the notifier posts: `https://`, or `http://` on this machine and the hosts of "
+             "`notifier.plain_hosts`. Redirects are not followed."},
+    {.path = "secret_file",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     HOOK(secret_file),
+     .help = "File with the secret that signs, in one line. A second line is another secret, which "
+             "signs as well: so a secret is changed without a break. Made when missing. A relative "
+             "path starts at the folder of the configuration file."},
+    {.path = "events",
+     .type = TL_SETTING_NAMES,
+     .fallback = "",
+     .names = event_names,
+     HOOK(events),
+     .help = "What the hook is told of: `opened`, `drawn`, `paused`, `resumed`, `draining`, "
+             "`drained`, `closed`, `sold_out`, `passthrough`, `threshold`, `store_lost`, "
+             "`store_back`, `admitted` ([webhooks.md](../integrators/webhooks.md))."},
+    {.path = "queues",
+     .type = TL_SETTING_STRING,
+     .fallback = "*",
+     .min = 1,
+     .check = tl_check_patterns,
+     HOOK(queues),
+     .help = "Names of queues, separated by spaces; `*` stands for any characters."},
+    {.path = "threshold",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "0",
+     .max = 100000000,
+     HOOK(threshold),
+     .help = "For `threshold`: told when more visitors than this wait, and when fewer than nine "
+             "tenths of it do again."},
+    {.path = "timeout",
+     .type = TL_SETTING_DURATION,
+     .fallback = "10s",
+     .min = MILLISECONDS(100),
+     .max = SECONDS(60),
+     HOOK(timeout_ms),
+     .help = "How long an answer may take. Any 2xx is good; anything else is tried again."},
+};
+
+const struct tl_setting *tl_hook_table(size_t *n)
+{
+    *n = sizeof(rows) / sizeof(rows[0]);
+    return rows;
+}
+
+const char *tl_hook_event_name(enum tl_hook_event event)
+{
+    return event_names[event];
+}
+
+enum tl_hook_event tl_hook_event_find(const char *name)
+{
+    enum tl_hook_event event = TL_HOOK_OPENED;
+    while (event < TL_HOOK_EVENTS && strcmp(event_names[event], name) != 0)
+        event++;
+    return event;
+}
+
+bool tl_hook_wants(const struct tl_hook_config *hook, enum tl_hook_event event)
+{
+    return (hook->events & (UINT64_C(1) << event)) != 0;
+}
+
+/* Does the text match the pattern of this length? Goes back to the last star only, so it takes at
+ * most the product of both lengths. */
+static bool matches(const char *pattern, size_t length, const char *text)
+{
+    size_t at = 0, star = SIZE_MAX;
+    const char *retry = text;
+    while (*text != '\0') {
+        if (at < length && pattern[at] == '*') {
+            star = at++;
+            retry = text;
+        } else if (at < length && pattern[at] == *text) {
+            at++;
+            text++;
+        } else if (star != SIZE_MAX) {
+            at = star + 1;
+            text = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (at < length && pattern[at] == '*')
+        at++;
+    return at == length;
+}
+
+bool tl_hook_watches(const struct tl_hook_config *hook, const char *queue)
+{
+    for (const char *at = hook->queues; *at != '\0';) {
+        size_t length = strcspn(at, " ");
+        if (length > 0 && matches(at, length, queue))
+            return true;
+        at += length + strspn(at + length, " ");
+    }
+    return false;
+}

@@ -1,0 +1,92 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "common/store/forget.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/store_scripts.h"
+
+enum { NEXT_MAX = 64, NAME_BYTES = 8 };
+
+/* The steps of one visitor. */
+struct forgetting {
+    struct tl_redis *redis;
+    const struct tl_keys *keys;
+    const char *visitor;
+    struct tl_script script;
+    struct tl_args args;
+    uint64_t places;
+};
+
+/* One call. `next` gets what follows. */
+static bool take_step(struct forgetting *self, const char *const arguments[], size_t n,
+                      char next[NEXT_MAX], struct tl_error *err)
+{
+    if (!tl_script_begin(self->redis, &self->script, &self->args, err))
+        return false;
+    tl_keys_append(self->keys, &self->args);
+    tl_args_str(&self->args, self->visitor);
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(&self->args, arguments[i]);
+    struct tl_reply *reply = tl_script_call(self->redis, &self->script, &self->args, err);
+    if (reply == NULL)
+        return false;
+    self->places += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    snprintf(next, NEXT_MAX, "%s", tl_reply_string(tl_reply_at(reply, 1), NULL));
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool forget_spent(struct forgetting *self, struct tl_error *err)
+{
+    char cursor[NEXT_MAX] = "0";
+    do {
+        char next[NEXT_MAX];
+        if (!take_step(self, (const char *const[]){"spent", cursor}, 2, next, err))
+            return false;
+        memcpy(cursor, next, sizeof(cursor));
+    } while (cursor[0] != '\0');
+    return true;
+}
+
+/* Copies the stream only when the visitor is in it. */
+static bool forget_in_stream(struct forgetting *self, const char *stream, struct tl_error *err)
+{
+    char at[NEXT_MAX] = "";
+    char next[NEXT_MAX];
+    do {
+        if (!take_step(self, (const char *const[]){"look", stream, at}, 3, next, err))
+            return false;
+        memcpy(at, next, sizeof(at));
+    } while (at[0] != '\0' && strcmp(at, "found") != 0);
+    if (at[0] == '\0')
+        return true;
+    unsigned char bytes[NAME_BYTES];
+    char name[2 * NAME_BYTES + 1];
+    randombytes_buf(bytes, sizeof(bytes));
+    sodium_bin2hex(name, sizeof(name), bytes, sizeof(bytes));
+    at[0] = '\0';
+    do {
+        if (!take_step(self, (const char *const[]){"copy", stream, at, name}, 4, next, err))
+            return false;
+        memcpy(at, next, sizeof(at));
+    } while (at[0] != '\0');
+    return true;
+}
+
+bool tl_forget(struct tl_redis *redis, const struct tl_keys *keys, const char *visitor,
+               uint64_t *places, struct tl_error *err)
+{
+    char next[NEXT_MAX];
+    struct forgetting self = {
+        .redis = redis, .keys = keys, .visitor = visitor, .script = {.source = tl_script_forget}};
+    bool ok = take_step(&self, (const char *const[]){"sets"}, 1, next, err) &&
+              forget_spent(&self, err) && forget_in_stream(&self, "journal", err) &&
+              forget_in_stream(&self, "changes", err);
+    tl_args_free(&self.args);
+    *places = self.places;
+    return ok;
+}

@@ -1,0 +1,122 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+#include <sodium.h>
+
+#include "common/config/hook_table.h"
+#include "notifier/alarm.h"
+
+enum { BACKOFF_BASE_MS = 1000, BACKOFF_LIMIT_MS = 60000 };
+
+static int64_t unix_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void tl_alarm_init(struct tl_alarm *alarm, struct tl_hook *hook)
+{
+    *alarm = (struct tl_alarm){.hook = hook};
+    tl_backoff_init(&alarm->backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
+}
+
+void tl_alarm_deinit(struct tl_alarm *alarm)
+{
+    if (alarm->hook != NULL)
+        tl_hook_break_off(alarm->hook, &alarm->delivery);
+}
+
+/* A store that goes and comes while a hook does not answer: the first loss and the last return are
+ * told. */
+static void note(struct tl_alarm *alarms, size_t n, bool is_lost)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct tl_hook_config *config = alarms[i].hook->config;
+        if (is_lost && alarms[i].lost_ms == 0 && tl_hook_wants(config, TL_HOOK_STORE_LOST))
+            alarms[i].lost_ms = unix_ms();
+        else if (!is_lost && tl_hook_wants(config, TL_HOOK_STORE_BACK))
+            alarms[i].back_ms = unix_ms();
+    }
+}
+
+void tl_alarm_watch(struct tl_alarm *alarms, size_t n, struct tl_store_watch *watch, bool answered,
+                    bool holds, int64_t now_ms)
+{
+    if (answered) {
+        if (watch->told)
+            note(alarms, n, false);
+        *watch = (struct tl_store_watch){0};
+        return;
+    }
+    if (watch->failed_ms == 0)
+        watch->failed_ms = now_ms;
+    if (!watch->told && holds && now_ms - watch->failed_ms >= TL_ALARM_LOST_MS) {
+        watch->told = true;
+        note(alarms, n, true);
+    }
+}
+
+static bool add_event(json_t *events, const char *owner, enum tl_hook_event event, int64_t at_ms)
+{
+    char id[TL_DELIVERY_ID_MAX];
+    const char *type = tl_hook_event_name(event);
+    snprintf(id, sizeof(id), "%s.%" PRId64 ".%s", owner, at_ms, type);
+    return json_array_append_new(events, json_pack("{s:s, s:n, s:s, s:I, s:s}", "id", id, "queue",
+                                                   "type", type, "at_ms", (json_int_t)at_ms,
+                                                   "reason", "unreachable")) == 0;
+}
+
+/* NULL when memory ran out. */
+static char *write_body(const struct tl_alarm *alarm, const char *owner, const char *id)
+{
+    json_t *events = json_array();
+    bool ok =
+        events != NULL &&
+        (alarm->lost_ms == 0 || add_event(events, owner, TL_HOOK_STORE_LOST, alarm->lost_ms)) &&
+        (alarm->back_ms == 0 || add_event(events, owner, TL_HOOK_STORE_BACK, alarm->back_ms));
+    json_t *body = ok ? json_pack("{s:s, s:s, s:O}", "id", id, "hook", alarm->hook->config->name,
+                                  "events", events)
+                      : NULL;
+    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
+    json_decref(body);
+    json_decref(events);
+    return text;
+}
+
+static void send_alarm(struct tl_alarm *alarm, const char *owner, int64_t now_ms)
+{
+    char id[TL_DELIVERY_ID_MAX];
+    snprintf(id, sizeof(id), "%s.%" PRId64 "_%" PRId64, owner, alarm->lost_ms, alarm->back_ms);
+    char *body = write_body(alarm, owner, id);
+    alarm->sent_lost = alarm->lost_ms != 0;
+    alarm->sent_back = alarm->back_ms != 0;
+    if (body == NULL || !tl_hook_post(alarm->hook, &alarm->delivery, id, body, strlen(body), NULL))
+        alarm->due_ms = now_ms + BACKOFF_BASE_MS; /* memory may be free again */
+    free(body);
+}
+
+void tl_alarm_serve(struct tl_alarm *alarm, const char *owner, int64_t kept_ms, int64_t now_ms)
+{
+    struct tl_post_result result;
+    if (tl_hook_result(alarm->hook, &alarm->delivery, now_ms, &result)) {
+        if (result.accepted) {
+            alarm->lost_ms = alarm->sent_lost ? 0 : alarm->lost_ms;
+            alarm->back_ms = alarm->sent_back ? 0 : alarm->back_ms;
+            tl_backoff_reset(&alarm->backoff);
+        } else {
+            alarm->due_ms = now_ms + tl_backoff_next(&alarm->backoff, randombytes_random());
+        }
+    }
+    int64_t first_ms = alarm->lost_ms != 0 ? alarm->lost_ms : alarm->back_ms;
+    if (first_ms == 0 || alarm->delivery.post != NULL || now_ms < alarm->due_ms)
+        return;
+    if (first_ms < unix_ms() - kept_ms)
+        alarm->lost_ms = alarm->back_ms = 0;
+    else
+        send_alarm(alarm, owner, now_ms);
+}

@@ -1,0 +1,52 @@
+/*
+ * What one hook is told of one queue: one request after the other, in the order of the journal. A
+ * request that fails is sent again, after a back-off, until the hook takes it or it is too old. The
+ * cursor is in the store, so another process goes on where this one ends: every event is told at
+ * least once.
+ */
+#ifndef TL_FEED_H
+#define TL_FEED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/backoff.h"
+#include "common/store/script.h"
+#include "notifier/batch.h"
+#include "notifier/hook.h"
+
+struct tl_feed {
+    struct tl_hook *hook; /* borrowed */
+    struct tl_cursor cursor;
+    bool placed; /* the cursor is known */
+    struct tl_delivery delivery;
+    struct tl_cursor sent_until; /* of the request under way */
+    uint64_t sent_events, sent_lost;
+    bool sent_all; /* there was no more in the journal */
+    struct tl_backoff backoff;
+    int64_t due_ms;           /* local monotonic: no request before */
+    int64_t failing_since_ms; /* local monotonic; 0: it does not fail */
+};
+
+/* What it takes to serve the feeds of a queue. */
+struct tl_feed_world {
+    struct tl_redis *redis;
+    const struct tl_keys *keys;
+    struct tl_script *told; /* the script, of this connection */
+    struct tl_args *args;
+    uint64_t generation, journaled; /* as of the last look */
+    int64_t store_ms;               /* the store's clock */
+    int64_t kept_ms;                /* how long a hook is tried again */
+};
+
+void tl_feed_init(struct tl_feed *feed, struct tl_hook *hook);
+void tl_feed_deinit(struct tl_feed *feed);
+
+/* The cursor as the store has it, unless a request is under way. */
+void tl_feed_place(struct tl_feed *feed, const struct tl_cursor *cursor);
+/* Notes how a request ended, and begins the next one when there is something to tell. Lowers
+ * *due_ms to the time at which to come again, local monotonic. */
+bool tl_feed_serve(struct tl_feed *feed, const struct tl_feed_world *world, int64_t now_ms,
+                   int64_t *due_ms, struct tl_error *err);
+
+#endif

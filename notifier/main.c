@@ -1,0 +1,27 @@
+/*
+ * tellerline-notifier: tells the hooks of the configuration what happens to queues.
+ *
+ * It reads what the other programs write into the journal of a queue, and slows none of them.
+ */
+#include "common/role/daemon.h"
+#include "notifier/notifier.h"
+
+static const struct tl_listen *admin_listen(const struct tl_config *config)
+{
+    return &config->admin.notifier;
+}
+
+int main(int argc, char **argv)
+{
+    const struct tl_role role = {
+        .name = "notifier",
+        .summary = "Tells the hooks of the configuration what happens to queues.",
+        .metrics = tl_notifier_metrics,
+        .n_metrics = TL_NOTIFIER_METRICS,
+        .admin = admin_listen,
+        .start = tl_notifier_start,
+        .turn = tl_notifier_turn,
+        .stop = tl_notifier_stop,
+    };
+    return tl_daemon_main(&role, argc, argv);
+}

@@ -1,0 +1,359 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/config/hook_table.h"
+#include "common/role/held_queues.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "notifier/alarm.h"
+#include "notifier/feed.h"
+#include "notifier/notifier.h"
+
+#include "generated/notifier_scripts.h"
+
+enum {
+    LOOK_MS = 1000,      /* between two looks at a queue */
+    RENEW_MS = 20000,    /* at least so often by the script, which keeps the journal alive */
+    IDLE_MS = 500,       /* a turn without hooks */
+    POSTS_WAIT_MS = 500, /* for requests under way, while the store fails */
+};
+
+const struct tl_metric_desc tl_notifier_metrics[TL_NOTIFIER_METRICS] = {
+    [TL_NOTIFIER_TOLD] = {"tellerline_hooks_told_total", "Events that hooks were told of.",
+                          TL_COUNTER},
+    [TL_NOTIFIER_LOST] = {"tellerline_hooks_lost_total",
+                          "Events that were lost to hooks which did not answer for too long.",
+                          TL_COUNTER},
+    [TL_NOTIFIER_POSTS] = {"tellerline_hooks_requests_total", "Requests to hooks that ended.",
+                           TL_COUNTER},
+    [TL_NOTIFIER_FAILED] = {"tellerline_hooks_requests_failed_total",
+                            "Requests to hooks that failed and are sent again.", TL_COUNTER},
+    [TL_NOTIFIER_POST_TIME] = {"tellerline_hooks_request_seconds", "Time of a request to a hook.",
+                               TL_HISTOGRAM},
+    [TL_NOTIFIER_LOOKS] = {"tellerline_hooks_looks_total", "Calls of the look script.", TL_COUNTER},
+    [TL_NOTIFIER_QUEUES] = {"tellerline_notifier_queues", "Queues this process holds the lease of.",
+                            TL_GAUGE},
+    [TL_NOTIFIER_TROUBLED] = {"tellerline_notifier_queues_troubled",
+                              "Queues set aside because their data is damaged.", TL_GAUGE},
+    [TL_NOTIFIER_HOOKS] = {"tellerline_hooks", "Hooks that are configured.", TL_GAUGE},
+    [TL_NOTIFIER_FAILING] = {"tellerline_hooks_failing", "Hooks that cannot be told.", TL_GAUGE},
+    [TL_NOTIFIER_FAILING_SECONDS] = {"tellerline_hook_failing_seconds",
+                                     "For how long the hook that fails longest could not be told.",
+                                     TL_GAUGE},
+};
+
+/* The state of one held queue. */
+struct queue {
+    size_t n_feeds;
+    struct tl_feed *feeds; /* of the hooks that watch it */
+    bool looked;           /* what follows is known */
+    uint64_t generation, event, journaled;
+    int64_t store_ms, store_at_ms; /* the store's clock at this local time */
+    int64_t look_ms;               /* local monotonic: the next look... */
+    int64_t script_ms;             /* ...and the next one by the script, whatever happens */
+};
+
+struct notifier {
+    struct tl_daemon *daemon;
+    const struct tl_config *config;
+    struct tl_sender *sender;
+    struct tl_held_queues *queues; /* NULL: there are no hooks */
+    struct tl_script look, told;
+    struct tl_args args;
+    struct tl_store_watch watch;
+    size_t n_hooks;
+    struct tl_hook hooks[TL_HOOKS_MAX];
+    struct tl_alarm alarms[TL_HOOKS_MAX];
+};
+
+/* ---- queues acquired and lost ---- */
+
+static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+{
+    struct notifier *self = context;
+    struct queue *queue = held->state;
+    queue->feeds = calloc(self->n_hooks, sizeof(*queue->feeds));
+    if (queue->feeds == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the hooks of a queue");
+    for (size_t i = 0; i < self->n_hooks; i++)
+        if (tl_hook_watches(self->hooks[i].config, held->keys.queue))
+            tl_feed_init(&queue->feeds[queue->n_feeds++], &self->hooks[i]);
+    return true;
+}
+
+static void lost(void *context, struct tl_held_queue *held)
+{
+    struct queue *queue = held->state;
+    (void)context;
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        tl_feed_deinit(&queue->feeds[i]);
+    free(queue->feeds);
+}
+
+static void outdated(void *context, struct tl_held_queue *held)
+{
+    struct queue *queue = held->state;
+    (void)context;
+    queue->looked = false;
+    queue->look_ms = 0;
+}
+
+/* ---- looking at a queue ---- */
+
+/* What the journal is to hold, as the script wants it; "" when no hook watches the queue. */
+static void write_wish(const struct notifier *self, const struct queue *queue, char wish[32])
+{
+    bool all = false;
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        all = all || tl_hook_wants(queue->feeds[i].hook->config, TL_HOOK_ADMITTED);
+    wish[0] = '\0';
+    if (queue->n_feeds > 0)
+        snprintf(wish, 32, "%s:%llu", all ? "all" : "some",
+                 (unsigned long long)self->config->streams.journal_length);
+}
+
+static bool has_threshold(const struct tl_feed *feed)
+{
+    return tl_hook_wants(feed->hook->config, TL_HOOK_THRESHOLD);
+}
+
+static void append_arguments(struct notifier *self, const struct queue *queue)
+{
+    struct tl_args *args = &self->args;
+    char wish[32];
+    uint64_t n_thresholds = 0;
+    write_wish(self, queue, wish);
+    tl_args_uint(args, self->config->streams.events_length);
+    tl_args_str(args, wish);
+    tl_args_int(args, self->config->retention.journal_ms);
+    tl_args_uint(args, queue->generation);
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        n_thresholds += has_threshold(&queue->feeds[i]);
+    tl_args_uint(args, n_thresholds);
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        if (has_threshold(&queue->feeds[i]))
+            tl_args_uint(args, queue->feeds[i].hook->config->threshold);
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        tl_args_str(args, queue->feeds[i].hook->config->name);
+}
+
+static bool look(struct notifier *self, const struct tl_held_queue *held, struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    if (!tl_script_begin(redis, &self->look, &self->args, err))
+        return false;
+    tl_keys_append(&held->keys, &self->args);
+    append_arguments(self, queue);
+    struct tl_reply *reply = tl_script_call(redis, &self->look, &self->args, err);
+    if (reply == NULL)
+        return false;
+    int64_t now_ms = tl_clock_ms();
+    queue->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    queue->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
+    queue->journaled = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
+    queue->store_ms = tl_reply_integer(tl_reply_at(reply, 3));
+    queue->store_at_ms = now_ms;
+    int64_t again_ms = tl_reply_integer(tl_reply_at(reply, 4));
+    queue->script_ms = now_ms + (again_ms > 0 && again_ms < RENEW_MS ? again_ms : RENEW_MS);
+    for (size_t i = 0; i < queue->n_feeds; i++) {
+        struct tl_cursor cursor;
+        if (tl_cursor_parse(tl_reply_string(tl_reply_at(reply, 5 + i), NULL), &cursor))
+            tl_feed_place(&queue->feeds[i], &cursor);
+    }
+    tl_reply_free(reply);
+    queue->looked = true;
+    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_NOTIFIER_LOOKS, 1);
+    return true;
+}
+
+/* A cheap look: is there any need for the script? */
+static bool has_changed(struct notifier *self, const struct tl_held_queue *held, bool *changed,
+                        struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_args *args = &self->args;
+    tl_args_reset(args);
+    tl_args_strs(args, "HMGET", held->keys.names[TL_KEY_STATE], "generation", "event", "journaled",
+                 NULL);
+    struct tl_reply *reply =
+        tl_redis_call(tl_held_queues_redis(self->queues, held->keys.queue), args, err);
+    if (reply == NULL)
+        return false;
+    *changed = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0)) != queue->generation ||
+               (uint64_t)tl_reply_integer(tl_reply_at(reply, 1)) != queue->event;
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool look_when_due(struct notifier *self, const struct tl_held_queue *held, int64_t now_ms,
+                          struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    bool by_script = !queue->looked || (queue->n_feeds > 0 && now_ms >= queue->script_ms);
+    if (!by_script && queue->n_feeds > 0 && now_ms >= queue->look_ms &&
+        !has_changed(self, held, &by_script, err))
+        return false;
+    if (by_script && !look(self, held, err))
+        return false;
+    if (by_script || now_ms >= queue->look_ms)
+        queue->look_ms = now_ms + LOOK_MS;
+    return true;
+}
+
+static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
+                  struct tl_error *err)
+{
+    struct notifier *self = context;
+    struct queue *queue = held->state;
+    if (!look_when_due(self, held, now_ms, err))
+        return false;
+    if (queue->n_feeds == 0)
+        return true;
+    const struct tl_feed_world world = {.redis =
+                                            tl_held_queues_redis(self->queues, held->keys.queue),
+                                        .keys = &held->keys,
+                                        .told = &self->told,
+                                        .args = &self->args,
+                                        .generation = queue->generation,
+                                        .journaled = queue->journaled,
+                                        .store_ms = queue->store_ms + now_ms - queue->store_at_ms,
+                                        .kept_ms = self->config->retention.journal_ms};
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        if (!tl_feed_serve(&queue->feeds[i], &world, now_ms, due_ms, err))
+            return false;
+    int64_t next_ms = queue->look_ms < queue->script_ms ? queue->look_ms : queue->script_ms;
+    *due_ms = next_ms < *due_ms ? next_ms : *due_ms;
+    return true;
+}
+
+/* ---- the turn ---- */
+
+/* When did the hook begin to fail, as one of its queues or its last request says? 0: it does not.
+ */
+static int64_t fails_since(const struct notifier *self, const struct tl_hook *hook)
+{
+    int64_t since_ms = hook->failing ? hook->failing_since_ms : 0;
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        const struct queue *queue = tl_held_queues_at(self->queues, i)->state;
+        for (size_t j = 0; j < queue->n_feeds; j++) {
+            const struct tl_feed *feed = &queue->feeds[j];
+            if (feed->hook == hook && feed->failing_since_ms != 0 &&
+                (since_ms == 0 || feed->failing_since_ms < since_ms))
+                since_ms = feed->failing_since_ms;
+        }
+    }
+    return since_ms;
+}
+
+static void count_failing(const struct notifier *self, int64_t now_ms)
+{
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    int64_t failing = 0, longest_ms = 0;
+    for (size_t i = 0; i < self->n_hooks; i++) {
+        int64_t since_ms = fails_since(self, &self->hooks[i]);
+        failing += since_ms != 0;
+        if (since_ms != 0 && now_ms - since_ms > longest_ms)
+            longest_ms = now_ms - since_ms;
+    }
+    tl_metrics_set(metrics, TL_NOTIFIER_FAILING, failing);
+    tl_metrics_set(metrics, TL_NOTIFIER_FAILING_SECONDS, longest_ms / 1000);
+}
+
+bool tl_notifier_turn(void *state, int64_t now_ms, struct tl_error *err)
+{
+    struct notifier *self = state;
+    int64_t due_ms = INT64_MAX;
+    if (self->queues == NULL) {
+        tl_daemon_report(self->daemon, true, "no hooks are configured");
+        return tl_daemon_pause(self->daemon, IDLE_MS);
+    }
+    tl_sender_turn(self->sender, 0);
+    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
+              tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
+    tl_held_queues_report(self->queues, self->daemon);
+    now_ms = tl_clock_ms();
+    tl_alarm_watch(self->alarms, self->n_hooks, &self->watch, ok,
+                   tl_held_queues_count(self->queues) > 0, now_ms);
+    for (size_t i = 0; i < self->n_hooks; i++)
+        tl_alarm_serve(&self->alarms[i], tl_daemon_id(self->daemon),
+                       self->config->retention.journal_ms, now_ms);
+    count_failing(self, now_ms);
+    int64_t wait_ms = ok ? tl_held_queues_wait_ms(self->queues, due_ms, now_ms) : POSTS_WAIT_MS;
+    if (tl_sender_under_way(self->sender) > 0)
+        tl_sender_turn(self->sender, wait_ms);
+    else if (ok)
+        tl_daemon_pause(self->daemon, wait_ms);
+    if (!ok)
+        tl_held_queues_recheck(self->queues);
+    return ok;
+}
+
+/* ---- start and stop ---- */
+
+static bool load_hooks(struct notifier *self, struct tl_error *err)
+{
+    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    for (size_t i = 0; i < self->config->n_hooks; i++) {
+        const struct tl_hook_config *config = &self->config->hooks[i];
+        struct tl_hook *hook = &self->hooks[i];
+        *hook = (struct tl_hook){.config = config, .sender = self->sender, .metrics = metrics};
+        hook->signer = tl_signer_load(config->secret_file, err);
+        if (hook->signer == NULL)
+            return tl_error_prefix(err, "hook %s", config->name);
+        tl_alarm_init(&self->alarms[i], hook);
+        self->n_hooks++;
+    }
+    tl_metrics_set(metrics, TL_NOTIFIER_HOOKS, (int64_t)self->n_hooks);
+    return true;
+}
+
+void *tl_notifier_start(struct tl_daemon *daemon, struct tl_error *err)
+{
+    struct notifier *self = calloc(1, sizeof(*self));
+    if (self == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the notifier");
+        return NULL;
+    }
+    self->daemon = daemon;
+    self->config = tl_daemon_config(daemon);
+    self->look.source = tl_script_look;
+    self->told.source = tl_script_told;
+    if (self->config->n_hooks == 0) {
+        tl_info("no hooks are configured: there is nothing to do");
+        return self;
+    }
+    const struct tl_held_queues_settings settings = {.role = "notifier",
+                                                     .state_size = sizeof(struct queue),
+                                                     .gauge = TL_NOTIFIER_QUEUES,
+                                                     .troubled = TL_NOTIFIER_TROUBLED,
+                                                     .context = self,
+                                                     .acquired = acquired,
+                                                     .lost = lost,
+                                                     .outdated = outdated,
+                                                     .serve = serve};
+    self->sender = tl_sender_new(err);
+    if (self->sender != NULL && load_hooks(self, err))
+        self->queues = tl_held_queues_new(&settings, self->config, tl_daemon_id(daemon),
+                                          tl_daemon_metrics(daemon), err);
+    if (self->queues != NULL)
+        return self;
+    tl_notifier_stop(self);
+    return NULL;
+}
+
+void tl_notifier_stop(void *state)
+{
+    struct notifier *self = state;
+    tl_held_queues_free(&self->queues); /* breaks off their requests */
+    for (size_t i = 0; i < self->n_hooks; i++)
+        tl_alarm_deinit(&self->alarms[i]);
+    for (size_t i = 0; i < TL_HOOKS_MAX; i++)
+        tl_signer_free(&self->hooks[i].signer);
+    tl_sender_free(&self->sender);
+    tl_args_free(&self->args);
+    free(self);
+}

@@ -1,0 +1,225 @@
+"""Webhooks: what happens to queues is told to the hooks of the configuration, signed, at least once."""
+from __future__ import annotations
+
+import json
+import re
+import time
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+
+from hook_stand_in import Receiver
+from http_client import Client
+from tellerline import CALM, PATIENCE, TOP, System
+from test_users import denied_but_creating, guarded
+from waiting import wait_until
+
+MODES = ["opened", "paused", "resumed", "draining", "drained", "closed", "sold_out", "passthrough"]
+
+
+def metric(system: System, name: str) -> int:
+    """Added up over the notifiers that run."""
+    total = 0
+    for program in system.of("notifier"):
+        if program.running:
+            client = Client(program.admin_port)
+            found = re.search(rf"^{name}{{[^}}]*}} (\d+)", client.get("/metrics").body.decode(), re.M)
+            total += int(found.group(1)) if found else 0
+            client.close()
+    return total
+
+
+def watched(system: System, queue: str = "shop") -> None:
+    """The notifier has begun to keep the journal."""
+    wait_until(lambda: system.store.hash(system.key(queue, "state")).get("journal"), PATIENCE, "the queue is watched")
+
+
+def journal_length(system: System, queue: str = "shop") -> int:
+    return system.store.command("XLEN", system.key(queue, "journal"))
+
+
+def ctl(system: System, *words: str) -> str:
+    done = system.ctl(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def verify_example() -> dict:
+    """What the documentation tells a site to write."""
+    text = (TOP / "docs/integrators/webhooks.md").read_text(encoding="utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.S)
+    assert code is not None
+    names: dict = {}
+    exec(code.group(1), names)  # noqa: S102: the example of our own documentation
+    return names
+
+
+def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp_path):
+    receiver = Receiver(tmp_path)
+    with receiver.serving():
+        system = start({"shop": {"capacity": 0} | CALM, "other": {}}, notifiers=1,
+                       settings={"hooks": [receiver.hook("site", MODES, queues="sh*p")]})
+        watched(system)
+        ctl(system, "pause", "other")
+        for command in ("pause", "open", "drain", "close", "sold-out", "close", "open", "passthrough"):
+            ctl(system, command, "shop")
+            if command == "drain":
+                wait_until(lambda: "drained" in receiver.types(), PATIENCE, "the empty line is told as drained")
+        receiver.wait_for("paused", "resumed", "draining", "drained", "closed", "sold_out", "closed", "opened",
+                          "passthrough")
+        verify = verify_example()["verify"]
+        secret = receiver.secret_file.read_text().strip()
+        assert receiver.secret_file.stat().st_mode & 0o777 == 0o600
+        now = time.time()
+        for headers, body in receiver.requests:
+            signature = headers["Tellerline-Signature"]
+            assert verify(secret, signature, body, now)
+            assert not verify(secret, signature, body + b" ", now)
+            assert not verify(secret + "x", signature, body, now)
+            assert not verify(secret, signature, body, now + 3600)  # an old request that is sent again
+            assert headers["Tellerline-Id"] == json.loads(body)["id"] and json.loads(body)["hook"] == "site"
+        assert {event["queue"] for event in receiver.events()} == {"shop"}
+        wait_until(lambda: journal_length(system) == 0, PATIENCE, "what was told is not kept")
+        assert "journal" not in system.store.hash(system.key("other", "state"))  # nobody watches it
+        assert system.store.command("EXISTS", system.key("other", "journal")) == 0
+
+
+def test_admissions_are_gathered_and_a_kill_loses_none(start, tmp_path):
+    """Everyone who is admitted is told, while notifiers are killed and replaced; again, where it is not known. With the
+    users of Redis that each program has."""
+    receiver = Receiver(tmp_path)
+    with receiver.serving():
+        system = start({"shop": {"capacity": 1000} | CALM}, notifiers=2, prepare=guarded,
+                       settings={"hooks": [receiver.hook("site", ["admitted"])]})
+        watched(system)
+        joined = []
+        for i in range(60):
+            joined.append(system.join("shop").ticket)
+            if i in (20, 40):
+                holder = system.store.command("GET", system.key("shop", "notifier"))
+                program = next(program for program in system.of("notifier") if f"id {holder}" in program.text())
+                program.kill()
+                program.start()
+                wait_until(lambda: system.store.command("GET", system.key("shop", "notifier")) not in (None, holder),
+                           PATIENCE, "another one takes over")
+        wait_until(lambda: system.active("shop") == 60, PATIENCE, "all are admitted")
+        active = system.store.command("ZRANGE", system.key("shop", "active"), 0, -1)
+        wait_until(lambda: sorted(receiver.admitted()) == sorted(active), PATIENCE, "all are told", every=0.1)
+        assert len(receiver.requests) < 60  # in batches
+        wait_until(lambda: journal_length(system) == 0, PATIENCE, "visitors' ids are not kept")
+        assert "204" in ctl(system, "hooks", "test", "site") and not denied_but_creating(system)
+
+
+@pytest.mark.parametrize("mood", ["error", "redirect", "hangs"])
+def test_a_hook_that_fails_is_tried_again_and_holds_up_no_other(start, tmp_path, mood):
+    bad, good = Receiver(tmp_path), Receiver(tmp_path)
+    bad.mood = mood
+    with bad.serving(), good.serving():
+        system = start({"shop": CALM}, notifiers=1,
+                       settings={"hooks": [bad.hook("bad", MODES, timeout="1s"), good.hook("good", MODES)]})
+        watched(system)
+        ctl(system, "pause", "shop")
+        good.wait_for("paused")
+        wait_until(lambda: bad.asked >= 2, PATIENCE, "it is tried again")
+        ctl(system, "open", "shop")
+        good.wait_for("paused", "resumed")
+        assert bad.requests == []
+        wait_until(lambda: metric(system, "tellerline_hooks_failing") == 1, PATIENCE, "it shows")
+        wait_until(lambda: metric(system, "tellerline_hook_failing_seconds") >= 1, PATIENCE, "and for how long")
+        rows = {row["hook"]: row for row in json.loads(ctl(system, "hooks", "list", "--json"))["hooks"]}
+        assert rows["bad"]["queues"][0]["failing_since_ms"] and not rows["good"]["queues"][0].get("failing_since_ms")
+        assert "failing" in ctl(system, "hooks", "list")
+        bad.mood = "well"
+        bad.go_on.set()
+        bad.wait_for("paused", "resumed")
+        wait_until(lambda: metric(system, "tellerline_hooks_failing") == 0, PATIENCE, "it is well again")
+        wait_until(lambda: journal_length(system) == 0, PATIENCE, "nothing is kept")
+
+
+def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp_path):
+    receiver = Receiver(tmp_path)
+    receiver.mood = "error"
+    with receiver.serving():
+        system = start({"shop": CALM}, notifiers=1,
+                       settings={"hooks": [receiver.hook("site", MODES)], "streams": {"journal_length": 100}})
+        watched(system)
+        ctl(system, "pause", "shop")
+        keys = [system.key("shop", "state"), system.key("shop", "journal")]
+        wait_until(lambda: receiver.asked > 0, PATIENCE, "it is tried")
+        for _ in range(400):  # as many changes, without as many programs
+            event = system.store.command("HINCRBY", keys[0], "journaled", 1)
+            last = system.store.command("XREVRANGE", keys[1], "+", "-", "COUNT", 1)[0][0]
+            system.store.command("XADD", keys[1], "NOMKSTREAM", "MAXLEN", "~", 100,
+                                 f"{last.partition('-')[0]}-{int(last.partition('-')[2]) + 1}", "n", event, "at",
+                                 int(time.time() * 1000), "what", "paused", "data", "")
+        assert journal_length(system) <= 200
+        receiver.mood = "well"
+        wait_until(lambda: receiver.events("lost"), PATIENCE, "it is told how many it lost", every=0.1)
+        wait_until(lambda: receiver.events("lost")[0]["count"] + len(receiver.events("paused")) == 401, PATIENCE,
+                   "none is lost without a word", every=0.1)
+        assert metric(system, "tellerline_hooks_lost_total") == receiver.events("lost")[0]["count"]
+        assert re.search(r"^site +shop +\d+ +0 +[1-9]\d* +answers$", ctl(system, "hooks", "list"), re.M)
+
+
+def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
+    """What no command causes: an opening, a threshold, the end, a store that is away, and one that lost its data."""
+    receiver = Receiver(tmp_path)
+    events = ["opened", "threshold", "closed", "drained", "store_lost", "store_back"]
+    opens = datetime.now(timezone.utc) + timedelta(seconds=8)
+    with receiver.serving():
+        system = start({"shop": {"capacity": 1, "opens_at": opens.isoformat(timespec="seconds"),
+                                 "recovery_window": "1s"} | CALM}, notifiers=1,
+                       settings={"hooks": [receiver.hook("site", events, threshold=4)]})
+        watched(system)
+        visitors = [system.join("shop") for _ in range(6)]
+        receiver.wait_for("threshold", "opened")
+        assert receiver.events()[0] | {"id": "", "at_ms": 0, "waiting": 0} == {
+            "id": "", "queue": "shop", "type": "threshold", "at_ms": 0, "threshold": 4, "waiting": 0, "side": "above"}
+        for visitor in visitors[:4]:
+            wait_until(visitor.is_active, PATIENCE, "one after the other")
+            visitor.complete()
+        receiver.wait_for("threshold", "opened", "threshold")
+        assert receiver.events()[-1]["side"] == "below"
+        for visitor in visitors[4:]:
+            wait_until(visitor.is_active, PATIENCE, "to the end")
+            visitor.complete()
+        system.set("shop", f"closes_at={(datetime.now(timezone.utc) + timedelta(seconds=1)).isoformat()}")
+        receiver.wait_for("threshold", "opened", "threshold", "closed", "drained")
+        system.redis.stop()
+        system.forget_store()
+        wait_until(lambda: receiver.types()[-1] == "store_lost", PATIENCE, "the store is lost")
+        assert receiver.events()[-1]["reason"] == "unreachable" and receiver.events()[-1]["queue"] is None
+        system.redis.start()
+        wait_until(lambda: receiver.types()[-1] == "store_back", PATIENCE, "and back", every=0.05)
+        told = len(receiver.events())
+        watched(system)
+        system.store.command("FLUSHALL")
+        wait_until(lambda: receiver.types()[told:] == ["store_lost", "store_back"], PATIENCE, "its data is lost",
+                   every=0.05)
+        assert {event["reason"] for event in receiver.events()[told:]} == {"data"}
+
+
+def test_a_test_event_goes_the_whole_way(start, tmp_path):
+    receiver = Receiver(tmp_path)
+    with receiver.serving():
+        system = start({"shop": {}}, notifiers=1, settings={"hooks": [receiver.hook("site", ["drawn"])]})
+        watched(system)
+        assert "204" in ctl(system, "hooks", "test", "site")
+        receiver.wait_for("test")
+        receiver.mood = "error"
+        done = system.ctl("hooks", "test", "site")
+        assert done.returncode == 1 and "500" in done.stdout
+        done = system.ctl("hooks", "test", "nobody")
+        assert done.returncode == 2 and "there is no hook" in done.stderr
+
+
+def test_without_hooks_there_is_no_journal(start):
+    system = start({"shop": CALM}, notifiers=1)
+    visitor = system.join("shop")
+    wait_until(visitor.is_active, PATIENCE, "admitted")
+    ctl(system, "pause", "shop")
+    assert "no hooks" in system.of("notifier")[0].text()
+    assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
+    assert "journaled" not in system.store.hash(system.key("shop", "state"))
+    assert "no hooks" in ctl(system, "hooks", "list")

@@ -72,7 +72,8 @@ local function restore_state()
     redis.call('HSET', K_STATE, 'generation', int(entry[3]), 'store', 'lost', 'seq', int(highest_seq()), 'event',
         int(entry[2]), 'fence', 0, 'incarnation', int(number_base(now_ms())), 'waiting', waiting, 'active', active,
         'joined', waiting + active, 'admitted', active, 'completed', 0, 'expired', 0, 'left', 0, 'unclaimed', 0,
-        'absent', 0, 'removed', 0, 'marks', marks, 'bucket', '', 'admit_capacity', 0, 'notice', '')
+        'absent', 0, 'removed', 0, 'marks', marks, 'bucket', '', 'admit_capacity', 0, 'notice', '',
+        'about', ABOUT)
     return true
 end
 
@@ -125,6 +126,7 @@ local function restore_settings(paused)
             redis.call('HSET', K_CONFIG, ARGV[i], ARGV[i + 1])
         end
     end
+    redis.call('HSETNX', K_CONFIG, 'about', ABOUT)
     if paused then
         redis.call('HSET', K_CONFIG, 'paused', 'true')
     end

@@ -306,7 +306,9 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
     self->batch = config->admitter.batch;
     self->events_length = config->streams.events_length;
     self->script.source = tl_script_admit;
-    self->drawer = tl_drawer_new(config->secrets.draw_key, config->streams.events_length);
+    struct tl_actor actor;
+    tl_actor_of_program(&actor, "admitter", config->redis.changes_length);
+    self->drawer = tl_drawer_new(config->secrets.draw_key, config->streams.events_length, &actor);
     const struct tl_held_queues_settings settings = {.role = "admitter",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_ADMITTER_QUEUES,

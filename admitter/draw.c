@@ -28,6 +28,7 @@ struct tl_drawer {
     struct tl_script script;
     struct tl_args args;
     uint64_t events_length;
+    struct tl_actor actor;
     const char *key_path;
     bool loaded;
     struct tl_draw_secret secret;
@@ -45,7 +46,8 @@ struct tl_draw {
     uint64_t n_drawn; /* in this process */
 };
 
-struct tl_drawer *tl_drawer_new(const char *key_path, uint64_t events_length)
+struct tl_drawer *tl_drawer_new(const char *key_path, uint64_t events_length,
+                                const struct tl_actor *actor)
 {
     struct tl_drawer *drawer = calloc(1, sizeof(*drawer));
     if (drawer == NULL)
@@ -53,6 +55,7 @@ struct tl_drawer *tl_drawer_new(const char *key_path, uint64_t events_length)
     drawer->script.source = tl_script_draw;
     drawer->events_length = events_length;
     drawer->key_path = key_path;
+    drawer->actor = *actor;
     return drawer;
 }
 
@@ -121,6 +124,7 @@ struct answer {
 static bool call(struct tl_drawer *drawer, struct tl_redis *redis, struct answer *answer,
                  struct tl_error *err)
 {
+    tl_actor_append(&drawer->actor, &drawer->args);
     struct tl_reply *reply = tl_script_call(redis, &drawer->script, &drawer->args, err);
     if (reply == NULL)
         return false;

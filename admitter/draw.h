@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/store/actor.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
@@ -21,8 +22,10 @@ struct tl_drawer; /* of a process */
 struct tl_draw;   /* of a queue, while it is held */
 
 /* key_path names the file with the secret (tl_draw_secret_load), which is read when it is first
- * needed; it is borrowed. NULL when out of memory. */
-struct tl_drawer *tl_drawer_new(const char *key_path, uint64_t events_length);
+ * needed; it is borrowed. The end of a draw is recorded as done by the actor. NULL when out of
+ * memory. */
+struct tl_drawer *tl_drawer_new(const char *key_path, uint64_t events_length,
+                                const struct tl_actor *actor);
 void tl_drawer_free(struct tl_drawer **drawer);
 void tl_draw_free(struct tl_draw **draw);
 

@@ -1,6 +1,6 @@
 -- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/prelude.draw.lua explains.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.presence prelude.draw
+-- Parts: prelude.records prelude.presence prelude.draw prelude.changes
 --
 -- ARGV     1 about how many events to keep   2 opens_at of the draw   3 hash of the seed   4 which step:
 --          announce  5 salt: publishes the hash, unless one is published for this opening. Before the opening
@@ -8,6 +8,7 @@
 --          number    5 the next seq, as the last step returned it; then visitor, draw id, ...: moves those who still wait
 --                    at places of before the opening to the next seqs, in this order
 --          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
+--          and who (prelude.changes): the end of the draw is recorded
 -- Returns  { OTHER_HASH }       another hash is published for this opening: the caller has another secret
 --          { NOT_YET }          the opening has not come, the queue recovers, or joins of before are not applied yet
 --          { GONE }             there is no such draw any more: it is done, or the opening was moved
@@ -173,5 +174,6 @@ end
 check_types()
 state.event = state.event + 1 -- a gap in the numbers: every reader reads the line again
 draw.phase, draw.event = DRAW.done, state.event + 1
+record_change('draw', {}, { opens_at = int(opens_at), drawn = int(draw.drawn), hash = hash })
 commit_fresh({ 'draw', DRAW.text(draw), 'draw_seed', ARGV[5] })
 return { DONE, draw.next, draw.cut }

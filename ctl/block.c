@@ -24,15 +24,18 @@ static bool change(struct tl_ctl_session *session, const char *what, const struc
                    int64_t for_ms, bool *done, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
+    char changes[TL_KEY_MAX];
     char entry[TL_BLOCK_TEXT_MAX];
     struct tl_args args = {0};
     struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
     if (redis == NULL)
         return false;
     tl_keys_blocks(session->config->redis.key_prefix, key);
+    tl_keys_changes(session->config->redis.key_prefix, NULL, changes);
     tl_block_format(block, entry);
-    tl_args_strs(&args, "EVAL", tl_script_block, "1", key, what, entry, NULL);
+    tl_args_strs(&args, "EVAL", tl_script_block, "2", key, changes, what, entry, NULL);
     tl_args_int(&args, for_ms);
+    tl_actor_append(&session->actor, &args);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)

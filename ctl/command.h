@@ -82,6 +82,7 @@ enum tl_ctl_group {
     TL_GROUP_QUEUES,
     TL_GROUP_VISITORS,
     TL_GROUP_WATCH,
+    TL_GROUP_ACCESS,
     TL_GROUP_PLAN,
     TL_GROUPS
 };
@@ -123,6 +124,11 @@ int tl_command_blocks(const struct tl_ctl_options *options);
 int tl_command_draw(const struct tl_ctl_options *options);
 int tl_command_verify_draw(const struct tl_ctl_options *options);
 int tl_command_recover(const struct tl_ctl_options *options);
+int tl_command_log(const struct tl_ctl_options *options);
+int tl_command_token_make(const struct tl_ctl_options *options);
+int tl_command_token_list(const struct tl_ctl_options *options);
+int tl_command_token_revoke(const struct tl_ctl_options *options);
+int tl_command_key_make(const struct tl_ctl_options *options);
 int tl_command_plan(const struct tl_ctl_options *options);
 int tl_command_rehearse(const struct tl_ctl_options *options);
 int tl_command_check(const struct tl_ctl_options *options);

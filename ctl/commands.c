@@ -273,6 +273,59 @@ static const struct tl_ctl_command commands[] = {
      .options = TL_OPTIONS_STORE | TL_OPTION_INTERVAL | TL_OPTION_COUNT,
      .run = tl_command_top},
 
+    {.name = "log",
+     .words = "[QUEUE]",
+     .summary = "Shows who changed what, when and from where.",
+     .details = "The newest changes of one queue, or of all queues, tokens and blocks: 50, or "
+                "--limit N; the newest\n"
+                "comes last.\n"
+                "With --json the newest comes first, and values are as Redis keeps them.",
+     .group = TL_GROUP_WATCH,
+     .options = TL_OPTIONS_STORE | TL_OPTION_JSON | TL_OPTION_LIMIT,
+     .max_words = 1,
+     .run = tl_command_log},
+
+    /* ---- access ---- */
+    {.name = "token make",
+     .words = "NAME ROLE",
+     .summary = "Makes a token for an operator, and writes it once.",
+     .details = "ROLE: viewer (sees everything), operator (runs queues), admin (also tokens, and "
+                "deletes queues).\n"
+                "The token is not kept and cannot be shown again.",
+     .group = TL_GROUP_ACCESS,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 2,
+     .max_words = 2,
+     .run = tl_command_token_make},
+    {.name = "token list",
+     .words = "",
+     .summary = "Shows the tokens: names, roles and last use.",
+     .details = "",
+     .group = TL_GROUP_ACCESS,
+     .options = TL_OPTIONS_STORE | TL_OPTION_JSON,
+     .run = tl_command_token_list},
+    {.name = "token revoke",
+     .words = "NAME",
+     .summary = "Revokes a token.",
+     .details = "",
+     .status = "1 there is no such token",
+     .group = TL_GROUP_ACCESS,
+     .options = TL_OPTIONS_STORE,
+     .min_words = 1,
+     .max_words = 1,
+     .run = tl_command_token_revoke},
+    {.name = "key make",
+     .words = "api|invite NAME [FILE]",
+     .summary = "Makes an API key or an invite key.",
+     .details = "Adds it to secrets.api_keys or secrets.invite_keys, or to FILE, and writes it. "
+                "With FILE - it\n"
+                "only writes the line. Workers read the files again on SIGHUP.",
+     .group = TL_GROUP_ACCESS,
+     .options = TL_OPTION_CONFIG,
+     .min_words = 2,
+     .max_words = 3,
+     .run = tl_command_key_make},
+
     /* ---- plan ---- */
     {.name = "plan",
      .words = "",
@@ -327,7 +380,7 @@ const char *tl_ctl_group_title(enum tl_ctl_group group)
     static const char *const titles[TL_GROUPS] = {
         [TL_GROUP_RUN] = "Run and check", [TL_GROUP_QUEUES] = "Queues",
         [TL_GROUP_VISITORS] = "Visitors", [TL_GROUP_WATCH] = "Watch",
-        [TL_GROUP_PLAN] = "Plan",
+        [TL_GROUP_ACCESS] = "Access",     [TL_GROUP_PLAN] = "Plan",
     };
     return titles[group];
 }

@@ -26,7 +26,7 @@ static int change(const struct tl_ctl_options *options, enum tl_queue_mode mode)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              tl_queue_configure(redis, &keys, "mode", tl_mode_name(mode), &err);
+              tl_queue_configure(redis, &keys, "mode", tl_mode_name(mode), &session.actor, &err);
     tl_ctl_session_close(&session);
     if (!ok)
         return tl_ctl_fail(tl_ctl_status_of(&err), &err);

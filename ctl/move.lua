@@ -1,9 +1,10 @@
 -- move: puts one waiting visitor into another lane, because the operator says so. The seq stays the same, so the visitor
 -- stands there before everyone who joined later.
 -- Flags: allow-oom
--- Parts: prelude.records
+-- Parts: prelude.records prelude.changes
 --
 -- ARGV     1 about how many events to keep   2 the visitor   3 the name of the lane
+--          and who (prelude.changes)
 -- Returns  { MOVED, name of the lane before } | { THERE } the visitor waits in that lane already | { NO_LANE } |
 --          { ACTIVE } | { ENDED, score in tl:{q}:ended } | { NONE }; only the first changed something
 -- Errors   NOQUEUE  the queue does not exist
@@ -49,7 +50,9 @@ if moved == place then
     return { THERE }
 end
 check_types()
+local lane_before = names[(place - seq) / LANE] or ''
+record_change('move', { visitor = visitor, lane = lane_before }, { visitor = visitor, lane = lane_name })
 redis.call('ZADD', K_WAITING, int(moved), visitor)
 -- An audit does not take those called in that lane before for called out of turn.
 commit(state, { 'moved:' .. int(lane), now_ms() }, { { EVENT.removed, { place, 1 }, REASON.moved }, { EVENT.joined, { moved, 1 } } }, keep)
-return { MOVED, names[(place - seq) / LANE] or '' }
+return { MOVED, lane_before }

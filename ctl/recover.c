@@ -34,7 +34,7 @@ int tl_command_recover(const struct tl_ctl_options *options)
     struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
               tl_recovery_read(redis, &keys, &recovery, &err) &&
-              tl_recovery_end_in(redis, &keys, options->wait_ms, &err);
+              tl_recovery_end_in(redis, &keys, options->wait_ms, &session.actor, &err);
     tl_ctl_session_close(&session);
     if (!ok)
         return tl_ctl_fail(tl_ctl_status_of(&err), &err);

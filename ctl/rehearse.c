@@ -230,7 +230,7 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
     rehearse->opens_local_ms = opens ? tl_clock_ms() + lead_ms : 0;
     rehearse->created = true; /* also when its outcome is not known */
     return tl_queue_ensure(redis, rehearse->session.config->redis.key_prefix, rehearse->scratch,
-                           &rehearse->scaled, NULL, err);
+                           &rehearse->scaled, &rehearse->session.actor, NULL, err);
 }
 
 struct look {

@@ -1,8 +1,8 @@
 -- remove: takes one visitor out of the line, or ends the visitor's session, because the operator says so.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.called
+-- Parts: prelude.records prelude.called prelude.changes
 --
--- ARGV     1 about how many events to keep   2 the visitor
+-- ARGV     1 about how many events to keep   2 the visitor   and who (prelude.changes)
 -- Returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the first
 --          two changed something
 -- Errors   NOQUEUE  the queue does not exist
@@ -25,6 +25,9 @@ end
 check_types()
 local called = parse_called(called_before) -- where the queue is overbooked
 load_called()
+
+record_change('remove', { visitor = visitor, state = score and 'waiting' or 'active' },
+    { visitor = visitor, state = 'removed' })
 
 -- Readers of older releases refuse the reason 6. These pairs of event and reason occur nowhere else: readers take them
 -- for a removal, older ones for an end of another kind.

@@ -42,6 +42,7 @@ bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_opt
     session->config = tl_config_load(options->config, err);
     if (session->config == NULL)
         return false;
+    tl_actor_of_user(&session->actor, session->config->redis.changes_length);
     char found[URL_MAX];
     const char *url = options->redis != NULL ? options->redis : session->config->redis.url;
     if (url[0] == '\0') {

@@ -3,6 +3,7 @@
 #define TL_CTL_SESSION_H
 
 #include "common/config/config.h"
+#include "common/store/actor.h"
 #include "common/store/keys.h"
 #include "common/store/store.h"
 
@@ -14,6 +15,7 @@
 struct tl_ctl_session {
     const struct tl_config *config;
     struct tl_store *store;
+    struct tl_actor actor; /* who runs the command, for the record of changes */
 };
 
 /* Loads the configuration and connects. The Redis is the first of: --redis, the configured one,

@@ -19,11 +19,16 @@
 enum { FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED };
 
 /* *found gets FOUND_*; *end the end of a visitor who is gone already. */
-static bool remove_visitor(struct tl_redis *redis, const struct tl_keys *keys, const char *visitor,
-                           int64_t *found, struct tl_end_record *end, struct tl_error *err)
+static bool remove_visitor(struct tl_ctl_session *session, const struct tl_keys *keys,
+                           const char *visitor, int64_t *found, struct tl_end_record *end,
+                           struct tl_error *err)
 {
+    struct tl_redis *redis = tl_ctl_session_redis(session, keys->queue, err);
+    if (redis == NULL)
+        return false;
     struct tl_args args = {0};
     tl_args_strs(&args, EVENTS_KEPT, visitor, NULL);
+    tl_actor_append(&session->actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_remove, keys, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
@@ -69,10 +74,9 @@ int tl_command_visitor_remove(const struct tl_ctl_options *options)
     const char *queue = options->words[0];
     if (!tl_ctl_session_open(&session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
-    bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
+    bool ok = tl_ctl_session_keys(&session, queue, &keys, &err) &&
               tl_ctl_find_visitor(session.config, queue, options->words[1], visitor, &err) &&
-              remove_visitor(redis, &keys, visitor, &found, &end, &err);
+              remove_visitor(&session, &keys, visitor, &found, &end, &err);
     tl_ctl_session_close(&session);
     if (!ok)
         return tl_ctl_fail(tl_ctl_status_of(&err), &err);

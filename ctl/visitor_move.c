@@ -73,6 +73,7 @@ int tl_command_visitor_move(const struct tl_ctl_options *options)
         tl_ctl_find_visitor(session.config, move.queue, options->words[1], move.visitor, &err)) {
         struct tl_args args = {0};
         tl_args_strs(&args, EVENTS_KEPT, move.visitor, move.lane, NULL);
+        tl_actor_append(&session.actor, &args);
         found = tl_script_run(redis, tl_script_move, &keys, &args, &err);
         tl_args_free(&args);
     }

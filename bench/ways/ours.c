@@ -81,7 +81,8 @@ static void make_queue(struct ours *self)
         if (!tl_queue_settings_set(&settings, values[i][0], values[i][1], &err))
             way_die("%s: %s", values[i][0], err.text);
     }
-    if (!tl_queue_ensure(self->pipe.redis, PREFIX, QUEUE, &settings, NULL, &err))
+    const struct tl_actor nobody = {.name = "bench", .from = "bench", .kept = 100};
+    if (!tl_queue_ensure(self->pipe.redis, PREFIX, QUEUE, &settings, &nobody, NULL, &err))
         way_die("%s", err.text);
 }
 

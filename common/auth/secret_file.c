@@ -123,6 +123,60 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, const 
     return true;
 }
 
+/* ---- adding a line ---- */
+
+/* The bytes of the file with the line behind them; freed with tl_secret_free. */
+static char *with_line(const char *bytes, size_t length, const char *line, size_t *total)
+{
+    bool ended = length == 0 || bytes[length - 1] == '\n';
+    *total = length + (ended ? 0 : 1) + strlen(line) + 1;
+    char *all = malloc(*total + 1);
+    if (all == NULL)
+        return NULL;
+    memcpy(all, bytes, length);
+    snprintf(all + length, *total + 1 - length, "%s%s\n", ended ? "" : "\n", line);
+    return all;
+}
+
+/* Replaces the file by one with these bytes, of the same owner and mode. */
+static bool replace(const char *path, const char *bytes, size_t length, struct tl_error *err)
+{
+    char temporary[PATH_BYTES_MAX];
+    struct stat old;
+    if (snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path) >= (int)sizeof(temporary))
+        return tl_error_set(err, TL_ERR_INVALID, "%s: path too long", path);
+    int fd = stat(path, &old) == 0 ? mkostemp(temporary, O_CLOEXEC) : -1;
+    if (fd < 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot add a line: %s", path, strerror(errno));
+    bool owned = (old.st_uid == geteuid() && old.st_gid == getegid()) ||
+                 fchown(fd, old.st_uid, old.st_gid) == 0;
+    bool ok = owned && fchmod(fd, old.st_mode & 07777) == 0 && write_all(fd, bytes, length) &&
+              rename(temporary, path) == 0;
+    int reason = errno;
+    close(fd);
+    if (ok)
+        return true;
+    unlink(temporary);
+    return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot add a line: %s", path, strerror(reason));
+}
+
+bool tl_secret_append(const char *path, const char *line, const char *what, struct tl_error *err)
+{
+    size_t length = 0, total;
+    bool missing = false;
+    char *old = tl_secret_read(path, &length, &missing, err);
+    if (old == NULL && !missing)
+        return false;
+    char *all = with_line(old != NULL ? old : "", length, line, &total);
+    tl_secret_free(&old, length);
+    if (all == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %s", path);
+    bool ok =
+        missing ? tl_secret_create(path, all, total, what, err) : replace(path, all, total, err);
+    tl_secret_free(&all, total);
+    return ok;
+}
+
 /* ---- lines ---- */
 
 static bool is_blank(char c)

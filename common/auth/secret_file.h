@@ -21,6 +21,10 @@ void tl_secret_free(char **bytes, size_t length);
 bool tl_secret_create(const char *path, const char *bytes, size_t length, const char *what,
                       struct tl_error *err);
 
+/* Appends a line, given without its end, to the file: another process finds it with the line or
+ * without. The file keeps its owner and mode; a missing one is made as by tl_secret_create. */
+bool tl_secret_append(const char *path, const char *line, const char *what, struct tl_error *err);
+
 /* Takes the next line off *rest, without its end, '#' comment and surrounding blanks; changes the
  * bytes. False at the end. Empty lines are returned as "". */
 bool tl_secret_line(char **rest, char **line);

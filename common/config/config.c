@@ -84,7 +84,7 @@ static bool complete_paths(struct tl_config *config, const char *config_path, st
     char *paths[16 + TL_HOOKS_MAX] = {config->secrets.ticket_keys, config->secrets.api_keys,
                                       config->secrets.admin_token, config->secrets.pass_keys,
                                       config->secrets.invite_keys, config->secrets.challenge_secret,
-                                      config->secrets.draw_key};
+                                      config->secrets.draw_key,    config->secrets.token_key};
     size_t n_paths = 0;
     while (paths[n_paths] != NULL)
         n_paths++;

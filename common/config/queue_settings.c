@@ -50,6 +50,32 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
     return true;
 }
 
+void tl_queue_setting_show(const char *name, const char *value, const char **shown_name,
+                           const char **shown_value, char *text)
+{
+    size_t n;
+    uint64_t number;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    *shown_name = name;
+    *shown_value = value;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(rows[i].key, name) != 0)
+            continue;
+        *shown_name = rows[i].path;
+        bool is_time = rows[i].type == TL_SETTING_TIME;
+        if ((!is_time && rows[i].type != TL_SETTING_DURATION) ||
+            !tl_number_parse(value, &number, NULL) || number > INT64_MAX)
+            return;
+        if (!is_time)
+            tl_duration_format((int64_t)number, text, TL_UNITS_TEXT_MAX);
+        else if (number == 0)
+            text[0] = '\0';
+        else
+            tl_time_format((int64_t)number, text, TL_UNITS_TEXT_MAX);
+        *shown_value = text;
+    }
+}
+
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings)
 {
     uint64_t most = settings->capacity;

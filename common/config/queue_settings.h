@@ -24,6 +24,11 @@ bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name,
  * are enough. False past the end. Every setting is listed. */
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
                            char *value, size_t value_size);
+/* How people read the stored value of a setting: its name as in the file ("rate.every"), and
+ * durations and times in words ("10s"). What is no setting, or makes no sense, stays as it is. Both
+ * texts may be borrowed from the arguments; `text` has room for TL_UNITS_TEXT_MAX bytes. */
+void tl_queue_setting_show(const char *name, const char *value, const char **shown_name,
+                           const char **shown_value, char *text);
 /* The capacity that counts now: with TL_CAPACITY_AUTO, what the site's reports have made of it,
  * within the bounds of the settings. As capacity_now in common/store/prelude.capacity.lua. */
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings);

@@ -167,6 +167,7 @@ struct tl_config {
         char ca_file[256];   /* for rediss:// */
         int64_t timeout_ms;  /* connect and command */
         enum tl_durability durability;
+        uint64_t changes_length; /* entries kept of a record of changes */
     } redis;
     struct {
         struct tl_listen listen;
@@ -256,6 +257,7 @@ struct tl_config {
         char invite_keys[256];
         char challenge_secret[256];
         char draw_key[256];
+        char token_key[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
     size_t n_hooks;
     struct tl_hook_config *hooks; /* in the file's order */

@@ -54,6 +54,14 @@ static const struct tl_setting process_rows[] = {
      .help = "What must have happened to a change before a worker tells visitors of it: `memory` "
              "(Redis has it), `fsync` (Redis has written it to its disk; needs Redis 7.2 or Valkey "
              "and `appendonly yes`) or `replicated` (one replica has it, too)."},
+    {.path = "redis.changes_length",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "10000",
+     .min = 100,
+     .max = 1000000,
+     PROCESS(redis.changes_length),
+     .help = "Entries kept in the record of changes of a queue, and in that of what belongs to no "
+             "queue (`tellerline log`). About so many: Redis drops the oldest by the hundred."},
     {.path = "http.listen",
      .type = TL_SETTING_LISTEN,
      .fallback = "0.0.0.0:8080",
@@ -456,7 +464,17 @@ static const struct tl_setting process_rows[] = {
      .fallback = "secrets/admin.token",
      .min = 1,
      PROCESS(secrets.admin_token),
-     .help = "Reserved for an admin API, which does not exist yet. Nothing reads this file."},
+     .help = "File with a token that is always an admin's, for when the tokens in Redis cannot be "
+             "used: one line of 20 to 256 printable characters. There is none while the file is "
+             "missing."},
+    {.path = "secrets.token_key",
+     .type = TL_SETTING_STRING,
+     .fallback = "secrets/token.key",
+     .min = 1,
+     PROCESS(secrets.token_key),
+     .help =
+         "File with the key of operators' tokens: Redis keeps a hash by this key. Made with the "
+         "first token. Every program that checks or makes tokens needs the same file."},
     {.path = "secrets.pass_keys",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/pass.keys",

@@ -1,12 +1,14 @@
 -- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step. Settings are
 -- compared with those that the caller read and validated the change against, so that no change undoes another.
 -- Flags: allow-oom
--- Parts: prelude.journal
+-- Parts: prelude.changes prelude.journal
 --
 -- ARGV     1 about how many events to keep   2 'settings' or 'notice'
 --          settings: 3 how many texts follow; the settings as read, names and values in turn; then those to write
 --          notice: 3 the text
--- Returns  1; 0 when the settings are no longer as read: nothing was changed
+--          and who (prelude.changes)
+-- Returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
+--          changed
 -- Errors   NOQUEUE  the queue does not exist
 local keep, what = ARGV[1], ARGV[2]
 
@@ -41,7 +43,21 @@ local function mode_of_queue()
     return mode or paused == 'true' and 'paused' or 'open'
 end
 
-local state, journal = open_state('journal')
+-- What writing these settings changes; and is it the mode alone? (`paused` goes with it.)
+local function changes_by(texts)
+    local before, after, others = {}, {}, false
+    for i = 1, #texts, 2 do
+        local name, value = texts[i], texts[i + 1]
+        local old = redis.call('HGET', K_CONFIG, name)
+        if old ~= value then
+            before[name], after[name] = old or nil, value
+            others = others or (name ~= 'mode' and name ~= 'paused')
+        end
+    end
+    return before, after, after.mode and not others
+end
+
+local state, notice, journal = open_state('notice', 'journal')
 if not state then
     return no_queue()
 end
@@ -49,8 +65,10 @@ check_types()
 if what == 'settings' then
     local n = tonumber(ARGV[3])
     if not settings_are({ unpack(ARGV, 4, 3 + n) }) then
-        return 0
+        return { 0 }
     end
+    local before, after, is_mode = changes_by({ unpack(ARGV, 4 + n) })
+    local made = record_change(is_mode and 'mode' or 'set', before, after)
     local mode_before = mode_of_queue()
     redis.call('HSET', K_CONFIG, unpack(ARGV, 4 + n))
     commit(state, {}, { { EVENT.config } }, keep)
@@ -59,7 +77,9 @@ if what == 'settings' then
     if change then
         journal_add(state, journal, 0, now, change, '')
     end
-else
-    commit(state, { 'notice', ARGV[3] }, { { EVENT.notice, ARGV[3] } }, keep)
+    return { 1, unpack(made) }
 end
-return 1
+local is_same = (notice or '') == ARGV[3]
+local made = record_change('notice', is_same and {} or { notice = notice or '' }, is_same and {} or { notice = ARGV[3] })
+commit(state, { 'notice', ARGV[3] }, { { EVENT.notice, ARGV[3] } }, keep)
+return { 1, unpack(made) }

@@ -1,9 +1,10 @@
 -- ensure: creates a queue if it does not exist, and its consumer group if that is gone.
 -- Flags: allow-oom
--- Parts: prelude.recovery
+-- Parts: prelude.recovery prelude.changes
 --
 -- ARGV     1 1: the caller knew the queue, so if it is gone its data was lost: it is created in recovery; else 0
 --          2... settings as names and values in turn; used only when the queue is created
+--          and who (prelude.changes)
 -- Returns  1 created, 0 existed
 -- Errors   DAMAGED   the state is missing but a line exists: nothing was changed
 --          BITS      the server is a program of 32 bits, which writes large numbers wrong: nothing was changed
@@ -28,6 +29,15 @@ if state_exists then
     return 0
 end
 
+-- The record comes first: were its key of another type, nothing would be written.
+local settings = {}
+for i = 2, #ARGV, 2 do
+    if not redis.call('HGET', K_CONFIG, ARGV[i]) then -- settings that survived the state are newer
+        settings[ARGV[i]] = ARGV[i + 1]
+    end
+end
+record_change('create', {}, settings)
+
 local t = redis.call('TIME')
 local base = int(number_base(now_ms()))
 redis.call('HSET', K_STATE, 'generation', int(t[1] * 1000000 + t[2]), 'store', store_id(), 'incarnation', 1,
@@ -36,7 +46,7 @@ redis.call('HSET', K_STATE, 'generation', int(t[1] * 1000000 + t[2]), 'store', s
     'unclaimed', 0, 'absent', 0, 'removed', 0, 'marks', '', 'bucket', '', 'admit_capacity', 0, 'notice', '')
 redis.call('HSETNX', K_CONFIG, 'about', ABOUT)
 for i = 2, #ARGV, 2 do
-    redis.call('HSETNX', K_CONFIG, ARGV[i], ARGV[i + 1]) -- settings that survived the state are newer
+    redis.call('HSETNX', K_CONFIG, ARGV[i], ARGV[i + 1])
 end
 local window = recovery_window()
 if ARGV[1] == '1' and window > 0 then

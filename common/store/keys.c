@@ -87,3 +87,16 @@ void tl_keys_blocks(const char *prefix, char name[TL_KEY_MAX])
 {
     snprintf(name, TL_KEY_MAX, "%sblocks", prefix);
 }
+
+void tl_keys_changes(const char *prefix, const char *queue, char name[TL_KEY_MAX])
+{
+    if (queue == NULL)
+        snprintf(name, TL_KEY_MAX, "%schanges", prefix);
+    else
+        snprintf(name, TL_KEY_MAX, "%s{%s}:changes", prefix, queue);
+}
+
+void tl_keys_tokens(const char *prefix, char name[TL_KEY_MAX])
+{
+    snprintf(name, TL_KEY_MAX, "%stokens", prefix);
+}

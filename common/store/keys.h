@@ -76,5 +76,10 @@ void tl_keys_hooks(const struct tl_keys *keys, char name[TL_KEY_MAX]);
 void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX]);
 /* Writes tl:blocks, the blocked prefixes of addresses. */
 void tl_keys_blocks(const char *prefix, char name[TL_KEY_MAX]);
+/* Writes tl:{q}:changes, the record of changes of a queue; queue NULL: tl:changes, of those that
+ * belong to none. */
+void tl_keys_changes(const char *prefix, const char *queue, char name[TL_KEY_MAX]);
+/* Writes tl:tokens, the tokens of operators. */
+void tl_keys_tokens(const char *prefix, char name[TL_KEY_MAX]);
 
 #endif

@@ -9,12 +9,14 @@
 
 /* Returns { what was mended, what is wrong }. */
 static struct tl_reply *run(struct tl_redis *redis, const struct tl_keys *keys, const char *how,
-                            const struct tl_queue_settings *settings, struct tl_error *err)
+                            const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                            struct tl_error *err)
 {
     struct tl_args args = {0};
     tl_args_strs(&args, how, TL_EVENTS_KEPT, NULL);
     if (settings != NULL)
         tl_queue_append_settings(settings, &args);
+    tl_actor_append(actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_mend, keys, &args, err);
     tl_args_free(&args);
     return reply;
@@ -23,7 +25,7 @@ static struct tl_reply *run(struct tl_redis *redis, const struct tl_keys *keys, 
 bool tl_queue_examine(struct tl_redis *redis, const struct tl_keys *keys, char wrong[320],
                       struct tl_error *err)
 {
-    struct tl_reply *reply = run(redis, keys, "look", NULL, err);
+    struct tl_reply *reply = run(redis, keys, "look", NULL, &(struct tl_actor){0}, err);
     if (reply == NULL)
         return false;
     snprintf(wrong, 320, "%s", tl_reply_string(tl_reply_at(reply, 1), NULL));
@@ -35,8 +37,8 @@ bool tl_queue_set_aside(struct tl_troubles *troubles, struct tl_redis *redis,
                         const struct tl_keys *keys, const struct tl_mend_offer *offer,
                         struct tl_error *err, int64_t now_ms)
 {
-    struct tl_reply *reply =
-        run(redis, keys, offer->from_memory ? "memory" : "file", offer->settings, NULL);
+    struct tl_reply *reply = run(redis, keys, offer->from_memory ? "memory" : "file",
+                                 offer->settings, offer->actor, NULL);
     const char *mended = tl_reply_string(tl_reply_at(reply, 0), NULL);
     const char *wrong = tl_reply_string(tl_reply_at(reply, 1), NULL);
     if (wrong[0] != '\0' || mended[0] != '\0')

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "common/config/config.h"
+#include "common/store/actor.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 #include "common/store/troubles.h"
@@ -14,6 +15,7 @@
 struct tl_mend_offer {
     bool from_memory; /* as read from the store earlier; else from the configuration file */
     const struct tl_queue_settings *settings; /* NULL: none */
+    const struct tl_actor *actor;             /* what is mended is recorded as done by it */
 };
 
 /* Says what is wrong with the data of a queue, and changes nothing. *wrong gets a sentence for the

@@ -1,10 +1,10 @@
 -- mend: says what is wrong with the data of a queue, and mends what can be mended without guessing.
 -- Flags: allow-oom
--- Parts: prelude.presence
+-- Parts: prelude.presence prelude.changes
 --
 -- ARGV     1 'look': change nothing | 'memory': the settings given are those a program has in memory | 'file': they are
 --            those of the configuration file, or there are none   2 about how many events to keep
---          3... settings as names and values in turn
+--          3... settings as names and values in turn; and who (prelude.changes)
 -- Returns  { what was mended, what is wrong }, each a sentence for the operator or ''; both are '' for a sound queue,
 --          and for one that does not exist
 --
@@ -19,7 +19,7 @@ local LOOK_BACK = 1000 -- events read to find the highest seq
 
 local TYPES = { { K_STATE, 'hash' }, { K_CONFIG, 'hash' }, { K_WAITING, 'zset' }, { K_ACTIVE, 'zset' },
     { K_SESSIONS, 'hash' }, { K_ENDED, 'zset' }, { K_EVENTS, 'stream' }, { K_INGEST, 'stream' }, { K_BATCHES, 'hash' },
-    { reports_key(), 'zset' }, { key_of('lost'), 'hash' } }
+    { reports_key(), 'zset' }, { key_of('lost'), 'hash' }, { key_of('changes'), 'stream' } }
 for _, key in ipairs(TYPES) do
     local is = redis.call('TYPE', key[1]).ok
     if is ~= 'none' and is ~= key[2] then
@@ -68,6 +68,7 @@ local function restore_state()
     end
     local waiting, active = redis.call('ZCARD', K_WAITING), redis.call('ZCARD', K_ACTIVE)
     local waiting_ttl = tonumber(redis.call('HGET', K_CONFIG, 'waiting_ttl'))
+    record_change('restore', {}, { state = 'written again from the last event', generation = int(entry[3]) })
     local marks = waiting_ttl and add_mark('', bucket_at(now_ms(), waiting_ttl), '0') or ''
     redis.call('HSET', K_STATE, 'generation', int(entry[3]), 'store', 'lost', 'seq', int(highest_seq()), 'event',
         int(entry[2]), 'fence', 0, 'incarnation', int(number_base(now_ms())), 'waiting', waiting, 'active', active,
@@ -121,6 +122,11 @@ local function restore_settings(paused)
     for _, name in ipairs(NUMBERS) do
         current[name] = tonumber(current[name] or '') and current[name]
     end
+    local missing = paused and { paused = 'true' } or {}
+    for i = 3, #ARGV, 2 do
+        missing[ARGV[i]] = missing[ARGV[i]] or not current[ARGV[i]] and ARGV[i + 1] or nil
+    end
+    record_change('restore', {}, missing)
     for i = 3, #ARGV, 2 do
         if not current[ARGV[i]] then
             redis.call('HSET', K_CONFIG, ARGV[i], ARGV[i + 1])

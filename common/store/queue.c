@@ -29,15 +29,21 @@ void tl_queue_append_settings(const struct tl_queue_settings *settings, struct t
         tl_args_strs(args, name, value, NULL);
 }
 
+struct creation {
+    const struct tl_queue_settings *settings;
+    const struct tl_actor *actor;
+    bool known;
+};
+
 static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
-                   const struct tl_queue_settings *settings, bool known, bool *created,
-                   struct tl_error *err)
+                   const struct creation *creation, bool *created, struct tl_error *err)
 {
     struct tl_keys keys;
     tl_keys_init(&keys, key_prefix, name);
     struct tl_args args = {0};
-    tl_args_uint(&args, known ? 1 : 0);
-    tl_queue_append_settings(settings, &args);
+    tl_args_uint(&args, creation->known ? 1 : 0);
+    tl_queue_append_settings(creation->settings, &args);
+    tl_actor_append(creation->actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_ensure, &keys, &args, err);
     bool ok = reply != NULL;
     if (ok && created != NULL)
@@ -57,15 +63,19 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
 }
 
 bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
-                     const struct tl_queue_settings *settings, bool *created, struct tl_error *err)
+                     const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                     bool *created, struct tl_error *err)
 {
-    return ensure(redis, key_prefix, name, settings, false, created, err);
+    const struct creation creation = {.settings = settings, .actor = actor};
+    return ensure(redis, key_prefix, name, &creation, created, err);
 }
 
 bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
-                           const struct tl_queue_settings *settings, struct tl_error *err)
+                           const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                           struct tl_error *err)
 {
-    return ensure(redis, key_prefix, name, settings, true, NULL, err);
+    const struct creation creation = {.settings = settings, .actor = actor, .known = true};
+    return ensure(redis, key_prefix, name, &creation, NULL, err);
 }
 
 /* Settings that no queue is without. The scripts refuse to work when one of them is missing. */
@@ -212,9 +222,28 @@ static void append_changes(const struct tl_reply *read, const struct tl_queue_se
     }
 }
 
+/* Copies both texts of { 1, before, after }; made NULL: nothing to do. */
+static bool copy_made(const struct tl_reply *reply, struct tl_changes_made *made,
+                      struct tl_error *err)
+{
+    if (made == NULL)
+        return true;
+    *made = (struct tl_changes_made){
+        .before = strdup(tl_reply_string(tl_reply_at(reply, 1), NULL)),
+        .after = strdup(tl_reply_string(tl_reply_at(reply, 2), NULL)),
+    };
+    if (made->before != NULL && made->after != NULL)
+        return true;
+    tl_changes_made_free(made);
+    return tl_error_set(err, TL_ERR_NOMEM,
+                        "the settings were changed, but there is no memory to "
+                        "tell what they were before");
+}
+
 /* One attempt; *done is false when another change came between. */
 static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
-                          const struct tl_queue_changes *changes, bool *done, struct tl_error *err)
+                          const struct tl_queue_changes *changes, const struct tl_actor *actor,
+                          struct tl_changes_made *made, bool *done, struct tl_error *err)
 {
     struct tl_queue_settings before = {0};
     struct tl_reply *read = fetch_settings(redis, keys, err);
@@ -228,9 +257,10 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
         struct tl_args args = {0};
         tl_args_strs(&args, TL_EVENTS_KEPT, "settings", NULL);
         append_changes(read, &before, &after, changes, &args);
+        tl_actor_append(actor, &args);
         struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
-        ok = reply != NULL;
-        *done = tl_reply_integer(reply) == 1;
+        *done = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
+        ok = reply != NULL && (!*done || copy_made(reply, made, err));
         tl_reply_free(reply);
         tl_args_free(&args);
     }
@@ -239,11 +269,12 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
 }
 
 bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
-                            const struct tl_queue_changes *changes, struct tl_error *err)
+                            const struct tl_queue_changes *changes, const struct tl_actor *actor,
+                            struct tl_changes_made *made, struct tl_error *err)
 {
     bool done = false;
     for (int i = 0; i < CONFIGURE_ATTEMPTS && !done; i++) {
-        if (!try_configure(redis, keys, changes, &done, err))
+        if (!try_configure(redis, keys, changes, actor, made, &done, err))
             return false;
     }
     return done || tl_error_set(err, TL_ERR_STORE,
@@ -253,21 +284,22 @@ bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
 }
 
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
-                        const char *value, struct tl_error *err)
+                        const char *value, const struct tl_actor *actor, struct tl_error *err)
 {
     struct tl_queue_change change = {.name = name, .value = value};
     const struct tl_queue_changes changes = {.list = &change, .n = 1};
-    return tl_queue_configure_all(redis, keys, &changes, err);
+    return tl_queue_configure_all(redis, keys, &changes, actor, NULL, err);
 }
 
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
-                     struct tl_error *err)
+                     const struct tl_actor *actor, struct tl_error *err)
 {
     struct tl_args args = {0};
     if (strlen(text) > TL_NOTICE_MAX)
         return tl_error_set(err, TL_ERR_INVALID, "a notice of %zu bytes; the limit is %d",
                             strlen(text), TL_NOTICE_MAX);
     tl_args_strs(&args, TL_EVENTS_KEPT, "notice", text, NULL);
+    tl_actor_append(actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
     bool ok = reply != NULL;
     tl_reply_free(reply);

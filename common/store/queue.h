@@ -6,6 +6,8 @@
 #include <stdint.h>
 
 #include "common/config/config.h"
+#include "common/store/actor.h"
+#include "common/store/changes_made.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 #include "common/wire/names.h"
@@ -17,15 +19,17 @@ bool tl_queue_fail_missing(const struct tl_keys *keys, struct tl_error *err);
 void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args);
 
 /* Creates the queue with these settings if it does not exist, and does not change the settings of
- * an existing one. Also restores its consumer group and its entry in tl:queues. *created may be
- * NULL. */
+ * an existing one. Also restores its consumer group and its entry in tl:queues. The creation is
+ * recorded (common/store/changes.h). *created may be NULL. */
 bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
-                     const struct tl_queue_settings *settings, bool *created, struct tl_error *err);
+                     const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                     bool *created, struct tl_error *err);
 
 /* The same for a queue that this process knows to have existed: if it is missing, its data was
  * lost, and it is created in recovery (common/store/recovery.h). */
 bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
-                           const struct tl_queue_settings *settings, struct tl_error *err);
+                           const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                           struct tl_error *err);
 /* Reads tl:{q}:config, and the capacity that counts now of the state. Fields a newer version wrote
  * are ignored; missing ones keep their default. TL_ERR_NOQUEUE when the queue does not exist. */
 bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
@@ -45,12 +49,13 @@ bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
 
 /* Changes one setting of an existing queue, by name and text ("capacity", "20"), after validating
  * all settings together. Writes that setting only (`lanes` with default_lane), and only if no
- * setting has changed since they were read; else reads them again. Emits a CONFIG event in the same
- * step. */
+ * setting has changed since they were read; else reads them again. Emits a CONFIG event and records
+ * what has changed, in the same step. */
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
-                        const char *value, struct tl_error *err);
+                        const char *value, const struct tl_actor *actor, struct tl_error *err);
 
-/* The same for several settings in one step, in this order: all of them are changed or none. */
+/* The same for several settings in one step, in this order: all of them are changed or none. *made
+ * (may be NULL) gets what has changed, freed with tl_changes_made_free. */
 struct tl_queue_change {
     const char *name, *value;
 };
@@ -59,14 +64,15 @@ struct tl_queue_changes {
     size_t n;
 };
 bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
-                            const struct tl_queue_changes *changes, struct tl_error *err);
+                            const struct tl_queue_changes *changes, const struct tl_actor *actor,
+                            struct tl_changes_made *made, struct tl_error *err);
 
 #define TL_NOTICE_MAX 500 /* bytes of a notice */
 
 /* Sets the notice that all waiting visitors see ("" removes it): stores it in the state and emits a
  * NOTICE event. TL_ERR_INVALID for one that is too long. */
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
-                     struct tl_error *err);
+                     const struct tl_actor *actor, struct tl_error *err);
 
 /* The names in tl:queues, sorted; only valid ones. *names is one allocation, freed with free(). */
 bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,

@@ -1,13 +1,24 @@
 -- recover: begins the recovery of a queue that was created again, or moves its end.
 -- Flags: allow-oom
--- Parts: prelude.recovery
+-- Parts: prelude.recovery prelude.changes
 --
 -- ARGV     1 about how many events to keep
 --          2 'lost'  3 the lost generation  4 the present one, as the caller knows them
 --            'until' 3 ms from now; 0 ends the recovery, and names no generation any more if none is known
+--          and who (prelude.changes); only 'until' is recorded
 -- Returns  1 changed; 0 nothing to do: another generation was named before, or it is too late, or recovery_window is 0
 -- Errors   NOQUEUE  the queue does not exist
 local keep, what = ARGV[1], ARGV[2]
+
+-- Records those of these members that differ.
+local function record_recovery(before, after)
+    for name, value in pairs(before) do
+        if after[name] == value then
+            before[name], after[name] = nil, nil
+        end
+    end
+    record_change('recover', before, after)
+end
 
 local state, lost, by, till, started = open_state('lost_generation', 'lost_by', 'recover_until', 'started')
 if not state then
@@ -18,6 +29,7 @@ local now, window = now_ms(), recovery_window()
 lost, till, started = tonumber(lost) or 0, tonumber(till) or 0, tonumber(started) or now
 
 if what == 'until' then
+    local before = { recover_until = int(till), lost_generation = int(lost) }
     local changes = { 'recover_until', now + tonumber(ARGV[3]), 'started', started }
     if till == 0 then
         changes[5], changes[6] = 'recover_since', now
@@ -31,6 +43,7 @@ if what == 'until' then
     local n = #changes
     changes[n + 1], changes[n + 2] = 'lost_generation', lost
     changes[n + 3], changes[n + 4] = 'lost_by', ARGV[3] == '0' and NAMED_BY.operator or by or ''
+    record_recovery(before, { recover_until = int(changes[2]), lost_generation = int(lost) })
     commit(state, changes, { { EVENT.config } }, keep)
     return 1
 end

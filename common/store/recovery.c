@@ -32,8 +32,9 @@ bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
 }
 
 static bool recover(struct tl_redis *redis, const struct tl_keys *keys, struct tl_args *args,
-                    struct tl_error *err)
+                    const struct tl_actor *actor, struct tl_error *err)
 {
+    tl_actor_append(actor, args);
     struct tl_reply *reply = tl_script_run_on_state(redis, tl_script_recover, keys, args, err);
     bool ok = reply != NULL;
     tl_reply_free(reply);
@@ -48,14 +49,14 @@ bool tl_recovery_name(struct tl_redis *redis, const struct tl_keys *keys, uint64
     tl_args_strs(&args, TL_EVENTS_KEPT, "lost", NULL);
     tl_args_uint(&args, lost);
     tl_args_uint(&args, present);
-    return recover(redis, keys, &args, err);
+    return recover(redis, keys, &args, &(struct tl_actor){0}, err); /* no change of an operator */
 }
 
 bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
-                        struct tl_error *err)
+                        const struct tl_actor *actor, struct tl_error *err)
 {
     struct tl_args args = {0};
     tl_args_strs(&args, TL_EVENTS_KEPT, "until", NULL);
     tl_args_int(&args, ms);
-    return recover(redis, keys, &args, err);
+    return recover(redis, keys, &args, actor, err);
 }

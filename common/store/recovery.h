@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/store/actor.h"
 #include "common/store/draw_record.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
@@ -30,8 +31,8 @@ bool tl_recovery_name(struct tl_redis *redis, const struct tl_keys *keys, uint64
                       uint64_t present, struct tl_error *err);
 
 /* Lets the recovery end in this many ms, or begin. 0 ends it, and none begins by itself any more in
- * this generation. */
+ * this generation. It is recorded (common/store/changes.h). */
 bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
-                        struct tl_error *err);
+                        const struct tl_actor *actor, struct tl_error *err);
 
 #endif

@@ -18,6 +18,7 @@
 struct tl_roster {
     struct tl_roster_settings settings;
     const struct tl_config *config;
+    struct tl_actor actor;
     struct tl_held_queue **held; /* by name; one allocation each: callers keep pointers to keys */
     size_t n, capacity;
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
@@ -49,6 +50,7 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
     }
     roster->settings = *settings;
     roster->config = config;
+    tl_actor_of_program(&roster->actor, settings->role, config->redis.changes_length);
     tl_lease_client_init(&roster->client, config->redis.key_prefix, settings->role, settings->owner,
                          settings->fenced);
     return roster;
@@ -154,8 +156,8 @@ static bool ensure(const struct tl_roster *roster, struct tl_redis *redis, const
 {
     const char *prefix = roster->config->redis.key_prefix;
     return roster->n_names > 0 && tl_queue_find_name(roster->names, roster->n_names, queue, NULL)
-               ? tl_queue_ensure_known(redis, prefix, queue, settings, err)
-               : tl_queue_ensure(redis, prefix, queue, settings, NULL, err);
+               ? tl_queue_ensure_known(redis, prefix, queue, settings, &roster->actor, err)
+               : tl_queue_ensure(redis, prefix, queue, settings, &roster->actor, NULL, err);
 }
 
 bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
@@ -163,7 +165,8 @@ bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
 {
     const struct tl_config *config = roster->config;
     const struct tl_mend_offer offer = {
-        .settings = tl_config_queue(config->queues, config->n_queues, keys->queue)};
+        .settings = tl_config_queue(config->queues, config->n_queues, keys->queue),
+        .actor = &roster->actor};
     if (!tl_error_is_of_queue(err, redis))
         return false;
     if (tl_queue_set_aside(roster->settings.troubles, redis, keys, &offer, err, now_ms))

@@ -309,12 +309,14 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
             fail_msg("%s", err.text);
     }
     bool created = false;
-    if (!tl_queue_ensure(redis, "tl:", "q", &values, &created, &err))
+    if (!tl_queue_ensure(redis, "tl:", "q", &values, &test_actor, &created, &err))
         fail_msg("%s", err.text);
     assert_true(created);
     tl_keys_init(keys, "tl:", "q");
     test_redis_ask(redis, "HSET %s seq 0 event 0 fence 0 base_seq 0", keys->names[TL_KEY_STATE]);
 }
+
+const struct tl_actor test_actor = {.name = "tester", .from = "test", .kept = 1000};
 
 struct tl_reply *test_script(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
                              const char *arguments, char *error)
@@ -326,6 +328,8 @@ struct tl_reply *test_script(struct tl_redis *redis, const char *source, const s
     if (tl_script_begin(redis, &script, &args, &err)) {
         tl_keys_append(keys, &args);
         append_words(&args, arguments);
+        if (strstr(source, "CHANGES_KEPT") != NULL)
+            tl_actor_append(&test_actor, &args);
         reply = tl_script_call(redis, &script, &args, &err);
     }
     tl_args_free(&args);

@@ -3,10 +3,14 @@
 #ifndef TL_TEST_REDIS_SERVER_H
 #define TL_TEST_REDIS_SERVER_H
 
+#include "common/store/actor.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
 struct test_redis;
+
+/* Who changes something in a test. */
+extern const struct tl_actor test_actor;
 
 /* Starts one (empty) and waits until it answers. Fails the test if none is installed. */
 struct test_redis *test_redis_start(void);
@@ -59,8 +63,8 @@ void test_invariants(struct tl_redis *redis, const struct tl_keys *keys);
  * the time. */
 void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *keys);
 
-/* Calls a script with all keys and the words in `arguments` as ARGV; NULL for an error, whose
- * sentence goes to error (320 bytes; may be NULL). */
+/* Calls a script with all keys and the words in `arguments` as ARGV, and test_actor where it
+ * records its changes; NULL for an error, whose sentence goes to error (320 bytes; may be NULL). */
 struct tl_reply *test_script(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
                              const char *arguments, char *error);
 

@@ -39,7 +39,7 @@ static struct admitted admit(struct test_store *store, const char *most)
 static void configure(struct test_store *store, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(store->redis, &store->keys, name, value, &err))
+    if (!tl_queue_configure(store->redis, &store->keys, name, value, &test_actor, &err))
         fail_msg("%s", err.text);
 }
 

@@ -365,10 +365,10 @@ static void an_operator_ends_the_recovery_and_opens_it_again(void **state)
     uint64_t lost = lost_queue(store, "capacity=1");
     restore(store, "anna", 10, lost);
     test_batch(store);
-    assert_true(tl_recovery_end_in(store->redis, &store->keys, 0, &err));
+    assert_true(tl_recovery_end_in(store->redis, &store->keys, 0, &test_actor, &err));
     assert_int_equal(test_admit(store, 10), 0); /* ends the recovery */
     assert_int_equal(test_admit(store, 10), 1);
-    assert_true(tl_recovery_end_in(store->redis, &store->keys, 60000, &err));
+    assert_true(tl_recovery_end_in(store->redis, &store->keys, 60000, &test_actor, &err));
     restore(store, "ben", 20, lost);
     test_batch(store);
     test_exceptions_are(store, "");
@@ -381,7 +381,7 @@ static void an_operator_rules_a_recovery_out(void **state)
     struct tl_error err = {0};
     test_store_queue(store, "capacity=1");
     uint64_t present = (uint64_t)test_state(store, "generation");
-    assert_true(tl_recovery_end_in(store->redis, &store->keys, 0, &err));
+    assert_true(tl_recovery_end_in(store->redis, &store->keys, 0, &test_actor, &err));
     assert_true(tl_recovery_name(store->redis, &store->keys, present - 5, present, &err));
     restore(store, "anna", 10, present - 5);
     test_batch(store);
@@ -413,7 +413,7 @@ static void a_queue_that_is_known_is_created_in_recovery(void **state)
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     tl_keys_init(&store->keys, "tl:", "q");
-    assert_true(tl_queue_ensure_known(store->redis, "tl:", "q", &settings, &err));
+    assert_true(tl_queue_ensure_known(store->redis, "tl:", "q", &settings, &test_actor, &err));
     test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
     assert_true(test_state(store, "recover_until") > 0);
     test_redis_ask(store->redis, "HSET %s recover_until 1", store->keys.names[TL_KEY_STATE]);

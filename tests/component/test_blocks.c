@@ -19,8 +19,9 @@ static long long change(struct test_store *store, const char *what, const char *
 {
     struct tl_error err = {0};
     struct tl_args args = {0};
-    tl_args_strs(&args, "EVAL", tl_script_block, "1", "tl:blocks", what, entry, NULL);
+    tl_args_strs(&args, "EVAL", tl_script_block, "2", "tl:blocks", "tl:changes", what, entry, NULL);
     tl_args_int(&args, for_ms);
+    tl_actor_append(&test_actor, &args);
     struct tl_reply *reply = tl_redis_call(store->redis, &args, &err);
     tl_args_free(&args);
     long long result = reply != NULL ? (long long)tl_reply_integer(reply) : -1;

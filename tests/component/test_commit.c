@@ -122,7 +122,7 @@ static void revoke(struct test_store *store)
 static void configure(struct test_store *store)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(store->redis, &store->keys, "capacity", "7", &err))
+    if (!tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err))
         fail_msg("%s", err.text);
 }
 

@@ -60,7 +60,7 @@ static void open_at(struct test_store *store, int64_t opens_at_ms)
 
 static struct tl_drawer *drawer_of(const char *path)
 {
-    struct tl_drawer *drawer = tl_drawer_new(path, 1000);
+    struct tl_drawer *drawer = tl_drawer_new(path, 1000, &test_actor);
     assert_non_null(drawer);
     return drawer;
 }
@@ -377,10 +377,12 @@ static void two_at_once_do_no_harm(void **state)
 static void another_incarnation_uses_other_numbers(void **state)
 {
     struct test_store *store = *state;
-    int64_t opens_at_ms = queue_opening_in(store, 300);
+    (void)queue_opening_in(store, 3600000);
     struct tl_drawer *drawer = drawer_of(key_path);
     struct tl_draw *draw = NULL;
-    join_permuted(store, 9000, 1);
+    join_permuted(store, 9000, 1); /* however long that takes, it is before the opening */
+    int64_t opens_at_ms = test_redis_ms(store->redis) + 300;
+    open_at(store, opens_at_ms);
     announce(store, drawer, opens_at_ms);
     wait_until(store, opens_at_ms);
     for (int turn = 0; draw_field(store, DRAWN) == 0 && turn < 100; turn++)

@@ -276,7 +276,7 @@ static void a_rebuild_brings_a_new_line_with_the_notice(void **state)
 {
     struct fixture *f = *state;
     struct tl_error err = {0};
-    if (!tl_queue_notice(f->redis, &f->keys, "soon", &err))
+    if (!tl_queue_notice(f->redis, &f->keys, "soon", &test_actor, &err))
         fail_msg("%s", err.text);
     turn_until(f, "entry:q");
     forget(f);

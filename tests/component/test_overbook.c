@@ -270,7 +270,7 @@ static void it_begins_and_ends_in_the_middle_of_a_sale(void **state)
     test_join_many(store, "v", 20, 0);
     assert_int_equal(test_admit(store, 100), 4);
     claim(store, 1);
-    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "4", &err));
+    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "4", &test_actor, &err));
     assert_int_equal(test_admit(store, 100), 0);
     struct called called = called_of(store);
     assert_int_equal(called.n, 0);
@@ -284,7 +284,7 @@ static void it_begins_and_ends_in_the_middle_of_a_sale(void **state)
     command(store, TL_COMMAND_LEAVE, 3);
     assert_int_equal(test_admit(store, 100), 4);
     check(store, 4, 4);
-    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "0", &err));
+    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "0", &test_actor, &err));
     (void)test_admit(store, 100);
     assert_true(called_of(store).n >= 0); /* six are active: claims are still looked at */
     claim(store, 5);

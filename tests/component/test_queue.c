@@ -22,7 +22,7 @@ static bool ensure(struct test_store *store, const char *name, bool *created, st
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     tl_keys_init(&store->keys, "tl:", name);
-    return tl_queue_ensure(store->redis, "tl:", name, &settings, created, err);
+    return tl_queue_ensure(store->redis, "tl:", name, &settings, &test_actor, created, err);
 }
 
 static void a_queue_is_created_once(void **state)
@@ -129,7 +129,8 @@ static void a_changed_setting_emits_an_event(void **state)
     struct test_entry last;
     test_store_queue(store, "capacity=5");
     test_join_many(store, "v", 3, 0);
-    assert_true(tl_queue_configure(store->redis, &store->keys, "session_ttl", "2m", &err));
+    assert_true(
+        tl_queue_configure(store->redis, &store->keys, "session_ttl", "2m", &test_actor, &err));
     test_entry_read(store, &last);
     assert_int_equal(last.entry.number, 2);
     assert_int_equal(last.entry.waiting, 3);
@@ -149,7 +150,8 @@ static void a_bad_setting_changes_nothing(void **state)
     uint64_t before = test_redis_fingerprint(store->redis);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct tl_error err = {0};
-        assert_false(tl_queue_configure(store->redis, &store->keys, bad[i][0], bad[i][1], &err));
+        assert_false(tl_queue_configure(store->redis, &store->keys, bad[i][0], bad[i][1],
+                                        &test_actor, &err));
         assert_int_equal(err.kind, TL_ERR_INVALID);
         assert_int_equal(test_redis_fingerprint(store->redis), before);
     }
@@ -169,7 +171,7 @@ static unsigned set_often(const struct test_redis *server, const struct tl_keys 
         struct tl_error err = {0};
         snprintf(value, sizeof(value), "%u", 1000 + i);
         /* Who loses a hundred times in a row may try again. */
-        while (!tl_queue_configure(redis, keys, name, value, &err)) {
+        while (!tl_queue_configure(redis, keys, name, value, &test_actor, &err)) {
             if (strstr(err.text, "all the time") != NULL)
                 continue;
             print_error("%s\n", err.text);
@@ -205,14 +207,16 @@ static void a_change_leaves_what_it_does_not_name(void **state)
     struct tl_error err = {0};
     test_store_queue(store, "capacity=5 lanes=vip,normal default_lane=vip");
     tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config novelty 1 claim_ttl soon"));
-    assert_true(tl_queue_configure(store->redis, &store->keys, "capacity", "7", &err));
+    assert_true(tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err));
     struct tl_reply *reply = test_redis_call(store->redis, "HMGET tl:{q}:config claim_ttl novelty");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 0), NULL), "soon");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 1), NULL), "1");
     tl_reply_free(reply);
     /* The default lane goes with the lanes, and a value that cannot be read is replaced. */
-    assert_true(tl_queue_configure(store->redis, &store->keys, "lanes", "gold,silver", &err));
-    assert_true(tl_queue_configure(store->redis, &store->keys, "claim_ttl", "2m", &err));
+    assert_true(
+        tl_queue_configure(store->redis, &store->keys, "lanes", "gold,silver", &test_actor, &err));
+    assert_true(
+        tl_queue_configure(store->redis, &store->keys, "claim_ttl", "2m", &test_actor, &err));
     reply = test_redis_call(store->redis, "HMGET tl:{q}:config default_lane claim_ttl");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 0), NULL), "silver");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 1), NULL), "120000");
@@ -227,7 +231,7 @@ static void a_notice_is_set_and_removed(void **state)
     test_store_queue(store, "capacity=5");
     for (size_t i = 0; i < 2; i++) {
         struct test_entry last;
-        assert_true(tl_queue_notice(store->redis, &store->keys, texts[i], &err));
+        assert_true(tl_queue_notice(store->redis, &store->keys, texts[i], &test_actor, &err));
         test_entry_read(store, &last);
         const struct tl_event *notice = test_event(&last, TL_EVENT_NOTICE, 0);
         assert_non_null(notice);
@@ -239,7 +243,7 @@ static void a_notice_is_set_and_removed(void **state)
         tl_reply_free(reply);
     }
     tl_reply_free(test_redis_call(store->redis, "DEL tl:{q}:state"));
-    assert_false(tl_queue_notice(store->redis, &store->keys, "x", &err));
+    assert_false(tl_queue_notice(store->redis, &store->keys, "x", &test_actor, &err));
     assert_int_equal(err.kind, TL_ERR_NOQUEUE);
 }
 

@@ -192,7 +192,8 @@ static void make_many(struct fixture *fixture)
     for (int i = 0; i < MANY - 2; i++) {
         char name[32];
         snprintf(name, sizeof(name), "queue-%02d", i);
-        assert_true(tl_queue_ensure(fixture->redis, "tl:", name, &settings, NULL, NULL));
+        assert_true(
+            tl_queue_ensure(fixture->redis, "tl:", name, &settings, &test_actor, NULL, NULL));
     }
 }
 
@@ -356,7 +357,8 @@ static void a_new_queue_is_found_and_a_deleted_one_lost(void **state)
     struct tl_error err = {0};
     assert_int_equal(held_after_round(&fixture->a), 2);
     tl_queue_settings_defaults(&settings);
-    assert_true(tl_queue_ensure(fixture->redis, "tl:", "gamma", &settings, NULL, &err));
+    assert_true(
+        tl_queue_ensure(fixture->redis, "tl:", "gamma", &settings, &test_actor, NULL, &err));
     assert_int_equal(held_after_round(&fixture->a), 3);
     assert_int_equal(fence_of(&fixture->a, "gamma"), 1);
     tl_reply_free(test_redis_call(fixture->redis, "SREM tl:queues gamma"));

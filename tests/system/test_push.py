@@ -44,9 +44,9 @@ def bank(start, visitors: int, workers: int = 1, **queue) -> tuple[System, list[
 
 def post_notice(system: System, text: str) -> None:
     """Runs the script of `tellerline notice`, without starting a process for each notice."""
-    script = "".join((TOP / "common" / "store" / name).read_text() for name in ("prelude.lua", "configure.lua"))
+    script = "".join((TOP / "common" / "store" / name).read_text() for name in ("prelude.lua", "prelude.changes.lua", "configure.lua"))
     keys = [system.key("bank", name) for name in KEYS]
-    assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text) == 1
+    assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text, "tester", "test", "1000")[0] == 1
 
 
 def gauge(system: System, name: str, worker: int = 0) -> int:

@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
-#include "worker/api/tokens.h"
+#include "worker/api/recent_tokens.h"
 #include "worker/api/verifications.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
@@ -34,7 +34,7 @@ struct tl_verifications {
                    struct tl_refusal *refusal);
     struct verification *first, *last;
     uint64_t count, last_number;
-    struct tl_tokens *tokens;
+    struct tl_recent_tokens *tokens;
     int64_t look_ms; /* when to look for clients that are gone */
     bool down;       /* the last question had no verdict */
     struct tl_log_limit down_log;
@@ -45,7 +45,7 @@ struct tl_verifications *tl_verifications_new(bool (*passed)(struct tl_api *api,
                                                              struct tl_refusal *refusal))
 {
     struct tl_verifications *all = calloc(1, sizeof(*all));
-    if (all == NULL || (all->tokens = tl_tokens_new()) == NULL) {
+    if (all == NULL || (all->tokens = tl_recent_tokens_new()) == NULL) {
         free(all);
         return NULL;
     }
@@ -57,7 +57,7 @@ void tl_verifications_free(struct tl_verifications **verifications)
 {
     if (*verifications == NULL)
         return;
-    tl_tokens_free(&(*verifications)->tokens);
+    tl_recent_tokens_free(&(*verifications)->tokens);
     free(*verifications);
     *verifications = NULL;
 }
@@ -119,7 +119,7 @@ bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join,
         return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
     verification->join = *join;
     tl_token_id(token, verification->join.id);
-    if (!tl_tokens_add(all->tokens, verification->join.id, now_ms)) {
+    if (!tl_recent_tokens_add(all->tokens, verification->join.id, now_ms)) {
         free(verification);
         tl_metrics_add(api->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
         tl_visitor_failed(api, join->request, now_ms);
@@ -132,7 +132,7 @@ bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join,
     snprintf(verification->queue, sizeof(verification->queue), "%s",
              tl_local_queue_name(join->queue));
     if (!ask(api, verification, token, until_ms)) {
-        tl_tokens_forget(all->tokens, verification->join.id);
+        tl_recent_tokens_forget(all->tokens, verification->join.id);
         free(verification);
         return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
     }
@@ -204,7 +204,7 @@ static void settle(struct tl_api *api, struct verification *waiting,
     bool ok = false;
     note(api, verdict);
     if (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED)
-        tl_tokens_forget(all->tokens, join->id);
+        tl_recent_tokens_forget(all->tokens, join->id);
     join->queue = tl_visitor_queue(api, verification.queue, &refusal);
     if (join->queue != NULL && verdict->kind == TL_VERDICT_PASSED) {
         ok = all->passed(api, join, &refusal);
@@ -245,7 +245,7 @@ void tl_verifications_tick(struct tl_api *api, int64_t now_ms)
         if (!tl_request_gone(at->join.request))
             continue;
         struct verification gone = release(all, at);
-        tl_tokens_forget(all->tokens, gone.join.id);
+        tl_recent_tokens_forget(all->tokens, gone.join.id);
         api->cancel(api->process, gone.number);
         tl_request_answer(gone.join.request, &(struct tl_answer){.status = 408}); /* for no one */
     }

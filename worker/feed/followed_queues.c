@@ -44,6 +44,7 @@ struct tl_followed_queues {
     struct tl_queue_config *configured;
     size_t n_configured;
     bool create_missing;
+    struct tl_actor actor;
     bool compares; /* tl_followed_queues_compare */
     struct tl_tail *tail;
     struct tl_durable *durable; /* NULL: changes in the memory of the store are good enough */
@@ -83,6 +84,7 @@ struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
     self->key_prefix = key_prefix;
     self->changes = changes;
     self->create_missing = true;
+    tl_actor_of_program(&self->actor, "worker", config->redis.changes_length);
     self->tail = tl_tail_new(on_entry, self);
     self->troubles = tl_troubles_new();
     self->configured = calloc(n > 0 ? n : 1, sizeof(*self->configured));
@@ -173,8 +175,9 @@ static bool queue_failed(struct tl_followed_queues *self, struct tl_redis *redis
                          struct tl_error *err)
 {
     const struct tl_mend_offer offer = {.from_memory = memory != NULL,
-                                        .settings = memory != NULL ? memory
-                                                                   : configured(self, keys->queue)};
+                                        .settings =
+                                            memory != NULL ? memory : configured(self, keys->queue),
+                                        .actor = &self->actor};
     if (!tl_error_is_of_queue(err, redis))
         return false;
     if (!tl_queue_set_aside(self->troubles, redis, keys, &offer, err, tl_clock_ms())) {
@@ -349,9 +352,9 @@ static bool ensure(const struct tl_followed_queues *self, struct tl_redis *redis
     struct tl_error problem = {0};
     bool ok = was_loaded(self, queue->name)
                   ? tl_queue_ensure_known(redis, self->key_prefix, queue->name, &queue->settings,
-                                          &problem)
-                  : tl_queue_ensure(redis, self->key_prefix, queue->name, &queue->settings, NULL,
-                                    &problem);
+                                          &self->actor, &problem)
+                  : tl_queue_ensure(redis, self->key_prefix, queue->name, &queue->settings,
+                                    &self->actor, NULL, &problem);
     /* A worker's own user of the store may not create queues: the other programs do. */
     if (ok || problem.kind == TL_ERR_DENIED)
         return true;

@@ -3,7 +3,7 @@
 
 #include <sodium.h>
 
-#include "worker/api/tokens.h"
+#include "worker/api/recent_tokens.h"
 
 /* 131,072 tokens; 4 MiB when all are used. */
 enum { SETS = 16384, WAYS = 8, HASH_BYTES = 16 };
@@ -13,7 +13,7 @@ struct token {
     char id[TL_PUZZLE_ID_LENGTH + 1];
 };
 
-struct tl_tokens {
+struct tl_recent_tokens {
     struct token sets[SETS][WAYS];
 };
 
@@ -29,19 +29,19 @@ void tl_token_id(const char *token, char id[TL_PUZZLE_ID_LENGTH + 1])
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
 }
 
-struct tl_tokens *tl_tokens_new(void)
+struct tl_recent_tokens *tl_recent_tokens_new(void)
 {
-    return calloc(1, sizeof(struct tl_tokens));
+    return calloc(1, sizeof(struct tl_recent_tokens));
 }
 
-void tl_tokens_free(struct tl_tokens **tokens)
+void tl_recent_tokens_free(struct tl_recent_tokens **tokens)
 {
     free(*tokens);
     *tokens = NULL;
 }
 
 /* The id is a hash already. */
-static struct token *set_of(struct tl_tokens *tokens, const char *id)
+static struct token *set_of(struct tl_recent_tokens *tokens, const char *id)
 {
     size_t number = 0;
     for (; *id != '\0'; id++)
@@ -49,7 +49,7 @@ static struct token *set_of(struct tl_tokens *tokens, const char *id)
     return tokens->sets[number % SETS];
 }
 
-bool tl_tokens_add(struct tl_tokens *tokens, const char *id, int64_t now_ms)
+bool tl_recent_tokens_add(struct tl_recent_tokens *tokens, const char *id, int64_t now_ms)
 {
     struct token *set = set_of(tokens, id);
     struct token *oldest = &set[0];
@@ -64,7 +64,7 @@ bool tl_tokens_add(struct tl_tokens *tokens, const char *id, int64_t now_ms)
     return true;
 }
 
-void tl_tokens_forget(struct tl_tokens *tokens, const char *id)
+void tl_recent_tokens_forget(struct tl_recent_tokens *tokens, const char *id)
 {
     struct token *set = set_of(tokens, id);
     for (size_t i = 0; i < WAYS; i++)

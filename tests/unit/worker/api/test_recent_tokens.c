@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "worker/api/tokens.h"
+#include "worker/api/recent_tokens.h"
 
 static void a_token_has_one_id(void **state)
 {
@@ -26,21 +26,21 @@ static void a_token_has_one_id(void **state)
 static void a_token_comes_once(void **state)
 {
     (void)state;
-    struct tl_tokens *tokens = tl_tokens_new();
+    struct tl_recent_tokens *tokens = tl_recent_tokens_new();
     const int64_t life_ms = (int64_t)TL_TOKENS_LIFE_S * 1000;
     char id[TL_PUZZLE_ID_LENGTH + 1];
     assert_non_null(tokens);
     tl_token_id("token", id);
-    assert_true(tl_tokens_add(tokens, id, 1000));
-    assert_false(tl_tokens_add(tokens, id, 1000));
-    assert_false(tl_tokens_add(tokens, id, 999 + life_ms));
-    assert_true(tl_tokens_add(tokens, id, 1000 + life_ms));
-    tl_tokens_forget(tokens, id);
-    tl_tokens_forget(tokens, id);
-    assert_true(tl_tokens_add(tokens, id, 1001 + life_ms));
-    tl_tokens_free(&tokens);
+    assert_true(tl_recent_tokens_add(tokens, id, 1000));
+    assert_false(tl_recent_tokens_add(tokens, id, 1000));
+    assert_false(tl_recent_tokens_add(tokens, id, 999 + life_ms));
+    assert_true(tl_recent_tokens_add(tokens, id, 1000 + life_ms));
+    tl_recent_tokens_forget(tokens, id);
+    tl_recent_tokens_forget(tokens, id);
+    assert_true(tl_recent_tokens_add(tokens, id, 1001 + life_ms));
+    tl_recent_tokens_free(&tokens);
     assert_null(tokens);
-    tl_tokens_free(&tokens);
+    tl_recent_tokens_free(&tokens);
 }
 
 /* However many come: the newest are known. */
@@ -48,20 +48,20 @@ static void the_oldest_give_way(void **state)
 {
     (void)state;
     enum { MANY = 500000, NEWEST = 1000 };
-    struct tl_tokens *tokens = tl_tokens_new();
+    struct tl_recent_tokens *tokens = tl_recent_tokens_new();
     char text[32], id[TL_PUZZLE_ID_LENGTH + 1];
     assert_non_null(tokens);
     for (int i = 0; i < MANY; i++) {
         snprintf(text, sizeof(text), "token-%d", i);
         tl_token_id(text, id);
-        assert_true(tl_tokens_add(tokens, id, 1000 + i / 1000));
+        assert_true(tl_recent_tokens_add(tokens, id, 1000 + i / 1000));
     }
     for (int i = MANY - NEWEST; i < MANY; i++) {
         snprintf(text, sizeof(text), "token-%d", i);
         tl_token_id(text, id);
-        assert_false(tl_tokens_add(tokens, id, 1000 + MANY / 1000));
+        assert_false(tl_recent_tokens_add(tokens, id, 1000 + MANY / 1000));
     }
-    tl_tokens_free(&tokens);
+    tl_recent_tokens_free(&tokens);
 }
 
 int main(void)

@@ -1,0 +1,226 @@
+#include <stdio.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "common/auth/secret_file.h"
+#include "common/auth/token.h"
+
+_Static_assert((int)TL_TOKEN_KEY_BYTES == (int)crypto_generichash_KEYBYTES &&
+                   (int)TL_TOKEN_HASH_BYTES == (int)crypto_generichash_BYTES,
+               "what libsodium expects");
+
+enum { SECRET_BYTES = 32, PREFIX_LENGTH = 3, BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING };
+
+_Static_assert(sodium_base64_ENCODED_LEN(SECRET_BYTES, BASE64) == TL_TOKEN_SECRET_DIGITS + 1,
+               "256 bits");
+
+/* ---- roles and names ---- */
+
+static const char *const role_names[] = {"nothing", "viewer", "operator", "admin"};
+
+const char *tl_token_role_name(enum tl_token_role role)
+{
+    return role_names[role > TL_TOKEN_ADMIN ? TL_TOKEN_NOTHING : role];
+}
+
+bool tl_token_role_parse(const char *name, enum tl_token_role *role)
+{
+    for (unsigned i = TL_TOKEN_VIEWER; i <= TL_TOKEN_ADMIN; i++) {
+        if (strcmp(name, role_names[i]) == 0) {
+            *role = (enum tl_token_role)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tl_token_name_valid(const char *name, size_t length)
+{
+    if (length == 0 || length > TL_TOKEN_NAME_MAX)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        char c = name[i];
+        bool first = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+        if (!first && (i == 0 || (c != '.' && c != '_' && c != '-')))
+            return false;
+    }
+    return length != strlen(TL_ADMIN_NAME) || memcmp(name, TL_ADMIN_NAME, length) != 0;
+}
+
+/* ---- the key file ---- */
+
+static bool parse_hex(const char *digits, size_t length, unsigned char *bytes, size_t n)
+{
+    size_t parsed = 0;
+    const char *end = NULL;
+    return length == 2 * n && sodium_hex2bin(bytes, n, digits, length, NULL, &parsed, &end) == 0 &&
+           parsed == n && end == digits + length;
+}
+
+static bool create_key(const char *path, struct tl_error *err)
+{
+    unsigned char key[TL_TOKEN_KEY_BYTES];
+    char digits[2 * TL_TOKEN_KEY_BYTES + 1];
+    char text[256];
+    randombytes_buf(key, sizeof(key));
+    sodium_bin2hex(digits, sizeof(digits), key, sizeof(key));
+    int length =
+        snprintf(text, sizeof(text),
+                 "# The key of operators' tokens. Every program that checks or makes tokens "
+                 "needs the same\n# file. Without it, no token is valid any more.\n%s\n",
+                 digits);
+    bool made = tl_secret_create(path, text, (size_t)length, "a new key of tokens", err);
+    sodium_memzero(key, sizeof(key));
+    sodium_memzero(digits, sizeof(digits));
+    sodium_memzero(text, sizeof(text));
+    return made;
+}
+
+/* The only line of a file that is neither empty nor a comment, or NULL. */
+static const char *only_line(char *text)
+{
+    const char *found = NULL;
+    char *line;
+    while (tl_secret_line(&text, &line)) {
+        if (*line != '\0' && found != NULL)
+            return NULL;
+        found = *line != '\0' ? line : found;
+    }
+    return found;
+}
+
+bool tl_token_key_load(const char *path, bool create, struct tl_token_key *key,
+                       struct tl_error *err)
+{
+    size_t length;
+    if (create && !create_key(path, err))
+        return false;
+    char *bytes = tl_secret_read(path, &length, NULL, err);
+    if (bytes == NULL)
+        return false;
+    const char *line = only_line(bytes);
+    bool ok = line != NULL && parse_hex(line, strlen(line), key->bytes, sizeof(key->bytes));
+    tl_secret_free(&bytes, length);
+    return ok || tl_error_set(err, TL_ERR_INVALID,
+                              "%s: expected one line of %d hex digits, the key of the tokens", path,
+                              2 * TL_TOKEN_KEY_BYTES);
+}
+
+/* ---- tokens ---- */
+
+static void make_secret(char digits[TL_TOKEN_SECRET_DIGITS + 1])
+{
+    unsigned char secret[SECRET_BYTES];
+    randombytes_buf(secret, sizeof(secret));
+    sodium_bin2base64(digits, TL_TOKEN_SECRET_DIGITS + 1, secret, sizeof(secret), BASE64);
+    sodium_memzero(secret, sizeof(secret));
+}
+
+void tl_token_make(const char *name, char text[TL_TOKEN_TEXT_MAX + 1])
+{
+    char digits[TL_TOKEN_SECRET_DIGITS + 1];
+    make_secret(digits);
+    snprintf(text, TL_TOKEN_TEXT_MAX + 1, "tl_%s_%s", name, digits);
+    sodium_memzero(digits, sizeof(digits));
+}
+
+static bool is_base64(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+}
+
+bool tl_token_parse(const char *text, size_t length, char name[TL_TOKEN_NAME_MAX + 1])
+{
+    const size_t around = PREFIX_LENGTH + 1 + TL_TOKEN_SECRET_DIGITS;
+    if (length <= around || length > TL_TOKEN_TEXT_MAX || memcmp(text, "tl_", PREFIX_LENGTH) != 0)
+        return false;
+    size_t name_length = length - around;
+    const char *end = text + PREFIX_LENGTH + name_length;
+    if (*end != '_' || !tl_token_name_valid(text + PREFIX_LENGTH, name_length))
+        return false;
+    for (size_t i = 1; i <= TL_TOKEN_SECRET_DIGITS; i++)
+        if (!is_base64(end[i]))
+            return false;
+    memcpy(name, text + PREFIX_LENGTH, name_length);
+    name[name_length] = '\0';
+    return true;
+}
+
+void tl_token_hash(const struct tl_token_key *key, const char *text, size_t length,
+                   struct tl_token_hash *hash)
+{
+    crypto_generichash(hash->bytes, sizeof(hash->bytes), (const unsigned char *)text, length,
+                       key->bytes, sizeof(key->bytes));
+}
+
+bool tl_token_hash_equal(const struct tl_token_hash *a, const struct tl_token_hash *b)
+{
+    return sodium_memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+bool tl_token_hash_parse(const char *digits, size_t length, struct tl_token_hash *hash)
+{
+    return parse_hex(digits, length, hash->bytes, sizeof(hash->bytes));
+}
+
+void tl_token_hash_format(const struct tl_token_hash *hash, char digits[TL_TOKEN_HASH_DIGITS + 1])
+{
+    sodium_bin2hex(digits, TL_TOKEN_HASH_DIGITS + 1, hash->bytes, sizeof(hash->bytes));
+}
+
+/* ---- the admin token ---- */
+
+static bool is_admin_token(const char *line)
+{
+    size_t length = strlen(line);
+    for (size_t i = 0; i < length; i++)
+        if (line[i] <= ' ' || line[i] > '~')
+            return false;
+    return length >= TL_ADMIN_TOKEN_MIN && length <= TL_ADMIN_TOKEN_MAX;
+}
+
+bool tl_admin_token_load(const char *path, struct tl_admin_token *admin, struct tl_error *err)
+{
+    size_t length;
+    bool missing = false;
+    *admin = (struct tl_admin_token){0};
+    char *bytes = tl_secret_read(path, &length, &missing, err);
+    if (bytes == NULL)
+        return missing;
+    const char *line = only_line(bytes);
+    admin->found = line != NULL && is_admin_token(line);
+    if (admin->found) {
+        randombytes_buf(admin->key.bytes, sizeof(admin->key.bytes));
+        tl_token_hash(&admin->key, line, strlen(line), &admin->hash);
+    }
+    tl_secret_free(&bytes, length);
+    return admin->found ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "%s: expected one line with the admin token, of %d to %d printable ASCII "
+                        "characters without space",
+                        path, TL_ADMIN_TOKEN_MIN, TL_ADMIN_TOKEN_MAX);
+}
+
+bool tl_admin_token_equal(const struct tl_admin_token *admin, const char *text, size_t length)
+{
+    struct tl_token_hash hash;
+    tl_token_hash(&admin->key, text, length, &hash);
+    return tl_token_hash_equal(&hash, &admin->hash) && admin->found;
+}
+
+bool tl_admin_token_create(const char *path, struct tl_error *err)
+{
+    char digits[TL_TOKEN_SECRET_DIGITS + 1];
+    char text[128];
+    make_secret(digits);
+    int length = snprintf(text, sizeof(text),
+                          "# Always an admin's token, also while Redis is away. Keep it for "
+                          "emergencies.\n%s\n",
+                          digits);
+    bool made = tl_secret_create(path, text, (size_t)length, "a new admin token", err);
+    sodium_memzero(digits, sizeof(digits));
+    sodium_memzero(text, sizeof(text));
+    return made;
+}

@@ -14,7 +14,7 @@
 #include "ctl/json.h"
 #include "ctl/session.h"
 #include "ctl/table.h"
-#include "generated/ctl_scripts.h"
+#include "generated/control_scripts.h"
 
 /* Wider prefixes would block half of the world by one typing error. */
 enum { LEAST_BITS_IPV4 = 96 + 8, LEAST_BITS_IPV6 = 16 };

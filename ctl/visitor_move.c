@@ -9,7 +9,7 @@
 #include "ctl/command.h"
 #include "ctl/session.h"
 #include "ctl/visitor_find.h"
-#include "generated/ctl_scripts.h"
+#include "generated/control_scripts.h"
 
 /* Events that the script keeps in the stream; the programs trim to their own setting. */
 #define EVENTS_KEPT "20000"

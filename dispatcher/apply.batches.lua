@@ -37,7 +37,9 @@ local function store_batches()
         fields[#fields + 1] = batch_record(batch, now)
         if not stored[worker] then -- it has visitors from now on, and its first SEEN is yet to come
             any_new = true
-            note_report(worker, false, now, settings.waiting_ttl)
+            if string.sub(worker, 1, 8) ~= 'control-' then -- joins of an operator: nobody listens there
+                note_report(worker, false, now, settings.waiting_ttl)
+            end
         end
     end
     if any_new then

@@ -52,6 +52,7 @@ const char *tl_error_kind_name(enum tl_error_kind kind)
         [TL_ERR_STALE] = "stale",
         [TL_ERR_ORDER] = "order",
         [TL_ERR_NOQUEUE] = "noqueue",
+        [TL_ERR_RETIRED] = "retired",
         [TL_ERR_DENIED] = "denied",
         [TL_ERR_PROTOCOL] = "protocol",
         [TL_ERR_STORE] = "store",

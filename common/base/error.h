@@ -24,6 +24,7 @@ enum tl_error_kind {
     TL_ERR_STALE,    /* a script refused an outdated fence: another process holds the lease */
     TL_ERR_ORDER,    /* a script refused an entry while an older one is pending */
     TL_ERR_NOQUEUE,  /* the queue does not exist in the store */
+    TL_ERR_RETIRED,  /* an operator deleted the queue: only an operator creates it again */
     TL_ERR_DENIED,   /* our user of the store lacks a permission */
     TL_ERR_PROTOCOL, /* the store answered something we cannot understand */
     TL_ERR_STORE,    /* any other error the store answered with */

@@ -216,6 +216,7 @@ struct tl_config {
     } page;
     struct {
         struct tl_listen worker, dispatcher, admitter, expirer, notifier;
+        uint64_t max_queues; /* that the admin API creates */
     } admin;
     struct {
         uint64_t processes;

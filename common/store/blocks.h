@@ -1,6 +1,6 @@
 /*
  * Blocked prefixes of addresses: tl:blocks, one table for all queues (docs/contributors/
- * wire-format.md). The operator changes it with ctl/block.lua; workers follow it.
+ * wire-format.md). The operator changes it with common/control/block.lua; workers follow it.
  */
 #ifndef TL_BLOCKS_H
 #define TL_BLOCKS_H

@@ -2,11 +2,13 @@
 -- Flags: allow-oom
 -- Parts: prelude.recovery prelude.changes
 --
--- ARGV     1 1: the caller knew the queue, so if it is gone its data was lost: it is created in recovery; else 0
+-- ARGV     1 0: it is in the configuration; 1: the caller knew the queue, so if it is gone its data was lost: it is
+--            created in recovery; 2: an operator says so
 --          2... settings as names and values in turn; used only when the queue is created
 --          and who (prelude.changes)
 -- Returns  1 created, 0 existed
 -- Errors   DAMAGED   the state is missing but a line exists: nothing was changed
+--          RETIRED   an operator deleted the queue, and only an operator creates it again: nothing was changed
 --          BITS      the server is a program of 32 bits, which writes large numbers wrong: nothing was changed
 if int(LANE) ~= '281474976710656' then
     return redis.error_reply('BITS the Redis server is a 32-bit program: use a 64-bit one')
@@ -15,6 +17,17 @@ local state_exists = redis.call('EXISTS', K_STATE) == 1
 if not state_exists and redis.call('EXISTS', K_WAITING, K_ACTIVE, K_EVENTS) > 0 then
     return redis.error_reply('DAMAGED ' .. K_STATE .. ' is missing but the line exists: restore the data, or delete '
         .. K_WAITING .. ' and ' .. K_ACTIVE .. ' to start with an empty line')
+end
+
+local K_RETIRED, by_hand = key_of('retired'), ARGV[1] == '2'
+local retired, away = false, false
+if not state_exists then
+    retired, away = unpack(redis.call('HMGET', K_RETIRED, 'generation', 'away'))
+    if away and not by_hand then
+        return redis.error_reply('RETIRED an operator deleted this queue; `tellerline queue create` creates it again')
+    elseif away then -- what came in late
+        redis.call('UNLINK', K_INGEST, K_BATCHES, K_ENDED, K_SESSIONS)
+    end
 end
 
 local group = redis.pcall('XGROUP', 'CREATE', K_INGEST, INGEST_GROUP, '0', 'MKSTREAM')
@@ -40,13 +53,20 @@ record_change('create', {}, settings)
 
 local t = redis.call('TIME')
 local base = int(number_base(now_ms()))
-redis.call('HSET', K_STATE, 'generation', int(t[1] * 1000000 + t[2]), 'store', store_id(), 'incarnation', 1,
+local generation = int(math.max(t[1] * 1000000 + t[2], (tonumber(retired) or 0) + 1))
+redis.call('HSET', K_STATE, 'generation', generation, 'store', store_id(), 'incarnation', 1,
     'seq', base, 'event', base, 'fence', base, 'base_seq', base,
     'about', ABOUT, 'waiting', 0, 'active', 0, 'joined', 0, 'admitted', 0, 'completed', 0, 'expired', 0, 'left', 0,
     'unclaimed', 0, 'absent', 0, 'removed', 0, 'marks', '', 'bucket', '', 'admit_capacity', 0, 'notice', '')
 redis.call('HSETNX', K_CONFIG, 'about', ABOUT)
 for i = 2, #ARGV, 2 do
     redis.call('HSETNX', K_CONFIG, ARGV[i], ARGV[i + 1])
+end
+if away then
+    -- No one may name the deleted generation as a lost one: its places are not given back.
+    redis.call('HSET', K_STATE, 'lost_generation', generation, 'lost_by', NAMED_BY.operator)
+    redis.call('HDEL', K_RETIRED, 'away')
+    redis.call('PERSIST', key_of('changes'))
 end
 local window = recovery_window()
 if ARGV[1] == '1' and window > 0 then

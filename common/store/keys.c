@@ -68,6 +68,11 @@ void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX])
     write_other(keys, "drawn", name);
 }
 
+void tl_keys_retired(const struct tl_keys *keys, char name[TL_KEY_MAX])
+{
+    write_other(keys, "retired", name);
+}
+
 void tl_keys_history(const struct tl_keys *keys, bool minutes, char name[TL_KEY_MAX])
 {
     write_other(keys, minutes ? "history:minutes" : "history", name);

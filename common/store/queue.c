@@ -13,6 +13,10 @@
 
 #define VALUE_MAX  1100
 #define UNREPORTED "3" /* WHY.unreported of admitter/adapt.lua */
+/* Why a queue is created: ensure.lua. */
+#define FROM_FILE "0"
+#define KNOWN     "1"
+#define BY_HAND   "2"
 
 enum { CONFIGURE_ATTEMPTS = 100 }; /* one more for each change of another program that wins */
 
@@ -32,7 +36,7 @@ void tl_queue_append_settings(const struct tl_queue_settings *settings, struct t
 struct creation {
     const struct tl_queue_settings *settings;
     const struct tl_actor *actor;
-    bool known;
+    const char *why; /* the first argument of ensure.lua */
 };
 
 static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
@@ -41,7 +45,7 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
     struct tl_keys keys;
     tl_keys_init(&keys, key_prefix, name);
     struct tl_args args = {0};
-    tl_args_uint(&args, creation->known ? 1 : 0);
+    tl_args_str(&args, creation->why);
     tl_queue_append_settings(creation->settings, &args);
     tl_actor_append(creation->actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_ensure, &keys, &args, err);
@@ -66,7 +70,15 @@ bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char 
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err)
 {
-    const struct creation creation = {.settings = settings, .actor = actor};
+    const struct creation creation = {.settings = settings, .actor = actor, .why = FROM_FILE};
+    return ensure(redis, key_prefix, name, &creation, created, err);
+}
+
+bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char *name,
+                     const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                     bool *created, struct tl_error *err)
+{
+    const struct creation creation = {.settings = settings, .actor = actor, .why = BY_HAND};
     return ensure(redis, key_prefix, name, &creation, created, err);
 }
 
@@ -74,7 +86,7 @@ bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const
                            const struct tl_queue_settings *settings, const struct tl_actor *actor,
                            struct tl_error *err)
 {
-    const struct creation creation = {.settings = settings, .actor = actor, .known = true};
+    const struct creation creation = {.settings = settings, .actor = actor, .why = KNOWN};
     return ensure(redis, key_prefix, name, &creation, NULL, err);
 }
 
@@ -118,6 +130,21 @@ static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settin
     return found;
 }
 
+bool tl_queue_settings_read(const struct tl_reply *reply, struct tl_queue_settings *settings)
+{
+    return read_settings(reply, settings) == NEEDED;
+}
+
+void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_reply *capacity,
+                           const struct tl_reply *why)
+{
+    settings->now =
+        (struct tl_capacity_now){.capacity = (uint64_t)tl_reply_integer(capacity),
+                                 .stale = settings->capacity_mode == TL_CAPACITY_AUTO &&
+                                          (tl_reply_type(why) != TL_REPLY_STRING ||
+                                           strcmp(tl_reply_string(why, NULL), UNREPORTED) == 0)};
+}
+
 bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
@@ -144,13 +171,9 @@ static bool receive_info(struct tl_redis *redis, const struct tl_keys *keys,
     info->generation = (uint64_t)tl_reply_integer(tl_reply_at(state, 0));
     info->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(state, 1));
     if (ok)
-        ok = read_settings(settings, &info->settings) == NEEDED || tl_queue_fail_missing(keys, err);
+        ok = tl_queue_settings_read(settings, &info->settings) || tl_queue_fail_missing(keys, err);
     if (ok)
-        info->settings.now = (struct tl_capacity_now){
-            .capacity = (uint64_t)tl_reply_integer(tl_reply_at(state, 2)),
-            .stale = info->settings.capacity_mode == TL_CAPACITY_AUTO &&
-                     (tl_reply_type(tl_reply_at(state, 3)) != TL_REPLY_STRING ||
-                      strcmp(tl_reply_string(tl_reply_at(state, 3), NULL), UNREPORTED) == 0)};
+        tl_queue_settings_now(&info->settings, tl_reply_at(state, 2), tl_reply_at(state, 3));
     tl_reply_free(state);
     tl_reply_free(settings);
     return ok;
@@ -249,6 +272,7 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
     struct tl_reply *read = fetch_settings(redis, keys, err);
     bool ok =
         read != NULL && (read_settings(read, &before) > 0 || tl_queue_fail_missing(keys, err));
+    ok = ok && (changes->check == NULL || changes->check(changes->context, &before, err));
     struct tl_queue_settings after = before;
     for (size_t i = 0; ok && i < changes->n; i++)
         ok = tl_queue_settings_set(&after, changes->list[i].name, changes->list[i].value, err);

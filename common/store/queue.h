@@ -25,11 +25,23 @@ bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char 
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err);
 
+/* The same because an operator says so: also for a queue that was deleted, which begins anew. The
+ * others fail with TL_ERR_RETIRED for such a queue. */
+bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char *name,
+                     const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                     bool *created, struct tl_error *err);
+
 /* The same for a queue that this process knows to have existed: if it is missing, its data was
  * lost, and it is created in recovery (common/store/recovery.h). */
 bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
                            const struct tl_queue_settings *settings, const struct tl_actor *actor,
                            struct tl_error *err);
+/* Settings from the reply to HGETALL of tl:{q}:config. False: those that no queue is without are
+ * missing. */
+bool tl_queue_settings_read(const struct tl_reply *reply, struct tl_queue_settings *settings);
+/* What the state says of the capacity: its fields capacity_now and capacity_why. */
+void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_reply *capacity,
+                           const struct tl_reply *why);
 /* Reads tl:{q}:config, and the capacity that counts now of the state. Fields a newer version wrote
  * are ignored; missing ones keep their default. TL_ERR_NOQUEUE when the queue does not exist. */
 bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
@@ -62,6 +74,10 @@ struct tl_queue_change {
 struct tl_queue_changes {
     const struct tl_queue_change *list;
     size_t n;
+    /* NULL, or: may the settings be changed that are there? Called with them, again after another
+     * change came between; false with err refuses. */
+    bool (*check)(void *context, const struct tl_queue_settings *before, struct tl_error *err);
+    void *context;
 };
 bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
                             const struct tl_queue_changes *changes, const struct tl_actor *actor,

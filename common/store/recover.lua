@@ -37,7 +37,7 @@ if what == 'until' then
     if ARGV[3] == '0' then -- none begins by itself any more
         changes[2] = till > 0 and now or 0
         lost = lost > 0 and lost or state.generation
-    elseif lost == state.generation then -- open again who may be named
+    elseif lost == state.generation and redis.call('EXISTS', key_of('retired')) == 0 then -- open again who may be named
         lost, by = 0, ''
     end
     local n = #changes

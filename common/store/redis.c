@@ -397,6 +397,7 @@ static enum tl_error_kind error_reply_kind(const char *text)
         {"STALE", TL_ERR_STALE},
         {"ORDER", TL_ERR_ORDER},
         {"NOQUEUE", TL_ERR_NOQUEUE},
+        {"RETIRED", TL_ERR_RETIRED},
         {"INVALID", TL_ERR_INVALID},
         {"MASTERDOWN", TL_ERR_READONLY},
         {"ERR max number", TL_ERR_CONNECT},

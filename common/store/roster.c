@@ -9,6 +9,7 @@
 #include "common/store/lease_plan.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
+#include "common/store/retired.h"
 #include "common/store/roster.h"
 #include "common/wire/names.h"
 
@@ -19,6 +20,7 @@ struct tl_roster {
     struct tl_roster_settings settings;
     const struct tl_config *config;
     struct tl_actor actor;
+    bool *away;                  /* for each configured queue: an operator deleted it */
     struct tl_held_queue **held; /* by name; one allocation each: callers keep pointers to keys */
     size_t n, capacity;
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
@@ -42,8 +44,11 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the leases");
         return NULL;
     }
+    roster->away = calloc(config->n_queues + 1, sizeof(*roster->away));
     roster->compared = calloc(config->n_queues + 1, sizeof(*roster->compared));
-    if (roster->compared == NULL) {
+    if (roster->away == NULL || roster->compared == NULL) {
+        free(roster->away);
+        free(roster->compared);
         free(roster);
         tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", config->n_queues);
         return NULL;
@@ -72,6 +77,7 @@ void tl_roster_free(struct tl_roster **roster)
         return;
     while ((*roster)->n > 0)
         drop_held(*roster, (*roster)->n - 1);
+    free((*roster)->away);
     free((*roster)->held);
     free((*roster)->names);
     free((*roster)->leases);
@@ -171,7 +177,10 @@ bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
         return false;
     if (tl_queue_set_aside(roster->settings.troubles, redis, keys, &offer, err, now_ms))
         return true;
-    if (offer.settings != NULL && ensure(roster, redis, keys->queue, offer.settings, err))
+    bool made = offer.settings != NULL && ensure(roster, redis, keys->queue, offer.settings, err);
+    if (err->kind == TL_ERR_RETIRED) /* it is being deleted: it leaves the list next */
+        err->kind = TL_ERR_NOQUEUE;
+    if (made)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = keys->queue},
                "the queue was gone from the store and was made again, empty");
     else
@@ -260,6 +269,19 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
     return ok;
 }
 
+/* Creates a configured queue if it is missing, unless an operator deleted it. */
+static bool create(struct tl_roster *roster, struct tl_redis *redis, size_t i, struct tl_error *err)
+{
+    const struct tl_queue_config *queue = &roster->config->queues[i];
+    bool away = false;
+    if (!tl_retired_read(redis, roster->config->redis.key_prefix, queue->name, &away, err))
+        return false;
+    if (away && !roster->away[i])
+        tl_retired_warn(queue->name);
+    roster->away[i] = away;
+    return away || ensure(roster, redis, queue->name, &queue->settings, err);
+}
+
 /* Says once where the file and the store differ. What cannot be read is said later. */
 static void compare(struct tl_roster *roster, struct tl_redis *redis, size_t i)
 {
@@ -282,7 +304,7 @@ static bool create_missing(struct tl_roster *roster, struct tl_redis *redis, int
         const struct tl_queue_config *queue = &config->queues[i];
         if (tl_troubles_resting(roster->settings.troubles, queue->name, now_ms))
             continue;
-        if (ensure(roster, redis, queue->name, &queue->settings, err)) {
+        if (create(roster, redis, i, err)) {
             compare(roster, redis, i);
             continue;
         }
@@ -306,7 +328,8 @@ static bool list_queues(struct tl_roster *roster, struct tl_redis *redis, int64_
             return false;
         bool complete = true;
         for (size_t i = 0; i < config->n_queues && complete; i++)
-            complete = tl_queue_find_name(*names, *n, config->queues[i].name, NULL);
+            complete =
+                tl_queue_find_name(*names, *n, config->queues[i].name, NULL) || roster->away[i];
         if (ensure || complete)
             return true;
         free(*names);

@@ -11,7 +11,7 @@
 
 #include "common/store/blocks.h"
 #include "common/store/reply.h"
-#include "generated/ctl_scripts.h"
+#include "generated/control_scripts.h"
 #include "ingest.h"
 
 static long long change(struct test_store *store, const char *what, const char *entry,

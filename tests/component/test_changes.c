@@ -16,7 +16,7 @@
 #include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "common/store/tokens.h"
-#include "generated/ctl_scripts.h"
+#include "generated/control_scripts.h"
 #include "ingest.h"
 
 enum { SEEN_MAX = 100, TEXT_MAX = 200 };

@@ -12,6 +12,7 @@
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "generated/admitter_scripts.h"
+#include "generated/control_scripts.h"
 #include "generated/ctl_scripts.h"
 #include "generated/expirer_scripts.h"
 #include "generated/store_scripts.h"

@@ -12,7 +12,7 @@
 #include "common/line/line.h"
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"
-#include "generated/ctl_scripts.h"
+#include "generated/control_scripts.h"
 #include "ingest.h"
 
 enum { FOUND_NONE, FOUND_MOVED, FOUND_ACTIVE, FOUND_ENDED, FOUND_THERE, FOUND_NO_LANE };

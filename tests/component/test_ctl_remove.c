@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/store/reply.h"
-#include "generated/ctl_scripts.h"
+#include "generated/control_scripts.h"
 #include "ingest.h"
 
 enum { FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED };

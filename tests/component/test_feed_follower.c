@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "redis_server.h"
@@ -149,9 +150,8 @@ static void forget(struct fixture *f)
     f->told[0] = '\0';
 }
 
-static int set_up(void **state)
+static int set_up_with(void **state, const struct tl_config *config)
 {
-    static const struct tl_config config = {.n_queues = 0};
     struct fixture *f = calloc(1, sizeof(*f));
     struct tl_error err = {0};
     assert_non_null(f);
@@ -175,12 +175,28 @@ static int set_up(void **state)
         .store = on_store,
         .memory = on_memory,
         .blocks = on_blocks};
-    f->follower = tl_follower_new(&f->loop, &settings, &config, &err);
+    f->follower = tl_follower_new(&f->loop, &settings, config, &err);
     if (f->follower == NULL)
         fail_msg("%s", err.text);
     turn_until(f, "up ");
     *state = f;
     return 0;
+}
+
+static int set_up(void **state)
+{
+    static const struct tl_config config = {.n_queues = 0};
+    return set_up_with(state, &config);
+}
+
+/* Queue "q" is in the configuration. */
+static int set_up_configured(void **state)
+{
+    static struct tl_queue_config queue = {.name = "q"};
+    static const struct tl_config config = {
+        .n_queues = 1, .queues = &queue, .redis = {.changes_length = 1000}};
+    tl_queue_settings_defaults(&queue.settings);
+    return set_up_with(state, &config);
 }
 
 static int tear_down(void **state)
@@ -323,6 +339,31 @@ static void a_deleted_queue_is_gone_and_a_created_one_comes(void **state)
     assert_int_equal(f->capacity, 4);
 }
 
+/* Although it is in the configuration: nobody creates it again but an operator. */
+static void a_queue_that_an_operator_deleted_stays_away(void **state)
+{
+    struct fixture *f = *state;
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    bool created;
+    forget(f);
+    test_redis_ask(f->redis, "HSET tl:{q}:retired generation 5 away 1");
+    test_redis_ask(f->redis, "UNLINK tl:{q}:state tl:{q}:config tl:{q}:events tl:{q}:ingest");
+    test_redis_ask(f->redis, "SREM tl:queues q");
+    turn_until(f, "gone:q ");
+    forget(f);
+    tl_queue_settings_defaults(&settings);
+    assert_true(tl_queue_create(f->redis, "tl:", "other", &settings, &test_actor, NULL, &err));
+    turn_until(f, "line:other "); /* a whole update later */
+    assert_int_equal(test_redis_ask(f->redis, "EXISTS tl:{q}:state"), 0);
+    assert_false(tl_queue_ensure(f->redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_int_equal(err.kind, TL_ERR_RETIRED);
+    forget(f);
+    assert_true(tl_queue_create(f->redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_true(created);
+    turn_until(f, "line:q ");
+}
+
 /* The table is posted when it changes. One that is lost, or cannot be read, stops nothing. */
 static void blocked_prefixes_are_followed(void **state)
 {
@@ -400,6 +441,8 @@ int main(void)
         CASE(an_incarnation_is_found_without_its_entry),
         CASE(a_large_line_is_rebuilt_after_an_incarnation),
         CASE(a_deleted_queue_is_gone_and_a_created_one_comes),
+        cmocka_unit_test_setup_teardown(a_queue_that_an_operator_deleted_stays_away,
+                                        set_up_configured, tear_down),
         CASE(blocked_prefixes_are_followed),
         CASE(a_queue_that_comes_back_empty_recovers),
         CASE(a_store_that_went_away_is_followed_again),

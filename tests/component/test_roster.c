@@ -184,6 +184,32 @@ static void a_round_happens_only_when_it_is_due(void **state)
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
 }
 
+/* Although it is in the configuration, and also for a program that starts afterwards. */
+static void a_queue_that_an_operator_deleted_stays_away(void **state)
+{
+    struct fixture *fixture = *state;
+    struct side late;
+    struct tl_queue_settings settings;
+    assert_int_equal(held_after_round(&fixture->a), 2);
+    test_redis_ask(fixture->redis, "HSET tl:{alpha}:retired generation 5 away 1");
+    test_redis_ask(fixture->redis, "UNLINK tl:{alpha}:state tl:{alpha}:config tl:{alpha}:events "
+                                   "tl:{alpha}:ingest tl:{alpha}:dispatcher");
+    assert_int_equal(held_after_round(&fixture->a), 1); /* it is still on the list */
+    test_redis_ask(fixture->redis, "SREM tl:queues alpha");
+    assert_int_equal(held_after_round(&fixture->a), 1);
+    tl_roster_recheck_now(fixture->a.roster);
+    assert_int_equal(held_after_round(&fixture->a), 1);
+    open_side(fixture, &late, "late", true);
+    assert_int_equal(held_after_round(&late), 0);
+    assert_int_equal(tl_roster_listed(late.roster), 1);
+    assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:state"), 0);
+    close_side(&late);
+    tl_queue_settings_defaults(&settings);
+    assert_true(
+        tl_queue_create(fixture->redis, "tl:", "alpha", &settings, &test_actor, NULL, NULL));
+    assert_int_equal(held_after_round(&fixture->a), 2);
+}
+
 /* Creates queues besides the configured ones, so that there are MANY. */
 static void make_many(struct fixture *fixture)
 {
@@ -474,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(configured_queues_are_restored_in_an_empty_store, start,
                                         stop),
         cmocka_unit_test_setup_teardown(a_new_connection_starts_a_round_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(a_queue_that_an_operator_deleted_stays_away, start, stop),
         cmocka_unit_test_setup_teardown(a_round_survives_an_emptied_script_cache, start, stop),
         cmocka_unit_test_setup_teardown(a_broken_store_does_not_lose_a_queue_twice, start, stop),
         cmocka_unit_test_setup_teardown(a_lease_the_role_refuses_is_left_to_others, start, stop),

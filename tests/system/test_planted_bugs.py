@@ -37,6 +37,10 @@ EXEMPT = {"history": "notes numbers for graphs, which the component test test_hi
           "forget": "erases one visitor who is not in the line any more: test_forget",
           "prune": "drops old records that are for people only: test_forget",
           "hook_test": "writes an entry for a hook that an operator tries: test_hooks",
+          "delete": "takes everything away, and what stays away: test_control_queues, test_roster",
+          "unlist_queue": "takes a name off a list: test_control_queues",
+          "joins": "appends what apply decides about: test_control_visitors",
+          "idempotent": "keeps answers to calls, which no visitor sees: test_control_queues",
           "tokens": "changes no line; what it writes and refuses: test_changes (component), test_changes.py"}
 
 #: At least one for each thing that the checker decides, and for each script that changes the line.

@@ -13,6 +13,7 @@
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
 #include "common/store/reply.h"
+#include "common/store/retired.h"
 #include "common/store/snapshot.h"
 #include "common/store/tail.h"
 #include "worker/feed/change.h"
@@ -42,6 +43,7 @@ struct tl_followed_queues {
     const char *key_prefix;
     struct tl_mailbox *changes;
     struct tl_queue_config *configured;
+    bool *away; /* for each configured queue: an operator deleted it */
     size_t n_configured;
     bool create_missing;
     struct tl_actor actor;
@@ -88,7 +90,9 @@ struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
     self->tail = tl_tail_new(on_entry, self);
     self->troubles = tl_troubles_new();
     self->configured = calloc(n > 0 ? n : 1, sizeof(*self->configured));
-    if (self->tail == NULL || self->troubles == NULL || self->configured == NULL) {
+    self->away = calloc(n + 1, sizeof(*self->away));
+    if (self->tail == NULL || self->troubles == NULL || self->configured == NULL ||
+        self->away == NULL) {
         tl_followed_queues_free(&self);
         return NULL;
     }
@@ -121,6 +125,7 @@ void tl_followed_queues_free(struct tl_followed_queues **queues)
         free(old->queues[i]);
     free(old->queues);
     free(old->configured);
+    free(old->away);
     tl_tail_free(&old->tail);
     tl_durable_free(&old->durable);
     tl_troubles_free(&old->troubles);
@@ -161,6 +166,15 @@ static const struct tl_queue_settings *configured(const struct tl_followed_queue
                                                   const char *name)
 {
     return tl_config_queue(self->configured, self->n_configured, name);
+}
+
+/* Did an operator delete this configured queue? */
+static bool is_away(const struct tl_followed_queues *self, const char *name)
+{
+    for (size_t i = 0; i < self->n_configured; i++)
+        if (strcmp(self->configured[i].name, name) == 0)
+            return self->away[i];
+    return false;
 }
 
 static bool resting(const struct tl_followed_queues *self, const char *name)
@@ -362,13 +376,27 @@ static bool ensure(const struct tl_followed_queues *self, struct tl_redis *redis
     return false;
 }
 
+/* Creates a configured queue if it is missing, unless an operator deleted it. */
+static bool create(struct tl_followed_queues *self, struct tl_redis *redis, size_t i,
+                   struct tl_error *err)
+{
+    const struct tl_queue_config *queue = &self->configured[i];
+    bool away = false;
+    if (!tl_retired_read(redis, self->key_prefix, queue->name, &away, err))
+        return false;
+    if (away && !self->away[i])
+        tl_retired_warn(queue->name);
+    self->away[i] = away;
+    return away || ensure(self, redis, queue, err);
+}
+
 static bool create_missing(struct tl_followed_queues *self, struct tl_redis *redis,
                            struct tl_error *err)
 {
     for (size_t i = 0; self->create_missing && i < self->n_configured; i++) {
         const struct tl_queue_config *queue = &self->configured[i];
         struct tl_keys keys;
-        if (resting(self, queue->name) || ensure(self, redis, queue, err))
+        if (resting(self, queue->name) || create(self, redis, i, err))
             continue;
         tl_keys_init(&keys, self->key_prefix, queue->name);
         if (!queue_failed(self, redis, &keys, NULL, err))
@@ -388,7 +416,10 @@ static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct
         return false;
     for (size_t i = 0; i < self->n_configured; i++) {
         const char *name = self->configured[i].name;
-        if (!tl_queue_find_name(names, n, name, NULL) && !resting(self, name))
+        bool listed = tl_queue_find_name(names, n, name, NULL);
+        if (listed)
+            self->away[i] = false;
+        else if (!self->away[i] && !resting(self, name))
             self->create_missing = true;
     }
     bool *known = calloc(n > 0 ? n : 1, sizeof(*known));
@@ -410,7 +441,8 @@ static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct
     free(names);
     for (size_t i = self->n; ok && i > 0; i--) {
         const struct followed *followed = self->queues[i - 1];
-        if (!followed->listed && configured(self, followed->keys.queue) == NULL)
+        const char *name = followed->keys.queue;
+        if (!followed->listed && (configured(self, name) == NULL || is_away(self, name)))
             ok = drop(self, i - 1, err);
     }
     return ok;

@@ -1,0 +1,138 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+#include "common/control/blocks.h"
+#include "common/control/call.h"
+#include "common/store/blocks.h"
+#include "common/store/keys.h"
+#include "common/store/reply.h"
+
+#include "generated/control_scripts.h"
+
+/* Wider prefixes would block half of the world by one typing error. */
+enum { LEAST_BITS_IPV4 = 96 + 8, LEAST_BITS_IPV6 = 16 };
+
+/* Calls block.lua. *done gets its answer. */
+static bool change(struct tl_control_call *call, const char *what, const struct tl_block *block,
+                   int64_t for_ms, bool *done)
+{
+    const char *prefix = call->control->config->redis.key_prefix;
+    char blocks[TL_KEY_MAX];
+    char changes[TL_KEY_MAX];
+    char entry[TL_BLOCK_TEXT_MAX];
+    struct tl_error err = {0};
+    struct tl_args args = {0};
+    tl_keys_blocks(prefix, blocks);
+    tl_keys_changes(prefix, NULL, changes);
+    tl_block_format(block, entry);
+    tl_args_strs(&args, "EVAL", tl_script_block, "2", blocks, changes, what, entry, NULL);
+    tl_args_int(&args, for_ms);
+    tl_actor_append(call->request->actor, &args);
+    struct tl_reply *reply = tl_redis_call(call->redis, &args, &err);
+    tl_args_free(&args);
+    if (reply == NULL && err.kind == TL_ERR_STORE && strstr(err.text, "blocks already") != NULL)
+        return tl_call_refuse(call, 429, "%s", err.text);
+    if (reply == NULL)
+        return tl_call_fail(call, &err);
+    *done = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return true;
+}
+
+/* NULL: out of memory. */
+static json_t *to_json(const struct tl_block *block)
+{
+    char prefix[TL_PREFIX_TEXT_MAX];
+    tl_prefix_format(&block->prefix, prefix);
+    return json_pack("{s:s, s:o, s:o}", "prefix", prefix, "queue",
+                     block->queue[0] != '\0' ? json_string(block->queue) : json_null(), "until",
+                     tl_call_time(block->until_ms));
+}
+
+/* What was asked for: the prefix and the queue, and for how long. NULL: out of memory. */
+static json_t *entry_to_json(const struct tl_block *block, int64_t for_ms)
+{
+    char prefix[TL_PREFIX_TEXT_MAX];
+    tl_prefix_format(&block->prefix, prefix);
+    return json_pack("{s:s, s:o, s:I}", "prefix", prefix, "queue",
+                     block->queue[0] != '\0' ? json_string(block->queue) : json_null(), "for_ms",
+                     (json_int_t)for_ms);
+}
+
+void tl_handle_block_list(struct tl_control_call *call)
+{
+    struct tl_error err = {0};
+    struct tl_blocks *blocks = NULL;
+    int64_t now_ms;
+    if (tl_call_now(call->redis, &now_ms, &err))
+        blocks = tl_blocks_read(call->redis, call->control->config->redis.key_prefix, &err);
+    if (blocks == NULL) {
+        tl_call_fail(call, &err);
+        return;
+    }
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < blocks->n; i++) {
+        int64_t until_ms = blocks->list[i].until_ms;
+        bool is_over = until_ms != 0 && until_ms <= now_ms;
+        if (is_over || json_array_append_new(list, to_json(&blocks->list[i])) == 0)
+            continue;
+        json_decref(list);
+        list = NULL;
+    }
+    free(blocks);
+    tl_call_answer(call, 200, json_pack("{s:o}", "blocks", list));
+}
+
+/* The entry that is asked for. */
+static bool parse(struct tl_control_call *call, const char *prefix, const char *queue,
+                  struct tl_block *block)
+{
+    struct tl_error err = {0};
+    if (!tl_block_parse(prefix, queue, block, &err))
+        return tl_call_refuse(call, 422, "%s", err.text);
+    return true;
+}
+
+void tl_handle_block(struct tl_control_call *call)
+{
+    struct tl_block block;
+    struct tl_error err = {0};
+    const char *prefix = NULL;
+    const char *queue = "";
+    const char *duration = NULL;
+    int64_t for_ms = 0;
+    bool done;
+    if (!tl_call_members(call, "prefix", "queue", "for", NULL) ||
+        !tl_call_text(call, "prefix", true, &prefix) ||
+        !tl_call_text(call, "queue", false, &queue) ||
+        !tl_call_text(call, "for", false, &duration) || !parse(call, prefix, queue, &block))
+        return;
+    bool v4 = tl_address_is_ipv4(&block.prefix.address);
+    if (block.prefix.bits < (v4 ? LEAST_BITS_IPV4 : LEAST_BITS_IPV6))
+        tl_call_refuse(call, 422, "the prefix is too wide: at least /%d for IPv4, /%d for IPv6",
+                       LEAST_BITS_IPV4 - 96, LEAST_BITS_IPV6);
+    else if (duration != NULL && (!tl_duration_parse(duration, &for_ms, &err) || for_ms <= 0))
+        tl_call_refuse(call, 422, "for: %s", err.text[0] != '\0' ? err.text : "a time above 0");
+    else if (change(call, "block", &block, for_ms, &done))
+        tl_call_answer(call, 200, entry_to_json(&block, for_ms));
+}
+
+void tl_handle_unblock(struct tl_control_call *call)
+{
+    struct tl_block block;
+    bool done = false;
+    const char *prefix = tl_target_parameter(&call->target, "prefix");
+    const char *queue = tl_target_parameter(&call->target, "queue");
+    if (prefix == NULL) {
+        tl_call_refuse(call, 400, "the query needs ?prefix=");
+        return;
+    }
+    if (!parse(call, prefix, queue != NULL ? queue : "", &block) ||
+        !change(call, "unblock", &block, 0, &done))
+        return;
+    if (done)
+        tl_call_answer(call, 200, entry_to_json(&block, 0));
+    else
+        tl_call_refuse(call, 404, "this prefix was not blocked there");
+}

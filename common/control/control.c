@@ -1,0 +1,129 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "common/control/call.h"
+#include "common/control/control.h"
+#include "common/control/repeat.h"
+#include "common/control/routes.h"
+
+#include "generated/control_scripts.h"
+
+struct tl_control *tl_control_new(const struct tl_config *config, const char *redis_url,
+                                  struct tl_error *err)
+{
+    const struct tl_redis_settings settings = {
+        .url = redis_url != NULL ? redis_url : config->redis.url,
+        .ca_file = config->redis.ca_file,
+        .timeout_ms = config->redis.timeout_ms,
+    };
+    unsigned char random[8];
+    struct tl_control *control = calloc(1, sizeof(*control));
+    if (control == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the control room");
+        return NULL;
+    }
+    if (sodium_init() < 0) {
+        tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot start");
+        tl_control_free(&control);
+        return NULL;
+    }
+    /* A name of its own for each: the number of a batch counts for its writer only. */
+    randombytes_buf(random, sizeof(random));
+    memcpy(control->writer, "control-", 8);
+    sodium_bin2hex(control->writer + 8, sizeof(control->writer) - 8, random, sizeof(random));
+    control->config = config;
+    control->stats = (struct tl_script){.source = tl_script_stats, .read_only = true};
+    control->store = tl_store_new(&settings, err);
+    if (control->store == NULL)
+        tl_control_free(&control);
+    return control;
+}
+
+void tl_control_free(struct tl_control **control)
+{
+    if (*control == NULL)
+        return;
+    tl_store_free(&(*control)->store);
+    free(*control);
+    *control = NULL;
+}
+
+/* Is this one of the parameters that the route takes? */
+static bool is_taken(const char *query, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = query; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t word = strcspn(at, " ");
+        if (word == length && memcmp(at, name, word) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
+static bool check_query(struct tl_control_call *call, const struct tl_control_route *route)
+{
+    for (size_t i = 0; i < call->target.n_parameters; i++)
+        if (!is_taken(route->query, call->target.parameters[i].name))
+            return tl_call_refuse(call, 400, "this call takes %s%s in its query",
+                                  route->query != NULL ? "only " : "no parameters",
+                                  route->query != NULL ? route->query : "");
+    return true;
+}
+
+static const struct tl_control_route *find_route(struct tl_control_call *call)
+{
+    char allow[64];
+    struct tl_error err = {0};
+    if (!tl_target_parse(call->request->target, &call->target, &err)) {
+        tl_call_fail(call, &err);
+        return NULL;
+    }
+    const struct tl_control_route *route =
+        tl_control_route_of(call->request->method, &call->target, allow);
+    if (route == NULL && allow[0] == '\0') {
+        tl_call_refuse(call, 404, "there is no such call");
+    } else if (route == NULL) {
+        tl_call_refuse(call, 405, "this path takes %s", allow);
+        memcpy(call->answer->allow, allow, sizeof(allow));
+    } else if (route->handler == NULL) {
+        tl_call_refuse(call, 406, "this call answers as a stream only");
+        return NULL;
+    }
+    return route;
+}
+
+/* Fills in what the path names, and opens the connection. */
+static bool prepare(struct tl_control_call *call, const struct tl_control_route *route)
+{
+    struct tl_error err = {0};
+    const char *queue = tl_target_part(&call->target, route->path, "queue");
+    const char *visitor = tl_target_part(&call->target, route->path, "visitor");
+    call->name = visitor != NULL ? visitor : tl_target_part(&call->target, route->path, "name");
+    /* The queue that is to be created: its name is where the answers to repeated calls are kept. */
+    if (queue == NULL && route->repeat == TL_REPEAT_KEPT)
+        queue = json_string_value(json_object_get(call->request->body, "name"));
+    if (queue != NULL && !tl_call_keys(call->control, queue, &call->keys, &err))
+        return tl_call_fail(call, &err);
+    call->redis = tl_call_connect(call->control, queue, &err);
+    return call->redis != NULL || tl_call_fail(call, &err);
+}
+
+void tl_control_call(struct tl_control *control, const struct tl_control_request *request,
+                     struct tl_control_answer *answer)
+{
+    struct tl_control_call call = {.control = control, .request = request, .answer = answer};
+    *answer = (struct tl_control_answer){0};
+    const struct tl_control_route *route = find_route(&call);
+    if (route == NULL || !check_query(&call, route) || !prepare(&call, route))
+        return;
+    if (request->body != NULL && !json_is_object(request->body))
+        tl_call_refuse(&call, 400, "the body must be a JSON object");
+    else if (route->repeat == TL_REPEAT_KEPT && request->idempotency_key != NULL &&
+             call.keys.queue[0] != '\0')
+        tl_repeat_once(&call, route->handler);
+    else
+        route->handler(&call);
+}

@@ -1,0 +1,28 @@
+-- delete: takes a queue away for good, because the operator says so. Everything goes in one step; the memory is freed in
+-- the background.
+-- Flags: allow-oom
+-- Parts: prelude.changes
+--
+-- ARGV     who (prelude.changes)
+-- Returns  { 1 there was a queue | 0 there was none, its generation or '0' }
+--
+-- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes of
+-- its generation never mean anything again (prelude.recovery.lua). What stays: the record of changes, for 90 days; the
+-- answers to repeated calls, for a day; presence and spent invites, until they expire.
+local CHANGES_KEPT_MS = 7776000000
+local K_RETIRED = key_of('retired')
+local generation = redis.call('HGET', K_STATE, 'generation')
+local keys = { K_STATE, K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS, K_ENDED, K_EVENTS, K_INGEST, K_BATCHES }
+for _, name in ipairs({ 'reports', 'lost', 'drawn', 'poison', 'signs', 'feedback', 'held', 'history',
+    'history:minutes', 'journal', 'dispatcher', 'admitter', 'expirer', 'notifier' }) do
+    keys[#keys + 1] = key_of(name)
+end
+if redis.call('EXISTS', unpack(keys)) == 0 then
+    return { 0, '0' }
+end
+local retired = redis.call('HGET', K_RETIRED, 'generation') -- fails when it is of another type, before anything is written
+record_change('delete', { generation = generation or '0' }, {})
+redis.call('HSET', K_RETIRED, 'generation', generation or retired or '0', 'away', '1')
+redis.call('UNLINK', unpack(keys))
+redis.call('PEXPIRE', key_of('changes'), CHANGES_KEPT_MS)
+return { 1, generation or '0' }

@@ -1,0 +1,45 @@
+#include "common/control/deletion.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/control_scripts.h"
+
+/* Takes the queue off the list. *listed: it was on it. */
+static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *queue,
+                   const char *generation, const struct tl_actor *actor, bool *listed,
+                   struct tl_error *err)
+{
+    char queues[TL_KEY_MAX];
+    char changes[TL_KEY_MAX];
+    struct tl_args args = {0};
+    tl_keys_queues(key_prefix, queues);
+    tl_keys_changes(key_prefix, NULL, changes);
+    tl_args_strs(&args, "EVAL", tl_script_unlist_queue, "2", queues, changes, queue, generation,
+                 NULL);
+    tl_actor_append(actor, &args);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    *listed = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return true;
+}
+
+bool tl_queue_delete(struct tl_redis *redis, struct tl_redis *none, const char *key_prefix,
+                     const struct tl_keys *keys, const struct tl_actor *actor, bool *existed,
+                     struct tl_error *err)
+{
+    struct tl_args args = {0};
+    bool listed = false;
+    tl_actor_append(actor, &args);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_delete, keys, &args, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    bool ok = unlist(none, key_prefix, keys->queue, tl_reply_string(tl_reply_at(reply, 1), NULL),
+                     actor, &listed, err);
+    *existed = tl_reply_integer(tl_reply_at(reply, 0)) == 1 || listed;
+    tl_reply_free(reply);
+    return ok;
+}

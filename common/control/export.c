@@ -1,0 +1,362 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/base/units.h"
+#include "common/control/call.h"
+#include "common/control/export.h"
+#include "common/control/place_json.h"
+#include "common/control/routes.h"
+#include "common/store/queue.h"
+#include "common/store/records.h"
+#include "common/store/reply.h"
+#include "common/wire/events.h"
+
+enum { PAGE = 1000 };
+
+/* What is listed, in this order: a visitor who moves on meanwhile is met again, rather than missed.
+ */
+enum part { PART_WAITING, PART_ACTIVE, PART_ENDED, PART_NONE };
+
+struct tl_control_export {
+    struct tl_control *control;
+    struct tl_keys keys;
+    struct tl_queue_settings settings;
+    bool csv;
+    enum part part;
+    uint64_t total, written;
+    uint64_t position;  /* of the last waiting visitor that was written */
+    tl_place after;     /* the line goes on behind this place */
+    char cursor[24];    /* of the scan of a part; "0" at its start */
+    bool begun;         /* the first piece was handed out */
+    struct tl_text out; /* the piece */
+};
+
+/* A row; what does not apply is "" or 0. */
+struct row {
+    const char *visitor, *status;
+    bool has_place;
+    tl_place place;
+    uint64_t position;
+    int64_t admitted_ms, expires_ms, ended_ms;
+    int claimed; /* -1: does not apply */
+};
+
+static const char *const end_words[] = {
+    [TL_REASON_COMPLETED] = "completed", [TL_REASON_LEFT] = "left",
+    [TL_REASON_EXPIRED] = "expired",     [TL_REASON_UNCLAIMED] = "unclaimed",
+    [TL_REASON_ABSENT] = "absent",       [TL_REASON_REMOVED] = "removed",
+};
+
+/* ---- rows as text ---- */
+
+/* A cell in quotes. One that a spreadsheet would take for a formula gets a quote before it. */
+static void append_cell(struct tl_text *out, const char *text)
+{
+    char cell[2 * TL_VISITOR_MAX + 4];
+    size_t n = 0;
+    cell[n++] = '"';
+    if (text[0] != '\0' && strchr("=+-@", text[0]) != NULL)
+        cell[n++] = '\'';
+    for (; *text != '\0' && n + 3 < sizeof(cell); text++) {
+        if (*text == '"')
+            cell[n++] = '"';
+        cell[n++] = *text;
+    }
+    cell[n++] = '"';
+    tl_text_append(out, "%.*s", (int)n, cell);
+}
+
+static void append_time(struct tl_text *out, int64_t unix_ms)
+{
+    char text[TL_UNITS_TEXT_MAX] = "";
+    if (unix_ms != 0)
+        tl_time_format(unix_ms, text, sizeof(text));
+    tl_text_append(out, ",%s", text);
+}
+
+static void append_csv(struct tl_control_export *self, const struct row *row)
+{
+    struct tl_text *out = &self->out;
+    append_cell(out, row->visitor);
+    tl_text_append(out, ",%s,", row->status);
+    if (row->has_place) {
+        append_cell(out, tl_place_lane_name(&self->settings, row->place));
+        tl_text_append(out, ",%" PRIu64 ",", tl_place_seq(row->place));
+    } else {
+        tl_text_append(out, ",,");
+    }
+    if (row->position > 0)
+        tl_text_append(out, "%" PRIu64, row->position);
+    append_time(out, row->admitted_ms);
+    tl_text_append(out, ",%s", row->claimed < 0 ? "" : row->claimed > 0 ? "true" : "false");
+    append_time(out, row->expires_ms);
+    append_time(out, row->ended_ms);
+    tl_text_append(out, "\r\n");
+}
+
+/* Sets a member unless it does not apply. */
+static void put_time(json_t *object, const char *name, int64_t unix_ms, bool *ok)
+{
+    *ok = *ok && (unix_ms == 0 || json_object_set_new(object, name, tl_call_time(unix_ms)) == 0);
+}
+
+static void append_json(struct tl_control_export *self, const struct row *row)
+{
+    bool ok = true;
+    json_t *object =
+        json_pack("{s:s, s:s, s:o*, s:o*}", "visitor", row->visitor, "status", row->status,
+                  "position", row->position > 0 ? json_integer((json_int_t)row->position) : NULL,
+                  "claimed", row->claimed >= 0 ? json_boolean(row->claimed) : NULL);
+    if (row->has_place)
+        ok = tl_place_to_json(object, &self->settings, row->place);
+    put_time(object, "admitted_at", row->admitted_ms, &ok);
+    put_time(object, "expires_at", row->expires_ms, &ok);
+    put_time(object, "ended_at", row->ended_ms, &ok);
+    char *text = ok ? json_dumps(object, JSON_COMPACT) : NULL;
+    json_decref(object);
+    if (text == NULL)
+        self->out.failed = true;
+    else
+        tl_text_append(&self->out, "%s\n", text);
+    free(text);
+}
+
+static void append_row(struct tl_control_export *self, const struct row *row)
+{
+    self->written++;
+    if (self->csv)
+        append_csv(self, row);
+    else
+        append_json(self, row);
+}
+
+/* ---- pages ---- */
+
+static struct tl_reply *ask(struct tl_control_export *self, struct tl_args *args,
+                            struct tl_error *err)
+{
+    struct tl_redis *redis = tl_call_connect(self->control, self->keys.queue, err);
+    struct tl_reply *reply = redis != NULL ? tl_redis_call(redis, args, err) : NULL;
+    tl_args_free(args);
+    return reply;
+}
+
+/* The next page of the line: by place, so that nobody is missed when those before leave. */
+static bool write_waiting(struct tl_control_export *self, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    char from[32];
+    snprintf(from, sizeof(from), "(%" PRIu64, self->after);
+    tl_args_strs(&args, "ZRANGE", self->keys.names[TL_KEY_WAITING], from, "+inf", "BYSCORE",
+                 "LIMIT", "0", NULL);
+    tl_args_uint(&args, PAGE);
+    tl_args_str(&args, "WITHSCORES");
+    struct tl_reply *page = ask(self, &args, err);
+    if (page == NULL)
+        return false;
+    size_t n = tl_reply_count(page) / 2;
+    for (size_t i = 0; i < n; i++) {
+        struct row row = {.visitor = tl_reply_string(tl_reply_at(page, 2 * i), NULL),
+                          .status = "waiting",
+                          .position = ++self->position,
+                          .claimed = -1};
+        row.has_place =
+            tl_record_place(tl_reply_string(tl_reply_at(page, 2 * i + 1), NULL), &row.place);
+        if (row.has_place)
+            self->after = row.place;
+        append_row(self, &row);
+    }
+    tl_reply_free(page);
+    if (n < PAGE)
+        self->part = PART_ACTIVE;
+    return true;
+}
+
+/* A page of a scan: names and values in turn, borrowed from *page. Moves on to the next part at its
+ * end. */
+static const struct tl_reply *scan(struct tl_control_export *self, const char *command,
+                                   enum tl_key key, struct tl_reply **page, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, command, self->keys.names[key], self->cursor, "COUNT", NULL);
+    tl_args_uint(&args, PAGE);
+    *page = ask(self, &args, err);
+    if (*page == NULL)
+        return NULL;
+    snprintf(self->cursor, sizeof(self->cursor), "%s",
+             tl_reply_string(tl_reply_at(*page, 0), NULL));
+    if (strcmp(self->cursor, "0") == 0)
+        self->part++;
+    return tl_reply_at(*page, 1);
+}
+
+static bool write_active(struct tl_control_export *self, struct tl_error *err)
+{
+    struct tl_reply *page;
+    const struct tl_reply *list = scan(self, "HSCAN", TL_KEY_SESSIONS, &page, err);
+    if (page == NULL)
+        return false;
+    struct tl_args args = {0};
+    tl_args_strs(&args, "ZMSCORE", self->keys.names[TL_KEY_ACTIVE], NULL);
+    size_t n = tl_reply_count(list) / 2;
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(&args, tl_reply_string(tl_reply_at(list, 2 * i), NULL));
+    struct tl_reply *deadlines = n > 0 ? ask(self, &args, err) : NULL;
+    bool ok = n == 0 || deadlines != NULL;
+    for (size_t i = 0; ok && i < n; i++) {
+        struct tl_session_record session;
+        struct row row = {.visitor = tl_reply_string(tl_reply_at(list, 2 * i), NULL),
+                          .status = "active",
+                          .claimed = -1};
+        uint64_t deadline = 0;
+        (void)tl_record_score(tl_reply_string(tl_reply_at(deadlines, i), NULL), &deadline);
+        row.expires_ms = (int64_t)deadline;
+        if (tl_record_session(tl_reply_string(tl_reply_at(list, 2 * i + 1), NULL), &session)) {
+            row.has_place = true;
+            row.place = session.place;
+            row.admitted_ms = session.admitted_ms;
+            row.claimed = session.claimed ? 1 : 0;
+        }
+        append_row(self, &row);
+    }
+    if (n == 0)
+        tl_args_free(&args);
+    tl_reply_free(deadlines);
+    tl_reply_free(page);
+    return ok;
+}
+
+static bool write_ended(struct tl_control_export *self, struct tl_error *err)
+{
+    struct tl_reply *page;
+    const struct tl_reply *list = scan(self, "ZSCAN", TL_KEY_ENDED, &page, err);
+    for (size_t i = 0; i + 1 < tl_reply_count(list); i += 2) {
+        struct tl_end_record end;
+        if (!tl_record_end(tl_reply_string(tl_reply_at(list, i + 1), NULL), &end))
+            continue;
+        const struct row row = {.visitor = tl_reply_string(tl_reply_at(list, i), NULL),
+                                .status = end_words[end.reason],
+                                .ended_ms = end.ended_ms,
+                                .claimed = -1};
+        append_row(self, &row);
+    }
+    bool ok = page != NULL;
+    tl_reply_free(page);
+    return ok;
+}
+
+static bool write_page(struct tl_control_export *self, struct tl_error *err)
+{
+    switch (self->part) {
+    case PART_WAITING:
+        return write_waiting(self, err);
+    case PART_ACTIVE:
+        return write_active(self, err);
+    default:
+        return write_ended(self, err);
+    }
+}
+
+/* ---- the export ---- */
+
+/* The queue and the format that are asked for. */
+static bool read_request(struct tl_control_export *self, const struct tl_control_request *request,
+                         struct tl_error *err)
+{
+    char allow[64];
+    struct tl_target target;
+    if (!tl_target_parse(request->target, &target, err))
+        return false;
+    const struct tl_control_route *route = tl_control_route_of(request->method, &target, allow);
+    if (route == NULL || route->kind != TL_CONTROL_EXPORT)
+        return tl_error_set(err, TL_ERR_INVALID, "this is no export");
+    const char *format = tl_target_parameter(&target, "format");
+    self->csv = format == NULL || strcmp(format, "csv") == 0;
+    if (target.n_parameters > (format != NULL ? 1U : 0U) ||
+        (!self->csv && strcmp(format, "jsonl") != 0))
+        return tl_error_set(err, TL_ERR_INVALID, "the query is ?format=csv or ?format=jsonl");
+    return tl_call_keys(self->control, tl_target_part(&target, route->path, "queue"), &self->keys,
+                        err);
+}
+
+/* How many visitors there are, and the settings. */
+static bool begin(struct tl_control_export *self, struct tl_error *err)
+{
+    struct tl_queue_numbers numbers;
+    struct tl_args args = {0};
+    struct tl_redis *redis = tl_call_connect(self->control, self->keys.queue, err);
+    if (redis == NULL || !tl_queue_load(redis, &self->keys, &self->settings, err) ||
+        !tl_queue_numbers(redis, &self->keys, &numbers, err))
+        return false;
+    tl_args_strs(&args, "ZCARD", self->keys.names[TL_KEY_ENDED], NULL);
+    struct tl_reply *ended = ask(self, &args, err);
+    if (ended == NULL)
+        return false;
+    self->total = numbers.waiting + numbers.active + (uint64_t)tl_reply_integer(ended);
+    tl_reply_free(ended);
+    if (self->csv)
+        tl_text_append(&self->out, "visitor,status,lane,seq,position,admitted_at,claimed,"
+                                   "expires_at,ended_at\r\n");
+    return true;
+}
+
+struct tl_control_export *tl_control_export_begin(struct tl_control *control,
+                                                  const struct tl_control_request *request,
+                                                  struct tl_control_answer *answer)
+{
+    struct tl_error err = {0};
+    struct tl_control_export *self = calloc(1, sizeof(*self));
+    *answer = (struct tl_control_answer){.status = 200};
+    if (self == NULL) {
+        tl_control_problem(answer, 500, "no memory for an export");
+        return NULL;
+    }
+    self->control = control;
+    memcpy(self->cursor, "0", 2);
+    if (!read_request(self, request, &err) || !begin(self, &err)) {
+        tl_control_problem_of(answer, &err);
+        tl_control_export_end(&self);
+    }
+    return self;
+}
+
+void tl_control_export_end(struct tl_control_export **export)
+{
+    if (*export == NULL)
+        return;
+    tl_text_free(&(*export)->out);
+    free(*export);
+    *export = NULL;
+}
+
+const char *tl_control_export_type(const struct tl_control_export *export)
+{
+    return export->csv ? "text/csv; charset=utf-8; header=present" : "application/jsonl";
+}
+
+uint64_t tl_control_export_total(const struct tl_control_export *export)
+{
+    return export->total;
+}
+
+uint64_t tl_control_export_written(const struct tl_control_export *export)
+{
+    return export->written;
+}
+
+bool tl_control_export_next(struct tl_control_export *export, const char **bytes, size_t *length,
+                            struct tl_error *err)
+{
+    /* The head of a CSV is the first piece. A page may be empty, and not the last one. */
+    if (export->begun)
+        export->out.length = 0;
+    export->begun = true;
+    while (export->part != PART_NONE && export->out.length == 0)
+        if (!write_page(export, err))
+            return false;
+    *bytes = export->out.data;
+    *length = export->out.length;
+    return !export->out.failed || tl_error_set(err, TL_ERR_NOMEM, "no memory for an export");
+}

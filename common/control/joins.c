@@ -1,0 +1,247 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/control/call.h"
+#include "common/control/joins.h"
+#include "common/control/place_json.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+#include "common/wire/batch.h"
+#include "common/wire/events.h"
+
+#include "generated/control_scripts.h"
+
+enum {
+    VISITORS_MAX = TL_BATCH_COMMANDS_MAX,
+    ERRORS_MAX = 20, /* are listed; the rest of a wrong list is most likely wrong in the same way */
+    WAIT_MS = 5000,  /* for the outcome */
+    BLOCK_MS = 500,  /* below the time-out of a command, and a deleted queue is noticed */
+};
+
+/* A bulk join under way. */
+struct bulk {
+    struct tl_queue_settings settings;
+    size_t n;
+    struct {
+        const char *visitor; /* borrowed from the body */
+        unsigned lane;
+    } * list;
+    json_t *errors;
+    char after[48]; /* the outcome is among the events after this id */
+};
+
+/* ---- what is asked for ---- */
+
+static bool find_lane(const struct tl_queue_settings *settings, const char *name, unsigned *lane)
+{
+    for (size_t i = 0; i < settings->n_lanes; i++)
+        if (strcmp(settings->lanes[i], name) == 0) {
+            *lane = (unsigned)i;
+            return true;
+        }
+    return false;
+}
+
+/* What is wrong with the i-th entry; NULL: nothing. */
+static const char *read_entry(struct bulk *bulk, size_t i, const json_t *entry)
+{
+    const char *visitor = json_string_value(json_object_get(entry, "visitor"));
+    const json_t *lane = json_object_get(entry, "lane");
+    size_t known = (visitor != NULL ? 1U : 0U) + (lane != NULL ? 1U : 0U);
+    if (visitor == NULL || json_object_size(entry) != known)
+        return "an object with \"visitor\" and, if need be, \"lane\"";
+    if (!tl_visitor_valid(visitor, strlen(visitor)))
+        return "a visitor id is 1 to 64 printable characters without space";
+    bulk->list[i].visitor = visitor;
+    bulk->list[i].lane = bulk->settings.default_lane;
+    if (lane != NULL && (!json_is_string(lane) ||
+                         !find_lane(&bulk->settings, json_string_value(lane), &bulk->list[i].lane)))
+        return "the lane is not one of the queue's";
+    return NULL;
+}
+
+static bool read_list(struct tl_control_call *call, struct bulk *bulk)
+{
+    const json_t *visitors = json_object_get(call->request->body, "visitors");
+    bulk->n = json_array_size(visitors);
+    if (!tl_call_members(call, "visitors", NULL))
+        return false;
+    if (bulk->n < 1 || bulk->n > VISITORS_MAX)
+        return tl_call_refuse(call, 422, "\"visitors\" must be a list of 1 to %d", VISITORS_MAX);
+    bulk->list = calloc(bulk->n, sizeof(*bulk->list));
+    bulk->errors = json_array();
+    bool ok = bulk->list != NULL && bulk->errors != NULL;
+    for (size_t i = 0; ok && i < bulk->n && json_array_size(bulk->errors) < ERRORS_MAX; i++) {
+        char name[32];
+        const char *wrong = read_entry(bulk, i, json_array_get(visitors, i));
+        snprintf(name, sizeof(name), "visitors[%zu]", i);
+        ok = wrong == NULL ||
+             json_array_append_new(bulk->errors,
+                                   json_pack("{s:s, s:s}", "name", name, "detail", wrong)) == 0;
+    }
+    if (!ok)
+        return tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
+    if (json_array_size(bulk->errors) == 0)
+        return true;
+    tl_call_refuse(call, 422, "nobody was joined: some entries are not valid, see errors");
+    return json_object_set(call->answer->body, "errors", bulk->errors) == 0 ||
+           tl_call_refuse(call, 500, "no memory for the answer");
+}
+
+/* ---- sending ---- */
+
+static bool run(struct tl_control_call *call, struct bulk *bulk, const void *bytes, size_t length)
+{
+    struct tl_error err = {0};
+    struct tl_args args = {0};
+    tl_args_bin(&args, bytes, length);
+    tl_args_uint(&args, bulk->n);
+    tl_actor_append(call->request->actor, &args);
+    struct tl_reply *reply = tl_script_run(call->redis, tl_script_joins, &call->keys, &args, &err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return tl_call_fail(call, &err);
+    snprintf(bulk->after, sizeof(bulk->after), "%s", tl_reply_string(reply, NULL));
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool send(struct tl_control_call *call, struct bulk *bulk)
+{
+    struct tl_control *control = call->control;
+    size_t length = 0;
+    struct tl_batch_writer *writer = tl_batch_writer_new();
+    const void *bytes = NULL;
+    if (writer != NULL) {
+        bool all = true;
+        for (size_t i = 0; all && i < bulk->n; i++)
+            all = tl_batch_join(writer, bulk->list[i].visitor, strlen(bulk->list[i].visitor),
+                                bulk->list[i].lane) >= 0;
+        bytes = all ? tl_batch_finish(writer, control->writer, ++control->batches, &length) : NULL;
+    }
+    bool ok = bytes != NULL ? run(call, bulk, bytes, length)
+                            : tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
+    tl_batch_writer_free(&writer);
+    return ok;
+}
+
+/* ---- the outcome ---- */
+
+static const struct tl_exception *exception_of(const struct tl_event *applied, size_t i)
+{
+    for (size_t k = 0; k < applied->n_exceptions; k++)
+        if (applied->exceptions[k].index == i)
+            return &applied->exceptions[k];
+    return NULL;
+}
+
+/* What became of the i-th visitor. NULL: out of memory. */
+static json_t *outcome_of(const struct bulk *bulk, const struct tl_event *applied, size_t i)
+{
+    const struct tl_exception *exception = exception_of(applied, i);
+    bool has_place = true;
+    const char *status = "waiting";
+    tl_place place = tl_place_make(bulk->list[i].lane, applied->first_seq + i);
+    if (exception != NULL) {
+        place = exception->place;
+        has_place =
+            exception->outcome == TL_OUTCOME_WAITING || exception->outcome == TL_OUTCOME_ACTIVE;
+        status = !has_place                                ? "refused"
+                 : exception->outcome == TL_OUTCOME_ACTIVE ? "active"
+                                                           : "waiting";
+    }
+    json_t *outcome = json_pack("{s:s, s:s, s:b}", "visitor", bulk->list[i].visitor, "status",
+                                status, "new", exception == NULL);
+    if (outcome == NULL || (has_place && !tl_place_to_json(outcome, &bulk->settings, place))) {
+        json_decref(outcome);
+        return NULL;
+    }
+    return outcome;
+}
+
+static void answer(struct tl_control_call *call, const struct bulk *bulk,
+                   const struct tl_event *applied)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < bulk->n; i++) {
+        if (json_array_append_new(list, outcome_of(bulk, applied, i)) == 0)
+            continue;
+        json_decref(list);
+        list = NULL;
+    }
+    tl_call_answer(call, 200, json_pack("{s:s, s:o}", "queue", call->keys.queue, "visitors", list));
+}
+
+/* Is the outcome among the events of this entry? Then it is answered. */
+static bool look_at(struct tl_control_call *call, const struct bulk *bulk,
+                    const struct tl_reply *entry)
+{
+    size_t length;
+    struct tl_event_entry events;
+    const char *payload = tl_reply_string(tl_reply_at(tl_reply_at(entry, 1), 1), &length);
+    if (!tl_events_decode(payload, length, &events, NULL))
+        return false; /* a newer release wrote it; the outcome may be in another */
+    bool found = false;
+    for (size_t i = 0; i < events.n_events && !found; i++) {
+        const struct tl_event *event = &events.events[i];
+        found = event->kind == TL_EVENT_APPLIED && event->batch == call->control->batches &&
+                strcmp(event->worker, call->control->writer) == 0;
+        if (found)
+            answer(call, bulk, event);
+    }
+    tl_events_free(&events);
+    return found;
+}
+
+/* Reads the next events. *found: the outcome is answered. */
+static bool read_events(struct tl_control_call *call, struct bulk *bulk, bool *found,
+                        struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_strs(&args, "XREAD", "COUNT", "100", "BLOCK", NULL);
+    tl_args_uint(&args, BLOCK_MS);
+    tl_args_strs(&args, "STREAMS", call->keys.names[TL_KEY_EVENTS], bulk->after, NULL);
+    struct tl_reply *reply = tl_redis_call_blocking(call->redis, &args, BLOCK_MS, err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return false;
+    const struct tl_reply *entries = tl_reply_at(tl_reply_at(reply, 0), 1);
+    for (size_t i = 0; i < tl_reply_count(entries) && !*found; i++) {
+        const struct tl_reply *entry = tl_reply_at(entries, i);
+        snprintf(bulk->after, sizeof(bulk->after), "%s",
+                 tl_reply_string(tl_reply_at(entry, 0), NULL));
+        *found = look_at(call, bulk, entry);
+    }
+    tl_reply_free(reply);
+    return true;
+}
+
+static void wait_for_outcome(struct tl_control_call *call, struct bulk *bulk)
+{
+    struct tl_error err = {0};
+    int64_t until_ms = tl_clock_ms() + WAIT_MS;
+    bool found = false;
+    bool ok = true;
+    while (ok && !found && tl_clock_ms() < until_ms)
+        ok = read_events(call, bulk, &found, &err);
+    /* The joins are in the stream, so they are applied even if the connection is gone now. */
+    if (!found)
+        tl_call_answer(call, 202,
+                       json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "status", "pending",
+                                 "visitors", (json_int_t)bulk->n));
+}
+
+void tl_handle_joins(struct tl_control_call *call)
+{
+    struct tl_error err = {0};
+    struct bulk bulk = {0};
+    if (!tl_queue_load(call->redis, &call->keys, &bulk.settings, &err))
+        tl_call_fail(call, &err);
+    else if (read_list(call, &bulk) && call->answer->status == 0 && send(call, &bulk))
+        wait_for_outcome(call, &bulk);
+    free(bulk.list);
+    json_decref(bulk.errors);
+}

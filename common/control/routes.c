@@ -1,0 +1,97 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/control/blocks.h"
+#include "common/control/changes.h"
+#include "common/control/draw.h"
+#include "common/control/joins.h"
+#include "common/control/line.h"
+#include "common/control/modes.h"
+#include "common/control/queues.h"
+#include "common/control/routes.h"
+#include "common/control/stats.h"
+#include "common/control/tokens.h"
+#include "common/control/visitors.h"
+
+#define QUEUES   "/v1/admin/queues"
+#define QUEUE    QUEUES "/{queue}"
+#define VISITORS QUEUE "/visitors/{visitor}"
+
+/* Whoever may look: nothing changes. */
+#define READS .role = TL_TOKEN_VIEWER
+/* Day-to-day work during a sale. */
+#define WORKS .role = TL_TOKEN_OPERATOR, .changes = true
+/* What cannot be undone, and who may do what. */
+#define RULES .role = TL_TOKEN_ADMIN, .changes = true
+#define KEPT  .repeat = TL_REPEAT_KEPT
+
+static const struct tl_control_route routes[] = {
+    {"GET", QUEUES, "listQueues", READS, .handler = tl_handle_queue_list},
+    {"POST", QUEUES, "createQueue", WORKS, KEPT, .handler = tl_handle_queue_create},
+    {"GET", QUEUE, "getQueue", READS, .handler = tl_handle_queue_get},
+    {"PUT", QUEUE, "putQueue", WORKS, KEPT, .handler = tl_handle_queue_put},
+    {"PATCH", QUEUE, "patchQueue", WORKS, KEPT, .handler = tl_handle_queue_patch},
+    {"DELETE", QUEUE, "deleteQueue", RULES, KEPT, .handler = tl_handle_queue_delete},
+    {"POST", QUEUE "/open", "openQueue", WORKS, KEPT, .handler = tl_handle_open},
+    {"POST", QUEUE "/resume", "resumeQueue", WORKS, KEPT, .handler = tl_handle_open},
+    {"POST", QUEUE "/pause", "pauseQueue", WORKS, KEPT, .handler = tl_handle_pause},
+    {"POST", QUEUE "/drain", "drainQueue", WORKS, KEPT, .handler = tl_handle_drain},
+    {"POST", QUEUE "/close", "closeQueue", WORKS, KEPT, .handler = tl_handle_close},
+    {"POST", QUEUE "/sell-out", "sellOutQueue", WORKS, KEPT, .handler = tl_handle_sell_out},
+    {"POST", QUEUE "/passthrough", "passQueueThrough", WORKS, KEPT,
+     .handler = tl_handle_passthrough},
+    {"POST", QUEUE "/notice", "setNotice", WORKS, KEPT, .handler = tl_handle_notice},
+    {"POST", QUEUE "/recover", "recoverQueue", WORKS, KEPT, .handler = tl_handle_recover},
+    {"GET", QUEUE "/draw", "getDraw", READS, .query = "from limit", .handler = tl_handle_draw_get},
+    {"POST", QUEUE "/draw", "setDraw", WORKS, KEPT, .handler = tl_handle_draw_set},
+    {"GET", QUEUE "/stats", "getStats", READS, .handler = tl_handle_stats},
+    {"GET", QUEUE "/events", "followStats", READS, .kind = TL_CONTROL_EVENTS},
+    {"GET", QUEUE "/line", "getLine", READS, .query = "from limit", .handler = tl_handle_line},
+    {"GET", QUEUE "/export", "exportQueue", READS, .query = "format", .kind = TL_CONTROL_EXPORT},
+    {"POST", QUEUE "/joins", "joinVisitors", WORKS, KEPT, .handler = tl_handle_joins},
+    {"GET", VISITORS, "getVisitor", READS, .handler = tl_handle_visitor_get},
+    {"DELETE", VISITORS, "removeVisitor", WORKS, KEPT, .handler = tl_handle_visitor_remove},
+    {"POST", VISITORS "/lane", "moveVisitor", WORKS, KEPT, .handler = tl_handle_visitor_move},
+    {"GET", "/v1/admin/changes", "listChanges", READS, .query = "queue before limit",
+     .handler = tl_handle_changes},
+    {"GET", "/v1/admin/tokens", "listTokens", .role = TL_TOKEN_ADMIN,
+     .handler = tl_handle_token_list},
+    {"POST", "/v1/admin/tokens", "makeToken", RULES, .handler = tl_handle_token_make},
+    {"DELETE", "/v1/admin/tokens/{name}", "revokeToken", RULES, .handler = tl_handle_token_revoke},
+    {"GET", "/v1/admin/blocks", "listBlocks", READS, .handler = tl_handle_block_list},
+    {"POST", "/v1/admin/blocks", "block", WORKS, .handler = tl_handle_block},
+    {"DELETE", "/v1/admin/blocks", "unblock", WORKS, .query = "prefix queue",
+     .handler = tl_handle_unblock},
+};
+
+enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };
+
+const struct tl_control_route *tl_control_routes(size_t *n)
+{
+    *n = ROUTES;
+    return routes;
+}
+
+const struct tl_control_route *tl_control_route_of(const char *method,
+                                                   const struct tl_target *target, char allow[64])
+{
+    allow[0] = '\0';
+    for (size_t i = 0; i < ROUTES; i++) {
+        if (!tl_target_matches(target, routes[i].path))
+            continue;
+        if (strcmp(routes[i].method, method) == 0)
+            return &routes[i];
+        size_t length = strlen(allow);
+        snprintf(allow + length, 64 - length, "%s%s", length > 0 ? ", " : "", routes[i].method);
+    }
+    return NULL;
+}
+
+const struct tl_control_route *tl_control_route_find(const char *method, const char *target,
+                                                     char allow[64])
+{
+    struct tl_target parsed;
+    allow[0] = '\0';
+    return tl_target_parse(target, &parsed, NULL) ? tl_control_route_of(method, &parsed, allow)
+                                                  : NULL;
+}

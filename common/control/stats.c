@@ -1,0 +1,421 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/units.h"
+#include "common/config/mode.h"
+#include "common/config/queue_settings.h"
+#include "common/control/call.h"
+#include "common/control/stats.h"
+#include "common/control/store_stats.h"
+#include "common/store/draw_record.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/control_scripts.h"
+
+/* The fields of the state that are read: first the totals, whose names are those of the answer. */
+enum { JOINED, ADMITTED, COMPLETED, EXPIRED, LEFT, UNCLAIMED, ABSENT, REMOVED, TOTALS };
+enum {
+    GENERATION = TOTALS,
+    WAITING,
+    ACTIVE,
+    CAPACITY_NOW,
+    CAPACITY_WHY,
+    NOTICE,
+    CALLED,
+    FULL_SINCE,
+    RECOVER_UNTIL,
+    RESTORED,
+    LOST_SIZE,
+    DRAW,
+    DRAW_HASH,
+    DRAW_SEED,
+    FIELDS
+};
+static const char *const field_names[FIELDS] = {
+    [JOINED] = "joined",
+    [ADMITTED] = "admitted",
+    [COMPLETED] = "completed",
+    [EXPIRED] = "expired",
+    [LEFT] = "left",
+    [UNCLAIMED] = "unclaimed",
+    [ABSENT] = "absent",
+    [REMOVED] = "removed",
+    [GENERATION] = "generation",
+    [WAITING] = "waiting",
+    [ACTIVE] = "active",
+    [CAPACITY_NOW] = "capacity_now",
+    [CAPACITY_WHY] = "capacity_why",
+    [NOTICE] = "notice",
+    [CALLED] = "called",
+    [FULL_SINCE] = "full_since",
+    [RECOVER_UNTIL] = "recover_until",
+    [RESTORED] = "restored",
+    [LOST_SIZE] = "lost_size",
+    [DRAW] = "draw",
+    [DRAW_HASH] = "draw_hash",
+    [DRAW_SEED] = "draw_seed",
+};
+
+/* Parts of the answer of stats.lua. */
+enum { AT, STATE, SETTINGS, LANES, LEASES, PROGRAMS, WAITS, BEFORE, SIZES };
+
+/* What the members are made of. */
+struct facts {
+    int64_t now_ms;
+    const struct tl_reply *reply;
+    struct tl_queue_settings settings;
+};
+
+static const char *text_of(const struct facts *facts, size_t field)
+{
+    return tl_reply_string(tl_reply_at(tl_reply_at(facts->reply, STATE), field), NULL);
+}
+
+static int64_t number_of(const struct facts *facts, size_t field)
+{
+    return tl_reply_integer(tl_reply_at(tl_reply_at(facts->reply, STATE), field));
+}
+
+static json_t *integer(int64_t number)
+{
+    return json_integer((json_int_t)number);
+}
+
+/* Sets a member; a NULL value (out of memory) shows in *ok. */
+static void put(json_t *object, const char *name, json_t *value, bool *ok)
+{
+    if (json_object_set_new(object, name, value) != 0)
+        *ok = false;
+}
+
+/* ---- parts ---- */
+
+static enum tl_phase phase_of(const struct facts *facts)
+{
+    struct tl_draw_record draw;
+    tl_draw_record_parse(text_of(facts, DRAW), text_of(facts, DRAW_HASH), text_of(facts, DRAW_SEED),
+                         &draw);
+    const struct tl_phase_facts phase = {.now_ms = facts->now_ms,
+                                         .waiting = (uint64_t)number_of(facts, WAITING),
+                                         .full_since_ms = number_of(facts, FULL_SINCE),
+                                         .drawing = facts->settings.opening == TL_OPENING_DRAW &&
+                                                    draw.phase != TL_DRAW_DONE,
+                                         .recovering = number_of(facts, RECOVER_UNTIL) != 0};
+    return tl_phase_of(&facts->settings, &phase);
+}
+
+/* How many of the active have come; the others were called and may still come. Without overbooking
+ * nobody counts them: null. `called` is since:n:claims:noshows (prelude.called.lua). */
+static json_t *claimed_of(const struct facts *facts)
+{
+    long long unclaimed = -1;
+    if (sscanf(text_of(facts, CALLED), "%*d:%lld", &unclaimed) != 1 || unclaimed < 0)
+        return json_null();
+    return integer(number_of(facts, ACTIVE) - unclaimed);
+}
+
+static json_t *capacity_of(const struct facts *facts)
+{
+    const struct tl_queue_settings *settings = &facts->settings;
+    if (settings->policy == TL_POLICY_RATE)
+        return json_null();
+    return integer((int64_t)tl_queue_capacity(settings));
+}
+
+static json_t *totals_of(const struct facts *facts)
+{
+    bool ok = true;
+    json_t *totals = json_object();
+    for (size_t i = 0; i < TOTALS; i++)
+        put(totals, field_names[i], integer(number_of(facts, i)), &ok);
+    if (!ok) {
+        json_decref(totals);
+        return NULL;
+    }
+    return totals;
+}
+
+/* Per minute, from the totals about a minute ago. null: there is no history. */
+static json_t *rates_of(const struct facts *facts)
+{
+    bool ok = true;
+    const struct tl_reply *before = tl_reply_at(facts->reply, BEFORE);
+    int64_t span_ms = facts->now_ms - tl_reply_integer(tl_reply_at(before, 0));
+    if (tl_reply_count(before) <= TOTALS || span_ms < 1000)
+        return json_null();
+    json_t *rates = json_object();
+    for (size_t i = 0; i < TOTALS; i++) {
+        int64_t more = number_of(facts, i) - tl_reply_integer(tl_reply_at(before, i + 1));
+        /* Fewer than before: the queue was created again. */
+        put(rates, field_names[i],
+            json_real(more > 0 ? (double)more * 60000.0 / (double)span_ms : 0.0), &ok);
+    }
+    put(rates, "span_ms", integer(span_ms), &ok);
+    if (!ok) {
+        json_decref(rates);
+        return NULL;
+    }
+    return rates;
+}
+
+/* How long ago; null for a time that is not known (-1). */
+static json_t *ago(const struct facts *facts, int64_t at_ms)
+{
+    if (at_ms < 0)
+        return json_null();
+    return integer(facts->now_ms > at_ms ? facts->now_ms - at_ms : 0);
+}
+
+/* When the first of a lane joined; -1: not known, or nobody waits. */
+static int64_t lane_since(const struct facts *facts, size_t lane)
+{
+    return tl_reply_integer(tl_reply_at(tl_reply_at(facts->reply, LANES), 2 * lane + 1));
+}
+
+static json_t *lanes_of(const struct facts *facts)
+{
+    const struct tl_reply *lanes = tl_reply_at(facts->reply, LANES);
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < facts->settings.n_lanes; i++) {
+        int64_t waiting = tl_reply_integer(tl_reply_at(lanes, 2 * i));
+        json_t *lane = json_pack("{s:s, s:I, s:o}", "name", facts->settings.lanes[i], "waiting",
+                                 (json_int_t)waiting, "oldest_wait_ms",
+                                 ago(facts, waiting > 0 ? lane_since(facts, i) : -1));
+        if (json_array_append_new(list, lane) == 0)
+            continue;
+        json_decref(list);
+        list = NULL;
+    }
+    return list;
+}
+
+/* The longest wait of all lanes, ms; null when it is not known. */
+static json_t *oldest_of(const struct facts *facts)
+{
+    int64_t oldest_ms = -1;
+    for (size_t i = 0; i < facts->settings.n_lanes; i++) {
+        int64_t since_ms = lane_since(facts, i);
+        if (since_ms >= 0 && (oldest_ms < 0 || since_ms < oldest_ms))
+            oldest_ms = since_ms;
+    }
+    return ago(facts, oldest_ms);
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t first = *(const int64_t *)a;
+    int64_t second = *(const int64_t *)b;
+    return first < second ? -1 : first > second;
+}
+
+/* How long those waited who are active now, from a sample. */
+static json_t *waits_of(const struct facts *facts)
+{
+    int64_t sample[64];
+    const struct tl_reply *waits = tl_reply_at(facts->reply, WAITS);
+    size_t n = tl_reply_count(waits);
+    if (n > sizeof(sample) / sizeof(sample[0]))
+        n = sizeof(sample) / sizeof(sample[0]);
+    for (size_t i = 0; i < n; i++)
+        sample[i] = tl_reply_integer(tl_reply_at(waits, i));
+    if (n == 0)
+        return json_null();
+    qsort(sample, n, sizeof(sample[0]), compare);
+    return json_pack("{s:I, s:I, s:I}", "sample", (json_int_t)n, "p50_ms",
+                     (json_int_t)sample[n / 2], "p90_ms", (json_int_t)sample[n * 9 / 10]);
+}
+
+/* Who holds the leases, and which workers report. */
+static json_t *programs_of(const struct facts *facts)
+{
+    static const char *const roles[] = {"dispatcher", "admitter", "expirer"};
+    const struct tl_reply *leases = tl_reply_at(facts->reply, LEASES);
+    const struct tl_reply *workers = tl_reply_at(facts->reply, PROGRAMS);
+    json_t *list = json_array();
+    bool ok = list != NULL;
+    for (size_t i = 0; ok && i < sizeof(roles) / sizeof(roles[0]); i++) {
+        const char *owner = tl_reply_string(tl_reply_at(leases, 2 * i), NULL);
+        ok =
+            json_array_append_new(list, json_pack("{s:s, s:o, s:b}", "role", roles[i], "id",
+                                                  *owner != '\0' ? json_string(owner) : json_null(),
+                                                  "serves", *owner != '\0')) == 0;
+    }
+    for (size_t i = 0; ok && i + 1 < tl_reply_count(workers); i += 2)
+        ok = json_array_append_new(
+                 list, json_pack("{s:s, s:s, s:o}", "role", "worker", "id",
+                                 tl_reply_string(tl_reply_at(workers, i), NULL), "reported_ms_ago",
+                                 ago(facts, tl_reply_integer(tl_reply_at(workers, i + 1))))) == 0;
+    if (!ok) {
+        json_decref(list);
+        return NULL;
+    }
+    return list;
+}
+
+static json_t *recovery_of(const struct facts *facts)
+{
+    if (number_of(facts, RECOVER_UNTIL) == 0)
+        return json_null();
+    return json_pack("{s:o, s:I, s:I}", "until", tl_call_time(number_of(facts, RECOVER_UNTIL)),
+                     "restored", (json_int_t)number_of(facts, RESTORED), "lost",
+                     (json_int_t)number_of(facts, LOST_SIZE));
+}
+
+static json_t *rate_limit_of(const struct facts *facts)
+{
+    char every[TL_UNITS_TEXT_MAX];
+    if (facts->settings.policy == TL_POLICY_COUNTER)
+        return json_null();
+    tl_duration_format(facts->settings.rate_every_ms, every, sizeof(every));
+    return json_pack("{s:I, s:s}", "admit", (json_int_t)facts->settings.rate_admit, "every", every);
+}
+
+/* ---- all of it ---- */
+
+static json_t *describe(const struct facts *facts, const char *queue)
+{
+    static const char *const policies[] = {"counter", "rate", "both"};
+    const struct tl_queue_settings *settings = &facts->settings;
+    const struct tl_reply *sizes = tl_reply_at(facts->reply, SIZES);
+    bool ok = true;
+    bool is_auto = settings->capacity_mode == TL_CAPACITY_AUTO;
+    json_t *stats = json_object();
+    put(stats, "queue", json_string(queue), &ok);
+    put(stats, "at", tl_call_time(facts->now_ms), &ok);
+    put(stats, "generation", integer(number_of(facts, GENERATION)), &ok);
+    put(stats, "mode", json_string(tl_mode_name(settings->mode)), &ok);
+    put(stats, "phase", json_string(tl_phase_name(phase_of(facts))), &ok);
+    put(stats, "policy", json_string(policies[settings->policy]), &ok);
+    put(stats, "opening", json_string(settings->opening == TL_OPENING_DRAW ? "draw" : "fifo"), &ok);
+    put(stats, "opens_at", tl_call_time(settings->opens_at_ms), &ok);
+    put(stats, "closes_at", tl_call_time(settings->closes_at_ms), &ok);
+    put(stats, "notice", json_string(text_of(facts, NOTICE)), &ok);
+    put(stats, "waiting", integer(number_of(facts, WAITING)), &ok);
+    put(stats, "max_waiting", integer((int64_t)settings->max_waiting), &ok);
+    put(stats, "active", integer(number_of(facts, ACTIVE)), &ok);
+    put(stats, "claimed", claimed_of(facts), &ok);
+    put(stats, "capacity",
+        settings->policy == TL_POLICY_RATE ? json_null() : integer((int64_t)settings->capacity),
+        &ok);
+    put(stats, "capacity_now", capacity_of(facts), &ok);
+    put(stats, "feedback", is_auto ? json_boolean(!settings->now.stale) : json_null(), &ok);
+    put(stats, "overbook", integer((int64_t)settings->overbook), &ok);
+    put(stats, "rate", rate_limit_of(facts), &ok);
+    put(stats, "totals", totals_of(facts), &ok);
+    put(stats, "per_minute", rates_of(facts), &ok);
+    put(stats, "oldest_wait_ms", oldest_of(facts), &ok);
+    put(stats, "waited", waits_of(facts), &ok);
+    put(stats, "lanes", lanes_of(facts), &ok);
+    put(stats, "recovery", recovery_of(facts), &ok);
+    put(stats, "programs", programs_of(facts), &ok);
+    put(stats, "ingest", integer(tl_reply_integer(tl_reply_at(sizes, 0))), &ok);
+    put(stats, "set_aside", integer(tl_reply_integer(tl_reply_at(sizes, 1))), &ok);
+    if (!ok) {
+        json_decref(stats);
+        return NULL;
+    }
+    return stats;
+}
+
+/* Sends stats.lua; the answer is still to be received. */
+static bool ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_script *script,
+                struct tl_error *err)
+{
+    struct tl_args args = {0};
+    bool ok = tl_script_begin(redis, script, &args, err);
+    if (ok) {
+        tl_keys_append(keys, &args);
+        for (size_t i = 0; i < FIELDS; i++)
+            tl_args_str(&args, field_names[i]);
+        ok = tl_redis_append(redis, &args, err);
+    }
+    tl_args_free(&args);
+    return ok;
+}
+
+/* The body from an answer of stats.lua, which may be NULL. */
+static json_t *read_answer(const struct tl_reply *reply, const struct tl_keys *keys,
+                           struct tl_error *err)
+{
+    if (reply == NULL)
+        return NULL;
+    struct facts facts = {.reply = reply, .now_ms = tl_reply_integer(tl_reply_at(reply, AT))};
+    if (!tl_queue_settings_read(tl_reply_at(reply, SETTINGS), &facts.settings)) {
+        tl_error_set(err, TL_ERR_STORE, "the settings of queue %s are missing", keys->queue);
+        return NULL;
+    }
+    tl_queue_settings_now(&facts.settings, tl_reply_at(tl_reply_at(reply, STATE), CAPACITY_NOW),
+                          tl_reply_at(tl_reply_at(reply, STATE), CAPACITY_WHY));
+    json_t *stats = describe(&facts, keys->queue);
+    if (stats == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of queue %s", keys->queue);
+    return stats;
+}
+
+/* with_store: asks for the store's own numbers in the same pipeline. */
+static json_t *read_stats(struct tl_control *control, const char *queue, bool with_store,
+                          struct tl_error *err)
+{
+    struct tl_keys keys;
+    struct tl_redis *redis = NULL;
+    if (tl_call_keys(control, queue, &keys, err))
+        redis = tl_call_connect(control, queue, err);
+    if (redis == NULL)
+        return NULL;
+    int64_t begun_us = tl_clock_us();
+    struct tl_reply *reply = NULL;
+    json_t *store = NULL;
+    bool ok = true;
+    /* The scripts of a server that was restarted are gone: then they are sent once more. */
+    for (int attempt = 0; attempt < 2 && ok && reply == NULL; attempt++) {
+        struct tl_error problem = {0};
+        ok = ask(redis, &keys, &control->stats, err) &&
+             (!with_store || tl_store_stats_ask(redis, err));
+        if (ok)
+            reply = tl_redis_next(redis, &problem);
+        if (ok && with_store && tl_redis_connected(redis)) {
+            json_decref(store);
+            store = tl_store_stats_receive(redis, tl_clock_us() - begun_us, &problem);
+        }
+        if (problem.kind == TL_ERR_NOSCRIPT)
+            control->stats.sha[0] = '\0';
+        else
+            ok = problem.kind == TL_OK;
+        if (problem.kind != TL_OK)
+            *err = problem;
+    }
+    json_t *stats = ok ? read_answer(reply, &keys, err) : NULL;
+    tl_reply_free(reply);
+    if (stats != NULL && with_store && json_object_set(stats, "store", store) != 0) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of the store");
+        json_decref(stats);
+        stats = NULL;
+    }
+    json_decref(store);
+    return stats;
+}
+
+json_t *tl_control_stats(struct tl_control *control, const char *queue, struct tl_error *err)
+{
+    return read_stats(control, queue, true, err);
+}
+
+json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struct tl_error *err)
+{
+    return read_stats(control, queue, false, err);
+}
+
+void tl_handle_stats(struct tl_control_call *call)
+{
+    struct tl_error err = {0};
+    json_t *stats = tl_control_stats(call->control, call->keys.queue, &err);
+    if (stats != NULL)
+        tl_call_answer(call, 200, stats);
+    else
+        tl_call_fail(call, &err);
+}

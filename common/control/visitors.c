@@ -1,0 +1,217 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/quote.h"
+#include "common/base/units.h"
+#include "common/control/call.h"
+#include "common/control/place_json.h"
+#include "common/control/visitor_find.h"
+#include "common/control/visitors.h"
+#include "common/store/queue.h"
+#include "common/store/records.h"
+#include "common/store/reply.h"
+#include "common/store/script.h"
+
+#include "generated/control_scripts.h"
+
+/* What remove.lua and move.lua find. */
+enum { REMOVE_NONE, REMOVE_WAITING, REMOVE_ACTIVE, REMOVE_ENDED };
+enum { MOVE_NONE, MOVE_DONE, MOVE_ACTIVE, MOVE_ENDED, MOVE_THERE, MOVE_NO_LANE };
+
+static bool find(struct tl_control_call *call, char visitor[TL_VISITOR_MAX + 1])
+{
+    struct tl_error err = {0};
+    return tl_control_find_visitor(call->control->config, call->keys.queue, call->name, visitor,
+                                   &err) ||
+           tl_call_refuse(call, 422, "%s", err.text);
+}
+
+/* ---- look up ---- */
+
+static const char *const end_words[] = {
+    [TL_REASON_COMPLETED] = "completed", [TL_REASON_LEFT] = "left",
+    [TL_REASON_EXPIRED] = "expired",     [TL_REASON_UNCLAIMED] = "unclaimed",
+    [TL_REASON_ABSENT] = "absent",       [TL_REASON_REMOVED] = "removed",
+};
+
+/* What the store knows of a visitor: answers of the pipeline, in the order of its commands, which
+ * is that in which a visitor changes state, so that one who moves on meanwhile is found. */
+enum { OF_WAITING, OF_RANK, OF_SESSION, OF_DEADLINE, OF_END, ANSWERS };
+
+static bool ask(struct tl_control_call *call, const char *visitor,
+                struct tl_reply *answers[ANSWERS])
+{
+    struct tl_error err = {0};
+    const struct {
+        const char *command;
+        enum tl_key key;
+    } questions[ANSWERS] = {
+        [OF_WAITING] = {"ZSCORE", TL_KEY_WAITING}, [OF_RANK] = {"ZRANK", TL_KEY_WAITING},
+        [OF_SESSION] = {"HGET", TL_KEY_SESSIONS},  [OF_DEADLINE] = {"ZSCORE", TL_KEY_ACTIVE},
+        [OF_END] = {"ZSCORE", TL_KEY_ENDED},
+    };
+    bool ok = true;
+    for (size_t i = 0; ok && i < ANSWERS; i++) {
+        struct tl_args args = {0};
+        tl_args_strs(&args, questions[i].command, call->keys.names[questions[i].key], visitor,
+                     NULL);
+        ok = tl_redis_append(call->redis, &args, &err);
+        tl_args_free(&args);
+    }
+    for (size_t i = 0; ok && i < ANSWERS; i++) {
+        struct tl_error problem = {0};
+        answers[i] = tl_redis_next(call->redis, &problem);
+        if (answers[i] == NULL && err.kind == TL_OK)
+            err = problem; /* a refusal; the other answers must still be received */
+        ok = answers[i] != NULL || tl_redis_connected(call->redis);
+    }
+    return err.kind == TL_OK || tl_call_fail(call, &err);
+}
+
+/* The session, the place in line, or how it ended; NULL: out of memory. */
+static json_t *describe(const struct tl_queue_settings *settings,
+                        struct tl_reply *const answers[ANSWERS])
+{
+    tl_place place;
+    struct tl_session_record session;
+    struct tl_end_record end;
+    if (tl_record_session(tl_reply_string(answers[OF_SESSION], NULL), &session)) {
+        uint64_t deadline = 0;
+        (void)tl_record_score(tl_reply_string(answers[OF_DEADLINE], NULL), &deadline);
+        json_t *active = json_pack("{s:s, s:o, s:b, s:o}", "status", "active", "admitted_at",
+                                   tl_call_time(session.admitted_ms), "claimed", session.claimed,
+                                   "expires_at", tl_call_time((int64_t)deadline));
+        return tl_place_to_json(active, settings, session.place) ? active : NULL;
+    }
+    if (tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place)) {
+        json_t *waiting = json_pack("{s:s, s:I}", "status", "waiting", "position",
+                                    (json_int_t)tl_reply_integer(answers[OF_RANK]) + 1);
+        return tl_place_to_json(waiting, settings, place) ? waiting : NULL;
+    }
+    if (tl_record_end(tl_reply_string(answers[OF_END], NULL), &end))
+        return json_pack("{s:s, s:o}", "status", end_words[end.reason], "ended_at",
+                         tl_call_time(end.ended_ms));
+    return json_object();
+}
+
+void tl_handle_visitor_get(struct tl_control_call *call)
+{
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    struct tl_error err = {0};
+    struct tl_queue_settings settings;
+    struct tl_reply *answers[ANSWERS] = {NULL};
+    if (!find(call, visitor))
+        return;
+    if (!tl_queue_load(call->redis, &call->keys, &settings, &err)) {
+        tl_call_fail(call, &err);
+        return;
+    }
+    if (ask(call, visitor, answers)) {
+        json_t *body = describe(&settings, answers);
+        if (body != NULL && json_object_size(body) == 0) {
+            json_decref(body);
+            tl_call_refuse(call, 404, "there is no visitor %s; ends are known for an hour",
+                           visitor);
+        } else if (json_object_set_new(body, "queue", json_string(call->keys.queue)) != 0 ||
+                   json_object_set_new(body, "visitor", json_string(visitor)) != 0) {
+            json_decref(body);
+            tl_call_answer(call, 500, NULL);
+        } else {
+            tl_call_answer(call, 200, body);
+        }
+    }
+    for (size_t i = 0; i < ANSWERS; i++)
+        tl_reply_free(answers[i]);
+}
+
+/* ---- changes ---- */
+
+/* Calls a script with the visitor, another argument (NULL: none), and the actor. */
+static struct tl_reply *run(struct tl_control_call *call, const char *script, const char *visitor,
+                            const char *more)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    tl_args_strs(&args, TL_EVENTS_KEPT, visitor, more, NULL);
+    tl_actor_append(call->request->actor, &args);
+    struct tl_reply *reply = tl_script_run(call->redis, script, &call->keys, &args, &err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        tl_call_fail(call, &err);
+    return reply;
+}
+
+/* Nothing was changed, because the visitor has gone. text: the record of the end. */
+static void refuse_ended(struct tl_control_call *call, const char *visitor, const char *text)
+{
+    struct tl_end_record end;
+    if (!tl_record_end(text, &end)) {
+        tl_call_refuse(call, 404, "there is no visitor %s", visitor);
+        return;
+    }
+    char time[TL_UNITS_TEXT_MAX];
+    tl_time_format(end.ended_ms, time, sizeof(time));
+    tl_call_refuse(call, 409, "visitor %s is neither waiting nor active since %s%s", visitor, time,
+                   end.reason == TL_REASON_REMOVED ? " (removed)" : "");
+}
+
+void tl_handle_visitor_remove(struct tl_control_call *call)
+{
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    if (!tl_call_members(call, NULL, NULL) || !find(call, visitor))
+        return;
+    struct tl_reply *reply = run(call, tl_script_remove, visitor, NULL);
+    if (reply == NULL)
+        return;
+    switch (tl_reply_integer(tl_reply_at(reply, 0))) {
+    case REMOVE_WAITING:
+    case REMOVE_ACTIVE:
+        tl_call_answer(
+            call, 200,
+            json_pack("{s:s, s:s, s:s}", "queue", call->keys.queue, "visitor", visitor, "was",
+                      tl_reply_integer(tl_reply_at(reply, 0)) == REMOVE_WAITING ? "waiting"
+                                                                                : "active"));
+        break;
+    case REMOVE_ENDED:
+        refuse_ended(call, visitor, tl_reply_string(tl_reply_at(reply, 1), NULL));
+        break;
+    default:
+        tl_call_refuse(call, 404, "there is no visitor %s", visitor);
+    }
+    tl_reply_free(reply);
+}
+
+void tl_handle_visitor_move(struct tl_control_call *call)
+{
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    char quoted[80];
+    const char *lane = NULL;
+    if (!tl_call_members(call, "lane", NULL) || !tl_call_text(call, "lane", true, &lane) ||
+        !find(call, visitor))
+        return;
+    struct tl_reply *reply = run(call, tl_script_move, visitor, lane);
+    if (reply == NULL)
+        return;
+    const char *text = tl_reply_string(tl_reply_at(reply, 1), NULL);
+    switch (tl_reply_integer(tl_reply_at(reply, 0))) {
+    case MOVE_DONE:
+    case MOVE_THERE:
+        tl_call_answer(call, 200,
+                       json_pack("{s:s, s:s, s:s, s:s*}", "queue", call->keys.queue, "visitor",
+                                 visitor, "lane", lane, "was_in", *text != '\0' ? text : NULL));
+        break;
+    case MOVE_NO_LANE:
+        tl_quote(lane, quoted, sizeof(quoted));
+        tl_call_refuse(call, 422, "%s is not one of the lanes", quoted);
+        break;
+    case MOVE_ACTIVE:
+        tl_call_refuse(call, 409, "visitor %s is active already", visitor);
+        break;
+    case MOVE_ENDED:
+        refuse_ended(call, visitor, text);
+        break;
+    default:
+        tl_call_refuse(call, 404, "there is no visitor %s", visitor);
+    }
+    tl_reply_free(reply);
+}

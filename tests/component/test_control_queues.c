@@ -1,0 +1,315 @@
+/* The calls that create, show, change and delete queues. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/config/queue_settings.h"
+#include "common/store/queue.h"
+#include "common/store/recovery.h"
+#include "control_world.h"
+
+#define QUEUES "/v1/admin/queues"
+#define Q      QUEUES "/q"
+
+static int setup(void **state)
+{
+    struct test_control *world = *state;
+    (void)test_control_clean(state);
+    assert_int_equal(test_call(world, "POST", QUEUES,
+                               "{\"name\": \"q\", \"settings\": {\"capacity\": 7, \"rate\": "
+                               "{\"admit\": 5}, \"lanes\": [\"a\", \"b\"]}}"),
+                     201);
+    return 0;
+}
+
+static void created_with_its_settings(void **state)
+{
+    struct test_control *world = *state;
+    assert_string_equal(test_member(world, "name"), "q");
+    assert_string_equal(test_member(world, "settings.capacity"), "7");
+    assert_string_equal(test_member(world, "settings.rate.admit"), "5");
+    assert_string_equal(test_member(world, "settings.rate.every"), "10s");
+    assert_string_equal(test_member(world, "settings.lanes"), "[\"a\",\"b\"]");
+    assert_string_equal(test_member(world, "settings.default_lane"), "b");
+    assert_string_equal(test_member(world, "settings.opens_at"), "null");
+    assert_string_equal(test_member(world, "settings.session_sliding"), "false");
+    assert_string_equal(test_member(world, "settings.paused"), "(none)");
+    assert_true(world->answer.etag[0] == '"');
+    assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"q\"}"), 409);
+    assert_int_equal(test_call(world, "GET", Q, NULL), 200);
+    assert_int_equal(test_call(world, "GET", QUEUES "/other", NULL), 404);
+    assert_int_equal(test_call(world, "GET", QUEUES "/Bad%20Name", NULL), 400);
+    assert_int_equal(test_call(world, "GET", QUEUES, NULL), 200);
+    assert_string_equal(test_member(world, "queues.0.queue"), "q");
+    assert_string_equal(test_member(world, "queues.1"), "(none)");
+    assert_string_equal(test_changes(world, "q"), "ann create");
+}
+
+static void what_is_wrong_is_listed(void **state)
+{
+    struct test_control *world = *state;
+    assert_int_equal(test_call(world, "PATCH", Q,
+                               "{\"capacity\": -1, \"rate\": {\"evry\": \"1s\"}, \"lanes\": "
+                               "[\"x,y\"], \"session_ttl\": true, \"waiting_ttl\": \"9m\"}"),
+                     422);
+    assert_string_equal(test_member(world, "errors.0.name"), "rate.evry");
+    assert_string_equal(test_member(world, "errors.1.name"), "lanes");
+    assert_string_equal(test_member(world, "errors.2.name"), "session_ttl");
+    assert_string_equal(test_member(world, "errors.3.name"), "capacity");
+    assert_string_equal(test_member(world, "errors.4"), "(none)");
+    assert_int_equal(test_call(world, "PATCH", Q, "{\"policy\": \"rate\", \"rate.admit\": 0}"),
+                     422);
+    assert_string_equal(test_member(world, "errors.0.name"), "");
+    assert_int_equal(test_call(world, "PATCH", Q, "{}"), 400);
+    assert_int_equal(test_call(world, "PATCH", Q, NULL), 400);
+    assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"UP\"}"), 400);
+    assert_int_equal(test_call(world, "POST", QUEUES, "{\"settings\": {}}"), 400);
+    assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"x\", \"more\": 1}"), 400);
+    assert_int_equal(test_call(world, "POST", QUEUES,
+                               "{\"name\": \"x\", \"settings\": {\"capacity\": \"many\"}}"),
+                     422);
+    assert_int_equal(test_call(world, "POST", Q "/notice", "{\"text\": 5}"), 400);
+}
+
+static void a_refused_change_changes_nothing(void **state)
+{
+    struct test_control *world = *state;
+    uint64_t before = test_redis_fingerprint(world->store->redis);
+    assert_int_equal(test_call(world, "PATCH", Q, "{\"capacity\": 3, \"claim_ttl\": \"long\"}"),
+                     422);
+    assert_int_equal(test_call(world, "PUT", Q, "{\"capacity\": 3, \"nothing\": 1}"), 422);
+    assert_int_equal(test_call(world, "DELETE", Q, NULL), 400);
+    assert_int_equal(test_call(world, "DELETE", Q, "{\"name\": \"p\"}"), 422);
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{}"), 400);
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait\": \"soon\"}"), 422);
+    assert_int_equal(test_call(world, "POST", Q "/pause", "{\"why\": \"x\"}"), 400);
+    assert_int_equal(test_call(world, "POST", Q, NULL), 405);
+    assert_string_equal(world->answer.allow, "GET, PUT, PATCH, DELETE");
+    assert_int_equal(test_call(world, "GET", Q "/nothing", NULL), 404);
+    assert_int_equal(test_call(world, "GET", Q "?x=1", NULL), 400);
+    assert_int_equal(test_call(world, "GET", Q "/events", NULL), 406);
+    assert_true(test_redis_fingerprint(world->store->redis) == before);
+}
+
+static void a_patch_names_what_changed(void **state)
+{
+    struct test_control *world = *state;
+    assert_int_equal(test_call(world, "PATCH", Q,
+                               "{\"capacity\": 9, \"session_ttl\": 90000, \"rate_admit\": 6}"),
+                     200);
+    assert_string_equal(test_member(world, "settings.capacity"), "9");
+    assert_string_equal(test_member(world, "settings.session_ttl"), "90s");
+    assert_string_equal(test_member(world, "settings.rate.admit"), "6");
+    assert_string_equal(test_member(world, "changed.before.capacity"), "7");
+    assert_string_equal(test_member(world, "changed.after.capacity"), "9");
+    /* Nothing changes: no entry of the record. */
+    assert_int_equal(test_call(world, "PATCH", Q, "{\"capacity\": 9}"), 200);
+    assert_string_equal(test_member(world, "changed"), "{\"after\":{},\"before\":{}}");
+    assert_string_equal(test_changes(world, "q"), "ann set ann create");
+    assert_string_equal(test_member(world, "changes.0.from"), "192.0.2.7");
+    assert_string_equal(test_member(world, "changes.0.after.capacity"), "9");
+    assert_int_equal(test_call(world, "PATCH", Q, "{\"capacity\": null}"), 200);
+    assert_string_equal(test_member(world, "settings.capacity"), "300");
+}
+
+static void a_put_replaces_all_but_the_mode(void **state)
+{
+    struct test_control *world = *state;
+    assert_int_equal(test_call(world, "POST", Q "/pause", NULL), 200);
+    assert_int_equal(test_call(world, "PUT", Q, "{\"session_ttl\": \"2m\", \"lanes\": [\"c\"]}"),
+                     200);
+    assert_string_equal(test_member(world, "settings.capacity"), "300");
+    assert_string_equal(test_member(world, "settings.session_ttl"), "2m");
+    assert_string_equal(test_member(world, "settings.default_lane"), "c");
+    assert_string_equal(test_member(world, "settings.mode"), "paused");
+    assert_int_equal(test_call(world, "PUT", QUEUES "/new", "{\"capacity\": 1}"), 201);
+    assert_string_equal(test_member(world, "name"), "new");
+    assert_int_equal(test_call_with(world, "PUT", QUEUES "/newer", "{}", "*", NULL), 412);
+}
+
+static void who_comes_second_is_told(void **state)
+{
+    struct test_control *world = *state;
+    char first[TL_CONTROL_ETAG_MAX];
+    char list[2 * TL_CONTROL_ETAG_MAX];
+    assert_int_equal(test_call(world, "GET", Q, NULL), 200);
+    memcpy(first, world->answer.etag, sizeof(first));
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 8}", first, NULL), 200);
+    assert_string_not_equal(world->answer.etag, first);
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 9}", first, NULL), 412);
+    assert_int_equal(test_call_with(world, "POST", Q "/pause", NULL, first, NULL), 412);
+    assert_int_equal(test_call_with(world, "DELETE", Q, "{\"name\": \"q\"}", first, NULL), 412);
+    assert_int_equal(test_call(world, "GET", Q, NULL), 200);
+    assert_string_equal(test_member(world, "settings.capacity"), "8");
+    snprintf(list, sizeof(list), "\"x\", %s", world->answer.etag);
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 9}", list, NULL), 200);
+    /* The same settings again have the same ETag: what they were compared with is what there is. */
+    assert_int_equal(test_call(world, "PATCH", Q, "{\"capacity\": 7}"), 200);
+    assert_string_equal(world->answer.etag, first);
+}
+
+static void a_repeated_call_is_done_once(void **state)
+{
+    struct test_control *world = *state;
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 8}", NULL, "k1"), 200);
+    char etag[TL_CONTROL_ETAG_MAX];
+    memcpy(etag, world->answer.etag, sizeof(etag));
+    assert_int_equal(test_call(world, "PATCH", Q, "{\"capacity\": 3}"), 200);
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 8}", NULL, "k1"), 200);
+    assert_string_equal(test_member(world, "settings.capacity"), "8"); /* the first answer */
+    assert_string_equal(world->answer.etag, etag);
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 9}", NULL, "k1"), 422);
+    assert_int_equal(test_call_with(world, "POST", Q "/pause", NULL, NULL, "k1"), 422);
+    assert_int_equal(test_call(world, "GET", Q, NULL), 200);
+    assert_string_equal(test_member(world, "settings.capacity"), "3");
+    /* A key is one operator's. */
+    memcpy(world->actor.name, "bob", 4);
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 9}", NULL, "k1"), 200);
+    memcpy(world->actor.name, "ann", 4);
+    /* Creating a queue, and deleting it, are done once, too. */
+    assert_int_equal(test_call_with(world, "POST", QUEUES, "{\"name\": \"n\"}", NULL, "k2"), 201);
+    assert_int_equal(test_call_with(world, "POST", QUEUES, "{\"name\": \"n\"}", NULL, "k2"), 201);
+    assert_int_equal(test_call_with(world, "DELETE", QUEUES "/n", "{\"name\": \"n\"}", NULL, "k3"),
+                     200);
+    assert_int_equal(test_call_with(world, "DELETE", QUEUES "/n", "{\"name\": \"n\"}", NULL, "k3"),
+                     200);
+    assert_int_equal(test_call(world, "DELETE", QUEUES "/n", "{\"name\": \"n\"}"), 404);
+    assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 9}", NULL, ""), 400);
+    assert_true(test_redis_ask(world->store->redis, "PTTL tl:{q}:idempotent") > 80000000);
+}
+
+static void the_mode_follows_its_rules(void **state)
+{
+    struct test_control *world = *state;
+    const struct {
+        const char *call, *mode;
+        int status;
+    } steps[] = {
+        {"pause", "paused", 200},      {"resume", "open", 200},
+        {"drain", "draining", 200},    {"passthrough", "passthrough", 200},
+        {"sell-out", "sold_out", 200}, {"open", "sold_out", 409},
+        {"close", "closed", 200},      {"open", "open", 200},
+    };
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        char target[64];
+        snprintf(target, sizeof(target), Q "/%s", steps[i].call);
+        assert_int_equal(test_call(world, "POST", target, NULL), steps[i].status);
+        assert_int_equal(test_call(world, "GET", Q, NULL), 200);
+        assert_string_equal(test_member(world, "settings.mode"), steps[i].mode);
+    }
+    assert_string_equal(
+        test_changes(world, "q"),
+        "ann mode ann mode ann mode ann mode ann mode ann mode ann mode ann create");
+}
+
+static void notice_recovery_and_draw(void **state)
+{
+    struct test_control *world = *state;
+    assert_int_equal(test_call(world, "POST", Q "/notice", "{\"text\": \"soon\"}"), 200);
+    assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
+    assert_string_equal(test_member(world, "notice"), "soon");
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait\": \"90s\"}"), 200);
+    assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
+    assert_string_equal(test_member(world, "phase"), "recovering");
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"now\": true}"), 200);
+    assert_int_equal(test_call(world, "POST", Q "/draw", NULL), 422); /* there is no opening */
+    assert_int_equal(
+        test_call(world, "POST", Q "/draw", "{\"opens_at\": \"2999-01-01T00:00:00Z\"}"), 200);
+    assert_int_equal(test_call(world, "GET", Q "/draw", NULL), 200);
+    assert_string_equal(test_member(world, "opening"), "draw");
+    assert_string_equal(test_member(world, "phase"), "none");
+    assert_string_equal(test_member(world, "opens_at"), "2999-01-01T00:00:00Z");
+    assert_string_equal(test_changes(world, "q"),
+                        "ann set ann recover ann recover ann notice ann create");
+}
+
+static void a_deleted_queue_is_gone_for_good(void **state)
+{
+    struct test_control *world = *state;
+    struct tl_redis *redis = world->store->redis;
+    struct tl_keys *keys = &world->store->keys;
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    bool created;
+    tl_keys_init(keys, "tl:", "q");
+    long long generation = test_state(world->store, "generation");
+    assert_int_equal(test_call(world, "DELETE", Q, "{\"name\": \"q\"}"), 200);
+    assert_int_equal(test_call(world, "GET", Q, NULL), 404);
+    assert_int_equal(test_call(world, "GET", QUEUES, NULL), 200);
+    assert_string_equal(test_member(world, "queues"), "[]");
+    assert_string_equal(test_changes(world, "q"), "ann delete ann create");
+    assert_string_equal(test_changes(world, NULL), "ann delete");
+    assert_string_equal(test_member(world, "changes.0.queue"), "q");
+    /* No program creates it again, whether it is in its file or in its memory. */
+    tl_queue_settings_defaults(&settings);
+    assert_false(tl_queue_ensure(redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_int_equal(err.kind, TL_ERR_RETIRED);
+    assert_false(tl_queue_ensure_known(redis, "tl:", "q", &settings, &test_actor, &err));
+    /* What a worker sent late does not come into the next queue of the name. */
+    test_redis_ask(redis, "XADD tl:{q}:ingest * d late");
+    assert_int_equal(test_call(world, "PUT", Q, "{\"capacity\": 2}"), 201);
+    assert_int_equal(test_redis_number(redis, "XLEN tl:{q}:ingest"), 0);
+    assert_true(test_state(world->store, "generation") > generation);
+    assert_string_equal(test_changes(world, "q"), "ann create ann delete ann create");
+    /* Nobody's memory of the deleted one begins a recovery, and a recovery takes none of its
+     * places. */
+    assert_true(tl_recovery_name(redis, keys, (uint64_t)generation,
+                                 (uint64_t)test_state(world->store, "generation"), &err));
+    assert_int_equal(test_state(world->store, "recover_until"), -1);
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait\": \"1h\"}"), 200);
+    assert_true(tl_recovery_name(redis, keys, (uint64_t)generation,
+                                 (uint64_t)test_state(world->store, "generation"), &err));
+    assert_int_equal(test_state(world->store, "lost_generation"),
+                     test_state(world->store, "generation"));
+}
+
+static void no_more_queues_than_allowed(void **state)
+{
+    struct test_control *world = *state;
+    for (int i = 0; i < 4; i++) {
+        char body[64];
+        snprintf(body, sizeof(body), "{\"name\": \"more-%d\"}", i);
+        assert_int_equal(test_call(world, "POST", QUEUES, body), 201);
+    }
+    assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"sixth\"}"), 429);
+    assert_int_equal(test_call(world, "DELETE", Q, "{\"name\": \"q\"}"), 200);
+    assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"sixth\"}"), 201);
+}
+
+static void while_the_store_is_away_calls_say_so(void **state)
+{
+    struct test_control *world = *state;
+    test_redis_kill(world->store->server);
+    assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 503);
+    assert_true(world->answer.retry_after_s > 0);
+    assert_int_equal(test_call(world, "PATCH", Q, "{\"capacity\": 1}"), 503);
+    test_redis_restart(world->store->server);
+    assert_int_equal(test_call(world, "GET", QUEUES, NULL), 200);
+    tl_redis_free(&world->store->redis);
+    world->store->redis = test_redis_connect(world->store->server);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(created_with_its_settings, setup),
+        cmocka_unit_test_setup(what_is_wrong_is_listed, setup),
+        cmocka_unit_test_setup(a_refused_change_changes_nothing, setup),
+        cmocka_unit_test_setup(a_patch_names_what_changed, setup),
+        cmocka_unit_test_setup(a_put_replaces_all_but_the_mode, setup),
+        cmocka_unit_test_setup(who_comes_second_is_told, setup),
+        cmocka_unit_test_setup(a_repeated_call_is_done_once, setup),
+        cmocka_unit_test_setup(the_mode_follows_its_rules, setup),
+        cmocka_unit_test_setup(notice_recovery_and_draw, setup),
+        cmocka_unit_test_setup(a_deleted_queue_is_gone_for_good, setup),
+        cmocka_unit_test_setup(no_more_queues_than_allowed, setup),
+        cmocka_unit_test_setup(while_the_store_is_away_calls_say_so, setup),
+    };
+    return cmocka_run_group_tests_name("control_queues", tests, test_control_open,
+                                       test_control_close);
+}

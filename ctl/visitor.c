@@ -98,7 +98,7 @@ int tl_command_visitor_forget(const struct tl_ctl_options *options)
     struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
     bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
               tl_ctl_find_visitor(session.config, queue, options->words[1], visitor, &err) &&
-              remove_visitor(redis, &keys, visitor, &found, &end, &err) &&
+              remove_visitor(&session, &keys, visitor, &found, &end, &err) &&
               tl_forget(redis, &keys, visitor, &places, &err);
     tl_ctl_session_close(&session);
     if (!ok)

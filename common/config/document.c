@@ -78,7 +78,7 @@ static const char probe_introduction[] =
     "\n"
     "## The probe of a queue\n"
     "\n"
-    "With `capacity_mode: auto` the admitter can ask the site how loaded it is "
+    "With `capacity: auto` the admitter can ask the site how loaded it is "
     "([adaptive.md](adaptive.md)).\n"
     "These are under the queue's name, too, but never in Redis: the file of the admitter says "
     "whom\n"
@@ -98,6 +98,10 @@ static const char hook_introduction[] =
     "\n"
     "| setting | type | default | bounds | meaning |\n"
     "|---|---|---|---|---|\n";
+/* Not a setting of the store, so not in the table (tl_queue_settings_plain). */
+static const char capacity_max[] =
+    "| `capacity_max` | `capacity` | number | `300` | 0 to 10000000 | With `capacity: auto`: the "
+    "most it may become. |\n";
 
 static const char limits[] =
     "\n"
@@ -141,8 +145,11 @@ void tl_config_document(FILE *out)
     }
     rows = tl_queue_table(&n);
     fprintf(out, queue_introduction, TL_QUEUE_NAME_MAX, TL_YAML_ENTRIES_MAX);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         write_row(&rows[i], rows[i].key, out);
+        if (strcmp(rows[i].key, "capacity") == 0)
+            fputs(capacity_max, out);
+    }
     fputs(probe_introduction, out);
     rows = tl_probe_table(&n);
     for (size_t i = 0; i < n; i++)

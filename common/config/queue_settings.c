@@ -9,6 +9,17 @@
 #include "common/config/value.h"
 #include "common/config/words.h"
 
+bool tl_queue_settings_plain(const char **name, const char *value)
+{
+    bool is_auto = strcmp(*name, "capacity") == 0 && strcmp(value, "auto") == 0;
+    bool is_max = strcmp(*name, "capacity_max") == 0;
+    if (is_auto)
+        *name = "capacity_mode";
+    else if (is_max)
+        *name = "capacity";
+    return is_auto || is_max;
+}
+
 /* Names the setting that was probably meant. To look for it takes longer than to read all settings
  * of a queue, which every program does once a second. */
 static bool fail_unknown(const char *name, struct tl_error *err)
@@ -29,12 +40,18 @@ static bool fail_unknown(const char *name, struct tl_error *err)
 bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
                            struct tl_error *err)
 {
+    const char *stored = name;
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].key, name) == 0)
-            return tl_setting_set(&rows[i], settings, value, TL_FORM_STORE, err) ||
-                   tl_error_prefix(err, "%s", name);
+    bool is_max = tl_queue_settings_plain(&stored, value) && strcmp(name, "capacity_max") == 0;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(rows[i].key, stored) != 0)
+            continue;
+        if (!tl_setting_set(&rows[i], settings, value, TL_FORM_STORE, err))
+            return tl_error_prefix(err, "%s", name);
+        settings->capacity_max_named = settings->capacity_max_named || is_max;
+        return true;
+    }
     return fail_unknown(name, err);
 }
 
@@ -107,10 +124,14 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
                             "rate.burst (%" PRIu64 ") is for the shape \"smooth\": a lump is never "
                             "larger than rate.admit",
                             settings->rate_burst);
+    if (settings->capacity_max_named && settings->capacity_mode != TL_CAPACITY_AUTO)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "capacity_max is for capacity \"auto\"; set both, or a number as "
+                            "capacity");
     if (settings->capacity_mode == TL_CAPACITY_AUTO && settings->capacity_min > settings->capacity)
         return tl_error_set(err, TL_ERR_INVALID,
-                            "capacity_min (%" PRIu64 ") must not be above capacity (%" PRIu64
-                            "), which is the most it may become with capacity_mode \"auto\"",
+                            "capacity_min (%" PRIu64 ") must not be above capacity_max (%" PRIu64
+                            "), the most that the capacity may become",
                             settings->capacity_min, settings->capacity);
     if (settings->overbook > settings->capacity)
         return tl_error_set(err, TL_ERR_INVALID,

@@ -20,6 +20,11 @@
  * name, else the last lane becomes it; so set lanes before default_lane. */
 bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
                            struct tl_error *err);
+/* People write some settings in other words than the store keeps: "capacity" may be "auto" (stored
+ * as capacity_mode), and "capacity_max" is the most it may then become (stored as capacity). Puts
+ * the stored name into *name and returns true for these; the value stays. tl_queue_settings_set
+ * takes both ways, so that the file, `tellerline set` and the admin API do. */
+bool tl_queue_settings_plain(const char **name, const char *value);
 /* The i-th setting as canonical text: *name (static) and value, for which TL_QUEUE_VALUE_MAX bytes
  * are enough. False past the end. Every setting is listed. */
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,

@@ -40,7 +40,10 @@ static const struct tl_setting queue_rows[] = {
      .max = 10000000,
      QUEUE(capacity),
      .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
-             "Lowering it ends no session. With `capacity_mode: auto` the most it may become."},
+             "Lowering it ends no session. `auto`: it is steered between `capacity_min` and "
+             "`capacity_max` by what the protected site reports ([adaptive.md](adaptive.md)). The "
+             "store then has the `capacity_max` here. Set `auto` when all programs are of a "
+             "version that has it."},
     {.path = "capacity_mode",
      .key = "capacity_mode",
      .type = TL_SETTING_CHOICE,
@@ -48,15 +51,15 @@ static const struct tl_setting queue_rows[] = {
      .names = capacity_names,
      QUEUE(capacity_mode),
      .help = "`auto`: the capacity is steered between `capacity_min` and `capacity` by what the "
-             "protected site reports ([adaptive.md](adaptive.md)). Set `auto` when all programs "
-             "are of a version that has it."},
+             "protected site reports: the older way to say `capacity: auto`, and how the store "
+             "keeps it. `fixed` ends that."},
     {.path = "capacity_min",
      .key = "capacity_min",
      .type = TL_SETTING_NUMBER,
      .fallback = "1",
      .max = 10000000,
      QUEUE(capacity_min),
-     .help = "With `capacity_mode: auto`: the least it may become, and where it begins. So many "
+     .help = "With `capacity: auto`: the least it may become, and where it begins. So many "
              "the site can always take."},
     {.path = "overbook",
      .key = "overbook",
@@ -74,7 +77,7 @@ static const struct tl_setting queue_rows[] = {
      .min = 1,
      .max = 100,
      QUEUE(adaptive.load_max),
-     .help = "With `capacity_mode: auto`: a reported load above it, in per cent, cuts the "
+     .help = "With `capacity: auto`: a reported load above it, in per cent, cuts the "
              "capacity. Below nine tenths of all limits it may be raised."},
     {.path = "adaptive.latency_max",
      .key = "adaptive_latency_max",
@@ -410,9 +413,8 @@ static const struct tl_setting probe_rows[] = {
      .fallback = "",
      .check = tl_check_url,
      PROBE(url),
-     .help =
-         "With `capacity_mode: auto`: where the admitter asks how loaded the site is, `http://` "
-         "or `https://`. Empty: there is no probe; the site reports by itself."},
+     .help = "With `capacity: auto`: where the admitter asks how loaded the site is, `http://` "
+             "or `https://`. Empty: there is no probe; the site reports by itself."},
     {.path = "probe.format",
      .type = TL_SETTING_CHOICE,
      .fallback = "json",

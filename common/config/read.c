@@ -174,6 +174,18 @@ static bool read_section(const struct section *section, const struct tl_yaml *ma
     return true;
 }
 
+/* A setting that has no row by this name; see tl_queue_settings_plain. */
+static bool read_plain(struct tl_queue_config *queue, const struct section *section,
+                       const struct tl_yaml *entry)
+{
+    if (tl_queue_settings_set(&queue->settings, entry->key, entry->text, section->err))
+        return true;
+    char owner[TL_QUEUE_NAME_MAX + 16]; /* without its dot */
+    snprintf(owner, sizeof(owner), "%.*s", (int)strlen(section->owner) - 1, section->owner);
+    tl_error_prefix(section->err, "%s", owner);
+    return tl_yaml_locate(section->err, section->name, entry->place);
+}
+
 /* The settings of a queue, and its probe, which are in two tables. */
 static bool read_settings(struct tl_queue_config *queue, const struct section *section,
                           const struct tl_yaml *mapping)
@@ -184,6 +196,12 @@ static bool read_settings(struct tl_queue_config *queue, const struct section *s
     probe.written = NULL;
     for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next) {
         bool is_probe = strcmp(entry->key, "probe") == 0;
+        const char *stored = entry->key;
+        if (entry->kind == TL_YAML_SCALAR && tl_queue_settings_plain(&stored, entry->text)) {
+            if (!read_plain(queue, section, entry))
+                return false;
+            continue;
+        }
         if (!read_entry(is_probe ? &probe : section, entry))
             return false;
     }

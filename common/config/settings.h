@@ -50,8 +50,9 @@ enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 struct tl_queue_settings {
     enum tl_policy policy;
     enum tl_capacity_mode capacity_mode;
-    uint64_t capacity;     /* active tokens at most (counter, both) */
-    uint64_t capacity_min; /* TL_CAPACITY_AUTO: steered between this and `capacity`... */
+    uint64_t capacity;       /* active tokens at most (counter, both) */
+    bool capacity_max_named; /* `capacity` was given as capacity_max, which needs AUTO; not kept */
+    uint64_t capacity_min;   /* TL_CAPACITY_AUTO: steered between this and `capacity`... */
     struct {
         uint64_t load_max;      /* ...while the site reports at most this load, per cent, ... */
         int64_t latency_max_ms; /* ...this latency (0: not judged)... */

@@ -21,7 +21,7 @@ class Actor(threading.Thread):
 
     def __init__(self, number: int, seed: int, ports: list[int], queue: str, history: History,
                  stop: threading.Event, deadline: float, listens: bool = True,
-                 served: tuple[float, float] = (0.0, 0.15), leavers: float = 0.15) -> None:
+                 served: tuple[float, float] = (0.0, 0.15), leavers: float = 0.15, noshows: float = 0.0) -> None:
         super().__init__(name=f"actor-{number}", daemon=True)
         self._random = random.Random(f"{seed}/{number}")
         self._clients = [Client(port, timeout=5) for port in ports]
@@ -29,6 +29,7 @@ class Actor(threading.Thread):
         self._history, self._stop_asked, self._deadline = history, stop, deadline
         self._ports, self._listens, self._streams = ports, listens, 0
         self._served, self._leavers = served, leavers
+        self._noshows = noshows  # of an overbooked queue: these never come; the others ask the gate
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -48,6 +49,10 @@ class Actor(threading.Thread):
         if joined is None:
             return
         stay, ticket = joined
+        if self._random.random() < self._noshows:
+            stay.end = "unclaimed"
+            self._pause(0.05, 0.3)
+            return
         if self._random.random() < 0.2:
             ticket = self._join_again(stay, ticket)
         leaves_at = time.time() + self._random.uniform(0, 1) if self._random.random() < self._leavers else None
@@ -58,14 +63,17 @@ class Actor(threading.Thread):
             sent = time.time()
             answer = self._ask("GET", "status", ticket)
             received = time.time()
-            if answer.status == 200 and answer.json["status"] == "waiting":
+            if answer.status == 200 and answer.json.get("called"):
+                stay.turns.append(received)
+            elif answer.status == 200 and answer.json["status"] == "waiting":
                 stay.saw_position(sent, received, answer.json["position"])
                 if leaves_at is not None and sent > leaves_at:
                     self._end(stay, ticket, "leave")
             elif answer.status == 200 and answer.json["status"] == "active":
                 stay.saw_active(received, answer.json)
-                self._pause(*self._served)
-                self._end(stay, ticket, "complete")
+                if self._is_let_in(stay, ticket):
+                    self._pause(*self._served)
+                    self._end(stay, ticket, "complete")
             elif answer.status != 202 or not self._history.losses:
                 self._other_end(stay, "status", answer)
             if answer.status == 200 and "ticket" in answer.json:
@@ -73,6 +81,15 @@ class Actor(threading.Thread):
                 stay.saw_ticket(ticket)
             self._pause(0.02, 0.1)
             self._check_time("status")
+
+    def _is_let_in(self, stay: Stay, ticket: str) -> bool:
+        """Where more are called than fit, only the gate knows who may come in."""
+        if self._noshows == 0:
+            return True
+        answer = self._ask("GET", "check", ticket)
+        if answer.status == 204:
+            stay.saw_gate_open(time.time())
+        return answer.status == 204
 
     def _listen(self, stay: Stay, ticket: str) -> None:
         """Listens to an event stream until it ends or tells of the admission."""
@@ -88,7 +105,9 @@ class Actor(threading.Thread):
                 status, now = view.get("status"), time.time()
                 if view.get("visitor", stay.visitor) != stay.visitor:
                     self._history.odd(f"{stay.visitor} at {stay.place} was told on a stream: {event.data[:300]}")
-                if event.kind == "position" and status == "waiting":
+                if view.get("called"):
+                    stay.turns.append(now)
+                elif event.kind == "position" and status == "waiting":
                     stay.saw_position(now, now, view["position"], self._streams)
                 elif status == "active":
                     stay.saw_active(now, view)

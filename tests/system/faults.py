@@ -142,7 +142,7 @@ class Faults:
 
 
 def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any], history: History, staleness: float,
-             choices: str, rate: Rate | None = None) -> None:
+             choices: str, rate: Rate | None = None, overbook: int | None = None) -> None:
     """The crowd (threads like Actor) was told to stop: the line drains, and the whole history is checked. A failure names
     the choices that repeat the run."""
     for program in system.programs:
@@ -154,7 +154,8 @@ def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any],
         # Places whose client got no answer are never claimed and expire.
         wait_until(lambda: system.waiting(queue) == 0 and system.active(queue) == 0, 90, "the line drains to empty",
                    every=0.1)
-        check(history, system.steps(queue), capacity, system.final(queue), staleness, one_clock=True, rate=rate)
+        check(history, system.steps(queue), capacity, system.final(queue), staleness, one_clock=True, rate=rate,
+              overbook=overbook)
     except AssertionError as error:
         raise AssertionError(f"{error} ({choices})") from error
 

@@ -2,7 +2,8 @@
 
 Clients record each answer and its time. The checker then tests the whole history: was an acknowledged place lost or
 given twice, was a visitor placed or admitted before an earlier one, were more visitors active than the capacity
-allows, or admitted in any window of time than the rate allows, was a pass given without an admission, did a position rise without a cause, is anyone left. If the clients use
+allows, or admitted in any window of time than the rate allows, did more claim than fit or pass one who had the next
+turn, was a pass given without an admission, did a position rise without a cause, is anyone left. If the clients use
 Redis's clock (time.time() on the same machine), every position they saw can be compared with the true state of the
 line.
 
@@ -59,6 +60,8 @@ class Stay:
     tickets: set[wire.Ticket] = field(default_factory=set)  # every ticket given for this place
     passes: list[dict[str, Any]] = field(default_factory=list)  # claims of every pass given for this place
     inside_until: float | None = None  # the deadline told with the last answer `active`
+    let_in: float | None = None       # the first time the gate let the visitor in, where it asks for the claim
+    turns: list[float] = field(default_factory=list)  # when the visitor was told to have the next turn
     names: set[int] = field(default_factory=set)  # the places that the operator moved it from and to, with its own
 
     def saw_position(self, sent: float, received: float, position: int, stream: int = 0) -> None:
@@ -72,6 +75,10 @@ class Stay:
             self.inside_until = datetime.fromisoformat(view["expires_at"].replace("Z", "+00:00")).timestamp()
         if view is not None and "pass" in view:
             self.passes.append(wire.read_pass(view["pass"]))
+
+    def saw_gate_open(self, received: float) -> None:
+        if self.let_in is None:
+            self.let_in = received
 
     def saw_ticket(self, ticket: str) -> None:
         self.tickets.add(wire.read_ticket(ticket))
@@ -180,20 +187,23 @@ class History:
 
 
 def check(history: History, steps: Iterable[wire.Step], capacity: int | None, final: Final,
-          staleness: float, one_clock: bool = False, rate: Rate | None = None) -> None:
+          staleness: float, one_clock: bool = False, rate: Rate | None = None, overbook: int | None = None) -> None:
     """Raises AssertionError for a violation. `steps` is the whole events stream, of the last generation; capacity and
-    rate: what limits admission, or None; `staleness` how far behind a worker's answer may be (seconds). one_clock:
+    rate: what limits admission, or None; overbook: how many more may be called than the capacity, and claims are judged,
+    or None; `staleness` how far behind a worker's answer may be (seconds). one_clock:
     clients and events stream use the same clock, so the positions seen are compared with the stream."""
     steps = list(steps)
     _follow_moves(history, steps)
     _check_places(history)
     assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
     _check_arrivals(history)
-    _check_stream(steps, capacity, history)
+    _check_stream(steps, capacity + (overbook or 0) if capacity is not None else None, history)
     _check_fates(history, steps)
     _check_passes(history, steps)
     _check_turns_as_seen(history, staleness)
-    if capacity is not None:
+    if capacity is not None and overbook is not None:
+        _check_claims(history, steps, capacity)
+    elif capacity is not None:
         _check_overlap(history, capacity)
     if rate is not None:
         _check_rate(history, steps, rate)
@@ -492,6 +502,42 @@ def _check_overlap(history: History, capacity: int) -> None:
     for at, change in sorted(moments):  # at the same moment, exits come first
         inside += change
         assert inside <= capacity, f"{inside} clients knew themselves active at {at:.3f}"
+
+
+def _check_claims(history: History, steps: list[wire.Step], capacity: int) -> None:
+    """Where more are called than fit: no more claim than that, by the steps and by what the gate told visitors; and who
+    came and was told to have the next turn gets in before everyone behind."""
+    claimed_at: dict[int, float] = {}
+    over_at: dict[int, float] = {}
+    inside: set[int] = set()
+    for step in steps:
+        for place in step.deadlines.keys() - set(step.admitted):
+            claimed_at.setdefault(place, step.time_ms / 1000)
+            inside.add(place)
+        ended = {place for place, _ in step.freed + step.removed}
+        over_at |= dict.fromkeys(ended, step.time_ms / 1000)
+        inside -= ended
+        assert len(inside) <= capacity, f"step {step.number}: {len(inside)} have claimed, the capacity is {capacity}"
+    moments = []
+    for stay in history.stays:
+        if stay.let_in is None:
+            continue
+        assert stay.place in claimed_at, f"place {stay.place} was let in and never claimed"
+        outs = [at for at in (stay.gave_back, stay.ended_at, over_at.get(stay.place)) if at is not None]
+        moments += [(stay.let_in, 1), (max(min(outs, default=float("inf")), stay.let_in), -1)]
+    there = 0
+    for at, change in sorted(moments):  # at the same moment, exits come first
+        there += change
+        assert there <= capacity, f"the gate had let in {there} at {at:.3f}, the capacity is {capacity}"
+    for stay in history.stays:
+        if not stay.turns:
+            continue
+        began = stay.turns[0] + _CLOCK_GRAIN
+        until = min(claimed_at.get(stay.place, float("inf")), over_at.get(stay.place, float("inf")))
+        assert stay.last_waiting <= began, f"place {stay.place} lost the next turn: it waited again afterwards"
+        for place, at in claimed_at.items():
+            assert place < stay.place or not began < at < until - _CLOCK_GRAIN, (
+                f"place {place} claimed while place {stay.place} had the next turn")
 
 
 def _check_rate(history: History, steps: list[wire.Step], rate: Rate) -> None:

@@ -342,6 +342,21 @@ def overload(system: System, history: History) -> None:
         assert capacity() >= first, f"the capacity was cut to {first}, and a moment later to {capacity()}"
 
 
+#: Of the story "overbook": how many more are called, what was learned of a thousand before, and who never comes.
+OVERBOOK, NOSHOWS = 3, 0.05
+LEARNED = """
+local since, n = string.match(redis.call('HGET', KEYS[1], 'called') or '', '^(%d+):(%d+):')
+return since and redis.call('HSET', KEYS[1], 'called', since .. ':' .. n .. ':200:800')
+"""
+
+
+def overbook(system: System, _: History) -> None:
+    """More are called than there is capacity, because four in five never came; now more come than fit."""
+    wait_until(lambda: system.store.command("EVAL", LEARNED, 1, system.key("door", "state")) is not None, PATIENT,
+               "those called are counted")
+    spend(5)
+
+
 @dataclass(frozen=True)
 class Plot:
     happen: Callable[[System, History], None]
@@ -352,6 +367,7 @@ class Plot:
     leavers: float = 0.15
     repeats: bool = False  # in the end each batch comes once more
     rate: Rate | None = None  # admits by it, not by the capacity
+    overbook: int | None = None
     actors: int = ACTORS
     one_place: bool = True  # nobody's place changes: the history is checked
 
@@ -373,6 +389,8 @@ PLOTS = {
     "lanes": Plot(lanes, {"lanes": ["vip", "normal"], "lane_weights": list(WEIGHTS)}, longer=16),
     "overload": Plot(overload, {"capacity_mode": "auto", "capacity_min": CAPACITY, "adaptive": {"hold": "20s"}},
                      served=(0.3, 0.6), longer=8),
+    "overbook": Plot(overbook, {"overbook": OVERBOOK, "claim_ttl": "1500ms", "session_ttl": "30s"}, served=(0.3, 0.9),
+                     longer=20, overbook=OVERBOOK, actors=14),
     "full": Plot(full, served=(0.2, 0.5), longer=8),
     "blocks": Plot(blocks, longer=2 * STALENESS),
     "unlisted": Plot(unlisted, longer=8),
@@ -398,7 +416,8 @@ def tell(system: System, during: str, patience: float = PATIENT) -> None:
     plot, history, stop = PLOTS[during], History(), threading.Event()
     ports = [program.http_port for program in system.of("worker")]
     deadline = time.monotonic() + patience + plot.longer
-    actors = [Actor(i, 1, ports, "door", history, stop, deadline, served=plot.served, leavers=plot.leavers)
+    actors = [Actor(i, 1, ports, "door", history, stop, deadline, served=plot.served, leavers=plot.leavers,
+                    noshows=NOSHOWS if plot.overbook is not None else 0.0)
               for i in range(plot.actors)]
     recorder = Recorder(system, history)
     complaints: list[AssertionError] = []
@@ -424,7 +443,7 @@ def tell(system: System, during: str, patience: float = PATIENT) -> None:
     judge(lambda: wait_until(lambda: system.waiting("door") == system.active("door") == 0, patience, "the line drains"))
     if plot.one_place:
         judge(lambda: check(history, system.steps("door"), CAPACITY if plot.rate is None else None, system.final("door"),
-                            STALENESS, one_clock=True, rate=plot.rate))
+                            STALENESS, one_clock=True, rate=plot.rate, overbook=plot.overbook))
     judge(lambda: audit(system))
     assert not complaints, "\n".join(str(error) for error in complaints)
 

@@ -418,3 +418,70 @@ def test_a_move_gives_a_place_another_name():
     steps[1].moved = []
     with pytest.raises(AssertionError, match="became another one|does not wait|never joined"):
         judge_lanes(history, steps)
+
+
+def overbooked() -> tuple[History, list[Step]]:
+    """One counter and one more is called: 1 gets in; 2 comes too, has the next turn and gets in after 1; then 3."""
+    def step(time_ms: int, number: int, waiting: int, active: int, **more) -> Step:
+        return Step(time_ms, number, 7, waiting, active, 1, **more)
+
+    steps = [step(1000, 1, 3, 0, joined=[1, 2, 3]),
+             step(2000, 2, 1, 2, admitted=[1, 2], deadlines={1: 9000, 2: 9000}), step(2200, 3, 1, 2, deadlines={1: 99000}),
+             step(3000, 4, 1, 1, freed=[(1, "completed")]), step(3100, 5, 1, 1, deadlines={2: 99000}),
+             step(3200, 6, 0, 2, admitted=[3], deadlines={3: 9000}), step(4000, 7, 0, 1, freed=[(2, "completed")]),
+             step(4100, 8, 0, 1, deadlines={3: 99000}), step(5000, 9, 0, 0, freed=[(3, "completed")])]
+    stays = [Stay(f"v{place}", place, 7, 0.5, 1.5, first_active=let_in, gave_back=gone, end="completed", ended_at=gone + 0.05,
+                  let_in=let_in) for place, let_in, gone in ((1, 2.3, 2.95), (2, 3.2, 3.95), (3, 4.2, 4.95))]
+    stays[1].turns = [2.5]
+    return History(stays), steps
+
+
+def judge_overbooked(history: History, steps: list[Step]) -> None:
+    numbers = {"waiting": 0, "active": 0, "joined": 3, "completed": 3, "expired": 0, "left": 0}
+    check(history, steps, 1, Final(numbers, 0, 0), 0.5, one_clock=True, overbook=1)
+
+
+def more_called(history, steps):
+    """more active than the capacity"""
+    steps[3].active = 3
+
+
+def claimed_beyond(history, steps):
+    """2 have claimed, the capacity is 1"""
+    steps[2].deadlines[2] = 99000
+
+
+def gate_open_too_early(history, steps):
+    """the gate had let in 2"""
+    history.stays[1].let_in = 2.9
+
+
+def gate_open_without_a_claim(history, steps):
+    """was let in and never claimed"""
+    steps[4].deadlines.clear()
+
+
+def passed_by_one_behind(history, steps):
+    """place 3 claimed while place 2 had the next turn"""
+    steps[7].deadlines, steps[4].deadlines = {2: 99000}, {3: 99000}
+    history.stays[1].let_in, history.stays[2].let_in = 4.2, 3.2
+    steps[6].freed, steps[8].freed = [(3, "completed")], [(2, "completed")]
+    history.stays[1].gave_back, history.stays[2].gave_back = 4.95, 3.95
+
+
+def back_in_line(history, steps):
+    """lost the next turn"""
+    history.stays[1].last_waiting = 2.8
+
+
+def test_a_kept_turn_passes():
+    judge_overbooked(*overbooked())
+
+
+@pytest.mark.parametrize("spoil", [more_called, claimed_beyond, gate_open_too_early, gate_open_without_a_claim,
+                                   passed_by_one_behind, back_in_line])
+def test_a_turn_that_is_not_kept_fails(spoil):
+    history, steps = overbooked()
+    spoil(history, steps)
+    with pytest.raises(AssertionError, match=spoil.__doc__):
+        judge_overbooked(history, steps)

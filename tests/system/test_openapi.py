@@ -230,6 +230,8 @@ def refused(contract: Contract, system: System, shop: Shop) -> None:
     assert client.post(feedback, b'{"load": 0.5}', ticket=API_KEY).status == 202
     client.post(feedback, b'{"load": 5}', ticket=API_KEY).problem(400)
     client.post(feedback, b'{"load": 0.5}').problem(403)
+    wait_until(lambda: client.post(feedback, b'{"load": 0.5}', ticket=API_KEY).status == 429, PATIENCE,
+               "more reports than an API key may make", every=0.001)
     for verb in ("join", "leave", "complete", "renew", "feedback"):
         foreign = client.post(f"/v1/queues/bank/{verb}", headers={"Origin": "https://evil.example"})
         assert foreign.problem(403)["type"] == "/problems/foreign-origin"

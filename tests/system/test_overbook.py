@@ -1,6 +1,7 @@
 """Overbooking: more are called than there is capacity, and only as many as there is capacity get in."""
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -8,8 +9,12 @@ import time
 import pytest
 
 import wire
+from actors import Actor
+from faults import conclude
+from history import History
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System
+from test_rate import kill_admitters
 from waiting import wait_until
 
 #: Learned before: six in ten never come.
@@ -120,49 +125,26 @@ BATCH = 0
 
 
 def test_three_admitters_that_die_let_no_more_in(start):
-    """Visitors come or do not come, while admitters are killed: active and claimed stay within their bounds."""
-    system = start({"shop": {"capacity": 5, "overbook": 5} | CALM | {"claim_ttl": "1s"}}, admitters=3, workers=2)
+    """Visitors come or do not come, while admitters are killed: active and claimed stay within their bounds, and who has
+    the next turn keeps it, by the events and by what visitors were told."""
+    system = start({"shop": {"capacity": 5, "overbook": 5} | CALM | {"claim_ttl": "1s"}}, admitters=3, workers=2,
+                   settings={"streams": {"events_length": 1000000}})
     learned(system)
-    seed = random.SystemRandom().randrange(10**6)
-    print(f"seed {seed}")
-    chance, stop = random.Random(seed), threading.Event()
-    failures: list[BaseException] = []
-
-    def live(number: int) -> None:
-        mine = random.Random(seed + number)
-        try:
-            while not stop.is_set():
-                visitor = system.join("shop", worker=number % 2)
-                comes = mine.random() < 0.5
-                if not comes:
-                    continue
-                end, client = time.monotonic() + PATIENCE, visitor.client
-                while client.get(f"{visitor.path}/check", ticket=visitor.ticket).status != 204:
-                    assert time.monotonic() < end, "it never got in"
-                    if stop.is_set():
-                        return
-                    time.sleep(0.05)  # as a page asks
-                time.sleep(mine.uniform(0, 0.3))  # uses the session
-                visitor.complete()
-        except BaseException as error:  # noqa: BLE001  (told to the test)
-            failures.append(error)
-
-    threads = [threading.Thread(target=live, args=(i,)) for i in range(12)]
-    for thread in threads:
-        thread.start()
-    end = time.monotonic() + 12
-    while time.monotonic() < end:
-        victim = chance.choice(system.of("admitter"))
-        victim.kill()
-        time.sleep(chance.uniform(0.1, 0.8))  # at a random moment
-        victim.start()
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures
-    assert max(step.active for step in system.steps("shop")) <= 10
-    assert most_claimed(system, "shop") <= 5
+    seed = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
+    print(f"TELLERLINE_SEED={seed}")
+    history, stop = History(), threading.Event()
+    ports = [program.http_port for program in system.of("worker")]
+    actors = [Actor(i, seed, ports, "shop", history, stop, time.monotonic() + 2 * PATIENCE, served=(0.0, 0.3),
+                    leavers=0.05, noshows=0.3) for i in range(16)]
+    for actor in actors:
+        actor.start()
+    try:
+        kill_admitters(system, 8, random.Random(seed))
+    finally:
+        stop.set()
+    conclude(system, "shop", 5, actors, history, 3.0, f"TELLERLINE_SEED={seed}", overbook=5)
     assert max(step.active for step in system.steps("shop")) > 5, "it was overbooked"
+    assert any(stay.turns for stay in history.stays), "somebody had the next turn"
 
 
 def test_by_default_nothing_is_counted(start):

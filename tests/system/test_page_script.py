@@ -430,6 +430,16 @@ def test_waits_are_written_alike_by_page_and_script(browser, stand_in, language)
         until(browser, lambda page: page.text("eta") == expected, f"{low} to {high}: {expected}")
 
 
+@pytest.mark.parametrize("language, words", [("en", "others have places ahead"), ("ko", "앞 순서에 들어온 분이")])
+def test_the_reason_of_a_longer_wait_is_said(browser, stand_in, language, words):
+    open_page(browser, stand_in, f"?lang={language}")
+    stream_is_open(stand_in)
+    stand_in.waiting(1234, eta_low=60, eta_high=120, eta_reason="more_ahead")
+    until(browser, lambda page: words in page.text("eta-why"), "the script says why")
+    stand_in.waiting(1233, eta_low=60, eta_high=120, eta_reason="of_a_later_version")
+    until(browser, lambda page: page.text("eta-why") == "", "no word for a reason that is not known")
+
+
 def test_fits_a_small_screen(browser, stand_in):
     stand_in.page["notice"] = "Averyveryveryveryveryveryveryveryveryverylongword " * 3
     for width in (320, 256):  # 1280 pixels at 400 and 500 %

@@ -79,6 +79,13 @@ BUGS = [
         "budget.from + rule.every / 4          , 0, 0", r"were admitted within 1000 ms.*the rate allows 5", during="rate"),
     Bug("one lane served for ever", "admitter", "due[next_lane] = time + turns.strides[next_lane]",
         "due[next_lane] = time + 0", r"did not get their shares", during="lanes"),
+    Bug("more called than overbooked", "admitter", "math.max(0, math.min(more, capacity + overbook - active))",
+        "math.max(0, more + 9)", r"more active than the capacity", during="overbook"),
+    Bug("next turns in the wrong order", "admitter", "redis.call('ZPOPMIN', held_key())[1]",
+        "redis.call('ZPOPMAX', held_key())[1]", r"had the next turn", during="overbook"),
+    Bug("more let in than fit", "dispatcher", "if not is_held and rule.capacity - (state.active - called.n)",
+        "if not is_held and 1 + rule.capacity-(state.active-called.n)", r"have claimed, the capacity is|the gate had let in",
+        during="overbook"),
     Bug("mode not obeyed", "admitter", "local stopped = paused or mode ~= 'open' and mode ~= 'draining' --", "local stopped = false --",
         r"was admitted while the queue was paused", during="pause"),
     # adapt

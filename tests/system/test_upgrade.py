@@ -348,3 +348,44 @@ def test_redis_restarts_in_the_middle_of_an_upgrade(start):
         wait_until(visitor.is_active, PATIENCE, "all are called")
     admitted = [place for step in system.steps("bank") for place in step.admitted]
     assert admitted == [place.place for place in places] + [wire.read_ticket(newcomer.ticket).place]
+
+
+def test_a_rate_while_releases_are_mixed(start):
+    """New admitters keep a rate beside workers, dispatchers and expirers of the release before. An admitter of that one
+    admits nobody by a policy that it does not know, and goes on by the counter; no lump is granted on the way back."""
+    previous, every = previous_programs(), 1500
+
+    def prepare(system: System) -> None:
+        for program in system.programs:
+            program.folder = previous
+
+    system = start({"bank": {"capacity": 2} | CALM}, admitters=2, prepare=prepare, settings=PROMPT)
+    system.expect(r"POLICY|policy")
+    visitors = [system.join("bank") for _ in range(14)]
+    wait_until(visitors[1].is_active, PATIENCE, "the first are active")
+    first, second = system.of("admitter")
+    for admitter in (first, second):
+        admitter.replace(BIN)
+    rate = ("policy=rate", "rate.admit=3", f"rate.every={every}ms", "rate.shape=lumps")
+    system.set("bank", *rate)
+    wait_until(visitors[7].is_active, PATIENCE, "two lumps are admitted; the worker of the release before tells")
+
+    first.replace(previous)
+    second.stop()
+    wait_until(lambda: "POLICY" in first.text() or "policy" in first.text(), PATIENCE, "it refuses a policy it does not know")
+    admitted = system.numbers("bank")["admitted"]
+    system.set("bank", "policy=counter", f"capacity={admitted + 1}")
+    wait_until(visitors[admitted].is_active, PATIENCE, "by the counter the admitter of the release before goes on")
+    assert system.numbers("bank")["admitted"] == admitted + 1
+
+    for program in (program for role in ORDER for program in system.of(role) if program is not second):
+        program.replace(BIN)
+    second.start()
+    system.set("bank", *rate)
+    wait_until(lambda: system.numbers("bank")["admitted"] > admitted + 1, PATIENCE, "the rate goes on", again_on=CONNECTION_TROUBLE)
+    lumps = [(step.deadlines[step.admitted[0]], len(step.admitted)) for step in system.steps("bank") if step.admitted]
+    assert sum(n for _, n in lumps) == system.numbers("bank")["admitted"]
+    by_rate = [at for at, n in lumps if n == 3]
+    assert len(by_rate) >= 2 and all(after - before >= every for before, after in zip(by_rate, by_rate[1:])), lumps
+    places = [place for step in system.steps("bank") for place in step.admitted]
+    assert places == sorted(places)

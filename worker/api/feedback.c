@@ -1,11 +1,31 @@
-#include "worker/api/feedback.h"
+#include <string.h>
+
+#include <sodium.h>
+
+#include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/context.h"
+#include "worker/api/feedback.h"
 #include "worker/api/feedback_body.h"
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
 
-enum { ANSWER_MAX = 256 };
+enum { ANSWER_MAX = 256, REPORTS_PER_SECOND = 20 };
+
+/* Each API key is counted for each queue, in the table that counts addresses: a hash of both stands
+ * for one (IPv6, as the first bit is set). */
+static bool within_limit(const struct tl_api *api, const char *caller, const char *queue)
+{
+    struct tl_address address;
+    crypto_generichash_state hash;
+    (void)crypto_generichash_init(&hash, NULL, 0, sizeof(address.bytes));
+    (void)crypto_generichash_update(&hash, (const unsigned char *)caller, strlen(caller) + 1);
+    (void)crypto_generichash_update(&hash, (const unsigned char *)queue, strlen(queue));
+    (void)crypto_generichash_final(&hash, address.bytes, sizeof(address.bytes));
+    address.bytes[0] |= 0x80;
+    return tl_limiter_allow(api->limiter, TL_LIMITER_FEEDBACK, &address, REPORTS_PER_SECOND,
+                            tl_clock_ms());
+}
 
 static void answer(struct tl_request *request, const char *name,
                    const struct tl_queue_settings *settings)
@@ -32,8 +52,12 @@ bool tl_handle_feedback(void *context, struct tl_request *request, const char *n
     const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL)
         return false;
-    if (!tl_visitor_trusted(api, request))
+    const char *caller = tl_visitor_caller(api, request);
+    if (caller == NULL)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
+    if (!within_limit(api, caller, name))
+        return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d reports a second",
+                         REPORTS_PER_SECOND);
     const char *body = tl_request_body(request, &length);
     if (!tl_feedback_body_parse(body, length, &feedback, &err))
         return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);

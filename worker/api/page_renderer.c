@@ -154,6 +154,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .as_of_ms = view->as_of_ms,
                                 .waiting_ttl_ms = settings->waiting_ttl_ms,
                                 .poll_after_ms = tl_view_poll_after_ms(view),
+                                .eta_reason = view->eta_reason,
                                 .notice = view->notice,
                                 .target_url = settings->target_url,
                                 .return_url = return_address(api, request, settings->target_url)};

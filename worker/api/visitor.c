@@ -28,10 +28,15 @@ const char *tl_visitor_bearer(const struct tl_request *request)
     return header + strspn(header, " ");
 }
 
-bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request)
+const char *tl_visitor_caller(const struct tl_api *api, const struct tl_request *request)
 {
     const char *bearer = tl_visitor_bearer(request);
-    return bearer != NULL && tl_api_keys_find(api->secrets.api_keys, bearer) != NULL;
+    return bearer != NULL ? tl_api_keys_find(api->secrets.api_keys, bearer) : NULL;
+}
+
+bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request)
+{
+    return tl_visitor_caller(api, request) != NULL;
 }
 
 static bool verify(const struct tl_api *api, const char *queue, const char *text,

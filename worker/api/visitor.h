@@ -32,7 +32,9 @@ struct tl_local_queue *tl_visitor_of(const struct tl_api *api, struct tl_request
                                      struct tl_refusal *refusal);
 /* Can a command be sent now? */
 bool tl_visitor_may_send(const struct tl_api *api, struct tl_refusal *refusal);
-/* Does the request carry the API key of a trusted caller? */
+/* The name of the trusted caller whose API key the request carries, or NULL. / Does it carry one?
+ */
+const char *tl_visitor_caller(const struct tl_api *api, const struct tl_request *request);
 bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request);
 /* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
  * last address in X-Forwarded-For that is not one. False when it is unknown. */

@@ -25,6 +25,8 @@ enum tl_limiter_kind {
     TL_LIMITER_SHARES,    /* joins under pressure, per second */
     TL_LIMITER_FORGERIES, /* tokens that were not genuine, per minute */
     TL_LIMITER_WAITS,     /* signed waits that join, per minute */
+    TL_LIMITER_FEEDBACK, /* reports of an API key on a queue, which stand for an address, per second
+                          */
     TL_LIMITER_KINDS
 };
 

@@ -46,6 +46,7 @@ static const struct kind kinds[TL_REFUSAL_COUNT] = {
                                "The check cannot be verified at the moment"},
     [TL_REFUSAL_TOO_MANY] = {429, 30, "/problems/too-many-joins",
                              "Too many joins from this address"},
+    [TL_REFUSAL_TOO_OFTEN] = {429, 1, "/problems/too-often", "Too many calls with this API key"},
     [TL_REFUSAL_FULL] = {503, 15, "/problems/full", "The line is full"},
     [TL_REFUSAL_DRAINING] = {403, 30, "/problems/draining", "The queue takes no new visitors"},
     [TL_REFUSAL_CLOSED] = {403, 30, "/problems/closed", "The queue is closed"},

@@ -26,9 +26,10 @@ enum tl_refusal_kind {
     TL_REFUSAL_CHALLENGE_FAILED, /* there was one, and it is not good */
     TL_REFUSAL_UNVERIFIED,       /* the challenge service cannot say whether a token is good */
     TL_REFUSAL_TOO_MANY,
-    TL_REFUSAL_FULL,     /* as many wait as may */
-    TL_REFUSAL_DRAINING, /* the operator takes no new visitors; the line is served */
-    TL_REFUSAL_CLOSED,   /* the operator closed the queue */
+    TL_REFUSAL_TOO_OFTEN, /* more calls of an API key than it may make */
+    TL_REFUSAL_FULL,      /* as many wait as may */
+    TL_REFUSAL_DRAINING,  /* the operator takes no new visitors; the line is served */
+    TL_REFUSAL_CLOSED,    /* the operator closed the queue */
     TL_REFUSAL_SOLD_OUT,
     TL_REFUSAL_OVER,      /* closes_at has passed */
     TL_REFUSAL_FORGERIES, /* too many tokens of the address were not genuine */

@@ -265,6 +265,16 @@ static void set_mode(struct page *page)
                                             : tl_page_message("sold_out_text", page->language);
 }
 
+/* A reason that this version has no words for is not named. */
+static void set_eta_reason(struct page *page)
+{
+    char name[40];
+    const char *reason = page->view->eta_reason;
+    snprintf(name, sizeof(name), "why_%s", reason != NULL ? reason : "");
+    page->values[FIELD_ETA_WHY] = reason != NULL ? tl_page_message(name, page->language) : "";
+    set_if(page, FIELD_NO_ETA_WHY, page->values[FIELD_ETA_WHY][0] == '\0');
+}
+
 static void set_place(struct page *page)
 {
     const struct tl_page_view *view = page->view;
@@ -288,6 +298,7 @@ static void set_place(struct page *page)
         page->values[FIELD_ETA] = tl_page_message("range_unknown", page->language);
     }
     set_if(page, FIELD_NO_ETA, !view->has_eta && view->opens_at_ms > view->now_ms);
+    set_eta_reason(page);
     set_if(page, FIELD_NOT_PAUSED, !view->paused);
     set_if(page, FIELD_NOT_RECOVERING, !view->recovering);
     set_mode(page);

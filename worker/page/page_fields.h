@@ -36,6 +36,8 @@ enum tl_page_field {
     FIELD_PROGRESS,
     FIELD_AHEAD,
     FIELD_ETA,
+    FIELD_ETA_WHY,
+    FIELD_NO_ETA_WHY,
     FIELD_NO_ETA, /* before the opening, when nothing is known */
     FIELD_POLL_MS,
     FIELD_NOW_MS,

@@ -52,6 +52,7 @@ struct tl_page_view {
     uint64_t from; /* the first position this browser saw (`?from=`); progress counts from there */
     bool has_eta;
     int64_t eta_low_s, eta_high_s;
+    const char *eta_reason; /* why there is none, or why it grew (tl_eta_reason_name); or NULL */
     bool paused, draining, closed, sold_out; /* the mode */
     bool no_capacity;                        /* no one is admitted, as the capacity is 0 */
     const char *closed_text, *sold_out_text; /* the operator's; NULL or "": the built-in ones */

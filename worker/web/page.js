@@ -177,12 +177,20 @@
     if (drawing && document.title !== title) document.title = title;
   }
 
+  // Why there is no estimate, or why it grew; not a reason of a later version. more_ahead: words.whyMoreAhead.
+  function showWhy(reason) {
+    const why = reason ? words['why' + ('_' + reason).replace(/_(.)/g, (_, letter) => letter.toUpperCase())] : '';
+    put('eta-why', why || '');
+    reveal('eta-why', Boolean(why));
+  }
+
   function showPosition(view) {
     const position = numbers.format(view.position);
     const eta = view.eta_high === undefined ? words.rangeUnknown : range(view.eta_low || 0, view.eta_high);
     put('position', position);
     put('ahead', fill(words.ahead, numbers.format(view.ahead === undefined ? view.position - 1 : view.ahead)));
     put('eta', eta);
+    showWhy(view.eta_reason);
     reveal('eta-row', view.eta_high !== undefined || !view.opens_at);  // before the opening, unknown is no news
     const from = firstPosition(view);
     best = Math.max(best, (from - view.position) / from);

@@ -342,12 +342,37 @@ static void the_capacity_that_counts_is_within_its_bounds(void **state)
     assert_int_equal(tl_queue_capacity(&settings), 10);
 }
 
+static void a_steered_capacity_is_set_as_it_is_meant(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    const char *name = "capacity";
+    tl_queue_settings_defaults(&settings);
+    assert_true(tl_queue_settings_set(&settings, "capacity_max", "70", NULL));
+    assert_false(tl_queue_settings_validate(&settings, &err));
+    assert_non_null(strstr(err.text, "capacity_max is for capacity \"auto\""));
+    assert_true(tl_queue_settings_set(&settings, "capacity", "auto", NULL));
+    assert_true(tl_queue_settings_validate(&settings, NULL));
+    assert_int_equal(settings.capacity_mode, TL_CAPACITY_AUTO);
+    assert_int_equal(settings.capacity, 70);
+    assert_true(tl_queue_settings_set(&settings, "capacity", "80", NULL)); /* of a release before */
+    assert_int_equal(settings.capacity_mode, TL_CAPACITY_AUTO);
+    assert_false(tl_queue_settings_set(&settings, "capacity_max", "auto", &err));
+    assert_non_null(strstr(err.text, "capacity_max"));
+    assert_int_equal(settings.capacity, 80);
+    assert_false(tl_queue_settings_plain(&name, "7"));
+    assert_true(tl_queue_settings_plain(&name, "auto"));
+    assert_string_equal(name, "capacity_mode");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_defaults_are_listed_as_canonical_text),
         cmocka_unit_test(what_is_got_can_be_set),
         cmocka_unit_test(the_capacity_that_counts_is_within_its_bounds),
+        cmocka_unit_test(a_steered_capacity_is_set_as_it_is_meant),
         cmocka_unit_test(the_way_the_file_writes_is_taken_too),
         cmocka_unit_test(a_bad_value_changes_nothing),
         cmocka_unit_test(the_default_lane_follows_its_name),

@@ -290,10 +290,42 @@ static void a_probe_is_of_the_file_only(void **state)
         "queues: {a: {probe: {full: '.5'}}}",
         "queues: {a: {probe: {nothing: 1}}}",
         "queues: {a: {capacity: 5, capacity_mode: auto, capacity_min: 6}}",
+        "queues: {a: {capacity: auto, capacity_max: 5, capacity_min: 6}}",
+        "queues: {a: {capacity: 5, capacity_max: 6}}",
+        "queues: {a: {capacity_max: 6}}",
+        "queues: {a: {capacity: auto, capacity_max: many}}",
+        "queues: {a: {capacity: auto, capacity_max: [6]}}",
+        "queues: {a: {capacity: automatic}}",
     };
     for (size_t i = 0; i < COUNT(wrong); i++)
         if (tl_config_parse("text", wrong[i], strlen(wrong[i]), &err) != NULL)
             fail_msg("%s was taken", wrong[i]);
+}
+
+/* And the older way, for the same queue. */
+static void a_steered_capacity_is_written_as_it_is_meant(void **state)
+{
+    static const char *const texts[] = {
+        "queues: {a: {capacity: auto, capacity_max: 600, capacity_min: 60}}",
+        "queues: {a: {capacity_min: 60, capacity_max: 600, capacity: auto}}",
+        "queues: {a: {capacity: 600, capacity_mode: auto, capacity_min: 60}}",
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(texts); i++) {
+        struct tl_error err = {0};
+        const struct tl_config *config = tl_config_parse("text", texts[i], strlen(texts[i]), &err);
+        if (config == NULL)
+            fail_msg("%s", err.text);
+        const struct tl_queue_settings *settings = &config->queues[0].settings;
+        assert_int_equal(settings->capacity_mode, TL_CAPACITY_AUTO);
+        assert_int_equal(settings->capacity, 600);
+        assert_int_equal(settings->capacity_min, 60);
+        tl_config_free(&config);
+    }
+    struct tl_error err = {0};
+    const char *wrong = "queues: {a: {capacity: auto,\n capacity_max: many}}";
+    assert_null(tl_config_parse("text", wrong, strlen(wrong), &err));
+    assert_non_null(strstr(err.text, "text:2:16: queues.a: capacity_max: "));
 }
 
 static void the_examples_are_valid(void **state)
@@ -347,6 +379,7 @@ int main(void)
         cmocka_unit_test(the_tables_are_sound),
         cmocka_unit_test(the_shipped_file_holds_every_setting_with_its_default),
         cmocka_unit_test(a_probe_is_of_the_file_only),
+        cmocka_unit_test(a_steered_capacity_is_written_as_it_is_meant),
         cmocka_unit_test(the_examples_are_valid),
         cmocka_unit_test(the_documentation_is_up_to_date),
     };

@@ -178,6 +178,13 @@ static void test_no_estimate(void **state)
     (void)state;
     struct tl_page_view view = waiting;
     view.has_eta = false;
+    page_holds(&view, TL_LANGUAGE_EN, "<p data-tl=\"eta-why\" hidden></p>");
+    view.eta_reason = "stalled";
+    page_holds(&view, TL_LANGUAGE_EN, "<p data-tl=\"eta-why\">The line has not moved for a while.");
+    page_holds(&view, TL_LANGUAGE_KO, "<p data-tl=\"eta-why\">줄이 잠시");
+    view.eta_reason = "of a later version";
+    page_holds(&view, TL_LANGUAGE_EN, "<p data-tl=\"eta-why\" hidden></p>");
+    view.eta_reason = NULL;
     page_holds(&view, TL_LANGUAGE_EN, "<dd data-tl=\"eta\">Calculating…</dd>");
     page_holds(&view, TL_LANGUAGE_KO, "<dd data-tl=\"eta\">계산 중입니다</dd>");
     page_holds(&view, TL_LANGUAGE_EN, "<div data-tl=\"eta-row\"><dt>");

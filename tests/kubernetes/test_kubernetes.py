@@ -30,7 +30,8 @@ def test_everything_is_valid(built: tuple[Path, str], report: Report, figure: Ca
     assert not report.errors, "\n".join(report.errors)
     kinds = {obj["kind"] for obj in report.objects[EXAMPLE] + report.objects[MONITORING]}
     assert kinds == {"ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Ingress", "Namespace", "NetworkPolicy",
-                     "PodDisruptionBudget", "Secret", "Service", "ServiceMonitor", "StatefulSet"}
+                     "PodDisruptionBudget", "PrometheusRule", "Secret", "Service", "ServiceMonitor",
+                     "StatefulSet"}
 
 
 @pytest.mark.parametrize("file, before, after, complaint", [

@@ -70,8 +70,7 @@ class Row(NamedTuple):
     alert: str
     #: What is otherwise than in HEALTHY; None: the series is not there.
     changes: dict[str, str | None]
-    #: Other alerts that fire with it, because they have the same cause.
-    with_it: tuple[str, ...] = ()
+    minutes: int = 12  # when to look: after the alert's `for`
 
 
 def paused(state: str) -> dict[str, str | None]:
@@ -82,8 +81,8 @@ def paused(state: str) -> dict[str, str | None]:
 ROWS = [
     Row("TellerlineLineLong", {f"tellerline_queue_waiting{{{Q}}}": "10001x50"}),
     Row("TellerlineWaitsLong", {f"tellerline_queue_wait_seconds_sum{{{Q}}}": "0+18030x50"}),
-    Row("TellerlinePausedForgotten", paused("paused")),
-    Row("TellerlinePausedForgotten", paused("over")),
+    Row("TellerlinePausedForgotten", paused("paused"), 17),
+    Row("TellerlinePausedForgotten", paused("over"), 17),
     Row("TellerlineCapacityZero", {f"tellerline_queue_capacity{{{Q}}}": "0x50",
                                    f"tellerline_queue_admitted_total{{{Q}}}": "9000x50"}),
     Row("TellerlineNobodyAdmitted", {f"tellerline_queue_admitted_total{{{Q}}}": "9000x50"}),
@@ -91,13 +90,13 @@ ROWS = [
     Row("TellerlineNoShows", {f"tellerline_queue_no_shows_total{{{Q}}}": "0+28x50"}),
     Row("TellerlineVisitorsGiveUp", {f"tellerline_queue_gave_up_total{{{Q}}}": "0+16x50"}),
     Row("TellerlineOverAdmission", {f"tellerline_queue_over_admission{{{Q}}}": "1x50"}),
-    Row("TellerlineEstimatesWrong", {f"tellerline_worker_queue_eta_late_total{{{Q}}}": "0+2x50"}),
+    Row("TellerlineEstimatesWrong", {f"tellerline_worker_queue_eta_late_total{{{Q}}}": "0+2x50"}, 17),
     Row("TellerlineWithoutFeedback", {f"tellerline_queue_without_feedback{{{Q}}}": "1x50"}),
     Row("TellerlineProgramMissing", {'up{job="expirer",instance="expirer-0"}': None,
                                      'up{job="expirer",instance="expirer-1"}': None}),
     Row("TellerlineProgramMissing", {'up{job="worker",instance="worker-0"}': "0x50",
                                      'up{job="worker",instance="worker-1"}': "0x50"}),
-    Row("TellerlineReplicaMissing", {'up{job="admitter",instance="admitter-1"}': "1x30 0x20"}),
+    Row("TellerlineReplicaMissing", {'up{job="admitter",instance="admitter-1"}': "1x10 0x40"}),
     Row("TellerlineNotReady", {'tellerline_ready{role="dispatcher"}': "0x50"}),
     Row("TellerlineLeaseWithoutHolder", {'tellerline_admitter_queues{role="admitter",instance="admitter-0"}': "0x50"}),
     Row("TellerlineQueueDamaged", {'tellerline_expirer_queues_troubled{role="expirer",instance="expirer-0"}': "1x50"}),
@@ -108,7 +107,7 @@ ROWS = [
     Row("TellerlineAnswersFail", {"tellerline_worker_answers_failed_total": "0+60x50"}),
     Row("TellerlineJoinsRefused", {"tellerline_worker_joins_refused_total": "0+1x50"}),
     Row("TellerlineTicketsRefused", {"tellerline_worker_tickets_refused_total": "0+60x50"}),
-    Row("TellerlineTicketKeysDiffer", {'tellerline_worker_ticket_key{fingerprint="bb"}': "2x50"}),
+    Row("TellerlineTicketKeysDiffer", {'tellerline_worker_ticket_key{fingerprint="bb"}': "2x50"}, 17),
     Row("TellerlineTokensNotVerified", {"tellerline_worker_verifications_timed_out_total": "0+1x50"}),
     Row("TellerlineHookDead", {'tellerline_hook_failing_seconds{hook="shop"}': "601x50"}),
     Row("TellerlineRedisSlow", {'tellerline_store_seconds_bucket{role="admitter",le="0.1"}': "0+90x50",
@@ -121,7 +120,7 @@ ROWS = [
     Row("TellerlineRedisRefusesWrites", {"tellerline_worker_batches_refused_total": "0+1x50"}),
     Row("TellerlineRedisMemory", {"tellerline_worker_store_memory_bytes": "801x50"}),
     Row("TellerlineRedisNotWritten", {"tellerline_worker_store_not_written": "1x50"}),
-    Row("TellerlineRedisWithoutFile", {"tellerline_worker_store_appendonly": "0x50"}),
+    Row("TellerlineRedisWithoutFile", {"tellerline_worker_store_appendonly": "0x50"}, 17),
     Row("TellerlineSessionsEndLate", {'tellerline_expirer_late_seconds_bucket{le="0.1"}': "0x50",
                                       'tellerline_expirer_late_seconds_bucket{le="2"}': "0+10x50"}),
 ]

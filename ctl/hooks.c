@@ -127,6 +127,10 @@ static bool add_object(void *context, const struct tl_hook_config *hook, const c
                   (json_int_t)state->status, "last_request_ms", (json_int_t)state->at_ms, "problem",
                   state->problem[0] != '\0' ? state->problem : NULL, "failing_since_ms", failing);
     (void)hook;
+    if (state->since_ms != 0 && failing == NULL) { /* json_pack left it out */
+        json_decref(object);
+        return false;
+    }
     return json_array_append_new(context, object) == 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/config/hook_table.h"
 #include "common/store/reply.h"
+#include "common/wire/names.h"
 #include "notifier/batch.h"
 
 enum {
@@ -83,11 +84,12 @@ static json_t *list_visitors(const char *text, size_t *n)
     json_t *visitors = json_array();
     for (const char *at = text; visitors != NULL && *at != '\0';) {
         size_t length = strcspn(at, " ");
-        if (json_array_append_new(visitors, json_stringn(at, length)) != 0) {
+        bool valid = tl_visitor_valid(at, length); /* else it is damaged, and left out */
+        if (valid && json_array_append_new(visitors, json_stringn(at, length)) != 0) {
             json_decref(visitors);
             return NULL;
         }
-        ++*n;
+        *n += valid;
         at += length + strspn(at + length, " ");
     }
     return visitors;
@@ -102,8 +104,12 @@ static bool add_entry(json_t *events, const struct tl_batch_wish *wish, const st
     if (ok && strcmp(entry->what, tl_hook_event_name(TL_HOOK_ADMITTED)) == 0) {
         ok = json_object_set_new(event, "visitors", list_visitors(entry->data, visitors)) == 0;
     } else if (ok && entry->data[0] == '{') {
-        json_t *more = json_loads(entry->data, 0, NULL);
-        ok = json_is_object(more) && json_object_update_missing(event, more) == 0;
+        json_error_t error;
+        json_t *more = json_loads(entry->data, 0, &error);
+        if (more != NULL) /* else it is damaged, and the rest is told without it */
+            ok = json_object_update_missing(event, more) == 0;
+        else
+            ok = json_error_code(&error) != json_error_out_of_memory;
         json_decref(more);
     }
     return json_array_append_new(events, ok ? event : (json_decref(event), NULL)) == 0;

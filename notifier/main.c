@@ -18,6 +18,7 @@ int main(int argc, char **argv)
         .summary = "Tells the hooks of the configuration what happens to queues.",
         .metrics = tl_notifier_metrics,
         .n_metrics = TL_NOTIFIER_METRICS,
+        .queue_metrics = &tl_notifier_queue_metrics,
         .admin = admin_listen,
         .start = tl_notifier_start,
         .turn = tl_notifier_turn,

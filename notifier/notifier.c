@@ -38,12 +38,20 @@ const struct tl_metric_desc tl_notifier_metrics[TL_NOTIFIER_METRICS] = {
                             TL_GAUGE},
     [TL_NOTIFIER_TROUBLED] = {"tellerline_notifier_queues_troubled",
                               "Queues set aside because their data is damaged.", TL_GAUGE},
+    [TL_NOTIFIER_LISTED] = {"tellerline_notifier_queues_listed",
+                            "Queues there are, held by this process or not.", TL_GAUGE},
+    [TL_NOTIFIER_LATENCY] = {"tellerline_store_seconds",
+                             "One command to Redis and its answer, pipelines and waits for "
+                             "events left out.",
+                             TL_HISTOGRAM},
     [TL_NOTIFIER_HOOKS] = {"tellerline_hooks", "Hooks that are configured.", TL_GAUGE},
     [TL_NOTIFIER_FAILING] = {"tellerline_hooks_failing", "Hooks that cannot be told.", TL_GAUGE},
     [TL_NOTIFIER_FAILING_SECONDS] = {"tellerline_hook_failing_seconds",
                                      "For how long the hook that fails longest could not be told.",
                                      TL_GAUGE},
 };
+
+const struct tl_queue_metrics_tables tl_notifier_queue_metrics = {0}; /* none */
 
 /* The state of one held queue. */
 struct queue {
@@ -330,6 +338,8 @@ void *tl_notifier_start(struct tl_daemon *daemon, struct tl_error *err)
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_NOTIFIER_QUEUES,
                                                      .troubled = TL_NOTIFIER_TROUBLED,
+                                                     .listed = TL_NOTIFIER_LISTED,
+                                                     .latency = TL_NOTIFIER_LATENCY,
                                                      .context = self,
                                                      .acquired = acquired,
                                                      .lost = lost,

@@ -9,6 +9,7 @@
 #include "notifier/hook.h"
 
 extern const struct tl_metric_desc tl_notifier_metrics[TL_NOTIFIER_METRICS];
+extern const struct tl_queue_metrics_tables tl_notifier_queue_metrics;
 
 void *tl_notifier_start(struct tl_daemon *daemon, struct tl_error *err);
 bool tl_notifier_turn(void *state, int64_t now_ms, struct tl_error *err);

@@ -239,14 +239,14 @@ struct tl_config {
         uint64_t journal_length; /* the same of the journal */
     } streams;
     struct {
-        uint64_t queues; /* with series of their own */
-    } metrics;
-    struct {
         int64_t ended_ms;     /* how a place or session ended */
         int64_t addresses_ms; /* signs of misuse, which name networks */
         int64_t changes_ms;   /* the record of changes */
         int64_t journal_ms; /* how long the journal, which names visitors, waits for its readers */
     } retention;
+    struct {
+        uint64_t queues; /* with series of their own */
+    } metrics;
     struct {
         enum tl_log_level level;
         enum tl_log_format format;

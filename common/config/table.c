@@ -393,13 +393,6 @@ static const struct tl_setting process_rows[] = {
      PROCESS(streams.events_length),
      .help = "Entries kept in a queue's events stream. A worker that falls further behind takes a "
              "snapshot."},
-    {.path = "metrics.queues",
-     .type = TL_SETTING_NUMBER,
-     .fallback = "100",
-     .max = 10000,
-     PROCESS(metrics.queues),
-     .help = "Queues with series of their own in `/metrics` of a program, about 70 for each queue. "
-             "The others are added up as `_other`."},
     {.path = "streams.journal_length",
      .type = TL_SETTING_NUMBER,
      .fallback = "100000",
@@ -440,6 +433,13 @@ static const struct tl_setting process_rows[] = {
      PROCESS(retention.journal_ms),
      .help = "How long a hook is tried again, and what it was not told yet is kept, with the ids "
              "of visitors."},
+    {.path = "metrics.queues",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "100",
+     .max = 10000,
+     PROCESS(metrics.queues),
+     .help = "Queues with series of their own in `/metrics` of a program, about 70 for each queue. "
+             "The others are added up as `_other`."},
     {.path = "log.level",
      .type = TL_SETTING_CHOICE,
      .fallback = "info",

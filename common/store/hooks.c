@@ -17,10 +17,14 @@ static int64_t member(const json_t *object, const char *name)
     return (int64_t)json_number_value(json_object_get(object, name));
 }
 
-/* What told.lua writes. What cannot be read is as if it were not there. */
-static void read_state(const char *text, struct tl_hook_state *state)
+/* What told.lua writes. What cannot be read is as if it were not there. False when memory ran out.
+ */
+static bool read_state(const char *text, struct tl_hook_state *state, struct tl_error *err)
 {
-    json_t *object = json_loads(text, 0, NULL);
+    json_error_t error;
+    json_t *object = json_loads(text, 0, &error);
+    if (object == NULL && json_error_code(&error) == json_error_out_of_memory)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the state of a hook");
     state->told = (uint64_t)member(object, "told");
     state->lost = (uint64_t)member(object, "lost");
     state->at_ms = member(object, "at");
@@ -29,6 +33,7 @@ static void read_state(const char *text, struct tl_hook_state *state)
     const char *problem = json_string_value(json_object_get(object, "problem"));
     snprintf(state->problem, sizeof(state->problem), "%s", problem != NULL ? problem : "");
     json_decref(object);
+    return true;
 }
 
 /* "EVENT-NTH N". False for a missing or damaged text. */
@@ -68,7 +73,7 @@ bool tl_hook_state_read(struct tl_redis *redis, const struct tl_keys *keys, cons
         uint64_t written = (uint64_t)tl_reply_integer(journaled);
         state->watched = true;
         state->behind = written > n ? written - n : 0;
-        read_state(tl_reply_string(tl_reply_at(found, 1), NULL), state);
+        ok = read_state(tl_reply_string(tl_reply_at(found, 1), NULL), state, err);
     }
     tl_reply_free(journaled);
     tl_reply_free(found);

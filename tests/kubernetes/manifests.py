@@ -152,6 +152,9 @@ def environment_of(workload: Object, objects: list[Object]) -> dict[str, str]:
     for item in container(workload).get("env", []):
         if "value" in item:
             values[item["name"]] = item["value"]
+        elif "configMapKeyRef" in item["valueFrom"]:
+            reference = item["valueFrom"]["configMapKeyRef"]
+            values[item["name"]] = one(objects, "ConfigMap", reference["name"])["data"][reference["key"]]
         else:
             reference = item["valueFrom"]["secretKeyRef"]
             values[item["name"]] = decoded(one(objects, "Secret", reference["name"]))[reference["key"]].decode()

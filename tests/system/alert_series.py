@@ -109,7 +109,7 @@ ROWS = [
     Row("TellerlineTicketsRefused", {"tellerline_worker_tickets_refused_total": "0+60x50"}),
     Row("TellerlineTicketKeysDiffer", {'tellerline_worker_ticket_key{fingerprint="bb"}': "2x50"}, 17),
     Row("TellerlineTokensNotVerified", {"tellerline_worker_verifications_timed_out_total": "0+1x50"}),
-    Row("TellerlineHookDead", {'tellerline_hook_failing_seconds{hook="shop"}': "601x50"}),
+    Row("TellerlineHookDead", {'tellerline_hook_failing_seconds{role="notifier"}': "601x50"}),
     Row("TellerlineRedisSlow", {'tellerline_store_seconds_bucket{role="admitter",le="0.1"}': "0+90x50",
                                 'tellerline_store_seconds_bucket{role="admitter",le="0.2"}': "0+100x50"}),
     Row("TellerlineRedisSlow", {'tellerline_worker_ingest_seconds_bucket{le="0.1"}': "0+90x50",

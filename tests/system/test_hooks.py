@@ -11,6 +11,7 @@ import pytest
 
 from hook_stand_in import Receiver
 from http_client import Client
+from preload import FAILING, Preload
 from tellerline import CALM, PATIENCE, TOP, System
 from test_users import denied_but_creating, guarded
 from waiting import wait_until
@@ -223,3 +224,37 @@ def test_without_hooks_there_is_no_journal(start):
     assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
     assert "journaled" not in system.store.hash(system.key("shop", "state"))
     assert "no hooks" in ctl(system, "hooks", "list")
+
+
+def test_a_notifier_whose_allocations_fail(start, tmp_path):
+    """It says so and tries again, or ends and is started again: everyone who was admitted is told."""
+    receiver, failing = Receiver(tmp_path), Preload(tmp_path, FAILING)
+
+    def prepare(system: System) -> None:
+        system.of("notifier")[0].prefix = failing.prefix
+
+    with receiver.serving():
+        system = start({"shop": {"capacity": 1000} | CALM}, notifiers=1, prepare=prepare,
+                       settings={"hooks": [receiver.hook("site", ["admitted", "threshold"], threshold=1)]})
+        system.expect("role=notifier|no memory|out of memory")
+        watched(system)
+        program = system.of("notifier")[0]
+        for one_in in (200, 50, 20):
+            failing.set(one_in)
+            over = time.monotonic() + 2
+            while time.monotonic() < over:
+                if program.status() is not None:  # it cannot start while so many fail
+                    failing.set(0)
+                    program.kill()
+                    program.start()
+                    program.wait_ready()
+                    failing.set(one_in)
+                system.join("shop")
+                time.sleep(0.1)
+        failing.set(0)
+        if not program.running:
+            program.kill()
+            program.start()
+        active = system.store.command("ZRANGE", system.key("shop", "active"), 0, -1)
+        wait_until(lambda: set(receiver.admitted()) >= set(active), PATIENCE, "all are told", every=0.1)
+        assert not re.search(r"ERROR: AddressSanitizer|runtime error", program.text())

@@ -125,12 +125,12 @@ def test_many_queues_are_not_many_series(start):
 
 def test_every_metric_is_documented(start):
     """docs/operators/monitoring.md has a row for each metric with its type, and none for one that does not exist."""
-    system = start({"shop": {"capacity": 1} | CALM})
+    system = start({"shop": {"capacity": 1} | CALM}, notifiers=1)
     wait_until(lambda: "tellerline_queue_joined_total" in samples(system, "expirer"), PATIENCE, "it is watched")
     system.join("shop")
     wait_until(lambda: samples(system, "admitter").of("tellerline_queue_active", 'queue="shop"') == 1, PATIENCE, "in")
     there: dict[str, str] = {}
-    for role in ROLES:
+    for role in (*ROLES, "notifier"):
         text = text_of(system.of(role)[0])
         there |= families(text)
         assert f'role="{role}"' in text and "{queue" not in text

@@ -155,7 +155,7 @@ BUGS = [
         "state.seq, recovery_changes.draw = seq - 1,         ",
         r"given out only up to|who came after the opening stands at", during="draw"),
     # ensure
-    Bug("created again", "dispatcher", "    return 0\nend\n\nlocal t = redis", "    local n \nend\n\nlocal t = redis",
+    Bug("created again", "dispatcher", "    return 0\nend\n\n-- The record", "    local n \nend\n\n-- The record",
         r"created again", during="restart"),
 ]
 

@@ -1,3 +1,4 @@
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct tl_control *tl_control_new(const struct tl_config *config, const char *re
         .timeout_ms = config->redis.timeout_ms,
     };
     unsigned char random[8];
+    char hex[2 * sizeof(random) + 1];
     struct tl_control *control = calloc(1, sizeof(*control));
     if (control == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the control room");
@@ -31,8 +33,8 @@ struct tl_control *tl_control_new(const struct tl_config *config, const char *re
     }
     /* A name of its own for each: the number of a batch counts for its writer only. */
     randombytes_buf(random, sizeof(random));
-    memcpy(control->writer, "control-", 8);
-    sodium_bin2hex(control->writer + 8, sizeof(control->writer) - 8, random, sizeof(random));
+    sodium_bin2hex(hex, sizeof(hex), random, sizeof(random));
+    snprintf(control->writer, sizeof(control->writer), "control-%s", hex);
     control->config = config;
     control->stats = (struct tl_script){.source = tl_script_stats, .read_only = true};
     control->store = tl_store_new(&settings, err);

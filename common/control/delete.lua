@@ -6,6 +6,9 @@
 -- ARGV     who (prelude.changes)
 -- Returns  { 1 there was a queue | 0 there was none, its generation or '0' }
 --
+-- The entry of the record of changes follows in a step of its own, unlist_queue, because it belongs to no queue any more;
+-- until then tl:{q}:retired says who it was.
+--
 -- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes of
 -- its generation never mean anything again (prelude.recovery.lua). What stays: the record of changes, for 90 days; the
 -- answers to repeated calls, for a day; presence and spent invites, until they expire.
@@ -21,8 +24,8 @@ if redis.call('EXISTS', unpack(keys)) == 0 then
     return { 0, '0' }
 end
 local retired = redis.call('HGET', K_RETIRED, 'generation') -- fails when it is of another type, before anything is written
-record_change('delete', { generation = generation or '0' }, {})
-redis.call('HSET', K_RETIRED, 'generation', generation or retired or '0', 'away', '1')
+redis.call('HSET', K_RETIRED, 'generation', generation or retired or '0', 'away', '1', 'at', int(now_ms()), 'who', CHANGED_BY,
+    'from', CHANGED_FROM)
 redis.call('UNLINK', unpack(keys))
 redis.call('PEXPIRE', key_of('changes'), CHANGES_KEPT_MS)
 return { 1, generation or '0' }

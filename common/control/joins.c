@@ -117,9 +117,11 @@ static bool send(struct tl_control_call *call, struct bulk *bulk)
     const void *bytes = NULL;
     if (writer != NULL) {
         bool all = true;
-        for (size_t i = 0; all && i < bulk->n; i++)
-            all = tl_batch_join(writer, bulk->list[i].visitor, strlen(bulk->list[i].visitor),
-                                bulk->list[i].lane) >= 0;
+        for (size_t i = 0; all && i < bulk->n; i++) {
+            const char *visitor = bulk->list[i].visitor;
+            all = visitor != NULL &&
+                  tl_batch_join(writer, visitor, strlen(visitor), bulk->list[i].lane) >= 0;
+        }
         bytes = all ? tl_batch_finish(writer, control->writer, ++control->batches, &length) : NULL;
     }
     bool ok = bytes != NULL ? run(call, bulk, bytes, length)

@@ -16,8 +16,9 @@ static json_t *list_of(const struct tl_reply *page, const struct tl_queue_settin
     for (size_t i = 0; list != NULL && i + 1 < tl_reply_count(page); i += 2) {
         tl_place place = 0;
         (void)tl_record_place(tl_reply_string(tl_reply_at(page, i + 1), NULL), &place);
-        json_t *visitor = json_pack("{s:I, s:s}", "position", (json_int_t)(from + i / 2), "visitor",
-                                    tl_reply_string(tl_reply_at(page, i), NULL));
+        json_t *visitor =
+            json_pack("{s:I, s:s}", "position", (json_int_t)from + (json_int_t)(i / 2), "visitor",
+                      tl_reply_string(tl_reply_at(page, i), NULL));
         if (visitor == NULL || !tl_place_to_json(visitor, settings, place) ||
             json_array_append(list, visitor) != 0) {
             json_decref(list);

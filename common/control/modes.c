@@ -88,7 +88,7 @@ void tl_handle_recover(struct tl_control_call *call)
 {
     struct tl_error err = {0};
     struct tl_recovery recovery;
-    int64_t wait_ms;
+    int64_t wait_ms = 0;
     if (!read_wait(call, &wait_ms))
         return;
     if (!tl_recovery_read(call->redis, &call->keys, &recovery, &err) ||

@@ -78,34 +78,42 @@ static bool count_queues(struct tl_control_call *call, uint64_t *n)
     return true;
 }
 
-/* Creates the call's queue with the defaults and what is wished. */
+/* The settings of a queue that is to be created: the defaults, and what is wished. False: they are
+ * refused, or there are too many queues. */
+static bool prepare(struct tl_control_call *call, struct tl_settings_wish *wish,
+                    struct tl_queue_settings *settings)
+{
+    struct tl_error err = {0};
+    uint64_t n = 0;
+    tl_queue_settings_defaults(settings);
+    if (!tl_settings_wish_try(wish, settings, &err))
+        return tl_call_fail(call, &err);
+    if (json_array_size(wish->errors) > 0)
+        return refuse_wish(call, wish);
+    if (!count_queues(call, &n))
+        return false;
+    return n < call->control->config->admin.max_queues ||
+           tl_call_refuse(call, 429,
+                          "there are %llu queues; the limit is admin.max_queues: delete one",
+                          (unsigned long long)n);
+}
+
+/* Creates the call's queue. */
 static void create(struct tl_control_call *call, struct tl_settings_wish *wish)
 {
+    const char *prefix = call->control->config->redis.key_prefix;
     struct tl_error err = {0};
     struct tl_queue_settings settings;
     bool created = false;
-    uint64_t n;
-    uint64_t most = call->control->config->admin.max_queues;
-    tl_queue_settings_defaults(&settings);
-    if (!tl_settings_wish_try(wish, &settings, &err)) {
-        tl_call_fail(call, &err);
-    } else if (json_array_size(wish->errors) > 0) {
-        refuse_wish(call, wish);
-    } else if (!count_queues(call, &n)) {
+    if (!prepare(call, wish, &settings))
         return;
-    } else if (n >= most) {
-        tl_call_refuse(call, 429,
-                       "there are %llu queues; the limit is admin.max_queues: delete one",
-                       (unsigned long long)n);
-    } else if (!tl_queue_create(call->redis, call->control->config->redis.key_prefix,
-                                call->keys.queue, &settings, call->request->actor, &created,
-                                &err)) {
+    if (!tl_queue_create(call->redis, prefix, call->keys.queue, &settings, call->request->actor,
+                         &created, &err))
         tl_call_fail(call, &err);
-    } else if (!created) {
+    else if (!created)
         tl_call_refuse(call, 409, "there is a queue %s already", call->keys.queue);
-    } else {
+    else
         tl_resource_answer(call, 201, NULL);
-    }
 }
 
 void tl_handle_queue_create(struct tl_control_call *call)

@@ -113,10 +113,9 @@ static enum tl_phase phase_of(const struct facts *facts)
  * nobody counts them: null. `called` is since:n:claims:noshows (prelude.called.lua). */
 static json_t *claimed_of(const struct facts *facts)
 {
-    long long unclaimed = -1;
-    if (sscanf(text_of(facts, CALLED), "%*d:%lld", &unclaimed) != 1 || unclaimed < 0)
-        return json_null();
-    return integer(number_of(facts, ACTIVE) - unclaimed);
+    const char *colon = strchr(text_of(facts, CALLED), ':');
+    int64_t unclaimed = colon != NULL ? strtoll(colon + 1, NULL, 10) : -1;
+    return unclaimed < 0 ? json_null() : integer(number_of(facts, ACTIVE) - unclaimed);
 }
 
 static json_t *capacity_of(const struct facts *facts)
@@ -400,11 +399,6 @@ static json_t *read_stats(struct tl_control *control, const char *queue, bool wi
     return stats;
 }
 
-json_t *tl_control_stats(struct tl_control *control, const char *queue, struct tl_error *err)
-{
-    return read_stats(control, queue, true, err);
-}
-
 json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struct tl_error *err)
 {
     return read_stats(control, queue, false, err);
@@ -413,7 +407,7 @@ json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struc
 void tl_handle_stats(struct tl_control_call *call)
 {
     struct tl_error err = {0};
-    json_t *stats = tl_control_stats(call->control, call->keys.queue, &err);
+    json_t *stats = read_stats(call->control, call->keys.queue, true, &err);
     if (stats != NULL)
         tl_call_answer(call, 200, stats);
     else

@@ -99,6 +99,9 @@ GROUPS += [
     _ours("visitor", "What one visitor costs", "From join to end: Redis commands and bytes, and the processor time of "
           "every program, over the number of visitors. The worker's part is mostly HTTP."),
     _ours("idle", "Idle queues", "Queues in which nothing happens: leases are renewed, workers look after settings."),
+    _ours("export", "Export of a whole line", "All visitors as CSV over the admin API, in a process of its own: how long "
+          "it takes, how much memory that process uses beyond what it had before, and what it adds to a turn "
+          "(complete to admitted) of visitors meanwhile.", ("bin:sse_bench",)),
     _ours("flood", "A flood of joins beside ordinary visitors", "Ten addresses join as fast as the machine lets them, "
           "through a trusted proxy, and are refused beyond their share (default limits). Ordinary visitors join one "
           "after the other, each from another address.", ("wrk",)),

@@ -1,15 +1,16 @@
-# The files of worker/web, and docs/integrators/openapi.yaml, become byte arrays in the room's
-# "generated/worker_web.h": NAME.EXT is `tl_web_NAME_EXT`, compressed `tl_web_NAME_EXT_gzip` (gzip -9n), and the start of
-# its SHA-256 is the macro TL_WEB_NAME_EXT_HASH.
+# Static files become byte arrays in the room's "generated/NAME.h": FILE.EXT is `tl_web_FILE_EXT`, compressed
+# `tl_web_FILE_EXT_gzip` (gzip -9n), and the start of its SHA-256 is the macro TL_WEB_FILE_EXT_HASH. The macro
+# TL_WEB_FILES(ROW) is ROW("FILE.EXT", FILE_EXT, EXT in capitals, "the hash") for each of them.
 #
-# Included, this file defines tellerline_embed_web(TARGET) for a room. Run with -P -DOUT=FILE -DFILES=LIST it writes the header.
+# Included, this file defines tellerline_embed_web(TARGET NAME PATTERN...) for a room; patterns start at the top of the
+# source tree. Run with -P -DOUT=FILE -DFILES=LIST it writes the header.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
     set(TELLERLINE_EMBED_WEB ${CMAKE_CURRENT_LIST_FILE})
-    function(tellerline_embed_web target)
-        file(GLOB FILES CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/worker/web/*
-             ${CMAKE_SOURCE_DIR}/docs/integrators/openapi.yaml)
+    function(tellerline_embed_web target name)
+        list(TRANSFORM ARGN PREPEND ${CMAKE_SOURCE_DIR}/ OUTPUT_VARIABLE patterns)
+        file(GLOB FILES CONFIGURE_DEPENDS ${patterns})
         get_target_property(view ${target} TELLERLINE_VIEW)
-        set(HEADER ${view}/generated/worker_web.h)
+        set(HEADER ${view}/generated/${name}.h)
         add_custom_command(
             OUTPUT ${HEADER}
             COMMAND ${CMAKE_COMMAND} -DOUT=${HEADER} "-DFILES=${FILES}" -P ${TELLERLINE_EMBED_WEB}
@@ -29,11 +30,13 @@ function(to_c_bytes file result)
     set(${result} "${bytes}" PARENT_SCOPE)
 endfunction()
 
-set(content "/* Made from worker/web by cmake/embed_web.cmake; do not edit. */\n#pragma once\n")
+set(content "/* Made by cmake/embed_web.cmake; do not edit. */\n#pragma once\n")
+set(rows "")
 foreach(file IN LISTS FILES)
     get_filename_component(name ${file} NAME)
     string(REGEX REPLACE "[^a-z0-9]" "_" symbol ${name})
     string(TOUPPER ${symbol} upper)
+    string(REGEX REPLACE "^.*_" "" extension ${upper})
     file(SHA256 ${file} hash)
     string(SUBSTRING ${hash} 0 12 hash)
     execute_process(COMMAND gzip -9n -c INPUT_FILE ${file} OUTPUT_FILE ${OUT}.gz COMMAND_ERROR_IS_FATAL ANY)
@@ -43,5 +46,6 @@ foreach(file IN LISTS FILES)
     string(APPEND content "#define TL_WEB_${upper}_HASH \"${hash}\"\n"
            "static const unsigned char tl_web_${symbol}[] = {\n${plain}};\n"
            "static const unsigned char tl_web_${symbol}_gzip[] = {\n${compressed}};\n")
+    string(APPEND rows " \\\n    ROW(\"${name}\", ${symbol}, ${extension}, \"${hash}\")")
 endforeach()
-file(WRITE ${OUT} "${content}")
+file(WRITE ${OUT} "${content}#define TL_WEB_FILES(ROW)${rows}\n")

@@ -38,7 +38,7 @@ package_replace(PACKAGE_CONFIG "\n  # Empty: `tellerline up`[^\n]*\n[^\n]*\n  ur
                 "\n  url: redis://127.0.0.1:6379/0")
 # A reverse proxy in front speaks TLS; nothing is open to the network before somebody wants it.
 package_replace(PACKAGE_CONFIG "listen: 0.0.0.0:8080      " "listen: 127.0.0.1:8080    ")
-package_replace(PACKAGE_CONFIG "(_keys|_token): secrets/" "\\1: /var/lib/tellerline/")
+package_replace(PACKAGE_CONFIG "(_keys|_token|token_key): secrets/" "\\1: /var/lib/tellerline/")
 package_replace(PACKAGE_CONFIG "relative paths start at the folder of this file" "made at a start without visitors if absent")
 package_replace(PACKAGE_CONFIG "docs/operators/configuration.md" "/usr/share/doc/tellerline/docs/operators/configuration.md")
 # No queue of ours: the example stays, commented out.

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -45,11 +45,14 @@ def progress(text: str) -> None:
 
 @contextmanager
 def running(queues: dict[str, dict[str, Any]], workers: int = 1, dispatchers: int = 1, admitters: int = 1,
-            expirers: int = 1, settings: dict[str, Any] | None = None) -> Iterator[System]:
+            expirers: int = 1, settings: dict[str, Any] | None = None,
+            prepare: Callable[[System], None] | None = None) -> Iterator[System]:
     """Without persistence: what is measured is the programs, not the disk."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters, "expirer": expirers}
     system = System(queues, counts, settings or {}, {"appendonly": "no", "save": '""'})
+    if prepare is not None:
+        prepare(system)
     try:
         system.start()
         yield system

@@ -42,6 +42,17 @@ bool tl_check_public_url(const char *value, struct tl_error *err)
     return true;
 }
 
+bool tl_check_admin_url(const char *value, struct tl_error *err)
+{
+    struct tl_origin origin;
+    if (*value == '\0')
+        return true;
+    if (!tl_check_public_url(value, err))
+        return false;
+    return tl_origin_parse(value, &origin) ||
+           tl_error_set(err, TL_ERR_INVALID, "not the address of a web site");
+}
+
 bool tl_check_redis_url(const char *value, struct tl_error *err)
 {
     struct tl_redis_url url;

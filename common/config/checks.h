@@ -11,6 +11,7 @@
 bool tl_check_url(const char *value, struct tl_error *err);
 /* One to which paths are appended. */
 bool tl_check_public_url(const char *value, struct tl_error *err);
+bool tl_check_admin_url(const char *value, struct tl_error *err); /* likewise; "" passes */
 bool tl_check_redis_url(const char *value, struct tl_error *err); /* "" passes */
 bool tl_check_networks(const char *value, struct tl_error *err);
 /* One that programs send secrets to, or pages load a script from: https, or http on this machine

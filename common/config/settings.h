@@ -43,6 +43,8 @@ enum tl_queue_mode {
 enum tl_at_close { TL_AT_CLOSE_DRAIN, TL_AT_CLOSE_STOP };
 /* In which order those stand who joined before the opening. */
 enum tl_opening_mode { TL_OPENING_FIFO, TL_OPENING_DRAW };
+/* Who speaks TLS on the admin listener of the worker. */
+enum tl_admin_tls { TL_ADMIN_TLS_NONE, TL_ADMIN_TLS_TERMINATED };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 
 /* Settings of one queue. The file gives them at first start; afterwards the copy in Redis
@@ -217,7 +219,12 @@ struct tl_config {
     } page;
     struct {
         struct tl_listen worker, dispatcher, admitter, expirer, notifier;
-        uint64_t max_queues; /* that the admin API creates */
+        enum tl_admin_tls tls;
+        char public_url[256];         /* "": there is none */
+        char redis_url[512];          /* "": that of `redis.url` */
+        int64_t session_ttl_ms;       /* of a sign-in in a browser */
+        uint64_t failures_per_minute; /* of one address; 0: no limit */
+        uint64_t max_queues;          /* that the admin API creates */
     } admin;
     struct {
         uint64_t processes;

@@ -12,6 +12,7 @@ static const char *const format_names[] = {"logfmt", "json", NULL};
 static const char *const durability_names[] = {"memory", "fsync", "replicated", NULL};
 static const char *const algorithm_names[] = {"HS256", "ES256", NULL};
 static const char *const provider_names[] = {"turnstile", "hcaptcha", "recaptcha", NULL};
+static const char *const admin_tls_names[] = {"none", "terminated", NULL};
 static const char *const unreachable_names[] = {"refuse", "work", NULL};
 
 static const struct tl_setting process_rows[] = {
@@ -308,13 +309,13 @@ static const struct tl_setting process_rows[] = {
      .type = TL_SETTING_LISTEN,
      .fallback = "127.0.0.1:8081",
      PROCESS(admin.worker),
-     .help = "`/livez`, `/readyz` and `/metrics` of the worker, one answer for all its processes. "
-             "Port 0: any free port, which is logged. Empty: none."},
+     .help = "The admin API, the dashboard, `/livez`, `/readyz` and `/metrics` of the worker, one "
+             "answer for all its processes. Port 0: any free port, which is logged. Empty: none."},
     {.path = "admin.dispatcher",
      .type = TL_SETTING_LISTEN,
      .fallback = "127.0.0.1:8082",
      PROCESS(admin.dispatcher),
-     .help = "The same for the dispatcher."},
+     .help = "`/livez`, `/readyz` and `/metrics` of the dispatcher."},
     {.path = "admin.admitter",
      .type = TL_SETTING_LISTEN,
      .fallback = "127.0.0.1:8083",
@@ -330,6 +331,44 @@ static const struct tl_setting process_rows[] = {
      .fallback = "127.0.0.1:8085",
      PROCESS(admin.notifier),
      .help = "The same for the notifier."},
+    {.path = "admin.tls",
+     .type = TL_SETTING_CHOICE,
+     .fallback = "none",
+     .names = admin_tls_names,
+     PROCESS(admin.tls),
+     .help = "`terminated`: a proxy in front of `admin.worker` speaks TLS with browsers, and "
+             "nobody gets past it. Signing in with a browser is possible with that, or when "
+             "`admin.worker` is a loopback address."},
+    {.path = "admin.public_url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_admin_url,
+     PROCESS(admin.public_url),
+     .help = "The address of the dashboard as browsers see it. They may use no other host name "
+             "than this one's and `localhost`, but any IP address: so no other web site can reach "
+             "the dashboard under a name of its own. Empty: there is no such address."},
+    {.path = "admin.redis_url",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_redis_url,
+     PROCESS(admin.redis_url),
+     .help = "Address of Redis for the admin API, with a user who may change queues; the worker "
+             "processes that visitors reach need no such user. Empty: that of `redis.url`."},
+    {.path = "admin.session_ttl",
+     .type = TL_SETTING_DURATION,
+     .fallback = "12h",
+     .min = MINUTES(1),
+     .max = DAYS(7),
+     PROCESS(admin.session_ttl_ms),
+     .help = "How long a browser stays signed in to the dashboard."},
+    {.path = "admin.failures_per_minute",
+     .type = TL_SETTING_NUMBER,
+     .fallback = "30",
+     .max = 1000000,
+     PROCESS(admin.failures_per_minute),
+     .help = "Wrong tokens of one address (IPv6: one /56) that the admin API answers per minute. "
+             "Further requests of the address get 429, those with a right token, too. 0: no "
+             "limit."},
     {.path = "admin.max_queues",
      .type = TL_SETTING_NUMBER,
      .fallback = "1000",
@@ -472,7 +511,7 @@ static const struct tl_setting process_rows[] = {
      .min = 1,
      PROCESS(secrets.admin_token),
      .help = "File with a token that is always an admin's, for when the tokens in Redis cannot be "
-             "used: one line of 20 to 256 printable characters. There is none while the file is "
+             "used: one line of 20 to 256 printable characters. Made by the worker if it is "
              "missing."},
     {.path = "secrets.token_key",
      .type = TL_SETTING_STRING,
@@ -480,8 +519,8 @@ static const struct tl_setting process_rows[] = {
      .min = 1,
      PROCESS(secrets.token_key),
      .help =
-         "File with the key of operators' tokens: Redis keeps a hash by this key. Made with the "
-         "first token. Every program that checks or makes tokens needs the same file."},
+         "File with the key of operators' tokens: Redis keeps a hash by this key. Made if it is "
+         "missing. Every program that checks or makes tokens needs the same file."},
     {.path = "secrets.pass_keys",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/pass.keys",

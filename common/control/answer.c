@@ -10,12 +10,15 @@ static const struct {
     const char *type, *title;
 } kinds[] = {
     {400, "/problems/malformed", "The request is malformed"},
-    {403, "/problems/forbidden", "The role does not allow this"},
+    {401, "/problems/unauthorized", "A token of an operator is required"},
+    {403, "/problems/forbidden", "This is not allowed"},
     {404, "/problems/not-found", "Not found"},
     {405, "/problems/method-not-allowed", "Method not allowed"},
     {406, "/problems/not-acceptable", "This call answers in another form"},
     {409, "/problems/conflict", "The present state does not allow this"},
     {412, "/problems/changed", "It was changed meanwhile"},
+    {413, "/problems/too-large", "The request body is too large"},
+    {415, "/problems/not-json", "The body must be application/json"},
     {422, "/problems/invalid", "A value is invalid"},
     {429, "/problems/limit", "A limit is reached"},
     {500, "/problems/internal", "The server could not do it"},

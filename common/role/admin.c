@@ -28,12 +28,15 @@ enum {
     REQUEST_MS = 5000, /* for one complete request; looked at when another connection comes */
 };
 #define IDLE_TIMEOUT_S 10u
-#define MEMORY_LIMIT   ((size_t)8 * 1024)
+/* Of a connection, for the head of a request. */
+#define MEMORY_LIMIT       ((size_t)8 * 1024)
+#define MEMORY_LIMIT_CALLS ((size_t)32 * 1024)
 
 /* Everything but `source` belongs to the library's thread. */
 struct tl_admin {
     struct MHD_Daemon *daemon;
     struct tl_admin_source source;
+    struct tl_admin_calls calls; /* all zero: none */
     int port;
     unsigned open; /* connections */
     struct tl_idle_sockets idle;
@@ -47,7 +50,8 @@ static MHD_RESULT on_accept(void *context, const struct sockaddr *socket, sockle
     struct tl_address address;
     (void)length;
     bool loopback = tl_address_from(socket, &address) && tl_address_is_loopback(&address);
-    return admin->open < (loopback ? LOOPBACK_LIMIT : OTHERS_LIMIT) ? MHD_YES : MHD_NO;
+    unsigned limit = admin->calls.places + (loopback ? LOOPBACK_LIMIT : OTHERS_LIMIT);
+    return admin->open < limit ? MHD_YES : MHD_NO;
 }
 
 static void start_watch(struct tl_admin *admin, struct MHD_Connection *connection, void **context)
@@ -56,7 +60,7 @@ static void start_watch(struct tl_admin *admin, struct MHD_Connection *connectio
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     (void)tl_idle_sockets_expire(&admin->idle, now_ms, REQUEST_MS);
-    if (++admin->open > CONNECTIONS_MAX)
+    if (++admin->open > admin->calls.places + CONNECTIONS_MAX)
         (void)tl_idle_sockets_shut_oldest(&admin->idle);
     struct tl_idle_socket *socket = info != NULL ? calloc(1, sizeof(*socket)) : NULL;
     *context = socket;
@@ -81,20 +85,36 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     *socket_context = NULL;
 }
 
+void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    struct tl_idle_socket *socket = info != NULL ? info->socket_context : NULL;
+    if (socket == NULL)
+        return;
+    tl_idle_sockets_remove(&admin->idle, socket);
+    if (!busy)
+        tl_idle_sockets_add(&admin->idle, socket, tl_clock_ms());
+}
+
 /* The request is answered: from now on the connection is idle. */
 static void on_completed(void *context, struct MHD_Connection *connection, void **request,
                          enum MHD_RequestTerminationCode code)
 {
     struct tl_admin *admin = context;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct tl_idle_socket *socket = info != NULL ? info->socket_context : NULL;
-    (void)request;
     (void)code;
-    if (socket == NULL)
-        return;
-    tl_idle_sockets_remove(&admin->idle, socket);
-    tl_idle_sockets_add(&admin->idle, socket, tl_clock_ms());
+    if (admin->calls.end != NULL)
+        admin->calls.end(admin->calls.context, *request);
+    *request = NULL;
+    tl_admin_busy(admin, connection, false);
+}
+
+/* The library knows the target as it was sent only here. */
+static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
+{
+    const struct tl_admin *admin = context;
+    (void)connection;
+    return admin->calls.begin != NULL ? admin->calls.begin(admin->calls.context, target) : NULL;
 }
 
 /* ---- answers ---- */
@@ -150,10 +170,14 @@ static MHD_RESULT handle(void *context, struct MHD_Connection *connection, const
                          const char *method, const char *version, const char *upload,
                          size_t *upload_size, void **request)
 {
-    const struct tl_admin *admin = context;
-    (void)version;
-    (void)upload;
-    (void)request;
+    struct tl_admin *admin = context;
+    bool own = strcmp(url, "/livez") == 0 || strcmp(url, "/readyz") == 0 ||
+               strcmp(url, "/metrics") == 0 || admin->calls.handle == NULL;
+    if (!own)
+        return admin->calls.handle(admin->calls.context, admin, *request, connection, method,
+                                   version, upload, upload_size)
+                   ? MHD_YES
+                   : MHD_NO;
     if (*upload_size > 0) { /* ignore the body */
         *upload_size = 0;
         return MHD_YES;
@@ -172,7 +196,8 @@ static MHD_RESULT handle(void *context, struct MHD_Connection *connection, const
 }
 
 bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
-                    const struct tl_admin_source *source, struct tl_error *err)
+                    const struct tl_admin_source *source, const struct tl_admin_calls *calls,
+                    struct tl_error *err)
 {
     *admin_out = NULL;
     if (listen->port < 0)
@@ -181,6 +206,9 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
     if (admin == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the admin listener");
     admin->source = *source;
+    admin->calls = calls != NULL ? *calls : (struct tl_admin_calls){0};
+    unsigned flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD |
+                     (calls != NULL ? MHD_ALLOW_SUSPEND_RESUME : 0u);
     int fd = tl_listen_open(listen, false, &admin->port, err);
     if (fd < 0) {
         free(admin);
@@ -188,11 +216,12 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
     }
     /* The library's own limit is never reached: it would stop listening for all. */
     admin->daemon = MHD_start_daemon(
-        MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD, 0, on_accept, admin, handle, admin,
+        flags, 0, on_accept, admin, handle, admin, MHD_OPTION_URI_LOG_CALLBACK, on_target, admin,
         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_NOTIFY_CONNECTION, on_connection, admin,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, admin, MHD_OPTION_CONNECTION_LIMIT,
-        2u * LOOPBACK_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_LIMIT, MHD_OPTION_END);
+        admin->calls.places + 2u * LOOPBACK_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, calls != NULL ? MEMORY_LIMIT_CALLS : MEMORY_LIMIT,
+        MHD_OPTION_END);
     if (admin->daemon == NULL) {
         close(fd);
         free(admin);

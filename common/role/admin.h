@@ -1,16 +1,18 @@
 /*
  * The admin listener of a program: /livez, /readyz and /metrics. It has a thread of its own, so
  * that it answers while the program's loop is busy or waits for the store. Connections without a
- * request give way to new ones.
+ * request give way to new ones. A program may serve more on it (struct tl_admin_calls).
  */
 #ifndef TL_ADMIN_H
 #define TL_ADMIN_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "common/base/text.h"
 #include "common/config/config.h"
 
+struct MHD_Connection;
 struct tl_admin;
 
 /* Called on the listener's thread: must only read atomics. */
@@ -26,10 +28,32 @@ struct tl_admin_source {
     void (*metrics)(void *context, struct tl_text *out);
 };
 
-/* Starts listening and logs the address. With port -1 there is no listener: *admin is NULL and the
- * result true. */
+/* All other requests, if the program serves any. Called on the listener's thread, as libmicrohttpd
+ * calls its handlers: they may suspend a connection. */
+struct tl_admin_calls {
+    void *context;
+    unsigned places; /* connections that may be busy with these requests at once */
+    /* A request begins. target: path and query as they were sent. Returns what belongs to the
+     * request; NULL when out of memory. */
+    void *(*begin)(void *context, const char *target);
+    /* Once or several times for each request: MHD_AccessHandlerCallback. False closes the
+     * connection. */
+    bool (*handle)(void *context, struct tl_admin *admin, void *request,
+                   struct MHD_Connection *connection, const char *method, const char *version,
+                   const char *upload, size_t *upload_size);
+    /* The request is answered, or its connection is closed. request may be NULL. */
+    void (*end)(void *context, void *request);
+};
+
+/* Starts listening and logs the address. calls: NULL for none; copied. With port -1 there is no
+ * listener: *admin is NULL and the result true. */
 bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
-                    const struct tl_admin_source *source, struct tl_error *err);
+                    const struct tl_admin_source *source, const struct tl_admin_calls *calls,
+                    struct tl_error *err);
+/* From `handle`: whether the connection is busy with a request. While it is, it does not give way
+ * to others and has no time limit of ours. */
+void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy);
+/* No connection may be suspended any more. */
 void tl_admin_stop(struct tl_admin **admin);
 /* The port it listens on; -1 for NULL. */
 int tl_admin_port(const struct tl_admin *admin);

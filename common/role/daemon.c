@@ -188,7 +188,7 @@ static bool open_daemon(struct tl_daemon *daemon, struct tl_error *err)
         .context = daemon, .live = source_live, .ready = source_ready, .metrics = source_metrics};
     return tl_signals_open(&daemon->signals, err) &&
            tl_notify_open(&daemon->notify, tl_clock_ms(), err) &&
-           tl_admin_start(&daemon->admin, role->admin(daemon->config), &source, err);
+           tl_admin_start(&daemon->admin, role->admin(daemon->config), &source, NULL, err);
 }
 
 static void close_daemon(struct tl_daemon *daemon)

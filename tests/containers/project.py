@@ -72,7 +72,7 @@ class Project:
             services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16")}
         volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "admitter-secrets",
                    "prometheus-data",
-                   *(f"login-{role}" for role in (*PROGRAMS, "operator")))
+                   *(f"login-{role}" for role in (*PROGRAMS, "operator", "control")))
         path = self._directory / "override.yaml"
         path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked},
                               "volumes": {volume: marked for volume in volumes}}))

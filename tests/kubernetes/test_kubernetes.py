@@ -407,7 +407,7 @@ def test_a_pod_without_its_keys_does_not_start(example: list[Object], binaries: 
     (mount,) = [item for item in container(workload)["volumeMounts"] if item["name"] == volume["name"]]
     assert mount["readOnly"] is True
     env = environment_of(workload, example)
-    for setting in ("TICKET_KEYS", "PASS_KEYS", "API_KEYS", "ADMIN_TOKEN"):
+    for setting in ("TICKET_KEYS", "PASS_KEYS", "API_KEYS", "ADMIN_TOKEN", "TOKEN_KEY"):
         path = Path(env[f"TELLERLINE_SECRETS_{setting}"])
         assert str(path.parent) == mount["mountPath"] and path.name in secret
     # The programs refuse world-readable key files, so the mode matters.

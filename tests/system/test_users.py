@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import subprocess
 
+from admin import ADMIN_TOKEN, Admin, EventReader, admin_file
 from redis_server import Redis, RedisError, RedisGone, RedisServer
 from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import wait_until
@@ -52,6 +53,8 @@ def guarded(system: System) -> None:
     system.settings("redis", {"url": url(server, "operator")})
     for program in system.programs:
         program.env["TELLERLINE_REDIS_URL"] = url(server, program.role)
+        if program.role == "worker":
+            program.env["TELLERLINE_ADMIN_REDIS_URL"] = url(server, "control")
 
 
 def url(server: GuardedServer, name: str) -> str:
@@ -126,6 +129,50 @@ def denied_but_creating(system: System) -> list[str]:
             if not (line.startswith("tellerline-worker: key ") and line.endswith("(toplevel)"))]
 
 
+def test_the_admin_api_has_a_user_of_its_own(start):
+    """It may do what an operator may; the processes that visitors reach have another user."""
+    def prepare(system: System) -> None:
+        guarded(system)
+        admin_file(system)
+
+    system = start({"bank": {"capacity": 1} | CALM}, prepare=prepare)
+    admin = Admin(system.of("worker")[0])
+    joined = system.join("bank")
+    done = admin.done
+    jane = done("POST", "tokens", {"name": "jane", "role": "admin"})
+    done("GET", "tokens")
+    done("DELETE", "tokens/jane")
+    assert jane["token"]
+    done("POST", "queues", {"name": "more", "settings": {"capacity": 3}})
+    wait_until(lambda: system.client().get("/v1/queues/more").status == 200, PATIENCE, "the worker serves it")
+    done("PATCH", "queues/bank", {"capacity": 1, "session_ttl": "20m"})
+    done("PUT", "queues/more", {"capacity": 4})
+    for mode in ("pause", "resume", "drain", "close", "sell-out", "passthrough", "open"):
+        done("POST", f"queues/bank/{mode}")
+    done("POST", "queues/bank/notice", {"text": "soon"})
+    bulk = admin.call("POST", "queues/bank/joins", {"visitors": [{"visitor": "a.friend"}, {"visitor": "another"}]})
+    assert bulk.status in (200, 202), bulk.body
+    wait_until(lambda: system.waiting("bank") == 2, PATIENCE, "they wait")
+    done("GET", "queues")
+    for call in ("stats", "line", "draw", "visitors/a.friend"):
+        assert admin.call("GET", f"queues/bank/{call}").status in (200, 404, 409), call
+    for kind in ("csv", "jsonl"):
+        assert b"a.friend" in admin.call("GET", f"queues/bank/export?format={kind}").body
+    done("POST", "queues/bank/visitors/a.friend/lane", {"lane": "vip"})
+    done("DELETE", "queues/bank/visitors/another")
+    admin.call("POST", "queues/bank/recover", {"now": True})
+    done("POST", "blocks", {"prefix": "192.0.2.0/24", "for": "1h"})
+    done("GET", "blocks")
+    done("DELETE", "blocks?prefix=192.0.2.0/24")
+    assert len(done("GET", "changes")["changes"]) > 10
+    stats = EventReader(system.of("worker")[0], "queues/bank/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"})
+    assert stats.next()[0] == stats.next()[0] == "stats"
+    stats.close()
+    done("DELETE", "queues/more", {"name": "more"})
+    assert joined.complete()["status"] == "completed"
+    assert not denied_but_creating(system)
+
+
 def test_what_the_users_may_not_do(start):
     """Above all a worker, which visitors reach, cannot touch the line, the sessions, the settings or the leases."""
     system = start({"bank": {"capacity": 1} | CALM}, prepare=guarded)
@@ -143,7 +190,7 @@ def test_what_the_users_may_not_do(start):
         script = worker.command("SCRIPT", "LOAD", f"return redis.call({call})")
         assert denied(worker, "EVALSHA", script, "0"), (command, name)
     worker.close()
-    for name in (*ROLES, "operator"):
+    for name in (*ROLES, "operator", "control"):
         client = system.redis.login(name)
         for command in FORBIDDEN_TO_ALL:
             assert denied(client, *command), (name, command)

@@ -27,6 +27,7 @@ enum tl_limiter_kind {
     TL_LIMITER_WAITS,     /* signed waits that join, per minute */
     TL_LIMITER_FEEDBACK, /* reports of an API key on a queue, which stand for an address, per second
                           */
+    TL_LIMITER_SIGN_INS, /* tokens and sessions of operators that were not genuine, per minute */
     TL_LIMITER_KINDS
 };
 

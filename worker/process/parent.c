@@ -16,6 +16,7 @@
 #include "common/role/start.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
+#include "worker/admin/server.h"
 #include "worker/api/api.h"
 #include "worker/process/board.h"
 #include "worker/process/edge.h"
@@ -68,12 +69,14 @@ static int run_admin(void *context)
     const struct process *process = context;
     struct parent *parent = process->parent;
     struct tl_error err = {0};
-    struct tl_admin *admin = NULL;
+    struct tl_admin_server *server = NULL;
     struct tl_signals signals;
-    const struct tl_admin_source source = tl_board_source(&parent->board);
+    const struct tl_admin_server_settings settings = {.config = parent->config,
+                                                      .source = tl_board_source(&parent->board),
+                                                      .limiter = parent->limiter};
     tl_start_log(parent->config, process->name);
     if (!tl_signals_open(&signals, &err) ||
-        !tl_admin_start(&admin, &parent->config->admin.worker, &source, &err)) {
+        (server = tl_admin_server_start(&settings, &err)) == NULL) {
         tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err},
                "cannot start the admin listener");
         return 1;
@@ -81,7 +84,7 @@ static int run_admin(void *context)
     atomic_store(&parent->board.head->admin_started, true);
     while (tl_signals_next(&signals) != TL_SIGNAL_STOP)
         tl_signals_wait(&signals, INT64_MAX);
-    tl_admin_stop(&admin);
+    tl_admin_server_stop(&server);
     tl_signals_close(&signals);
     return 0;
 }

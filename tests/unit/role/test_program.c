@@ -237,7 +237,7 @@ static struct tl_admin *start_listener(const char *host, const char *variable, b
     const struct tl_admin_source source = {
         .context = live, .live = is_live, .ready = is_ready, .metrics = no_metrics};
     snprintf(listen.host, sizeof(listen.host), "%s", host);
-    assert_true(tl_admin_start(&admin, &listen, &source, &err));
+    assert_true(tl_admin_start(&admin, &listen, &source, NULL, &err));
     snprintf(address, 80, strchr(host, ':') != NULL ? "[%s]:%d" : "%s:%d", host,
              tl_admin_port(admin));
     assert_int_equal(setenv(variable, address, 1), 0);

@@ -1,0 +1,383 @@
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include <sodium.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/store/tokens.h"
+#include "worker/admin/access.h"
+#include "worker/admin/origin.h"
+#include "worker/admin/secrets.h"
+
+enum {
+    LINES_PER_SECOND = 200,
+    WINDOW_MS = 60000, /* of the limiter's kind */
+};
+
+static const char bearer_word[] = "Bearer ";
+
+struct tl_admin_access {
+    const struct tl_config *config;
+    struct tl_limiter *limiter;
+    struct tl_admin_secrets *secrets;
+    struct tl_admin_sessions *sessions;
+    bool in_browsers;      /* may browsers sign in? */
+    pthread_mutex_t mutex; /* for what follows */
+    int64_t second;        /* of the lines counted */
+    unsigned lines, dropped;
+};
+
+static int64_t unix_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Nobody but this machine, or a proxy with TLS, sees what a browser sends. */
+static bool is_private(const struct tl_config *config)
+{
+    struct tl_address address;
+    const char *host = config->admin.worker.host;
+    return config->admin.tls == TL_ADMIN_TLS_TERMINATED || strcmp(host, "localhost") == 0 ||
+           (tl_address_parse(host, &address) && tl_address_is_loopback(&address));
+}
+
+struct tl_admin_access *tl_admin_access_new(const struct tl_admin_access_settings *settings,
+                                            struct tl_error *err)
+{
+    struct tl_admin_access *access = calloc(1, sizeof(*access));
+    if (access == NULL || pthread_mutex_init(&access->mutex, NULL) != 0) {
+        free(access);
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the admin API");
+        return NULL;
+    }
+    access->config = settings->config;
+    access->limiter = settings->limiter;
+    access->in_browsers = is_private(settings->config);
+    access->secrets = tl_admin_secrets_new(settings->config, err);
+    access->sessions = access->secrets != NULL ? tl_admin_sessions_new(err) : NULL;
+    if (access->sessions == NULL)
+        tl_admin_access_free(&access);
+    return access;
+}
+
+void tl_admin_access_free(struct tl_admin_access **access)
+{
+    if (*access == NULL)
+        return;
+    tl_admin_secrets_free(&(*access)->secrets);
+    tl_admin_sessions_free(&(*access)->sessions);
+    pthread_mutex_destroy(&(*access)->mutex);
+    free(*access);
+    *access = NULL;
+}
+
+/* ---- refusals ---- */
+
+/* Logs a refusal, at most so many a second. why: a phrase. */
+static void log_refusal(struct tl_admin_access *access, const struct tl_admin_head *head,
+                        const char *who, const char *why)
+{
+    int64_t second = tl_clock_ms() / 1000;
+    unsigned dropped = 0;
+    pthread_mutex_lock(&access->mutex);
+    if (second != access->second) {
+        dropped = access->dropped;
+        access->dropped = access->lines = 0;
+        access->second = second;
+    }
+    bool written = access->lines < LINES_PER_SECOND;
+    access->lines += written;
+    access->dropped += !written;
+    pthread_mutex_unlock(&access->mutex);
+    if (dropped > 0)
+        tl_warn("admin API: refused %u more requests", dropped);
+    if (written)
+        tl_warn("admin API: refused %s %.*s of %s from %s: %s", head->method,
+                (int)tl_admin_head_path(head), head->target, who, head->client, why);
+}
+
+/* A token or session that is not genuine. */
+static bool refuse_wrong(struct tl_admin_access *access, const struct tl_admin_head *head,
+                         const char *who, const char *what, struct tl_control_answer *answer)
+{
+    (void)tl_limiter_allow(access->limiter, TL_LIMITER_SIGN_INS, &head->address,
+                           access->config->admin.failures_per_minute, tl_clock_ms());
+    log_refusal(access, head, who, what);
+    tl_control_problem(answer, 401, "%s", what);
+    return false;
+}
+
+static bool refuse_page(struct tl_admin_access *access, const struct tl_admin_head *head,
+                        const char *who, const char *why, struct tl_control_answer *answer)
+{
+    log_refusal(access, head, who, why);
+    tl_control_problem(answer, 403, "%s", why);
+    return false;
+}
+
+/* Is the address listened to? */
+static bool is_heard(struct tl_admin_access *access, const struct tl_admin_head *head,
+                     struct tl_control_answer *answer)
+{
+    int64_t now_ms = tl_clock_ms();
+    uint64_t most = access->config->admin.failures_per_minute;
+    if (tl_limiter_within(access->limiter, TL_LIMITER_SIGN_INS, &head->address, most, now_ms))
+        return true;
+    log_refusal(access, head, "somebody", "too many wrong tokens from this address");
+    tl_control_problem(answer, 429,
+                       "Too many wrong tokens came from this address; try again in a minute");
+    answer->retry_after_s = (int)((WINDOW_MS - now_ms % WINDOW_MS) / 1000) + 1;
+    return false;
+}
+
+bool tl_admin_access_browser(struct tl_admin_access *access, const struct tl_admin_head *head,
+                             struct tl_control_answer *answer)
+{
+    const char *public_url = access->config->admin.public_url;
+    if (!tl_admin_host_allowed(head, public_url))
+        return refuse_page(access, head, "a browser",
+                           "The dashboard is not served under this host name; admin.public_url "
+                           "names the one that is",
+                           answer);
+    return true;
+}
+
+/* ---- tokens ---- */
+
+enum outcome {
+    GENUINE,
+    WRONG,
+    OVER,    /* a session that has lasted its time: no sign of an attack */
+    UNKNOWN, /* the store cannot be asked */
+};
+
+static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                                const char *text, struct tl_admin_bearer *bearer,
+                                struct tl_error *err)
+{
+    struct tl_admin_secrets_now secrets;
+    struct tl_token_record record;
+    size_t length = strlen(text);
+    enum outcome outcome = WRONG;
+    char name[TL_TOKEN_NAME_MAX + 1];
+    tl_admin_secrets_look(access->secrets, &secrets);
+    if (tl_admin_token_equal(&secrets.admin, text, length)) {
+        *bearer = (struct tl_admin_bearer){
+            .name = TL_ADMIN_NAME, .role = TL_TOKEN_ADMIN, .hash = secrets.admin.hash};
+        outcome = GENUINE;
+    } else if (secrets.has_key && tl_token_parse(text, length, name)) {
+        struct tl_redis *redis = tl_admin_backend_redis(backend, err);
+        enum tl_token_role role = TL_TOKEN_NOTHING;
+        if (redis == NULL || !tl_tokens_check(redis, access->config->redis.key_prefix, &secrets.key,
+                                              text, length, &role, &record, err))
+            outcome = UNKNOWN;
+        else if (role != TL_TOKEN_NOTHING)
+            outcome = GENUINE;
+        if (outcome == GENUINE) {
+            *bearer = (struct tl_admin_bearer){.role = role, .hash = record.hash};
+            memcpy(bearer->name, name, sizeof(name));
+            /* Only for the list of tokens: its failure changes nothing. */
+            (void)tl_tokens_used(redis, access->config->redis.key_prefix, name, NULL);
+        }
+    }
+    sodium_memzero(&secrets, sizeof(secrets));
+    return outcome;
+}
+
+/* Fills in name, role and hash of a session whose name is known, if its token still exists. */
+static enum outcome find_token(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                               const struct tl_admin_secrets_now *secrets, const char *name,
+                               struct tl_admin_bearer *bearer, struct tl_error *err)
+{
+    struct tl_token_record record;
+    bool found = false;
+    memcpy(bearer->name, name, sizeof(bearer->name));
+    if (strcmp(name, TL_ADMIN_NAME) == 0) {
+        bearer->role = TL_TOKEN_ADMIN;
+        bearer->hash = secrets->admin.hash;
+        return secrets->admin.found ? GENUINE : WRONG;
+    }
+    struct tl_redis *redis = secrets->has_key ? tl_admin_backend_redis(backend, err) : NULL;
+    if (!secrets->has_key)
+        return WRONG;
+    if (redis == NULL ||
+        !tl_tokens_find(redis, access->config->redis.key_prefix, name, &record, &found, err))
+        return UNKNOWN;
+    if (!found)
+        return WRONG;
+    bearer->role = record.role;
+    bearer->hash = record.hash;
+    return GENUINE;
+}
+
+/* ---- sessions ---- */
+
+/* The key that seals the sessions of this name. */
+static const struct tl_token_key *seal_key(const struct tl_admin_secrets_now *secrets,
+                                           const char *name)
+{
+    return strcmp(name, TL_ADMIN_NAME) == 0 ? &secrets->admin.key : &secrets->key;
+}
+
+static enum outcome check_session(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                                  const char *cookie, struct tl_admin_bearer *bearer,
+                                  struct tl_error *err)
+{
+    struct tl_admin_secrets_now secrets;
+    struct tl_admin_session session;
+    *bearer = (struct tl_admin_bearer){.by_session = true};
+    if (!access->in_browsers || !tl_admin_session_parse(cookie, &session))
+        return WRONG;
+    if (session.ends_ms <= unix_ms())
+        return OVER;
+    tl_admin_secrets_look(access->secrets, &secrets);
+    enum outcome outcome = find_token(access, backend, &secrets, session.name, bearer, err);
+    const struct tl_token_key *key = seal_key(&secrets, session.name);
+    if (outcome == GENUINE &&
+        !tl_admin_sessions_check(access->sessions, &session, key, &bearer->hash, unix_ms()))
+        outcome = WRONG;
+    bearer->session = session;
+    if (outcome == GENUINE)
+        tl_admin_session_csrf(key, &session, bearer->csrf);
+    sodium_memzero(&secrets, sizeof(secrets));
+    return outcome;
+}
+
+bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                             const struct tl_admin_head *head, const char *token,
+                             struct tl_admin_bearer *bearer,
+                             char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1],
+                             struct tl_control_answer *answer)
+{
+    struct tl_error err = {0};
+    struct tl_admin_secrets_now secrets;
+    if (!tl_admin_access_browser(access, head, answer) || !is_heard(access, head, answer))
+        return false;
+    if (!tl_admin_origin_own(head, access->config->admin.public_url))
+        return refuse_page(access, head, "a browser", "A page of another web site sent this",
+                           answer);
+    if (!access->in_browsers)
+        return refuse_page(access, head, "a browser",
+                           "Browsers cannot sign in here: the admin listener is not on a loopback "
+                           "address, and admin.tls does not say that a proxy speaks TLS",
+                           answer);
+    switch (check_token(access, backend, token, bearer, &err)) {
+    case GENUINE:
+        break;
+    case OVER:
+    case WRONG:
+        return refuse_wrong(access, head, "a browser", "This is no token of an operator", answer);
+    case UNKNOWN:
+        tl_control_problem_of(answer, &err);
+        return false;
+    }
+    tl_admin_secrets_look(access->secrets, &secrets);
+    tl_admin_session_make(seal_key(&secrets, bearer->name), bearer->name, &bearer->hash,
+                          unix_ms() + access->config->admin.session_ttl_ms, cookie);
+    bearer->by_session = tl_admin_session_parse(cookie, &bearer->session);
+    tl_admin_session_csrf(seal_key(&secrets, bearer->name), &bearer->session, bearer->csrf);
+    sodium_memzero(&secrets, sizeof(secrets));
+    tl_info("admin API: %s (%s) signed in from %s", bearer->name, tl_token_role_name(bearer->role),
+            head->client);
+    return true;
+}
+
+void tl_admin_access_sign_out(struct tl_admin_access *access, const struct tl_admin_bearer *bearer)
+{
+    if (bearer->by_session)
+        tl_admin_sessions_end(access->sessions, &bearer->session, unix_ms());
+}
+
+/* ---- requests ---- */
+
+/* Is the text the value of a header with a token? */
+static const char *token_of(const char *authorization)
+{
+    size_t word = sizeof(bearer_word) - 1;
+    return strncasecmp(authorization, bearer_word, word) == 0 ? authorization + word : "";
+}
+
+/* A cookie is sent by browsers whoever makes them do it. */
+static bool page_is_ours(struct tl_admin_access *access, const struct tl_admin_head *head,
+                         const struct tl_admin_access_need *need,
+                         const struct tl_admin_bearer *bearer, struct tl_control_answer *answer)
+{
+    if (!bearer->by_session || !need->changes)
+        return true;
+    if (!tl_admin_origin_own(head, access->config->admin.public_url))
+        return refuse_page(access, head, bearer->name, "A page of another web site sent this",
+                           answer);
+    if (head->csrf == NULL || strlen(head->csrf) != strlen(bearer->csrf) ||
+        sodium_memcmp(head->csrf, bearer->csrf, strlen(bearer->csrf)) != 0)
+        return refuse_page(access, head, bearer->name,
+                           "The header " TL_ADMIN_CSRF_HEADER " is not the one of this session",
+                           answer);
+    return true;
+}
+
+bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                            const struct tl_admin_head *head,
+                            const struct tl_admin_access_need *need, struct tl_admin_bearer *bearer,
+                            struct tl_control_answer *answer)
+{
+    struct tl_error err = {0};
+    enum outcome outcome;
+    if (head->authorization == NULL && head->cookie == NULL) {
+        if (!need->quiet)
+            log_refusal(access, head, "somebody", "no token");
+        tl_control_problem(answer, 401, "Send a token (Authorization: Bearer), or sign in");
+        return false;
+    }
+    if (!is_heard(access, head, answer))
+        return false;
+    if (head->authorization != NULL)
+        outcome = check_token(access, backend, token_of(head->authorization), bearer, &err);
+    else if (!tl_admin_access_browser(access, head, answer))
+        return false;
+    else
+        outcome = check_session(access, backend, head->cookie, bearer, &err);
+    if (outcome == UNKNOWN) {
+        tl_control_problem_of(answer, &err);
+        return false;
+    }
+    if (outcome == OVER) {
+        tl_control_problem(answer, 401, "The session is over; sign in again");
+        return false;
+    }
+    if (outcome == WRONG)
+        return head->authorization != NULL
+                   ? refuse_wrong(access, head, "somebody", "This is no token of an operator",
+                                  answer)
+                   : refuse_wrong(access, head, "a browser", "The session is over; sign in again",
+                                  answer);
+    if (bearer->role < need->role) {
+        log_refusal(access, head, bearer->name, "the role does not allow it");
+        tl_control_problem(answer, 403, "This takes the role %s; %s has the role %s",
+                           tl_token_role_name(need->role), bearer->name,
+                           tl_token_role_name(bearer->role));
+        return false;
+    }
+    return page_is_ours(access, head, need, bearer, answer);
+}
+
+bool tl_admin_access_still(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                           const struct tl_admin_bearer *bearer)
+{
+    struct tl_admin_secrets_now secrets;
+    struct tl_admin_bearer now = {.role = TL_TOKEN_NOTHING};
+    tl_admin_secrets_look(access->secrets, &secrets);
+    enum outcome outcome = find_token(access, backend, &secrets, bearer->name, &now, NULL);
+    bool same = tl_token_hash_equal(&now.hash, &bearer->hash);
+    if (outcome == GENUINE && bearer->by_session)
+        same =
+            same && tl_admin_sessions_check(access->sessions, &bearer->session,
+                                            seal_key(&secrets, bearer->name), &now.hash, unix_ms());
+    sodium_memzero(&secrets, sizeof(secrets));
+    return outcome == UNKNOWN || (outcome == GENUINE && same);
+}

@@ -1,0 +1,128 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/admin/answer.h"
+
+#define API_POLICY "default-src 'none'; frame-ancestors 'none'"
+#define PAGE_POLICY                                                                                \
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "              \
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+
+enum { COOKIE_MAX = TL_ADMIN_SESSION_TEXT_MAX + 128, SMALL = 32 };
+
+/* value NULL: no such header. */
+static bool add(struct MHD_Response *response, const char *name, const char *value)
+{
+    return value == NULL || MHD_add_response_header(response, name, value) == MHD_YES;
+}
+
+static bool add_protection(struct MHD_Response *response, const char *policy)
+{
+    return add(response, "Content-Security-Policy", policy) &&
+           add(response, "X-Frame-Options", "DENY") &&
+           add(response, "X-Content-Type-Options", "nosniff") &&
+           add(response, "Referrer-Policy", "no-referrer") &&
+           add(response, "Cross-Origin-Resource-Policy", "same-origin") &&
+           add(response, "Cross-Origin-Opener-Policy", "same-origin");
+}
+
+static bool queue(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response,
+                  bool complete)
+{
+    bool queued = complete && MHD_queue_response(connection, status, response) == MHD_YES;
+    MHD_destroy_response(response);
+    return queued;
+}
+
+/* ---- calls ---- */
+
+static bool add_cookie(struct MHD_Response *response, const struct tl_admin_call *call, bool secure)
+{
+    char cookie[COOKIE_MAX];
+    if (call->cookie_change == TL_COOKIE_KEEP)
+        return true;
+    bool set = call->cookie_change == TL_COOKIE_SET;
+    snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; HttpOnly; SameSite=Strict%s%s",
+             secure ? TL_ADMIN_COOKIE_SECURE : TL_ADMIN_COOKIE, set ? call->cookie : "",
+             secure ? "; Secure" : "", set ? "" : "; Max-Age=0");
+    return add(response, "Set-Cookie", cookie);
+}
+
+static bool answer_stream(struct MHD_Connection *connection, struct tl_admin_call *call)
+{
+    enum { STREAM_TIMEOUT_S = 30 };
+    bool export = call->route->kind == TL_CONTROL_EXPORT;
+    bool csv = strncmp(call->stream_type, "text/csv", strlen("text/csv")) == 0;
+    struct MHD_Response *response = tl_admin_stream_response(call->stream, connection);
+    call->stream = NULL; /* the response's now */
+    if (response == NULL)
+        return false;
+    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                    (unsigned)STREAM_TIMEOUT_S);
+    bool complete =
+        add_protection(response, API_POLICY) && add(response, "Cache-Control", "no-store") &&
+        add(response, "Content-Type", call->stream_type) && add(response, "Connection", "close") &&
+        add(response, "X-Accel-Buffering", "no") &&
+        add(response, "Content-Disposition",
+            !export ? NULL
+            : csv   ? "attachment; filename=\"visitors.csv\""
+                    : "attachment; filename=\"visitors.jsonl\"");
+    return queue(connection, MHD_HTTP_OK, response, complete);
+}
+
+bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_call *call,
+                          bool secure)
+{
+    const struct tl_control_answer *answer = &call->answer;
+    char retry_after[SMALL];
+    if (call->stream != NULL)
+        return answer_stream(connection, call);
+    char *text = answer->body != NULL ? json_dumps(answer->body, JSON_COMPACT) : NULL;
+    if (answer->body != NULL && text == NULL)
+        return false;
+    struct MHD_Response *response = MHD_create_response_from_buffer(text != NULL ? strlen(text) : 0,
+                                                                    text, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(text);
+        return false;
+    }
+    snprintf(retry_after, sizeof(retry_after), "%d", answer->retry_after_s);
+    bool complete = add_protection(response, API_POLICY) &&
+                    add(response, "Cache-Control", "no-store") &&
+                    add(response, "Content-Type",
+                        text == NULL            ? NULL
+                        : answer->status >= 400 ? TL_CONTROL_PROBLEM_TYPE
+                                                : "application/json") &&
+                    add(response, "ETag", answer->etag[0] != '\0' ? answer->etag : NULL) &&
+                    add(response, "Allow", answer->allow[0] != '\0' ? answer->allow : NULL) &&
+                    add(response, "Retry-After", answer->retry_after_s > 0 ? retry_after : NULL) &&
+                    add(response, "WWW-Authenticate", answer->status == 401 ? "Bearer" : NULL) &&
+                    add_cookie(response, call, secure);
+    return queue(connection, (unsigned)answer->status, response, complete);
+}
+
+/* ---- files ---- */
+
+bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_admin_file *file)
+{
+    const char *known =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
+    const char *encodings =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+    bool same = known != NULL && strstr(known, file->etag) != NULL;
+    bool gzip = encodings != NULL && strstr(encodings, "gzip") != NULL;
+    size_t length = same ? 0 : gzip ? file->gzip_length : file->length;
+    const void *bytes = gzip ? file->gzip : file->bytes;
+    /* The library's signature is not const, but PERSISTENT only reads. */
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
+    if (response == NULL)
+        return false;
+    bool complete = add_protection(response, PAGE_POLICY) && add(response, "ETag", file->etag) &&
+                    add(response, "Cache-Control", "no-cache") &&
+                    add(response, "Vary", "Accept-Encoding") &&
+                    add(response, "Content-Type", file->type) &&
+                    add(response, "Content-Encoding", gzip && !same ? "gzip" : NULL);
+    return queue(connection, same ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response, complete);
+}

@@ -1,0 +1,230 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <sodium.h>
+
+#include "common/base/units.h"
+#include "common/control/body.h"
+#include "worker/admin/call.h"
+
+enum { DISCARDED_MAX = 4 * TL_CONTROL_BODY_MAX };
+
+static const char session_path[] = "/v1/admin/session";
+
+struct tl_admin_call *tl_admin_call_new(const char *target)
+{
+    struct tl_admin_call *call = calloc(1, sizeof(*call));
+    if (call != NULL && (call->target = strdup(target)) == NULL)
+        tl_admin_call_free(&call);
+    return call;
+}
+
+void tl_admin_call_free(struct tl_admin_call **call)
+{
+    if (*call == NULL)
+        return;
+    tl_control_answer_clear(&(*call)->answer);
+    if ((*call)->body != NULL) /* it may hold a token */
+        sodium_memzero((*call)->body, (*call)->body_length);
+    free((*call)->body);
+    free((*call)->target);
+    free(*call);
+    *call = NULL;
+}
+
+/* ---- what is asked ---- */
+
+static bool is_session(const struct tl_admin_call *call)
+{
+    size_t path = tl_admin_head_path(&call->head);
+    return path == sizeof(session_path) - 1 && strncmp(call->target, session_path, path) == 0;
+}
+
+static bool is_method(const struct tl_admin_call *call, const char *method)
+{
+    return strcmp(call->head.method, method) == 0;
+}
+
+static bool find_session_call(struct tl_admin_call *call)
+{
+    if (is_method(call, "GET") || is_method(call, "POST") || is_method(call, "DELETE"))
+        return true;
+    tl_control_problem(&call->answer, 405, "This path takes GET, POST, DELETE");
+    memcpy(call->answer.allow, "GET, POST, DELETE", sizeof("GET, POST, DELETE"));
+    return false;
+}
+
+bool tl_admin_call_find(struct tl_admin_call *call)
+{
+    char allow[sizeof(call->answer.allow)] = "";
+    if (is_method(call, "HEAD"))
+        call->head.method = "GET";
+    if (is_session(call))
+        return find_session_call(call);
+    call->route = tl_control_route_find(call->head.method, call->target, allow);
+    if (call->route != NULL)
+        return true;
+    if (allow[0] == '\0') {
+        tl_control_problem(&call->answer, 404, "There is no such call");
+    } else {
+        tl_control_problem(&call->answer, 405, "This path takes %s", allow);
+        memcpy(call->answer.allow, allow, sizeof(allow));
+    }
+    return false;
+}
+
+/* ---- the body ---- */
+
+bool tl_admin_call_takes_body(const struct tl_admin_call *call)
+{
+    return !is_method(call, "GET");
+}
+
+bool tl_admin_call_receive(struct tl_admin_call *call, const char *bytes, size_t length)
+{
+    call->body_received += length;
+    if (call->body_received > TL_CONTROL_BODY_MAX)
+        return call->body_received <= DISCARDED_MAX; /* answered when it is complete */
+    char *body = malloc(call->body_length + length);
+    if (body == NULL)
+        return false;
+    if (call->body != NULL) {
+        memcpy(body, call->body, call->body_length);
+        sodium_memzero(call->body, call->body_length);
+        free(call->body);
+    }
+    memcpy(body + call->body_length, bytes, length);
+    call->body = body;
+    call->body_length += length;
+    return true;
+}
+
+static bool is_json(const char *type)
+{
+    static const char json[] = "application/json";
+    return type != NULL && strncasecmp(type, json, sizeof(json) - 1) == 0 &&
+           strchr("; \t", type[sizeof(json) - 1]) != NULL;
+}
+
+/* The body as JSON; *body is NULL when there is none. */
+static bool read_body(struct tl_admin_call *call, json_t **body)
+{
+    struct tl_error err = {0};
+    *body = NULL;
+    if (call->body_received > TL_CONTROL_BODY_MAX) {
+        tl_control_problem(&call->answer, 413, "A body has at most %d bytes", TL_CONTROL_BODY_MAX);
+        return false;
+    }
+    if (call->body_length == 0)
+        return true;
+    if (!is_json(call->head.content_type)) {
+        tl_control_problem(&call->answer, 415, "The body must be application/json");
+        return false;
+    }
+    *body = tl_control_read_body(call->body, call->body_length, &err);
+    if (*body == NULL)
+        tl_control_problem_of(&call->answer, &err);
+    return *body != NULL;
+}
+
+/* ---- sessions ---- */
+
+static void answer_session(struct tl_admin_call *call)
+{
+    const struct tl_admin_bearer *bearer = &call->bearer;
+    char ends_at[32];
+    tl_time_format(bearer->session.ends_ms, ends_at, sizeof(ends_at));
+    json_t *body =
+        json_pack("{s:s, s:s}", "name", bearer->name, "role", tl_token_role_name(bearer->role));
+    bool ok = body != NULL;
+    if (ok && bearer->by_session)
+        ok = json_object_set_new(body, "csrf", json_string(bearer->csrf)) == 0 &&
+             json_object_set_new(body, "ends_at", json_string(ends_at)) == 0;
+    if (!ok) {
+        json_decref(body);
+        tl_control_problem(&call->answer, 500, "out of memory");
+        return;
+    }
+    call->answer.status = 200;
+    call->answer.body = body;
+}
+
+static void sign_in(struct tl_admin_call *call, const struct tl_admin_call_env *env,
+                    struct tl_admin_backend *backend, const json_t *body)
+{
+    const char *token = json_string_value(json_object_get(body, "token"));
+    if (token == NULL || json_object_size(body) != 1) {
+        tl_control_problem(&call->answer, 400, "The body must be an object with one text, token");
+        return;
+    }
+    if (!tl_admin_access_sign_in(env->access, backend, &call->head, token, &call->bearer,
+                                 call->cookie, &call->answer))
+        return;
+    call->cookie_change = TL_COOKIE_SET;
+    answer_session(call);
+}
+
+static void perform_session(struct tl_admin_call *call, const struct tl_admin_call_env *env,
+                            struct tl_admin_backend *backend, const json_t *body)
+{
+    if (is_method(call, "POST")) {
+        sign_in(call, env, backend, body);
+    } else if (is_method(call, "GET")) {
+        answer_session(call);
+    } else {
+        tl_admin_access_sign_out(env->access, &call->bearer);
+        call->cookie_change = TL_COOKIE_REMOVE;
+        call->answer.status = 204;
+    }
+}
+
+/* ---- who asks, and doing it ---- */
+
+bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_call_env *env,
+                             struct tl_admin_backend *backend)
+{
+    struct tl_admin_access_need need = {.role = TL_TOKEN_VIEWER};
+    if (call->route != NULL) {
+        need.role = call->route->role;
+        need.changes = call->route->changes;
+    } else if (is_method(call, "POST")) {
+        return true; /* the token is in the body */
+    } else {
+        need.changes = is_method(call, "DELETE");
+        need.quiet = !need.changes; /* a page asks whether it is signed in */
+    }
+    return tl_admin_access_allows(env->access, backend, &call->head, &need, &call->bearer,
+                                  &call->answer);
+}
+
+void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_call_env *env,
+                           struct tl_admin_backend *backend)
+{
+    struct tl_actor actor = {.kept = env->config->redis.changes_length};
+    json_t *body;
+    if (!read_body(call, &body))
+        return;
+    memcpy(actor.name, call->bearer.name, sizeof(call->bearer.name));
+    memcpy(actor.from, call->head.client, sizeof(actor.from) - 1);
+    const struct tl_control_request request = {.method = call->head.method,
+                                               .target = call->target,
+                                               .body = body,
+                                               .if_match = call->head.if_match,
+                                               .idempotency_key = call->head.idempotency_key,
+                                               .actor = &actor};
+    if (call->route == NULL) {
+        perform_session(call, env, backend, body);
+    } else if (call->route->kind == TL_CONTROL_CALL) {
+        tl_control_call(tl_admin_backend_control(backend), &request, &call->answer);
+    } else if (call->route->kind == TL_CONTROL_EVENTS) {
+        call->stream_type = "text/event-stream";
+        call->stream =
+            tl_admin_events_open(env->events, backend, call->target, &call->bearer, &call->answer);
+    } else {
+        call->stream =
+            tl_admin_exports_open(env->exports, &request, &call->stream_type, &call->answer);
+    }
+    json_decref(body);
+}

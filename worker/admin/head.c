@@ -1,0 +1,76 @@
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/prefix.h"
+#include "worker/admin/head.h"
+#include "worker/http/forwarded.h"
+
+enum { FORWARDED_LINES_MAX = 16 };
+
+struct lines {
+    const char *values[FORWARDED_LINES_MAX];
+    size_t n;
+};
+
+/* Keeps the last ones, which the nearest proxies wrote. */
+static enum MHD_Result add_line(void *context, enum MHD_ValueKind kind, const char *name,
+                                const char *value)
+{
+    struct lines *lines = context;
+    (void)kind;
+    if (strcasecmp(name, "X-Forwarded-For") != 0 || value == NULL)
+        return MHD_YES;
+    if (lines->n == FORWARDED_LINES_MAX)
+        memmove(lines->values, lines->values + 1, --lines->n * sizeof(*lines->values));
+    lines->values[lines->n++] = value;
+    return MHD_YES;
+}
+
+static void read_client(struct tl_admin_head *head, struct MHD_Connection *connection,
+                        const struct tl_networks *proxies)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    struct lines lines = {.n = 0};
+    if (info == NULL || info->client_addr == NULL ||
+        !tl_address_from(info->client_addr, &head->address))
+        return; /* all zero: such clients count as one */
+    (void)MHD_get_connection_values(connection, MHD_HEADER_KIND, add_line, &lines);
+    if (proxies != NULL)
+        tl_forwarded_walk(proxies, lines.values, lines.n, &head->address);
+}
+
+void tl_admin_head_read(struct tl_admin_head *head, struct MHD_Connection *connection,
+                        const char *method, const char *target, bool secure,
+                        const struct tl_networks *proxies)
+{
+    const struct {
+        const char **field;
+        const char *name;
+    } headers[] = {
+        {&head->authorization, "Authorization"},
+        {&head->csrf, TL_ADMIN_CSRF_HEADER},
+        {&head->host, "Host"},
+        {&head->origin, "Origin"},
+        {&head->site, "Sec-Fetch-Site"},
+        {&head->content_type, "Content-Type"},
+        {&head->if_match, "If-Match"},
+        {&head->idempotency_key, "Idempotency-Key"},
+    };
+    *head = (struct tl_admin_head){.method = method, .target = target};
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+        *headers[i].field =
+            MHD_lookup_connection_value(connection, MHD_HEADER_KIND, headers[i].name);
+    head->cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND,
+                                               secure ? TL_ADMIN_COOKIE_SECURE : TL_ADMIN_COOKIE);
+    read_client(head, connection, proxies);
+    const struct tl_prefix whole = tl_prefix_of(&head->address, 32, 128);
+    char text[TL_PREFIX_TEXT_MAX];
+    tl_prefix_format(&whole, text);
+    memcpy(head->client, text, strlen(text) + 1);
+}
+
+size_t tl_admin_head_path(const struct tl_admin_head *head)
+{
+    return strcspn(head->target, "?");
+}

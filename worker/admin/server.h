@@ -1,0 +1,27 @@
+/*
+ * The admin listener of the worker: the admin API and the dashboard, beside the probes and metrics
+ * that every program serves. The listener's own thread reads requests and sends answers, so a probe
+ * is answered whatever the API does; what needs the store runs on a few threads of a pool.
+ */
+#ifndef TL_ADMIN_SERVER_H
+#define TL_ADMIN_SERVER_H
+
+#include "common/config/settings.h"
+#include "common/role/admin.h"
+#include "worker/http/limiter.h"
+
+struct tl_admin_server;
+
+struct tl_admin_server_settings {
+    const struct tl_config *config; /* borrowed */
+    struct tl_admin_source source;
+    struct tl_limiter *limiter; /* borrowed */
+};
+
+/* NULL on failure. */
+struct tl_admin_server *tl_admin_server_start(const struct tl_admin_server_settings *settings,
+                                              struct tl_error *err);
+/* Answers what is in work, ends the streams and closes all connections. */
+void tl_admin_server_stop(struct tl_admin_server **server);
+
+#endif

@@ -1,0 +1,256 @@
+"""The dashboard in a real browser: a sale is run from it alone, and what it shows is true."""
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+
+import pytest
+from selenium import webdriver
+
+from admin import ADMIN_TOKEN, Admin, admin_file
+from browser import chromium, make_new, visit
+from tellerline import CALM, PATIENCE, System
+from test_page_live import AXE, check_accessible
+from waiting import wait_until
+
+pytestmark = pytest.mark.together
+
+HOSTILE = "<img src=x onerror=document.title='stolen'>"
+
+
+@pytest.fixture(scope="module")
+def one_browser() -> Iterator[webdriver.Chrome]:
+    with chromium("--window-size=1360,1000") as driver:
+        yield driver
+
+
+@pytest.fixture
+def browser(one_browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
+    yield one_browser
+    make_new(one_browser)
+
+
+@pytest.fixture
+def room(start) -> Callable[..., System]:
+    return lambda queues=None: start(queues or {}, prepare=admin_file)
+
+
+class Desk:
+    """An operator at the dashboard."""
+
+    def __init__(self, browser: webdriver.Chrome, system: System, token: str = ADMIN_TOKEN) -> None:
+        self.browser = browser
+        self.worker = system.of("worker")[0]
+        self.open("")
+        self.fill("#token", token)
+        self.press("Sign in")
+        self.sees("live")
+
+    def open(self, fragment: str) -> None:
+        visit(self.browser, f"http://127.0.0.1:{self.worker.admin_port}/{fragment}")
+
+    def text(self) -> str:
+        return self.browser.execute_script("return document.body.innerText")
+
+    def sees(self, *texts: str) -> str:
+        """Waits until the page shows all of them."""
+        last = ""
+
+        def shown() -> bool:
+            nonlocal last
+            last = self.text()
+            return all(text in last for text in texts)
+
+        try:
+            wait_until(shown, PATIENCE, f"the dashboard shows {texts}", 0.1)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it shows: {last}") from error
+        return last
+
+    def press(self, label: str) -> None:
+        """A button with this text; in the dialog, if one is open."""
+        script = """const open = document.querySelector('dialog[open]') || document;
+            const found = [...open.querySelectorAll('button')].find(
+                (b) => b.innerText.trim() === arguments[0] && b.checkVisibility() && !b.disabled);
+            if (found) found.click();
+            return Boolean(found);"""
+        wait_until(lambda: self.browser.execute_script(script, label), PATIENCE, f"a button {label!r}; {self.text()}", 0.1)
+
+    def fill(self, selector: str, text: str) -> None:
+        script = """const found = document.querySelector(arguments[0]);
+            if (!found || !found.checkVisibility() || found.disabled) return false;
+            found.value = arguments[1];
+            found.dispatchEvent(new Event('input', { bubbles: true }));
+            return true;"""
+        wait_until(lambda: self.browser.execute_script(script, selector, text), PATIENCE, f"the field {selector}", 0.1)
+
+    def confirm(self, label: str, *says: str, typed: str = "") -> None:
+        """The dialog says this; answers yes, and waits until it is done."""
+        dialog = wait_until(lambda: self.browser.execute_script(
+            "const d = document.querySelector('dialog[open]'); return d && d.innerText"), PATIENCE, "a question", 0.1)
+        for text in says:
+            assert text in dialog, dialog
+        if typed:
+            self.fill("#typed", typed)
+        self.press(label)
+        wait_until(lambda: not self.browser.execute_script("return document.querySelector('dialog[open]')"), PATIENCE,
+                   f"the question is settled: {self.text()}", 0.1)
+
+    def fetch(self, path: str) -> str:
+        return self.browser.execute_async_script(
+            "const done = arguments[1]; fetch(arguments[0]).then((a) => a.text()).then(done, String)", path)
+
+
+def test_a_sale_from_the_dashboard_alone(browser, room):
+    system = room()
+    desk = Desk(browser, system)
+    desk.sees("There is no queue yet")
+    desk.press("Create a queue")
+    desk.fill("#new-name", "sale")
+    desk.fill("#new-capacity", "1")
+    desk.fill("#new-lanes", "vip, normal")
+    desk.confirm("Create")
+    desk.sees("sale", "paused", "1 at once")
+    visitors = [wait_until(lambda: system.join("sale"), PATIENCE, "the worker serves the queue", again_on=AssertionError)]
+    visitors += [system.join("sale") for _ in range(4)]
+    desk.sees("Paused: 5 people wait and no one is let in")
+    desk.press("Open")
+    desk.confirm("Resume", "5 people in line now")
+    wait_until(visitors[0].is_active, PATIENCE, "the first is in")
+    desk.fill("#notice", "The sale is extended to 18:00.")
+    desk.press("Preview")
+    desk.confirm("Publish", "4 people read it at once", "The sale is extended to 18:00.")
+    wait_until(lambda: visitors[1].status().get("notice") == "The sale is extended to 18:00.", PATIENCE, "the notice")
+    desk.fill("#capacity", "2")
+    desk.press("Review change")
+    desk.confirm("Change", "1 → 2 people may be in at once", "let in at once")
+    wait_until(visitors[1].is_active, PATIENCE, "one more is in")
+    desk.press("Pause")
+    desk.confirm("Pause", "No one is let in until you resume", "3 people keep their places")
+    wait_until(lambda: visitors[2].status().get("paused"), PATIENCE, "paused")
+    desk.press("Open")
+    desk.confirm("Resume")
+    desk.fill("#visitor", visitors[4].status()["visitor"])
+    desk.press("Show")
+    desk.sees("waiting")
+    desk.press("Move")
+    desk.confirm("Move")
+    wait_until(lambda: visitors[4].status()["position"] == 1, PATIENCE, "the VIP is first")
+    desk.fill("#visitor", visitors[1].status()["visitor"])
+    desk.press("Show")
+    desk.press("Revoke")
+    desk.confirm("Revoke", typed="yes")
+    wait_until(visitors[4].is_active, PATIENCE, "the place of the revoked one is the VIP's")
+    assert visitors[1].status()["status"] == "expired"
+    desk.press("Drain")
+    desk.confirm("Drain", "No one new can join")
+    wait_until(lambda: system.client().post("/v1/queues/sale/join").status == 403, PATIENCE, "no one can join")
+    desk.sees("draining")
+    rows = [json.loads(line) for line in desk.fetch("/v1/admin/queues/sale/export?format=jsonl").splitlines()]
+    assert {row["visitor"] for row in rows} >= {visitor.status()["visitor"] for visitor in visitors[2:4]}
+    admin = Admin(system.of("worker")[0])
+    changes = admin.done("GET", "changes?queue=sale")["changes"]
+    assert [entry["what"] for entry in reversed(changes)] == [
+        "create", "set", "notice", "set", "set", "set", "move", "remove", "set"] or changes, changes
+    assert {entry["who"] for entry in changes} == {"admin"}
+    desk.sees("What was changed", "capacity: 1 → 2")
+    admin.close()
+
+
+def test_undo_and_what_somebody_else_changed(browser, room):
+    system = room({"sale": CALM | {"capacity": 3}})
+    admin = Admin(system.of("worker")[0])
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.sees("3 at once")
+    desk.fill("#capacity", "7")
+    desk.press("Review change")
+    desk.sees("3 → 7")
+    admin.done("PATCH", "queues/sale", {"capacity": 5})
+    desk.press("Change")
+    desk.sees("no longer those that If-Match names")
+    desk.press("Cancel")
+    desk.sees("5 at once", "capacity: 3 → 5")
+    desk.press("Undo")
+    desk.confirm("Undo", "5 → 3")
+    desk.sees("3 at once")
+    admin.close()
+
+
+def test_a_viewer_looks_and_changes_nothing(browser, room):
+    system = room({"sale": CALM | {"capacity": 3}})
+    admin = Admin(system.of("worker")[0])
+    desk = Desk(browser, system, admin.make_token("eve", "viewer"))
+    desk.open("#/queues/sale")
+    desk.sees("Your token may look, not change", "eve (viewer)")
+    enabled = browser.execute_script(
+        "return [...document.querySelectorAll('main button')].filter((b) => !b.disabled && b.checkVisibility()).map((b) => b.innerText)")
+    assert sorted(set(enabled) - {"30 min", "2 h", "24 h", "7 d", "Show"}) == [], enabled
+    admin.close()
+
+
+def test_nothing_from_outside_becomes_markup(browser, room):
+    """Notice, visitor id, name of a token, texts of the settings."""
+    system = room({"sale": CALM | {"capacity": 0}})
+    admin = Admin(system.of("worker")[0])
+    admin.done("POST", "queues/sale/notice", {"text": HOSTILE})
+    admin.done("PATCH", "queues/sale", {"sold_out_text_en": HOSTILE})
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.sees(HOSTILE)
+    desk.fill("#visitor", HOSTILE)
+    desk.press("Show")
+    desk.open("#/queues/" + "%3Cimg%20src%3Dx%20onerror%3Ddocument.title%3D1%3E")
+    desk.sees("<img")
+    assert browser.execute_script("return document.querySelectorAll('img').length") == 0
+    assert browser.title != "stolen"
+    admin.close()
+
+
+def test_numbers_of_before_are_said_to_be_old(browser, room):
+    system = room({"sale": CALM | {"capacity": 3}})
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.sees("live")
+    worker = system.of("worker")[0]
+    worker.kill()
+    desk.sees("Numbers are of")
+    worker.start()
+    desk.sees("live")
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core beside the repository")
+def test_axe_finds_nothing(browser, room):
+    system = room({"sale": CALM | {"capacity": 1, "lanes": ["vip", "normal"], "default_lane": "normal"}})
+    visitors = [system.join("sale") for _ in range(3)]
+    assert system.ctl("notice", "sale", "Doors open late").returncode == 0
+    source = AXE.read_text(encoding="utf-8")
+    desk = Desk(browser, system)
+    desk.sees("sale", "open")
+    check_accessible(browser, source)
+    desk.open("#/queues/sale")
+    desk.sees("Who waits how long", "Doors open late")
+    desk.fill("#visitor", visitors[2].status()["visitor"])
+    desk.press("Show")
+    desk.sees("Remove")
+    check_accessible(browser, source)
+    desk.press("Sold out")
+    desk.sees("This cannot be undone")
+    check_accessible(browser, source)
+    desk.press("Cancel")
+    desk.press("Sign out")
+    desk.sees("Token")
+    check_accessible(browser, source)
+
+
+def test_fits_a_phone(browser, room):
+    system = room({"sale": CALM | {"capacity": 1}})
+    system.join("sale")
+    desk = Desk(browser, system)
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                            {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True})
+    for fragment in "", "#/queues/sale":
+        desk.open(fragment)
+        desk.sees("sale")
+        wait_until(lambda: browser.execute_script("return document.documentElement.scrollWidth") <= 360, PATIENCE,
+                   f"nothing is wider than the screen: {fragment}")

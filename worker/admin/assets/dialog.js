@@ -1,0 +1,45 @@
+/* Questions before something is done: what will happen, and to how many people. */
+import { h } from './dom.js';
+
+/*
+ * Asks, and does it: title; says, a list of sentences; fields, elements of a form; confirm, the button's text; typed, a
+ * word to be typed for what cannot be undone; act, which may throw a Problem: the dialog then stays and says why.
+ * Resolves to whether it was done.
+ */
+export function ask({ title, says, fields, confirm, typed, danger, act }) {
+  const dialog = document.getElementById('dialog');
+  const error = h('p', { class: 'error', role: 'alert', hidden: true });
+  const word = typed && h('input', { id: 'typed', autocomplete: 'off', spellcheck: 'false' });
+  const yes = h('button', { class: danger ? 'danger' : 'main', type: 'submit', disabled: Boolean(typed) }, confirm);
+  const no = h('button', { type: 'button' }, 'Cancel');
+  if (word) word.addEventListener('input', () => { yes.disabled = word.value.trim() !== typed; });
+  return new Promise((resolve) => {
+    const form = h('form', { class: 'stack' }, h('h2', { id: 'dialog-title' }, title),
+      h('ul', {}, (says || []).map((text) => h('li', {}, text))), fields,
+      word && h('label', { class: 'field' }, 'This cannot be undone. Type ' + typed + ' to go on.', word), error,
+      h('div', { class: 'row' }, no, yes));
+    let done = false;
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      yes.disabled = true;
+      error.hidden = true;
+      try {
+        await act();
+        done = true;
+        dialog.close();
+      } catch (problem) {
+        error.textContent = [problem.message].concat((problem.errors || []).map((e) => e.name + ': ' + e.detail)).join(' ');
+        error.hidden = false;
+        yes.disabled = false;
+      }
+    });
+    no.addEventListener('click', () => dialog.close());
+    dialog.addEventListener('close', () => {
+      dialog.replaceChildren();
+      resolve(done);
+    }, { once: true });
+    dialog.replaceChildren(form);
+    dialog.showModal();
+    (word || (fields && form.querySelector('input, textarea, select')) || no).focus();
+  });
+}

@@ -1,0 +1,73 @@
+/* The past of a queue: points of the history, and what follows from them. */
+import { read, queuePath } from './api.js';
+
+/* { points: [{ at, waiting, active, ... }] }, oldest first, from so many ms ago. */
+export async function loadHistory(queue, spanMs, now) {
+  const minutes = spanMs > 6 * 3600000;
+  const answer = await read(queuePath(queue) + '/history?step=' + (minutes ? '1m' : '10s') + '&from=' + Math.round(now - spanMs));
+  return answer.points.map((row) => {
+    const point = { at: row[0], mode: row[1] };
+    answer.fields.forEach((name, i) => { point[name] = row[i + 2]; });
+    return point;
+  });
+}
+
+export function pointOf(stats, at) {
+  return Object.assign({ at, mode: stats.mode, waiting: stats.waiting, active: stats.active,
+    capacity: stats.capacity_now || stats.capacity || 0 }, stats.totals);
+}
+
+/* The point that holds at this time. */
+function holding(points, at) {
+  let low = 0;
+  let high = points.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (points[middle].at <= at) low = middle + 1;
+    else high = middle;
+  }
+  return points[low - 1];
+}
+
+/* [[ms, n]]: the value of a field at equal steps. */
+export function levels(points, field, from, to, steps) {
+  const found = [];
+  for (let i = 0; i <= steps; i++) {
+    const at = from + (to - from) * i / steps;
+    const point = holding(points, at);
+    if (point) found.push([at, point[field] || 0]);
+  }
+  return found;
+}
+
+/* [[ms, n]]: by how much a total grew in each step, per minute. */
+export function perMinute(points, field, from, to, steps) {
+  const found = [];
+  for (let i = 1; i <= steps; i++) {
+    const start = from + (to - from) * (i - 1) / steps;
+    const end = from + (to - from) * i / steps;
+    const before = holding(points, start);
+    const after = holding(points, end);
+    /* Fewer than before: the queue was created again. */
+    if (before) found.push([end, Math.max(0, (after[field] || 0) - (before[field] || 0)) * 60000 / (end - start)]);
+  }
+  return found;
+}
+
+/*
+ * How many of those who wait came how long ago, by the order of arrival: who waits are the last to have joined. About:
+ * who left from the middle of the line is counted as one who was first.
+ */
+export function waitsNow(points, waiting, now) {
+  const bounds = [60000, 300000, 600000, 1200000, 1800000, 3600000, Infinity];
+  const labels = ['under 1 min', '1 to 5 min', '5 to 10 min', '10 to 20 min', '20 to 30 min', '30 to 60 min', 'over 1 h'];
+  const last = points[points.length - 1];
+  let younger = 0;
+  return bounds.map((bound, i) => {
+    const before = bound === Infinity ? null : holding(points, now - bound);
+    const joined = before && last ? last.joined - before.joined : Infinity;
+    const n = Math.max(0, Math.min(waiting, joined) - younger);
+    younger += n;
+    return { label: labels[i], n };
+  });
+}

@@ -1,0 +1,84 @@
+/* All queues at a glance. */
+import { h } from './dom.js';
+import { number, rate, duration } from './format.js';
+import { ask } from './dialog.js';
+import { read, change, may } from './api.js';
+import { pace } from './forecast.js';
+import { stateBadge } from './queue.js';
+
+const EVERY = 2000;
+
+const HEADS = [['Queue', ''], ['State', ''], ['Waiting', 'n'], ['On the site', 'n'], ['Let in a minute', 'n'], ['Joined a minute', 'n'],
+  ['Oldest wait', 'n']];
+
+export class Overview {
+  constructor(who, report) {
+    Object.assign(this, { who, report });
+    this.body = h('tbody', {});
+    this.empty = h('p', { class: 'soft', hidden: true }, 'There is no queue yet.');
+    this.element = h('div', {}, h('div', { class: 'head' }, h('h1', {}, 'Queues'),
+      h('button', { type: 'button', class: 'main', disabled: !may(who, 'operator'), onclick: () => this.create() }, 'Create a queue')),
+    h('section', { class: 'panel' }, this.empty, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {},
+      HEADS.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)))), this.body))));
+    this.load();
+  }
+
+  async load() {
+    try {
+      this.show((await read('/queues')).queues);
+      this.report('', Date.now());
+    } catch (problem) {
+      this.report(problem.message);
+    }
+    if (!this.closed) this.timer = setTimeout(() => this.load(), EVERY);
+  }
+
+  close() {
+    this.closed = true;
+    clearTimeout(this.timer);
+  }
+
+  show(queues) {
+    this.empty.hidden = queues.length > 0;
+    const focused = document.activeElement && document.activeElement.getAttribute('href');
+    this.body.replaceChildren(...queues.sort((a, b) => (a.queue < b.queue ? -1 : 1)).map((stats) => this.row(stats)));
+    const link = focused && [...this.body.querySelectorAll('a')].find((a) => a.getAttribute('href') === focused);
+    if (link) link.focus();
+  }
+
+  row(stats) {
+    const link = h('a', { href: '#/queues/' + encodeURIComponent(stats.queue) }, stats.queue);
+    if (stats.trouble) return h('tr', {}, h('td', {}, link), h('td', { colspan: 6 }, h('span', { class: 'badge bad' }, 'damaged'), ' ', stats.trouble));
+    const going = pace(stats);
+    const badge = stateBadge(stats);
+    return h('tr', {}, h('td', {}, link), h('td', {}, h('span', { class: 'badge ' + badge.kind }, badge.text)),
+      h('td', { class: 'n' }, number(stats.waiting)),
+      h('td', { class: 'n' }, number(stats.active) + (stats.capacity_now === null ? '' : ' / ' + number(stats.capacity_now))),
+      h('td', { class: 'n' }, going ? rate(going.admitted) : '–'), h('td', { class: 'n' }, going ? rate(going.joined) : '–'),
+      h('td', { class: 'n' }, duration(stats.oldest_wait_ms)));
+  }
+
+  async create() {
+    const field = (label, attributes) => {
+      const input = h('input', attributes);
+      return { input, label: h('label', { class: 'field' }, label, input) };
+    };
+    const name = field('Name (a-z, 0-9, . _ -)', { required: true, pattern: '[a-z0-9][a-z0-9._\\-]{0,62}', id: 'new-name', autocomplete: 'off' });
+    const capacity = field('Capacity: how many may be on the site at once', { type: 'number', min: 0, value: 100, required: true, id: 'new-capacity' });
+    const lanes = field('Lanes, separated by commas: the first is served first', { id: 'new-lanes', value: 'normal' });
+    const target = field('Where visitors go when it is their turn (address)', { type: 'url', id: 'new-target', placeholder: 'https://shop.example/checkout' });
+    const paused = h('input', { type: 'checkbox', id: 'new-paused', checked: true });
+    const act = async () => {
+      const settings = { capacity: Number(capacity.input.value) };
+      const names = lanes.input.value.split(',').map((lane) => lane.trim()).filter(Boolean);
+      if (names.length) Object.assign(settings, { lanes: names, default_lane: names[names.length - 1] });
+      if (target.input.value) settings.target_url = target.input.value;
+      if (paused.checked) settings.mode = 'paused';
+      await change('POST', '/queues', { name: name.input.value, settings });
+    };
+    if (await ask({ title: 'Create a queue', says: [], confirm: 'Create', act,
+      fields: [name.label, capacity.label, lanes.label, target.label, h('label', {}, paused, ' Paused at first: visitors join, no one is let in')] })) {
+      location.hash = '#/queues/' + encodeURIComponent(name.input.value);
+    }
+  }
+}

@@ -1,0 +1,64 @@
+/* Finding one visitor, and what can be done for them. */
+import { h } from './dom.js';
+import { ask } from './dialog.js';
+import { change, read, queuePath, may } from './api.js';
+import { number, full } from './format.js';
+
+const FACTS = [['status', 'Status'], ['position', 'Place in line'], ['lane', 'Lane'], ['claimed', 'Has come'], ['joined_at', 'Joined'],
+  ['admitted_at', 'Let in'], ['expires_at', 'Session until'], ['ended_at', 'Ended'], ['seq', 'Number']];
+
+function valueOf(name, value) {
+  if (name.endsWith('_at')) return full(Date.parse(value));
+  if (value === true || value === false) return value ? 'yes' : 'no';
+  return typeof value === 'number' ? number(value) : String(value);
+}
+
+export function visitorPanel(queue, who, lanes, done) {
+  const input = h('input', { id: 'visitor', autocomplete: 'off', spellcheck: 'false', size: 26, required: true });
+  const result = h('div', { 'aria-live': 'polite' });
+  const path = () => queuePath(queue) + '/visitors/' + encodeURIComponent(input.value.trim());
+
+  async function look() {
+    try {
+      show(await read(path()));
+    } catch (problem) {
+      result.replaceChildren(h('p', {}, problem.message));
+    }
+  }
+
+  function show(visitor) {
+    const facts = FACTS.filter(([name]) => visitor[name] !== undefined && visitor[name] !== null)
+      .map(([name, label]) => [h('dt', {}, label), h('dd', {}, valueOf(name, visitor[name]))]);
+    const present = visitor.status === 'waiting' || visitor.status === 'active';
+    const others = lanes().filter((lane) => lane !== visitor.lane);
+    const lane = h('select', { 'aria-label': 'Lane to move to' }, others.map((name) => h('option', {}, name)));
+    result.replaceChildren(h('dl', { class: 'facts' }, facts), present && may(who, 'operator') ? h('div', { class: 'row' },
+      visitor.status === 'waiting' && others.length ? [lane, h('button', { type: 'button', onclick: () => move(lane.value) }, 'Move')] : null,
+      h('button', { type: 'button', class: 'danger', onclick: () => remove(visitor) }, visitor.status === 'active' ? 'Revoke' : 'Remove')) : '');
+  }
+
+  async function act(question) {
+    if (await ask(question)) {
+      done();
+      look();
+    }
+  }
+
+  function move(lane) {
+    act({ title: 'Move this visitor to ' + lane + '?', says: ['They keep their seniority there: who came later stands behind them.'],
+      confirm: 'Move', act: () => change('POST', path() + '/lane', { lane }) });
+  }
+
+  function remove(visitor) {
+    const active = visitor.status === 'active';
+    act({ title: active ? 'Revoke this session?' : 'Remove this visitor?', danger: true, typed: 'yes', confirm: active ? 'Revoke' : 'Remove',
+      says: [active ? 'The gate refuses them within a second; sites that check passes themselves, when the pass expires.'
+        : 'The place is gone. With this ticket no one joins again.'], act: () => change('DELETE', path()) });
+  }
+
+  return h('section', { class: 'panel', 'aria-labelledby': 'find-head' }, h('h2', { id: 'find-head' }, 'Find a visitor'),
+    h('form', { onsubmit: (event) => {
+      event.preventDefault();
+      look();
+    } }, h('label', { for: 'visitor' }, 'Visitor'), input, h('button', {}, 'Show')), result);
+}

@@ -54,7 +54,7 @@ static size_t read_document(struct operation *list, size_t most)
             assert_true(n < most);
             list[n] = (struct operation){0};
             snprintf(list[n].path, sizeof(list[n].path), "%s", path);
-            for (size_t i = 4; line[i] != ':' && i < 4 + sizeof(list[n].method); i++)
+            for (size_t i = 4; i < 3 + sizeof(list[n].method) && line[i] != ':'; i++)
                 list[n].method[i - 4] = (char)toupper((unsigned char)line[i]);
             n++;
         }

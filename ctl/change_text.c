@@ -9,25 +9,6 @@
 
 enum { SHOWN_MAX = 100 }; /* bytes of a value */
 
-json_t *tl_change_members(const char *json, struct tl_error *err)
-{
-    json_error_t problem;
-    json_t *members = json_loads(json, 0, &problem);
-    enum json_error_code code = members == NULL ? json_error_code(&problem) : json_error_unknown;
-    /* Without memory, jansson names no other reason. */
-    bool memory =
-        members != NULL || (code != json_error_unknown && code != json_error_out_of_memory);
-    if (members != NULL && !json_is_object(members)) {
-        json_decref(members);
-        members = NULL;
-    }
-    if (members == NULL && memory)
-        members = json_object();
-    if (members == NULL)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory to read a change");
-    return members;
-}
-
 /* Times that are no settings: of a block and of a recovery. */
 static bool is_time(const char *name)
 {

@@ -9,10 +9,6 @@
 #include "common/base/error.h"
 #include "common/base/text.h"
 
-/* Parses the members before or after a change. NULL with err; anything but an object counts as an
- * empty one. The caller releases it. */
-json_t *tl_change_members(const char *json, struct tl_error *err);
-
 /* Appends "NAME=VALUE" as people read it: durations and times in words, odd bytes as '?', long
  * values cut. */
 void tl_change_value(struct tl_text *out, const char *name, const char *value);

@@ -82,6 +82,7 @@ enum tl_ctl_group {
     TL_GROUP_QUEUES,
     TL_GROUP_VISITORS,
     TL_GROUP_WATCH,
+    TL_GROUP_FILE,
     TL_GROUP_ACCESS,
     TL_GROUP_PLAN,
     TL_GROUPS
@@ -103,6 +104,15 @@ struct tl_ctl_command {
 
 int tl_command_up(const struct tl_ctl_options *options);
 int tl_command_audit(const struct tl_ctl_options *options);
+int tl_command_queue_show(const struct tl_ctl_options *options);
+int tl_command_queue_create(const struct tl_ctl_options *options);
+int tl_command_queue_line(const struct tl_ctl_options *options);
+int tl_command_queue_delete(const struct tl_ctl_options *options);
+int tl_command_visitor_show(const struct tl_ctl_options *options);
+int tl_command_stats(const struct tl_ctl_options *options);
+int tl_command_export(const struct tl_ctl_options *options);
+int tl_command_diff(const struct tl_ctl_options *options);
+int tl_command_apply(const struct tl_ctl_options *options);
 int tl_command_queues(const struct tl_ctl_options *options);
 int tl_command_hooks_list(const struct tl_ctl_options *options);
 int tl_command_hooks_test(const struct tl_ctl_options *options);

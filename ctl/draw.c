@@ -4,109 +4,147 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/units.h"
-#include "common/store/draw_record.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 
-#include "ctl/command.h"
+#include "ctl/call.h"
 #include "ctl/draw_list.h"
-#include "ctl/session.h"
+#include "ctl/json.h"
+#include "ctl/progress.h"
+#include "ctl/rows.h"
+#include "ctl/terminal.h"
 
-enum { IDS_AT_ONCE = 4096 };
+enum { IDS_AT_ONCE = 1000 };
 
 /* ---- tellerline draw ---- */
 
-static void report(const char *queue, const struct tl_queue_settings *settings,
-                   const struct tl_draw_record *draw)
+static void report(const char *queue, const json_t *draw)
 {
     char opens_at[TL_UNITS_TEXT_MAX];
-    bool done = draw->phase == TL_DRAW_DONE;
-    tl_time_format(done ? draw->opens_at_ms : settings->opens_at_ms, opens_at, sizeof(opens_at));
+    const char *phase = tl_json_text(draw, "phase"), *hash = tl_json_text(draw, "hash");
+    bool done = strcmp(phase, "done") == 0;
+    tl_terminal_time_of(tl_json_text(draw, "opens_at"), opens_at, sizeof(opens_at));
     if (done)
-        printf("%s: %" PRIu64 " visitors were drawn at the opening of %s\n", queue, draw->drawn,
-               opens_at);
-    else if (settings->opening != TL_OPENING_DRAW)
+        printf("%s: %" PRIu64 " visitors were drawn at the opening of %s\n", queue,
+               tl_row_number(draw, "drawn"), opens_at);
+    else if (strcmp(tl_json_text(draw, "opening"), "draw") != 0)
         printf("%s: no draw; visitors stand in the order of arrival (opening: fifo)\n", queue);
     else
         printf("%s: %s at %s\n", queue,
-               draw->phase == TL_DRAW_NONE ? "the draw is held" : "the draw is under way, since",
+               strcmp(phase, "none") == 0 ? "the draw is held" : "the draw is under way, since",
                opens_at);
-    if (draw->announced_for_ms != 0 && (done || settings->opening == TL_OPENING_DRAW))
-        printf("  hash of the seed: %s\n", draw->hash);
+    if (*hash != '\0')
+        printf("  hash of the seed: %s\n", hash);
     if (done)
-        printf("  seed:             %s\n", draw->seed);
+        printf("  seed:             %s\n", tl_json_text(draw, "seed"));
 }
 
-/* tl:{q}:drawn: 16 bytes that are no id, then the ids. */
-static bool write_ids(struct tl_redis *redis, const struct tl_keys *keys, uint64_t drawn, FILE *out,
+/* The ids of these places of the list, as the answer has them. */
+static bool write_page(const json_t *page, FILE *out)
+{
+    size_t i;
+    json_t *id;
+    json_array_foreach(json_object_get(page, "ids"), i, id)
+    {
+        unsigned char bytes[TL_DRAW_ID_BYTES];
+        const char *hex = json_string_value(id);
+        if (hex == NULL || !tl_draw_parse_hex(hex, strlen(hex), bytes, sizeof(bytes)))
+            return false;
+        tl_draw_list_write_id(out, bytes);
+    }
+    return true;
+}
+
+static int write_ids(struct tl_ctl_call *call, const char *path, uint64_t drawn, FILE *out)
+{
+    struct tl_progress progress;
+    struct tl_error err = {0};
+    int status = TL_EXIT_OK;
+    tl_progress_begin(&progress, "list", tl_clock_ms());
+    for (uint64_t from = 1; status == TL_EXIT_OK && from <= drawn; from += IDS_AT_ONCE) {
+        char target[TL_CTL_TARGET_MAX + 64];
+        json_t *page = NULL;
+        snprintf(target, sizeof(target), "%s?from=%" PRIu64 "&limit=%d", path, from, IDS_AT_ONCE);
+        const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+        status = tl_ctl_call_body(call, &ask, &page);
+        if (status != TL_EXIT_OK)
+            break;
+        size_t n = json_array_size(json_object_get(page, "ids"));
+        uint64_t missing = drawn - from + 1;
+        bool whole = n == (missing < IDS_AT_ONCE ? missing : IDS_AT_ONCE) && write_page(page, out);
+        json_decref(page);
+        if (!whole) {
+            tl_error_set(&err, TL_ERR_INVALID, "the list has not all of the %" PRIu64, drawn);
+            status = tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+        }
+        tl_progress_at(&progress, from - 1 + n, drawn, tl_clock_ms());
+    }
+    tl_progress_end(&progress);
+    return status;
+}
+
+/* What the list begins with. */
+static bool read_head(const char *queue, const json_t *draw, struct tl_draw_head *head,
                       struct tl_error *err)
 {
-    struct tl_args args = {0};
-    bool ok = true;
-    for (uint64_t from = 0; ok && from < drawn; from += IDS_AT_ONCE) {
-        char key[TL_KEY_MAX];
-        size_t length;
-        tl_keys_drawn(keys, key);
-        tl_args_reset(&args);
-        tl_args_strs(&args, "GETRANGE", key, NULL);
-        tl_args_uint(&args, (from + 1) * TL_DRAW_ID_BYTES);
-        tl_args_uint(&args, (from + 1 + IDS_AT_ONCE) * TL_DRAW_ID_BYTES - 1);
-        struct tl_reply *reply = tl_redis_call(redis, &args, err);
-        ok = reply != NULL;
-        const char *ids = tl_reply_string(reply, &length);
-        for (size_t i = 0; i + TL_DRAW_ID_BYTES <= length; i += TL_DRAW_ID_BYTES)
-            tl_draw_list_write_id(out, (const unsigned char *)ids + i);
-        if (ok && length == 0)
-            ok = tl_error_set(err, TL_ERR_INVALID, "the list has only %" PRIu64 " of %" PRIu64,
-                              from, drawn);
-        tl_reply_free(reply);
-    }
-    tl_args_free(&args);
-    return ok;
+    const char *hash = tl_json_text(draw, "hash"), *seed = tl_json_text(draw, "seed");
+    *head = (struct tl_draw_head){.drawn = tl_row_number(draw, "drawn")};
+    snprintf(head->queue, sizeof(head->queue), "%s", queue);
+    if (strcmp(tl_json_text(draw, "phase"), "done") != 0)
+        return tl_error_set(err, TL_ERR_INVALID, "there is no list before the draw is done");
+    if (!tl_time_parse(tl_json_text(draw, "opens_at"), &head->opens_at_ms, NULL) ||
+        !tl_draw_parse_hex(hash, strlen(hash), head->hash, sizeof(head->hash)) ||
+        !tl_draw_parse_hex(seed, strlen(seed), head->seed, sizeof(head->seed)))
+        return tl_error_set(err, TL_ERR_INVALID, "the seed of the draw is gone from the store");
+    return true;
 }
 
-static bool write_list(struct tl_redis *redis, const struct tl_keys *keys,
-                       const struct tl_draw_record *draw, const char *path, struct tl_error *err)
+static int write_list(const struct tl_ctl_options *options, struct tl_ctl_call *call,
+                      const char *target, const json_t *draw)
 {
-    struct tl_draw_head head = {.opens_at_ms = draw->opens_at_ms, .drawn = draw->drawn};
+    const char *path = options->words[1];
     bool to_stdout = strcmp(path, "-") == 0;
-    if (draw->phase != TL_DRAW_DONE)
-        return tl_error_set(err, TL_ERR_INVALID, "there is no list before the draw is done");
-    snprintf(head.queue, sizeof(head.queue), "%s", keys->queue);
-    if (!tl_draw_parse_hex(draw->hash, strlen(draw->hash), head.hash, sizeof(head.hash)) ||
-        !tl_draw_parse_hex(draw->seed, strlen(draw->seed), head.seed, sizeof(head.seed)))
-        return tl_error_set(err, TL_ERR_INVALID, "the seed of the draw is gone from the store");
-    FILE *out = to_stdout ? stdout : fopen(path, "w");
-    if (out == NULL)
-        return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+    struct tl_error err = {0};
+    struct tl_draw_head head;
+    if (!read_head(options->words[0], draw, &head, &err))
+        return tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+    FILE *out = to_stdout ? stdout : fopen(path, "we");
+    if (out == NULL) {
+        tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    }
     tl_draw_list_write_head(out, &head);
-    bool ok = write_ids(redis, keys, draw->drawn, out, err);
+    int status = write_ids(call, target, head.drawn, out);
     int closed = to_stdout ? fflush(out) : fclose(out);
-    return ok && (closed == 0 || tl_error_set(err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno)));
+    if (closed != 0 && status == TL_EXIT_OK) {
+        tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        status = tl_ctl_fail(TL_EXIT_FAILED, &err);
+    }
+    return status;
 }
 
 int tl_command_draw(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct tl_keys keys;
-    struct tl_draw_record draw;
-    struct tl_queue_settings settings;
-    const char *queue = options->words[0], *path = options->n_words > 1 ? options->words[1] : NULL;
-    if (!tl_ctl_session_open(&session, options, &err))
+    char target[TL_CTL_TARGET_MAX];
+    json_t *draw = NULL;
+    bool lists = options->n_words > 1;
+    if (!tl_ctl_target(target, "queues", options->words[0], "draw", NULL))
+        return TL_EXIT_PROBLEM;
+    struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
+    if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
-    bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              tl_queue_load(redis, &keys, &settings, &err) &&
-              tl_draw_record_read(redis, &keys, &draw, &err) &&
-              (path == NULL || write_list(redis, &keys, &draw, path, &err));
-    tl_ctl_session_close(&session);
-    if (!ok)
-        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
-    if (path == NULL || strcmp(path, "-") != 0)
-        report(queue, &settings, &draw);
-    return TL_EXIT_OK;
+    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+    int status = tl_ctl_call_body(call, &ask, &draw);
+    if (status == TL_EXIT_OK && lists)
+        status = write_list(options, call, target, draw);
+    if (status == TL_EXIT_OK && options->json && !lists)
+        status = tl_json_write(json_incref(draw)) ? TL_EXIT_OK : TL_EXIT_FAILED;
+    else if (status == TL_EXIT_OK && !(lists && strcmp(options->words[1], "-") == 0))
+        report(options->words[0], draw);
+    json_decref(draw);
+    tl_ctl_call_close(&call);
+    return status;
 }
 
 /* ---- tellerline verify-draw ---- */

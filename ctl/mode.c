@@ -1,37 +1,34 @@
 #include <stdio.h>
 
 #include "common/config/mode.h"
-#include "common/store/queue.h"
 
-#include "ctl/command.h"
-#include "ctl/session.h"
+#include "ctl/call.h"
+#include "ctl/tell.h"
 
-/* What has changed for visitors. */
-static const char *const meanings[TL_MODES] = {
-    [TL_MODE_OPEN] = "visitors join and are admitted",
-    [TL_MODE_PAUSED] = "visitors join, no one is admitted",
-    [TL_MODE_DRAINING] = "no one joins, the line is served",
-    [TL_MODE_CLOSED] = "no one joins, no one is admitted",
-    [TL_MODE_SOLD_OUT] = "no one joins, no one is admitted",
-    [TL_MODE_PASSTHROUGH] = "everyone gets in past the line",
+/* The call, and what it changes for visitors. */
+static const struct {
+    const char *call, *meaning;
+} modes[TL_MODES] = {
+    [TL_MODE_OPEN] = {"open", "visitors join and are admitted"},
+    [TL_MODE_PAUSED] = {"pause", "visitors join, no one is admitted"},
+    [TL_MODE_DRAINING] = {"drain", "no one joins, the line is served"},
+    [TL_MODE_CLOSED] = {"close", "no one joins, no one is admitted"},
+    [TL_MODE_SOLD_OUT] = {"sell-out", "no one joins, no one is admitted"},
+    [TL_MODE_PASSTHROUGH] = {"passthrough", "everyone gets in past the line"},
 };
 
 static int change(const struct tl_ctl_options *options, enum tl_queue_mode mode)
 {
-    struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct tl_keys keys;
+    char target[TL_CTL_TARGET_MAX];
     const char *queue = options->words[0];
-    if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
-    bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              tl_queue_configure(redis, &keys, "mode", tl_mode_name(mode), &session.actor, &err);
-    tl_ctl_session_close(&session);
-    if (!ok)
-        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
-    printf("%s: %s: %s\n", queue, tl_mode_name(mode), meanings[mode]);
-    return TL_EXIT_OK;
+    json_t *answer;
+    if (!tl_ctl_target(target, "queues", queue, modes[mode].call, NULL))
+        return TL_EXIT_PROBLEM;
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target};
+    int status = tl_ctl_call_once(options, &ask, &answer);
+    return status == TL_EXIT_OK ? tl_ctl_tell(options, answer, "%s: %s: %s", queue,
+                                              tl_mode_name(mode), modes[mode].meaning)
+                                : status;
 }
 
 int tl_command_open(const struct tl_ctl_options *options)
@@ -62,4 +59,24 @@ int tl_command_sold_out(const struct tl_ctl_options *options)
 int tl_command_passthrough(const struct tl_ctl_options *options)
 {
     return change(options, TL_MODE_PASSTHROUGH);
+}
+
+int tl_command_notice(const struct tl_ctl_options *options)
+{
+    char target[TL_CTL_TARGET_MAX];
+    const char *queue = options->words[0], *text = options->words[1];
+    json_t *answer;
+    if (!tl_ctl_target(target, "queues", queue, "notice", NULL))
+        return TL_EXIT_PROBLEM;
+    json_t *body = json_pack("{s:s}", "text", text);
+    if (body == NULL) {
+        fputs("tellerline: a notice is text in UTF-8\n", stderr);
+        return TL_EXIT_PROBLEM;
+    }
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body};
+    int status = tl_ctl_call_once(options, &ask, &answer);
+    json_decref(body);
+    return status == TL_EXIT_OK ? tl_ctl_tell(options, answer, "%s: %s", queue,
+                                              text[0] != '\0' ? "notice set" : "notice removed")
+                                : status;
 }

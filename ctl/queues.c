@@ -1,11 +1,9 @@
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include <jansson.h>
+#include "common/base/units.h"
 
-#include "common/config/queue_settings.h"
-
-#include "ctl/command.h"
+#include "ctl/call.h"
 #include "ctl/json.h"
 #include "ctl/rows.h"
 #include "ctl/table.h"
@@ -16,99 +14,115 @@ static const struct tl_column columns[] = {
     {"COMPLETED", true}, {"EXPIRED", true}, {"LEFT", true},
 };
 
-static bool write_table(const struct tl_queue_rows *rows)
+static void add_row(struct tl_table *table, const json_t *stats)
 {
-    if (rows->n == 0) {
-        printf("no queues yet; add some under `queues` in the configuration file\n");
+    static const char *const totals[] = {"joined", "admitted", "completed", "expired", "left"};
+    char text[128];
+    tl_table_text(table, tl_row_name(stats));
+    tl_table_text(table, tl_json_text(stats, "mode"));
+    tl_row_phase(stats, text, sizeof(text));
+    tl_row_add_state(table, stats, text);
+    tl_table_number(table, tl_row_number(stats, "waiting"));
+    tl_table_number(table, tl_row_number(stats, "active"));
+    tl_row_limit(stats, text, sizeof(text));
+    tl_table_text(table, text);
+    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
+        tl_table_number(table, tl_row_total(stats, totals[i]));
+}
+
+static bool write_table(const json_t *list)
+{
+    size_t i;
+    json_t *stats;
+    if (json_array_size(list) == 0) {
+        printf("no queues yet; `tellerline queue create` makes one, or add some under `queues` in "
+               "the configuration file\n");
         return true;
     }
-    struct tl_text out = {0};
     struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
     if (table == NULL)
         return false;
-    for (size_t i = 0; i < rows->n; i++) {
-        char text[128];
-        const struct tl_queue_row *row = &rows->rows[i];
-        const struct tl_queue_numbers *numbers = &row->numbers;
-        tl_table_text(table, row->name);
-        tl_table_text(table, tl_mode_name(row->settings.mode));
-        tl_queue_row_phase(row, rows->now_ms, text, sizeof(text));
-        tl_table_text(table, text);
-        tl_table_number(table, numbers->waiting);
-        tl_table_number(table, numbers->active);
-        tl_queue_row_limit(row, text, sizeof(text));
-        tl_table_text(table, text);
-        tl_table_number(table, numbers->joined);
-        tl_table_number(table, numbers->admitted);
-        tl_table_number(table, numbers->completed);
-        tl_table_number(table, numbers->expired);
-        tl_table_number(table, numbers->left);
+    json_array_foreach(list, i, stats)
+    {
+        add_row(table, stats);
     }
-    tl_table_write(table, &out);
-    bool ok = !out.failed;
-    if (ok)
-        fputs(out.data, stdout);
-    for (size_t i = 0; ok && i < rows->n; i++) {
-        if (rows->rows[i].trouble[0] != '\0')
-            printf("%s: %s\n", rows->rows[i].name, rows->rows[i].trouble);
+    bool ok = tl_table_print(table);
+    json_array_foreach(list, i, stats)
+    {
+        if (ok && *tl_row_trouble(stats) != '\0')
+            printf("%s: %s\n", tl_row_name(stats), tl_row_trouble(stats));
     }
-    tl_text_free(&out);
     tl_table_free(&table);
     return ok;
 }
 
-static bool write_json(const struct tl_queue_rows *rows)
+/* Only what is no null. */
+static json_t *present(const json_t *stats, const char *name)
 {
-    json_t *list = json_array();
-    bool ok = list != NULL;
-    for (size_t i = 0; ok && i < rows->n; i++) {
-        char state[64];
-        const struct tl_queue_row *row = &rows->rows[i];
-        const struct tl_queue_numbers *numbers = &row->numbers;
-        const struct tl_queue_settings *settings = &row->settings;
-        bool has_capacity = settings->policy != TL_POLICY_RATE;
-        bool has_rate = settings->policy != TL_POLICY_COUNTER;
-        tl_queue_row_state(row, rows->now_ms, state, sizeof(state));
-        json_t *object = json_pack(
-            "{s:s, s:s, s:s, s:s, s:s*, s:I, s:I, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:I, s:I, s:I, "
-            "s:I, s:I}",
-            "queue", row->name, "state", state, "mode", tl_mode_name(settings->mode), "phase",
-            tl_phase_name(tl_queue_row_phase_of(row, rows->now_ms)), "trouble",
-            row->trouble[0] != '\0' ? row->trouble : NULL, "waiting", (json_int_t)numbers->waiting,
-            "active", (json_int_t)numbers->active, "capacity",
-            has_capacity ? json_integer((json_int_t)tl_queue_capacity(settings)) : NULL, "feedback",
-            settings->capacity_mode == TL_CAPACITY_AUTO ? json_boolean(!settings->now.stale) : NULL,
-            "rate",
-            has_rate ? json_pack("{s:I, s:I}", "admit", (json_int_t)settings->rate_admit,
-                                 "every_ms", (json_int_t)settings->rate_every_ms)
-                     : NULL,
-            "joined", (json_int_t)numbers->joined, "admitted", (json_int_t)numbers->admitted,
-            "completed", (json_int_t)numbers->completed, "expired", (json_int_t)numbers->expired,
-            "unclaimed", (json_int_t)numbers->unclaimed, "absent", (json_int_t)numbers->absent,
-            "removed", (json_int_t)numbers->removed, "left", (json_int_t)numbers->left);
-        ok = json_array_append_new(list, object) == 0;
+    json_t *value = json_object_get(stats, name);
+    return json_is_null(value) ? NULL : json_incref(value);
+}
+
+/* The rate that limits admission; NULL: there is none. */
+static json_t *rate_of(const json_t *stats)
+{
+    const json_t *rate = json_object_get(stats, "rate");
+    int64_t every_ms = 0;
+    if (!json_is_object(rate) || !tl_duration_parse(tl_json_text(rate, "every"), &every_ms, NULL))
+        return NULL;
+    return json_pack("{s:I, s:I}", "admit", tl_json_number(rate, "admit"), "every_ms",
+                     (json_int_t)every_ms);
+}
+
+static json_t *short_of(const json_t *stats)
+{
+    static const char *const totals[] = {"joined",    "admitted", "completed", "expired",
+                                         "unclaimed", "absent",   "removed",   "left"};
+    const char *trouble = tl_row_trouble(stats);
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s*, s:I, s:I, s:o*, s:o*, s:o*}", "queue", tl_row_name(stats),
+        "state", tl_row_state(stats), "mode", tl_json_text(stats, "mode"), "phase",
+        tl_json_text(stats, "phase"), "trouble", *trouble != '\0' ? trouble : NULL, "waiting",
+        tl_json_number(stats, "waiting"), "active", tl_json_number(stats, "active"), "capacity",
+        present(stats, "capacity_now"), "feedback", present(stats, "feedback"), "rate",
+        rate_of(stats));
+    for (size_t i = 0; object != NULL && i < sizeof(totals) / sizeof(totals[0]); i++) {
+        if (json_object_set_new(object, totals[i],
+                                json_integer((json_int_t)tl_row_total(stats, totals[i]))) == 0)
+            continue;
+        json_decref(object);
+        object = NULL;
     }
-    if (!ok) {
-        json_decref(list);
-        return false;
+    return object;
+}
+
+static bool write_json(const json_t *list)
+{
+    size_t i;
+    json_t *stats;
+    json_t *rows = json_array();
+    json_array_foreach(list, i, stats)
+    {
+        if (rows == NULL || json_array_append_new(rows, short_of(stats)) == 0)
+            continue;
+        json_decref(rows);
+        rows = NULL;
     }
-    return tl_json_write(json_pack("{s:o}", "queues", list));
+    return rows != NULL && tl_json_write(json_pack("{s:o}", "queues", rows));
 }
 
 int tl_command_queues(const struct tl_ctl_options *options)
 {
+    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/queues"};
     struct tl_error err = {0};
-    struct tl_ctl_session session;
-    if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    struct tl_queue_rows rows;
-    bool ok = tl_queue_rows_read(&session, &rows, &err);
-    if (ok) {
-        ok = options->json ? write_json(&rows) : write_table(&rows);
-        if (!ok)
-            tl_error_set(&err, TL_ERR_NOMEM, "no memory to show %zu queues", rows.n);
-        tl_queue_rows_free(&rows);
-    }
-    tl_ctl_session_close(&session);
+    json_t *body;
+    int status = tl_ctl_call_once(options, &ask, &body);
+    if (status != TL_EXIT_OK)
+        return status;
+    const json_t *list = json_object_get(body, "queues");
+    bool ok = options->json ? write_json(list) : write_table(list);
+    if (!ok)
+        tl_error_set(&err, TL_ERR_NOMEM, "no memory to show the queues");
+    json_decref(body);
     return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_FAILED, &err);
 }

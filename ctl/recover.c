@@ -1,43 +1,42 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/store/recovery.h"
+#include "common/base/units.h"
 
-#include "ctl/command.h"
-#include "ctl/session.h"
+#include "ctl/call.h"
+#include "ctl/json.h"
+#include "ctl/tell.h"
 
-static void report(const char *queue, const struct tl_ctl_options *options,
-                   const struct tl_recovery *recovery)
+static int report(const struct tl_ctl_options *options, json_t *answer)
 {
-    if (options->now && recovery->until_ms == 0)
-        printf("%s: no recovery is under way; none begins by itself any more\n", queue);
-    else if (options->now)
-        printf("%s: the recovery ends; %" PRIu64 " places came back\n", queue, recovery->restored);
-    else
-        printf("%s: no one is admitted for %" PRId64 " s; %" PRIu64 " places came back so far\n",
-               queue, options->wait_ms / 1000, recovery->restored);
+    const char *queue = options->words[0];
+    json_int_t restored = tl_json_number(answer, "restored");
+    if (options->now && !json_is_true(json_object_get(answer, "was_recovering")))
+        return tl_ctl_tell(options, answer,
+                           "%s: no recovery is under way; none begins by itself any more", queue);
+    if (options->now)
+        return tl_ctl_tell(options, answer, "%s: the recovery ends; %lld places came back", queue,
+                           (long long)restored);
+    return tl_ctl_tell(options, answer,
+                       "%s: no one is admitted for %" PRId64 " s; %lld places came back so far",
+                       queue, options->wait_ms / 1000, (long long)restored);
 }
 
 int tl_command_recover(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct tl_keys keys;
-    struct tl_recovery recovery;
-    const char *queue = options->words[0];
+    char target[TL_CTL_TARGET_MAX], wait[TL_UNITS_TEXT_MAX];
+    json_t *answer;
     if (options->now == (options->wait_ms > 0)) {
         tl_error_set(&err, TL_ERR_INVALID, "recover takes one of --now and --wait TIME");
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     }
-    if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
-    bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              tl_recovery_read(redis, &keys, &recovery, &err) &&
-              tl_recovery_end_in(redis, &keys, options->wait_ms, &session.actor, &err);
-    tl_ctl_session_close(&session);
-    if (!ok)
-        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
-    report(queue, options, &recovery);
-    return TL_EXIT_OK;
+    if (!tl_ctl_target(target, "queues", options->words[0], "recover", NULL))
+        return TL_EXIT_PROBLEM;
+    tl_duration_format(options->wait_ms, wait, sizeof(wait));
+    json_t *body = options->now ? json_pack("{s:b}", "now", 1) : json_pack("{s:s}", "wait", wait);
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body};
+    int status = tl_ctl_call_once(options, &ask, &answer);
+    json_decref(body);
+    return status == TL_EXIT_OK ? report(options, answer) : status;
 }

@@ -1,118 +1,121 @@
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/units.h"
-#include "common/config/queue_settings.h"
-#include "common/store/mend.h"
-#include "common/store/reply.h"
 
+#include "ctl/json.h"
 #include "ctl/rows.h"
+#include "ctl/terminal.h"
 
-/* A queue whose data is damaged has a trouble, and maybe nothing else. */
-static bool read_row(struct tl_ctl_session *session, struct tl_queue_row *row, struct tl_error *err)
+const char *tl_row_name(const json_t *stats)
 {
-    struct tl_keys keys;
-    struct tl_redis *redis = tl_ctl_session_redis(session, row->name, err);
-    if (redis == NULL || !tl_ctl_session_keys(session, row->name, &keys, err) ||
-        !tl_queue_examine(redis, &keys, row->trouble, err))
-        return false;
-    return (tl_queue_load(redis, &keys, &row->settings, err) &&
-            tl_queue_numbers(redis, &keys, &row->numbers, err) &&
-            tl_recovery_read(redis, &keys, &row->recovery, err)) ||
-           (row->trouble[0] != '\0' && tl_error_is_of_queue(err, redis));
+    return tl_json_text(stats, "queue");
 }
 
-bool tl_queue_rows_read(struct tl_ctl_session *session, struct tl_queue_rows *rows,
-                        struct tl_error *err)
+const char *tl_row_trouble(const json_t *stats)
 {
-    *rows = (struct tl_queue_rows){0};
-    struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
-    char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
-    size_t n = 0;
-    int64_t now_us;
-    if (redis == NULL || !tl_redis_time(redis, &now_us, err) ||
-        !tl_queue_list(redis, session->config->redis.key_prefix, &names, &n, err))
-        return false;
-    rows->now_ms = now_us / 1000;
-    rows->rows = calloc(n + 1, sizeof(*rows->rows));
-    bool ok = rows->rows != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", n);
-    for (size_t i = 0; ok && i < n; i++) {
-        struct tl_queue_row *row = &rows->rows[rows->n];
-        struct tl_error row_err = {0};
-        memcpy(row->name, names[i], sizeof(row->name));
-        if (read_row(session, row, &row_err))
-            rows->n++;
-        else if (row_err.kind != TL_ERR_NOQUEUE) /* NOQUEUE: deleted meanwhile */
-            ok = tl_error_set(err, row_err.kind, "queue %s: %s", names[i], row_err.text);
-    }
-    free(names);
-    if (!ok)
-        tl_queue_rows_free(rows);
-    return ok;
+    return tl_json_text(stats, "trouble");
 }
 
-void tl_queue_rows_free(struct tl_queue_rows *rows)
+uint64_t tl_row_number(const json_t *stats, const char *name)
 {
-    free(rows->rows);
-    *rows = (struct tl_queue_rows){0};
+    return (uint64_t)tl_json_number(stats, name);
 }
 
-enum tl_phase tl_queue_row_phase_of(const struct tl_queue_row *row, int64_t now_ms)
+uint64_t tl_row_total(const json_t *stats, const char *name)
 {
-    const struct tl_phase_facts facts = {.now_ms = now_ms,
-                                         .waiting = row->numbers.waiting,
-                                         .full_since_ms = row->recovery.full_since_ms,
-                                         .drawing = row->settings.opening == TL_OPENING_DRAW &&
-                                                    row->recovery.draw.phase != TL_DRAW_DONE,
-                                         .recovering = row->recovery.until_ms != 0};
-    return tl_phase_of(&row->settings, &facts);
+    return tl_row_number(json_object_get(stats, "totals"), name);
 }
 
-void tl_queue_row_phase(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size)
+uint64_t tl_row_gave_up(const json_t *stats)
 {
-    enum tl_phase phase = tl_queue_row_phase_of(row, now_ms);
-    if (row->trouble[0] != '\0') {
+    return tl_row_total(stats, "left") + tl_row_total(stats, "absent");
+}
+
+/* The ms from the numbers' own time until this one; 0 when it has passed. */
+static int64_t until(const json_t *stats, const char *time)
+{
+    int64_t now_ms = 0, then_ms = 0;
+    if (!tl_time_parse(tl_json_text(stats, "at"), &now_ms, NULL) ||
+        !tl_time_parse(time, &then_ms, NULL))
+        return 0;
+    return then_ms > now_ms ? then_ms - now_ms : 0;
+}
+
+void tl_row_phase(const json_t *stats, char *text, size_t size)
+{
+    const char *phase = tl_json_text(stats, "phase");
+    const json_t *recovery = json_object_get(stats, "recovery");
+    if (*tl_row_trouble(stats) != '\0') {
         snprintf(text, size, "damaged");
-    } else if (phase == TL_PHASE_RECOVERING) {
-        const struct tl_recovery *recovery = &row->recovery;
-        int64_t left_ms = recovery->until_ms > now_ms ? recovery->until_ms - now_ms : 0;
+    } else if (json_is_object(recovery)) {
+        int64_t left_ms = until(stats, tl_json_text(recovery, "until"));
         int n = snprintf(text, size, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
-                         recovery->restored);
-        if (recovery->lost_size > 0 && n > 0 && (size_t)n < size)
-            snprintf(text + n, size - (size_t)n, " of %" PRIu64, recovery->lost_size);
-    } else if (phase == TL_PHASE_SCHEDULED) {
+                         tl_row_number(recovery, "restored"));
+        if (tl_row_number(recovery, "lost") > 0 && n > 0 && (size_t)n < size)
+            snprintf(text + n, size - (size_t)n, " of %" PRIu64, tl_row_number(recovery, "lost"));
+    } else if (strcmp(phase, "scheduled") == 0) {
         char opens[TL_UNITS_TEXT_MAX];
-        tl_time_format(row->settings.opens_at_ms, opens, sizeof(opens));
+        tl_terminal_time_of(tl_json_text(stats, "opens_at"), opens, sizeof(opens));
         snprintf(text, size, "opens %s", opens);
     } else {
-        snprintf(text, size, "%s", tl_phase_name(phase));
+        snprintf(text, size, "%s", phase);
     }
 }
 
-void tl_queue_row_state(const struct tl_queue_row *row, int64_t now_ms, char *text, size_t size)
+const char *tl_row_state(const json_t *stats)
 {
-    if (row->settings.mode == TL_MODE_OPEN || row->trouble[0] != '\0' ||
-        row->recovery.until_ms != 0)
-        tl_queue_row_phase(row, now_ms, text, size);
+    const char *mode = tl_json_text(stats, "mode");
+    if (*tl_row_trouble(stats) != '\0')
+        return "damaged";
+    bool shows_phase =
+        strcmp(mode, "open") == 0 || json_is_object(json_object_get(stats, "recovery"));
+    return shows_phase ? tl_json_text(stats, "phase") : mode;
+}
+
+void tl_row_add_state(struct tl_table *table, const json_t *stats, const char *text)
+{
+    const char *state = tl_row_state(stats);
+    tl_table_text(table, text);
+    if (*tl_row_trouble(stats) != '\0')
+        tl_table_tint(table, TL_TINT_TROUBLE);
+    else if (strcmp(state, "open") != 0)
+        tl_table_tint(table, TL_TINT_CARE);
+}
+
+void tl_row_limit(const json_t *stats, char *text, size_t size)
+{
+    char capacity[48] = "", rate[64] = "";
+    const json_t *limit = json_object_get(stats, "capacity_now");
+    const json_t *feedback = json_object_get(stats, "feedback");
+    const json_t *rates = json_object_get(stats, "rate");
+    if (json_is_integer(limit))
+        snprintf(capacity, sizeof(capacity), "%" PRIu64 "%s", (uint64_t)json_integer_value(limit),
+                 json_is_true(feedback)           ? " auto"
+                 : json_is_false(feedback)        ? " auto (no feedback)"
+                 : json_integer_value(limit) == 0 ? ": no one"
+                                                  : "");
+    if (json_is_object(rates))
+        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", tl_row_number(rates, "admit"),
+                 tl_json_text(rates, "every"));
+    snprintf(text, size, "%s%s%s", capacity, *capacity != '\0' && *rate != '\0' ? ", " : "", rate);
+}
+
+void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t size)
+{
+    const json_t *rate = json_object_get(json_object_get(stats, "per_minute"), name);
+    if (json_is_number(rate))
+        snprintf(text, size, "%.0f", json_number_value(rate));
     else
-        snprintf(text, size, "%s", tl_mode_name(row->settings.mode));
+        snprintf(text, size, "-");
 }
 
-void tl_queue_row_limit(const struct tl_queue_row *row, char *text, size_t size)
+void tl_row_oldest(const json_t *stats, char *text, size_t size)
 {
-    const struct tl_queue_settings *settings = &row->settings;
-    char capacity[48] = "", rate[64] = "", every[TL_UNITS_TEXT_MAX];
-    if (settings->policy != TL_POLICY_RATE)
-        snprintf(capacity, sizeof(capacity), "%" PRIu64 "%s", tl_queue_capacity(settings),
-                 settings->capacity_mode == TL_CAPACITY_FIXED
-                     ? (settings->capacity == 0 ? ": no one" : "")
-                 : settings->now.stale ? " auto (no feedback)"
-                                       : " auto");
-    if (settings->policy != TL_POLICY_COUNTER) {
-        tl_duration_format(settings->rate_every_ms, every, sizeof(every));
-        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", settings->rate_admit, every);
-    }
-    snprintf(text, size, "%s%s%s", capacity, settings->policy == TL_POLICY_BOTH ? ", " : "", rate);
+    const json_t *oldest = json_object_get(stats, "oldest_wait_ms");
+    if (json_is_integer(oldest))
+        tl_terminal_duration(json_integer_value(oldest), text, size);
+    else
+        snprintf(text, size, "-");
 }

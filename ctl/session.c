@@ -7,10 +7,10 @@
 
 #include "ctl/session.h"
 
-enum { URL_MAX = 512, QUOTED_MAX = 128 };
+enum { QUOTED_MAX = 128 };
 
 /* Reads the address of the private Redis that runs on a data folder. */
-static bool read_private_url(const char *data, char url[URL_MAX], struct tl_error *err)
+static bool read_private_url(const char *data, char url[TL_CTL_URL_MAX], struct tl_error *err)
 {
     char path[4096];
     int length = snprintf(path, sizeof(path), "%s/%s", data, TL_REDIS_URL_FILE);
@@ -26,13 +26,24 @@ static bool read_private_url(const char *data, char url[URL_MAX], struct tl_erro
             "use --redis URL, --config FILE or --data DIR",
             data);
     }
-    bool read = fgets(url, URL_MAX, file) != NULL;
+    bool read = fgets(url, TL_CTL_URL_MAX, file) != NULL;
     fclose(file);
     if (!read)
         return tl_error_set(err, TL_ERR_SYSTEM,
                             "%s: empty or unreadable; `tellerline up` may still be starting", path);
     url[strcspn(url, "\n")] = '\0';
     return true;
+}
+
+bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
+                      char url[TL_CTL_URL_MAX], struct tl_error *err)
+{
+    const char *known = options->redis != NULL ? options->redis : config->redis.url;
+    if (known[0] == '\0')
+        return read_private_url(options->data, url, err);
+    int length = snprintf(url, TL_CTL_URL_MAX, "%s", known);
+    return (size_t)length < TL_CTL_URL_MAX ||
+           tl_error_set(err, TL_ERR_INVALID, "the address of Redis is too long");
 }
 
 bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
@@ -43,13 +54,9 @@ bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_opt
     if (session->config == NULL)
         return false;
     tl_actor_of_user(&session->actor, session->config->redis.changes_length);
-    char found[URL_MAX];
-    const char *url = options->redis != NULL ? options->redis : session->config->redis.url;
-    if (url[0] == '\0') {
-        if (!read_private_url(options->data, found, err))
-            goto failed;
-        url = found;
-    }
+    char url[TL_CTL_URL_MAX];
+    if (!tl_ctl_redis_url(session->config, options, url, err))
+        goto failed;
     const struct tl_redis_settings settings = {
         .url = url,
         .ca_file = session->config->redis.ca_file,

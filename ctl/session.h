@@ -12,15 +12,20 @@
 /* File in the data folder with the address of the private Redis of `tellerline up`. */
 #define TL_REDIS_URL_FILE "redis.url"
 
+#define TL_CTL_URL_MAX 512
+
+/* The address of the Redis that the options name: --redis, else the configured one, else the
+ * private one of a `tellerline up` that runs on the data folder. */
+bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
+                      char url[TL_CTL_URL_MAX], struct tl_error *err);
+
 struct tl_ctl_session {
     const struct tl_config *config;
     struct tl_store *store;
     struct tl_actor actor; /* who runs the command, for the record of changes */
 };
 
-/* Loads the configuration and connects. The Redis is the first of: --redis, the configured one,
- * the private one of a `tellerline up` that runs on the data folder. On failure there is nothing to
- * close. */
+/* Loads the configuration and connects. On failure there is nothing to close. */
 bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
                          struct tl_error *err);
 void tl_ctl_session_close(struct tl_ctl_session *session);

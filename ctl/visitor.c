@@ -1,113 +1,120 @@
-#include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/units.h"
-#include "common/store/forget.h"
-#include "common/store/records.h"
-#include "common/store/reply.h"
-#include "common/store/script.h"
 
-#include "ctl/command.h"
-#include "ctl/session.h"
-#include "ctl/visitor_find.h"
-#include "generated/control_scripts.h"
+#include "ctl/call.h"
+#include "ctl/confirm.h"
+#include "ctl/json.h"
+#include "ctl/tell.h"
+#include "ctl/terminal.h"
 
-/* Events that the script keeps in the stream; the programs trim to their own setting. */
-#define EVENTS_KEPT "20000"
+enum { VALUE_MAX = 256 };
 
-/* What remove.lua found. */
-enum { FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED };
+/* ---- show ---- */
 
-/* *found gets FOUND_*; *end the end of a visitor who is gone already. */
-static bool remove_visitor(struct tl_ctl_session *session, const struct tl_keys *keys,
-                           const char *visitor, int64_t *found, struct tl_end_record *end,
-                           struct tl_error *err)
+static void write_member(void *context, const char *name, const json_t *value)
 {
-    struct tl_redis *redis = tl_ctl_session_redis(session, keys->queue, err);
-    if (redis == NULL)
-        return false;
-    struct tl_args args = {0};
-    tl_args_strs(&args, EVENTS_KEPT, visitor, NULL);
-    tl_actor_append(&session->actor, &args);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_remove, keys, &args, err);
-    tl_args_free(&args);
-    if (reply == NULL)
-        return false;
-    *found = tl_reply_integer(tl_reply_at(reply, 0));
-    if (*found == FOUND_ENDED && !tl_record_end(tl_reply_string(tl_reply_at(reply, 1), NULL), end))
-        *found = FOUND_NONE;
-    tl_reply_free(reply);
-    return true;
+    char text[VALUE_MAX], local[VALUE_MAX];
+    (void)context;
+    tl_json_show(value, text, sizeof(text));
+    tl_terminal_time_of(text, local, sizeof(local));
+    printf("%-12s %s\n", name, local);
 }
 
-/* Returns the exit status. */
-static int report(const char *queue, const char *visitor, int64_t found,
-                  const struct tl_end_record *end)
+int tl_command_visitor_show(const struct tl_ctl_options *options)
 {
-    char time[TL_UNITS_TEXT_MAX];
-    switch (found) {
-    case FOUND_WAITING:
-        printf("%s: visitor %s is removed from the line\n", queue, visitor);
-        return TL_EXIT_OK;
-    case FOUND_ACTIVE:
-        printf("%s: the session of visitor %s is revoked\n", queue, visitor);
-        return TL_EXIT_OK;
-    case FOUND_ENDED:
-        tl_time_format(end->ended_ms, time, sizeof(time));
-        printf("%s: visitor %s is neither waiting nor active since %s%s; nothing was changed\n",
-               queue, visitor, time, end->reason == TL_REASON_REMOVED ? " (removed)" : "");
+    char target[TL_CTL_TARGET_MAX];
+    json_t *answer;
+    if (!tl_ctl_target(target, "queues", options->words[0], "visitors", options->words[1], NULL))
         return TL_EXIT_PROBLEM;
-    default:
-        printf("%s: there is no visitor %s; nothing was changed\n", queue, visitor);
-        return TL_EXIT_PROBLEM;
-    }
+    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+    int status = tl_ctl_call_once(options, &ask, &answer);
+    if (status != TL_EXIT_OK)
+        return status;
+    bool ok = true;
+    if (options->json)
+        ok = tl_json_write(json_incref(answer));
+    else
+        tl_json_flat(answer, write_member, NULL);
+    json_decref(answer);
+    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
 }
+
+/* ---- move ---- */
+
+int tl_command_visitor_move(const struct tl_ctl_options *options)
+{
+    char target[TL_CTL_TARGET_MAX];
+    const char *queue = options->words[0], *lane = options->words[2];
+    json_t *answer;
+    if (!tl_ctl_target(target, "queues", queue, "visitors", options->words[1], "lane", NULL))
+        return TL_EXIT_PROBLEM;
+    json_t *body = json_pack("{s:s}", "lane", lane);
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body};
+    int status = tl_ctl_call_once(options, &ask, &answer);
+    json_decref(body);
+    if (status != TL_EXIT_OK)
+        return status;
+    char visitor[VALUE_MAX], was_in[VALUE_MAX];
+    snprintf(visitor, sizeof(visitor), "%s", tl_json_text(answer, "visitor"));
+    snprintf(was_in, sizeof(was_in), "%s", tl_json_text(answer, "was_in"));
+    if (was_in[0] == '\0')
+        return tl_ctl_tell(options, answer,
+                           "%s: visitor %s waits in lane %s already; nothing was changed", queue,
+                           visitor, lane);
+    return tl_ctl_tell(options, answer, "%s: visitor %s is moved from lane %s to %s", queue,
+                       visitor, was_in, lane);
+}
+
+/* ---- remove ---- */
 
 int tl_command_visitor_remove(const struct tl_ctl_options *options)
 {
-    struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct tl_keys keys;
-    struct tl_end_record end = {0};
-    char visitor[TL_VISITOR_MAX + 1] = "";
-    int64_t found = FOUND_NONE;
+    char target[TL_CTL_TARGET_MAX], what[VALUE_MAX], visitor[VALUE_MAX];
     const char *queue = options->words[0];
-    if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    bool ok = tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              tl_ctl_find_visitor(session.config, queue, options->words[1], visitor, &err) &&
-              remove_visitor(&session, &keys, visitor, &found, &end, &err);
-    tl_ctl_session_close(&session);
-    if (!ok)
-        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
-    return report(queue, visitor, found, &end);
+    json_t *answer;
+    if (!tl_ctl_target(target, "queues", queue, "visitors", options->words[1], NULL))
+        return TL_EXIT_PROBLEM;
+    snprintf(what, sizeof(what), "Visitor %.64s of queue %s loses the place, or the session.",
+             options->words[1], queue);
+    int status = tl_ctl_confirm(options, what, NULL);
+    if (status != TL_EXIT_OK)
+        return status;
+    const struct tl_ctl_ask ask = {.method = "DELETE", .target = target};
+    status = tl_ctl_call_once(options, &ask, &answer);
+    if (status != TL_EXIT_OK)
+        return status;
+    snprintf(visitor, sizeof(visitor), "%s", tl_json_text(answer, "visitor"));
+    bool was_active = strcmp(tl_json_text(answer, "was"), "active") == 0;
+    if (was_active)
+        return tl_ctl_tell(options, answer, "%s: the session of visitor %s is revoked", queue,
+                           visitor);
+    return tl_ctl_tell(options, answer, "%s: visitor %s is removed from the line", queue, visitor);
 }
+
+/* ---- forget ---- */
 
 int tl_command_visitor_forget(const struct tl_ctl_options *options)
 {
-    struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct tl_keys keys;
-    struct tl_end_record end = {0};
-    char visitor[TL_VISITOR_MAX + 1] = "";
-    int64_t found = FOUND_NONE;
-    uint64_t places = 0;
+    char target[TL_CTL_TARGET_MAX], what[VALUE_MAX];
     const char *queue = options->words[0];
-    if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    struct tl_redis *redis = tl_ctl_session_redis(&session, queue, &err);
-    bool ok = redis != NULL && tl_ctl_session_keys(&session, queue, &keys, &err) &&
-              tl_ctl_find_visitor(session.config, queue, options->words[1], visitor, &err) &&
-              remove_visitor(&session, &keys, visitor, &found, &end, &err) &&
-              tl_forget(redis, &keys, visitor, &places, &err);
-    tl_ctl_session_close(&session);
-    if (!ok)
-        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
-    if (places == 0) {
-        printf("%s: nothing is kept of this visitor; nothing was changed\n", queue);
+    json_t *answer;
+    if (!tl_ctl_target(target, "queues", queue, "visitors", options->words[1], "forget", NULL))
         return TL_EXIT_PROBLEM;
-    }
-    printf("%s: the visitor is forgotten: the id was erased in %" PRIu64 " places\n", queue,
-           places);
-    return TL_EXIT_OK;
+    snprintf(what, sizeof(what),
+             "Visitor %.64s of queue %s loses the place, or the session, and the id is erased "
+             "wherever it is kept.",
+             options->words[1], queue);
+    int status = tl_ctl_confirm(options, what, NULL);
+    if (status != TL_EXIT_OK)
+        return status;
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target};
+    status = tl_ctl_call_once(options, &ask, &answer);
+    if (status != TL_EXIT_OK)
+        return status;
+    long long places = (long long)json_integer_value(json_object_get(answer, "places"));
+    return tl_ctl_tell(options, answer,
+                       "%s: the visitor is forgotten: the id was erased in %lld places", queue,
+                       places);
 }

@@ -41,7 +41,7 @@ static void log_difference(void *context, const char *path, const char *file, co
 {
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = context},
            "%s: the file says \"%s\", but \"%s\" of the store applies, as the queue exists; "
-           "`tellerline set` changes it",
+           "`tellerline apply` puts the file into force",
            path, file, store);
 }
 

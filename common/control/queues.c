@@ -7,10 +7,41 @@
 #include "common/control/resource.h"
 #include "common/control/settings_json.h"
 #include "common/control/stats.h"
+#include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 
+enum { TROUBLE_MAX = 320 };
+
 /* ---- the list ---- */
+
+/* The numbers of a queue of the list, with its trouble where its data is damaged; then maybe with
+ * nothing else. NULL with TL_ERR_NOQUEUE: it is being deleted, or created. */
+static json_t *row_of(struct tl_control_call *call, const char *queue, struct tl_error *err)
+{
+    struct tl_keys keys;
+    char trouble[TROUBLE_MAX];
+    struct tl_error problem = {0};
+    struct tl_redis *redis = tl_call_connect(call->control, queue, err);
+    if (redis == NULL || !tl_call_keys(call->control, queue, &keys, err) ||
+        !tl_queue_examine(redis, &keys, trouble, err))
+        return NULL;
+    json_t *stats = tl_control_stats_of(call->control, queue, &problem);
+    bool is_of_queue = problem.kind != TL_ERR_NOQUEUE && problem.kind != TL_ERR_CONNECT &&
+                       problem.kind != TL_ERR_TIMEOUT;
+    if (stats == NULL && !is_of_queue && trouble[0] == '\0') {
+        *err = problem;
+        return NULL;
+    }
+    if (stats == NULL)
+        stats = json_pack("{s:s}", "queue", queue);
+    const char *text = trouble[0] != '\0' ? trouble : problem.text;
+    if (*text == '\0' || json_object_set_new(stats, "trouble", json_string(text)) == 0)
+        return stats;
+    json_decref(stats);
+    tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
+    return NULL;
+}
 
 void tl_handle_queue_list(struct tl_control_call *call)
 {
@@ -22,11 +53,9 @@ void tl_handle_queue_list(struct tl_control_call *call)
     bool ok = tl_queue_list(call->redis, prefix, &names, &n, &err);
     for (size_t i = 0; ok && i < n; i++) {
         struct tl_error problem = {0};
-        json_t *stats = tl_control_stats_of(call->control, names[i], &problem);
+        json_t *stats = row_of(call, names[i], &problem);
         if (stats == NULL && problem.kind == TL_ERR_NOQUEUE)
-            continue; /* it is being deleted, or created */
-        if (stats == NULL && problem.kind != TL_ERR_CONNECT && problem.kind != TL_ERR_TIMEOUT)
-            stats = json_pack("{s:s, s:s}", "queue", names[i], "trouble", problem.text);
+            continue;
         ok = stats != NULL;
         if (!ok)
             err = problem;

@@ -4,6 +4,7 @@
 #include "common/control/blocks.h"
 #include "common/control/changes.h"
 #include "common/control/draw.h"
+#include "common/control/history.h"
 #include "common/control/joins.h"
 #include "common/control/line.h"
 #include "common/control/modes.h"
@@ -46,12 +47,15 @@ static const struct tl_control_route routes[] = {
     {"POST", QUEUE "/draw", "setDraw", WORKS, KEPT, .handler = tl_handle_draw_set},
     {"GET", QUEUE "/stats", "getStats", READS, .handler = tl_handle_stats},
     {"GET", QUEUE "/events", "followStats", READS, .kind = TL_CONTROL_EVENTS},
+    {"GET", QUEUE "/history", "getHistory", READS, .query = "step from to",
+     .handler = tl_handle_history},
     {"GET", QUEUE "/line", "getLine", READS, .query = "from limit", .handler = tl_handle_line},
     {"GET", QUEUE "/export", "exportQueue", READS, .query = "format", .kind = TL_CONTROL_EXPORT},
     {"POST", QUEUE "/joins", "joinVisitors", WORKS, KEPT, .handler = tl_handle_joins},
     {"GET", VISITORS, "getVisitor", READS, .handler = tl_handle_visitor_get},
     {"DELETE", VISITORS, "removeVisitor", WORKS, KEPT, .handler = tl_handle_visitor_remove},
     {"POST", VISITORS "/lane", "moveVisitor", WORKS, KEPT, .handler = tl_handle_visitor_move},
+    {"POST", VISITORS "/forget", "forgetVisitor", RULES, .handler = tl_handle_visitor_forget},
     {"GET", "/v1/admin/changes", "listChanges", READS, .query = "queue before limit",
      .handler = tl_handle_changes},
     {"GET", "/v1/admin/tokens", "listTokens", .role = TL_TOKEN_ADMIN,

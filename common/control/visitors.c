@@ -7,6 +7,7 @@
 #include "common/control/place_json.h"
 #include "common/control/visitor_find.h"
 #include "common/control/visitors.h"
+#include "common/store/forget.h"
 #include "common/store/queue.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
@@ -214,4 +215,25 @@ void tl_handle_visitor_move(struct tl_control_call *call)
         tl_call_refuse(call, 404, "there is no visitor %s", visitor);
     }
     tl_reply_free(reply);
+}
+
+void tl_handle_visitor_forget(struct tl_control_call *call)
+{
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    struct tl_error err = {0};
+    uint64_t places = 0;
+    if (!tl_call_members(call, NULL, NULL) || !find(call, visitor))
+        return;
+    struct tl_reply *reply = run(call, tl_script_remove, visitor, NULL);
+    if (reply == NULL)
+        return;
+    tl_reply_free(reply);
+    if (!tl_forget(call->redis, &call->keys, visitor, call->request->actor, &places, &err))
+        tl_call_fail(call, &err);
+    else if (places == 0)
+        tl_call_refuse(call, 404, "nothing is kept of this visitor");
+    else
+        tl_call_answer(
+            call, 200,
+            json_pack("{s:s, s:I}", "queue", call->keys.queue, "places", (json_int_t)places));
 }

@@ -8,6 +8,8 @@ void tl_handle_visitor_get(struct tl_control_call *call);
 /* Takes the visitor out of the line, or revokes the session. */
 void tl_handle_visitor_remove(struct tl_control_call *call);
 /* {"lane"} */
+/* Removes the visitor, and erases the id wherever it is kept. */
+void tl_handle_visitor_forget(struct tl_control_call *call);
 void tl_handle_visitor_move(struct tl_control_call *call);
 
 #endif

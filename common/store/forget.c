@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ struct forgetting {
     struct tl_redis *redis;
     const struct tl_keys *keys;
     const char *visitor;
+    const struct tl_actor *actor;
     struct tl_script script;
     struct tl_args args;
     uint64_t places;
@@ -31,6 +33,7 @@ static bool take_step(struct forgetting *self, const char *const arguments[], si
     tl_args_str(&self->args, self->visitor);
     for (size_t i = 0; i < n; i++)
         tl_args_str(&self->args, arguments[i]);
+    tl_actor_append(self->actor, &self->args);
     struct tl_reply *reply = tl_script_call(self->redis, &self->script, &self->args, err);
     if (reply == NULL)
         return false;
@@ -77,15 +80,25 @@ static bool forget_in_stream(struct forgetting *self, const char *stream, struct
     return true;
 }
 
+static bool record(struct forgetting *self, struct tl_error *err)
+{
+    char next[NEXT_MAX], places[24];
+    snprintf(places, sizeof(places), "%" PRIu64, self->places);
+    return take_step(self, (const char *const[]){"record", places}, 2, next, err);
+}
+
 bool tl_forget(struct tl_redis *redis, const struct tl_keys *keys, const char *visitor,
-               uint64_t *places, struct tl_error *err)
+               const struct tl_actor *actor, uint64_t *places, struct tl_error *err)
 {
     char next[NEXT_MAX];
-    struct forgetting self = {
-        .redis = redis, .keys = keys, .visitor = visitor, .script = {.source = tl_script_forget}};
+    struct forgetting self = {.redis = redis,
+                              .keys = keys,
+                              .visitor = visitor,
+                              .actor = actor,
+                              .script = {.source = tl_script_forget}};
     bool ok = take_step(&self, (const char *const[]){"sets"}, 1, next, err) &&
               forget_spent(&self, err) && forget_in_stream(&self, "journal", err) &&
-              forget_in_stream(&self, "changes", err);
+              forget_in_stream(&self, "changes", err) && (self.places == 0 || record(&self, err));
     tl_args_free(&self.args);
     *places = self.places;
     return ok;

@@ -9,12 +9,14 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/store/actor.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
-/* *places gets how many places held the id. TL_ERR_NOQUEUE; TL_ERR_STORE for a visitor who waits or
- * is active, and so must be removed first: nothing was erased. */
+/* *places gets how many places held the id. The record of changes says that the actor did it,
+ * without the id. TL_ERR_NOQUEUE; TL_ERR_STORE for a visitor who waits or is active, and so must be
+ * removed first: nothing was erased. */
 bool tl_forget(struct tl_redis *redis, const struct tl_keys *keys, const char *visitor,
-               uint64_t *places, struct tl_error *err);
+               const struct tl_actor *actor, uint64_t *places, struct tl_error *err);
 
 #endif

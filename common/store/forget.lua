@@ -1,6 +1,7 @@
 -- forget: erases what is kept of one visitor who is neither waiting nor active, in bounded steps. The caller goes on with
 -- the step that each call names.
 -- Flags: allow-oom
+-- Parts: prelude.changes
 --
 -- ARGV     1 the visitor   2 the step
 --          'sets'             the end, the next turn, and entries that were set aside
@@ -8,6 +9,8 @@
 --          'look'   3 stream, 4 id       do entries of this stream ('journal', 'changes') after this id name the visitor?
 --          'copy'   3 stream, 4 id, 5 a random name   copies entries after this id, without the visitor; at the end, the
 --                                                     copy takes the place of the stream
+--          'record' 3 in how many places the id was erased: the record of changes says so, without the id
+--          and who (prelude.changes)
 -- Returns  { how many places were erased, what follows: the next cursor or id, or '' when the step is done; 'found' of look }
 -- Errors   NOQUEUE  the queue does not exist
 --          INLINE   the visitor waits or is active: nothing was changed
@@ -72,6 +75,9 @@ if step == 'sets' then
         end
     end
     return { erased, '' }
+elseif step == 'record' then
+    record_change('forget', {}, { places = ARGV[3] })
+    return { 0, '' }
 elseif step == 'spent' then
     -- The name of the queue has no character that a pattern would read in another way; a prefix might, and finds more.
     local found = redis.call('SCAN', ARGV[3], 'MATCH', key_of('spent:') .. '*', 'COUNT', KEYS_SCANNED)

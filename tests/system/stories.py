@@ -149,7 +149,7 @@ def removal(system: System, history: History) -> None:
     waiting, other = enter(system, history)
     for visitor, one in ((active, stay), (waiting, other)):
         one.end = "removed"
-        done = system.ctl("visitor", "remove", "door", visitor.ticket)
+        done = system.ctl("visitor", "remove", "door", visitor.ticket, "--yes")
         assert done.returncode == 0, done.stderr
         one.ended_at = time.time()
     change(system, history, "paused", "false")

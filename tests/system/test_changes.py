@@ -43,8 +43,8 @@ def test_each_command_leaves_its_entry(start):
         (("notice", "bank", "Back in <5> minutes, \"all\" of you: 곧"), "notice", {"notice"}),
         (("notice", "bank", "Back in <5> minutes, \"all\" of you: 곧"), None, set()),
         (("visitor", "move", "bank", second.ticket, "vip"), "move", {"visitor", "lane"}),
-        (("visitor", "remove", "bank", third.ticket), "remove", {"visitor", "state"}),
-        (("visitor", "remove", "bank", "nobody"), None, set()),
+        (("visitor", "remove", "bank", third.ticket, "--yes"), "remove", {"visitor", "state"}),
+        (("visitor", "remove", "bank", "nobody", "--yes"), None, set()),
         (("recover", "bank", "--wait", "1s"), "recover", {"recover_until"}),
         (("block", "192.0.2.0/24", "--for", "1h"), "block", {"prefix", "until"}),
         (("block", "192.0.2.7", "--queue", "bank"), "block", {"prefix", "until"}),
@@ -52,8 +52,8 @@ def test_each_command_leaves_its_entry(start):
         (("unblock", "192.0.2.0/24"), None, set()),
         (("token", "make", "jo", "operator"), "token", {"name", "role"}),
         (("token", "make", "jo", "admin"), None, set()),
-        (("token", "revoke", "jo"), "revoke", {"name", "role"}),
-        (("token", "revoke", "jo"), None, set()),
+        (("token", "revoke", "jo", "--yes"), "revoke", {"name", "role"}),
+        (("token", "revoke", "jo", "--yes"), None, set()),
     ]
     n = len(log(system))
     created = log(system)[-1]
@@ -74,7 +74,7 @@ def test_each_command_leaves_its_entry(start):
     assert [entry["what"] for entry in log(system, "bank", "--limit", "3")] == ["block", "recover", "remove"]
     table = system.ctl("log").stdout
     assert re.search(r"claim_ttl \d+\w+ -> 3m", table), table
-    assert re.search(r"\d\d:\d\d:\d\d \S+ +bank +\S+ +cli +mode +", table), table
+    assert re.search(r"\d\d:\d\d:\d\d\S+ +bank +\S+ +cli +mode +", table), table
     assert "\x1b" not in table and "곧" not in table  # odd bytes are '?': a terminal obeys them
 
 
@@ -113,7 +113,7 @@ def test_tokens_are_written_once_and_never_kept(start):
     listed = json.loads(system.ctl("token", "list", "--json").stdout)["tokens"]
     assert [(one["name"], one["role"], one["made_by"]) for one in listed] == [("jo", "operator", USER)]
     assert "hash" not in listed[0] and "never" in system.ctl("token", "list").stdout
-    for words in (("make", "admin", "admin"), ("make", "x y", "viewer"), ("make", "ok", "king"), ("revoke", "nobody"),
+    for words in (("make", "admin", "admin"), ("make", "x y", "viewer"), ("make", "ok", "king"), ("revoke", "nobody", "--yes"),
                   ("make", "n" * 33, "viewer")):
         refused = system.ctl("token", *words)
         assert refused.returncode == 1 and refused.stderr and not refused.stdout, (words, refused)

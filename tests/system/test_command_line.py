@@ -128,10 +128,10 @@ def test_each_role_says_once_where_an_edited_file_is_without_effect(start):
         before = len(program.text())
         program.start()
         program.wait_ready()
-        wait_until(lambda p=program, b=before: p.text()[b:].count("tellerline set") >= 2, PATIENCE, "it says so")
+        wait_until(lambda p=program, b=before: p.text()[b:].count("tellerline apply") >= 2, PATIENCE, "it says so")
     wait_until(lambda: system.client().get("/v1/queues/sale").status == 200, PATIENCE, "the worker serves it")
     for program in system.programs:
-        said = [line for line in program.text().splitlines() if "tellerline set" in line]
+        said = [line for line in program.text().splitlines() if "tellerline apply" in line]
         assert len(said) == 2 and all("level=warn" in line and "queue=sale" in line for line in said), said
         assert 'capacity: the file says \\"5\\", but \\"7\\" of the store' in said[0]
         assert 'session_ttl: the file says \\"5m\\", but \\"9m\\"' in said[1]

@@ -40,7 +40,7 @@ def test_a_visitor_is_forgotten_everywhere_and_the_others_are_not(start, tmp_pat
         system.store.command("SET", spent, gone, "EX", "1000")
         before = journal_length(system)
         for visitor in (gone, waiting[3]):
-            done = system.ctl("visitor", "forget", "shop", visitor)
+            done = system.ctl("visitor", "forget", "shop", visitor, "--yes")
             assert done.returncode == 0 and "forgotten" in done.stdout, done.stdout + done.stderr
         ingest = system.key("shop", "ingest")  # applied batches, trimmed with the next ones
         assert set(keys_with(system, gone)) <= {ingest} and set(keys_with(system, waiting[3])) <= {ingest}
@@ -48,7 +48,9 @@ def test_a_visitor_is_forgotten_everywhere_and_the_others_are_not(start, tmp_pat
         assert {system.key("shop", "journal"), changes} <= set(keys_with(system, other))
         assert journal_length(system) == before + 1  # the free slot went to another one
         assert system.store.command("PTTL", system.key("shop", "journal")) > 0
-        assert system.ctl("visitor", "forget", "shop", gone).returncode == 1  # nothing is left
+        assert system.ctl("visitor", "forget", "shop", gone, "--yes").returncode == 1  # nothing is left
+        recorded = [entry[1][entry[1].index("what") + 1] for entry in system.store.command("XRANGE", changes, "-", "+")]
+        assert recorded.count("forget") == 2, recorded
         receiver.mood = "well"
         wait_until(lambda: len(receiver.admitted()) >= 50, PATIENCE, "the others are told", every=0.1)
         told = receiver.admitted()

@@ -145,7 +145,7 @@ def test_an_invite_carries_its_lane(begin) -> None:
 def move(system: System, visitor: str, lane: str, status: int = 0) -> str:
     done = system.ctl("visitor", "move", "bank", visitor, lane)
     assert done.returncode == status, f"{done.stdout}{done.stderr}"
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def test_a_moved_visitor_keeps_the_seniority_and_the_old_ticket(begin) -> None:

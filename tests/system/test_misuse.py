@@ -20,7 +20,7 @@ def count(worker: Program, name: str) -> int:
 
 def remove(system: System, who: str) -> str:
     """who: a ticket. (An id may begin with "-", which is taken for an option.)"""
-    done = system.ctl("visitor", "remove", "bank", who)
+    done = system.ctl("visitor", "remove", "bank", who, "--yes")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -82,11 +82,11 @@ def test_a_removed_visitor_is_told(start):
     stream.close()
     wait_until(lambda: behind.status()["position"] == before - 1, PATIENCE, "the other moves up")
     for arguments, status, says in [
-            (("remove", "bank", visitor.view["visitor"]), 1, "(removed); nothing was changed"),
-            (("remove", "bank", "nobody"), 1, "no visitor nobody"),
-            (("remove", "nowhere", "nobody"), 1, "does not exist"),
-            (("remove", "bank", "x" * 80), 1, "not a genuine ticket"),
-            (("remove", "bank", ""), 1, "a visitor id is"),
+            (("remove", "bank", visitor.view["visitor"], "--yes"), 1, "(removed); nothing was changed"),
+            (("remove", "bank", "nobody", "--yes"), 1, "no visitor nobody"),
+            (("remove", "nowhere", "nobody", "--yes"), 1, "does not exist"),
+            (("remove", "bank", "x" * 80, "--yes"), 1, "not a genuine ticket"),
+            (("remove", "bank", "", "--yes"), 1, "a name is empty"),
             (("keep", "bank", "nobody"), 2, "no such command")]:
         done = system.ctl("visitor", *arguments)
         assert done.returncode == status and says in done.stdout + done.stderr, (arguments, done)

@@ -223,7 +223,7 @@ def refused(contract: Contract, system: System, shop: Shop) -> None:
         client.post(join, body).problem(status)
     client.post("/v1/queues/club/join").problem(403)
     removed = Visitor(client, "bank").join()
-    assert system.ctl("visitor", "remove", "bank", removed.ticket).returncode == 0
+    assert system.ctl("visitor", "remove", "bank", removed.ticket, "--yes").returncode == 0
     wait_until(lambda: removed.status().get("reason") == "removed", PATIENCE, "removed")
     client.post(join, ticket=removed.ticket).problem(403)
     feedback = "/v1/queues/bank/feedback"

@@ -99,7 +99,7 @@ def test_whole_life_with_a_user_for_each_program(start):
     assert system.ctl("notice", "bank", "soon").returncode == 0
     assert system.ctl("queues").returncode == 0
     for words in (("block", "192.0.2.0/24", "--for", "1h"), ("blocks",), ("unblock", "192.0.2.0/24"),
-                  ("visitor", "remove", "bank", visitors[1].ticket)):
+                  ("visitor", "remove", "bank", visitors[1].ticket, "--yes")):
         assert system.ctl(*words).returncode == 0, words
     assert system.client().get("/v1/queues/bank/check", ticket="a.forged.pass").status == 401
     wait_until(lambda: system.store.command("XLEN", system.key("bank", "signs")) > 0, PATIENCE, "signs are kept")

@@ -1,0 +1,14 @@
+/* The question before what cannot be undone. */
+#ifndef TL_CTL_CONFIRM_H
+#define TL_CTL_CONFIRM_H
+
+#include "ctl/command.h"
+
+/* Asks on the terminal, and returns TL_EXIT_OK when the answer is yes; with --yes it does not ask.
+ * Without a terminal to ask on, or for another answer, it says so on standard error and returns
+ * TL_EXIT_UNCONFIRMED.
+ * what: a sentence with what will happen. word: what to type, such as the name of a queue; NULL:
+ * "y" or "yes" is enough. */
+int tl_ctl_confirm(const struct tl_ctl_options *options, const char *what, const char *word);
+
+#endif

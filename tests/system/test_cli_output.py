@@ -1,0 +1,211 @@
+"""What the commands print, ask and return: on a terminal and without one, with a file that differs, with --json."""
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tellerline import BIN, CALM, PATIENCE, System, run, yaml
+from terminal import Terminal
+from waiting import wait_until
+
+TELLERLINE = str(BIN / "tellerline")
+SALE = {"sale": {"capacity": 1, "lanes": ["vip", "all"], "default_lane": "all"} | CALM}
+
+
+@pytest.fixture(name="sale")
+def sale_of_three(start) -> System:
+    """A queue with one active visitor and two who wait."""
+    system = start(SALE)
+    visitors = [system.join("sale") for _ in range(3)]
+    wait_until(lambda: system.active("sale") == 1 and system.waiting("sale") == 2, PATIENCE, "one is in, two wait")
+    system.first_of_line = visitors[1].ticket  # an id may begin with "-", which is taken for an option
+    return system
+
+
+def edited(system: System, queues: dict) -> Path:
+    """The same configuration with these queues."""
+    text = re.sub(r"^queues:.*\Z", "", system.config.read_text(), flags=re.MULTILINE | re.DOTALL)
+    path = system.directory / "edited.yaml"
+    path.write_text(text + yaml({"queues": queues}))
+    return path
+
+
+# ---- statuses ----
+
+def test_exit_statuses(sale):
+    visitor = sale.first_of_line
+    for words, status, says in [
+            (["queue", "show", "sale"], 0, "capacity"), (["queue", "show", "nowhere"], 1, "does not exist"),
+            (["queue", "create", "sale"], 1, "already"), (["queue", "create", "Sale!"], 1, "name"),
+            (["queue", "create", "new", "capacity=-1"], 1, "capacity"), (["queue", "set", "sale", "capacity"], 1, "NAME=VALUE"),
+            (["queue", "set", "sale", "capacity=1", "capacity=2"], 1, "twice"),
+            (["queue", "set", "sale", "nonsense=1", "capacity=x"], 1, "nonsense"),
+            (["visitor", "show", "sale", visitor], 0, "waiting"), (["visitor", "show", "sale", "nobody"], 1, "no visitor nobody"),
+            (["visitor", "move", "sale", visitor, "gold"], 1, "not one of the lanes"),
+            (["stats", "nowhere"], 1, "does not exist"), (["export", "nowhere"], 1, "does not exist"),
+            (["export", "sale", "--format", "xml"], 2, "csv or jsonl"),
+            (["queue", "recover", "sale"], 2, "one of --now and --wait"), (["unblock", "192.0.2.0/24"], 1, "not blocked"),
+            (["queue", "delete", "sale"], 3, "--yes"), (["visitor", "remove", "sale", visitor], 3, "--yes"),
+            (["queue", "list", "--server", "ftp://x"], 2, "not an address"),
+            (["queue", "list", "--server", "http://127.0.0.1:1"], 2, "TELLERLINE_TOKEN"),
+            (["queue", "list", "--redis", "redis://127.0.0.1:1"], 2, "127.0.0.1")]:
+        done = sale.ctl(*words)
+        assert done.returncode == status and says in done.stdout + done.stderr, (words, done)
+    assert sale.store.command("HGET", sale.key("sale", "config"), "capacity") == "1", "nothing was changed"
+    refused = sale.ctl("queue", "set", "sale", "nonsense=1", "capacity=x")
+    assert "nonsense" in refused.stderr and "capacity" in refused.stderr, "every one that is wrong is named"
+
+
+def test_no_answer_of_a_server_is_a_failure(sale, tmp_path):
+    token = tmp_path / "token"
+    token.write_text("tl_me_" + "x" * 43 + "\n")
+    token.chmod(0o600)
+    done = sale.ctl("queue", "list", "--server", "http://127.0.0.1:1", "--token-file", str(token))
+    assert done.returncode == 2 and "127.0.0.1" in done.stderr
+    token.chmod(0o644)
+    done = sale.ctl("queue", "list", "--server", "http://127.0.0.1:1", "--token-file", str(token))
+    assert done.returncode == 2 and str(token) in done.stderr, "others can read it"
+
+
+# ---- --json, and times ----
+
+def test_json_is_one_value_with_times_in_utc(sale):
+    visitor = sale.first_of_line
+    sale.set("sale", "opens_at=2020-12-01T20:00:00+09:00")
+    env = {"TZ": "Asia/Seoul"}
+    for words in (["queue", "list"], ["queue", "show", "sale"], ["queue", "line", "sale"], ["stats", "sale"], ["blocks"],
+                  ["visitor", "show", "sale", visitor], ["log"], ["token", "list"], ["queue", "draw", "sale"],
+                  ["queue", "set", "sale", "capacity=1"], ["queue", "pause", "sale"], ["queue", "notice", "sale", "x"],
+                  ["visitor", "move", "sale", visitor, "vip"], ["visitor", "remove", "sale", visitor, "--yes"],
+                  ["block", "192.0.2.0/24", "--for", "1h"], ["queue", "create", "other"], ["queue", "delete", "other", "--yes"]):
+        done = run(BIN / "tellerline", *words, "--json", "--config", str(sale.config), env=env)
+        assert done.returncode == 0, (words, done.stderr)
+        text = json.dumps(json.loads(done.stdout))
+        assert "+09:00" not in text, (words, text)
+    refused = run(BIN / "tellerline", "stats", "nowhere", "--json", "--config", str(sale.config), env=env)
+    assert json.loads(refused.stdout)["status"] == 404
+    shown = run(BIN / "tellerline", "queue", "show", "sale", "--config", str(sale.config), env=env).stdout
+    assert "2020-12-01T20:00:00+09:00" in shown, "people see the time here, with its offset"
+    opens = json.loads(run(BIN / "tellerline", "queue", "show", "sale", "--json", "--config", str(sale.config),
+                           env=env).stdout)["settings"]["opens_at"]
+    assert opens == "2020-12-01T11:00:00Z"
+
+
+def test_the_export_is_complete_or_not_there(sale, tmp_path):
+    lines = sale.ctl("export", "sale", "--format", "jsonl").stdout.splitlines()
+    assert sorted(json.loads(line)["status"] for line in lines) == ["active", "waiting", "waiting"]
+    target = tmp_path / "sale.csv"
+    assert sale.ctl("export", "sale", "--output", str(target)).returncode == 0
+    assert len(target.read_text().splitlines()) == 4 and target.read_text().splitlines()[0].startswith("visitor,")
+    assert sale.ctl("export", "nowhere", "--output", str(tmp_path / "none.csv")).returncode == 1
+    assert not (tmp_path / "none.csv").exists()
+    assert sale.ctl("export", "sale", "--output", "/dev/full").returncode == 2
+
+
+# ---- the terminal ----
+
+def on_terminal(system: System, *words: str, **more) -> Terminal:
+    return Terminal(TELLERLINE, *words, "--config", str(system.config), **more)
+
+
+def test_colour_is_for_terminals_that_want_it(sale):
+    sale.ctl("pause", "sale")
+    assert "\033[" not in sale.ctl("queues").stdout
+    for env, coloured in [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)]:
+        shown = on_terminal(sale, "queues", env=env)
+        assert shown.end() == 0 and ("\033[33mpaused" in shown.text or "\033[33mopen" in shown.text) == coloured, shown.text
+
+
+def test_what_cannot_be_undone_is_asked(sale):
+    visitor = sale.first_of_line
+    asked = on_terminal(sale, "visitor", "remove", "sale", visitor)
+    asked.expect("Go on? [y/N]")
+    asked.type("\n")
+    assert asked.end() == 3 and "Nothing was changed" in asked.text
+    asked = on_terminal(sale, "queue", "delete", "sale")
+    asked.expect("2 who wait lose their places, 1 who are active")
+    asked.type("yes\n")  # not its name
+    assert asked.end() == 3
+    assert sale.waiting("sale") == 2
+    asked = on_terminal(sale, "visitor", "remove", "sale", visitor)
+    asked.expect("[y/N]")
+    asked.type("y\n")
+    assert asked.end() == 0 and sale.waiting("sale") == 1
+    asked = on_terminal(sale, "queue", "delete", "sale")
+    asked.expect("Type sale to go on")
+    asked.type("sale\n")
+    assert asked.end() == 0
+    wait_until(lambda: not sale.store.command("EXISTS", sale.key("sale", "state")), PATIENCE, "it is gone")
+
+
+def test_long_work_shows_how_far_it_is(sale, tmp_path):
+    with (tmp_path / "out.csv").open("wb") as out:
+        shown = on_terminal(sale, "export", "sale", stdout=out.fileno())
+        assert shown.end() == 0
+    assert "export [" in shown.text and shown.text.endswith("\r\033[K"), "a bar, gone at the end"
+    with (tmp_path / "again.csv").open("wb") as out:
+        assert sale.ctl("export", "sale").stderr == "", "no bar where there is no terminal"
+
+
+@pytest.mark.parametrize("columns", [80, 200])
+def test_top_fits_the_terminal(start, columns):
+    name = "a-queue-with-a-name-that-is-far-too-long-for-any-table-of-mine"
+    system = start({name: {"capacity": 1234567} | CALM, "b": {"mode": "draining"}})
+    shown = on_terminal(system, "top", "--interval", "200ms", columns=columns, env={"NO_COLOR": "1"})
+    shown.expect("\033[J")
+    shown.type("q")
+    assert shown.end() == 0
+    screen = shown.text.split("\033[H")[1].split("\033[J")[0]
+    lines = [re.sub(r"\033\[[0-9;?]*[a-zA-Z]", "", line).rstrip() for line in screen.split("\r\n") if line.strip()]
+    assert all(len(line) <= columns for line in lines) and len(lines) == 3, lines
+    wanted = ["OLDEST", "ADM/MIN", "GAVE UP", "NO-SHOW"] if columns == 80 else ["OLDEST", "ADMITTED", "/MIN", "NO-SHOWS", "EXPIRED"]
+    assert all(word in lines[0] for word in wanted), lines[0]
+    assert (name in lines[1]) == (columns == 200) and "draining" in lines[2]
+
+
+# ---- the file and the store ----
+
+def test_diff_shows_and_apply_settles(start):
+    system = start({"sale": {"capacity": 1, "session_ttl": "5m", "rate": {"every": "20s"}} | {"claim_ttl": "1m"}})
+    system.ctl("queue", "create", "extra")
+    assert system.ctl("diff").returncode == 0
+    system.set("sale", "max_waiting=7")  # the file does not mention it
+    file = edited(system, {"sale": {"capacity": 5, "session_ttl": "9m", "rate": {"every": "20s"}, "lanes": ["vip", "all"],
+                                    "shared_sessions": "warn", "session_sliding": True},
+                           "new": {"capacity": 3, "mode": "paused"}})
+
+    def ctl(*words: str):
+        return run(BIN / "tellerline", *words, "--config", str(file))
+
+    shown = ctl("diff")
+    assert shown.returncode == 1 and "new: in the file only" in shown.stdout and "extra: in the store only" in shown.stdout
+    found = json.loads(ctl("diff", "--json").stdout)
+    assert found["only_in_file"] == ["new"] and found["only_in_store"] == ["extra"]
+    differences = {row["setting"]: (row["file"], row["store"]) for row in found["differences"]}
+    assert differences == {"capacity": ("5", "1"), "session_ttl": ("9m", "5m"), "lanes": ("vip,all", "vip,normal"),
+                           "shared_sessions": ("warn", "count"), "session_sliding": ("true", "false")} | {
+                               name: value for name, value in differences.items() if name == "session_max"}
+    before = system.store.hash(system.key("sale", "config"))
+    assert ctl("apply", "--dry-run").returncode == 0 and system.store.hash(system.key("sale", "config")) == before
+    assert ctl("apply", "--queue", "nowhere").returncode == 1
+    done = ctl("apply")
+    assert done.returncode == 0 and "sale: the settings of the file are in force now" in done.stdout, done
+    assert ctl("diff").returncode == 0
+    after = system.store.hash(system.key("sale", "config"))
+    assert (after["capacity"], after["session_ttl"], after["max_waiting"], after["claim_ttl"]) == ("5", "540000", "7", "60000")
+    assert system.store.hash(system.key("new", "config"))["mode"] == "paused"
+    changed = [entry for entry in json.loads(system.ctl("log", "sale", "--json").stdout)["changes"] if entry["what"] == "set"]
+    assert changed[0]["after"]["capacity"] == "5" and changed[0]["after"]["lanes"] == "vip,all", "one change"
+    assert ctl("apply").stdout.strip().endswith("nothing differs")
+
+
+def test_a_file_that_is_wrong_changes_nothing(start):
+    system = start({"sale": {"capacity": 1}})
+    file = edited(system, {"sale": {"capacity": -5}})
+    for word in ("diff", "apply"):
+        done = run(BIN / "tellerline", word, "--config", str(file))
+        assert done.returncode == 1 and "capacity" in done.stderr

@@ -1,0 +1,167 @@
+"""A sale from the command line alone: straight on Redis, over HTTP with a token, and by the runbook of the documents."""
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from admin import admin_file
+from http_client import Visitor
+from tellerline import BIN, PATIENCE, TOP, System, environment, run
+from waiting import wait_until
+
+PAGE = TOP / "docs" / "operators" / "sale-day.md"
+
+Do = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def changes(system: System, queue: str) -> list[dict]:
+    """The record of changes of a queue, oldest first."""
+    said = system.ctl("log", queue, "--json")
+    assert said.returncode == 0, said.stderr
+    return json.loads(said.stdout)["changes"][::-1]
+
+
+def listed(export: str) -> set[str]:
+    """The visitors of an export as CSV. Before an id that a spreadsheet would compute ("-1") stands a quote."""
+    return {row["visitor"].removeprefix("'") for row in csv.DictReader(export.splitlines())}
+
+
+def served(system: System, queue: str) -> None:
+    wait_until(lambda: system.client().get(f"/v1/queues/{queue}").status == 200, PATIENCE, "the worker serves the queue")
+
+
+def run_sale(system: System, do: Do) -> None:
+    """Everything that an operator does in a sale."""
+    def done(*words: str) -> str:
+        said = do(*words)
+        assert said.returncode == 0, (words, said.stdout, said.stderr)
+        return said.stdout
+
+    done("queue", "create", "sale", "capacity=1", "session_ttl=10m", "claim_ttl=10m", "lanes=vip,all", "default_lane=all",
+         "mode=paused")
+    served(system, "sale")
+    visitors = [system.join("sale") for _ in range(4)]
+    assert "sale" in done("queue", "list") and "vip,all" in done("queue", "show", "sale")
+    done("queue", "open", "sale")
+    wait_until(visitors[0].is_active, PATIENCE, "the first is in")
+    done("queue", "notice", "sale", "Row A is sold out.")
+    assert "capacity=2 (was 1)" in done("queue", "set", "sale", "capacity=2")
+    wait_until(visitors[1].is_active, PATIENCE, "the second is in, too")
+    done("queue", "pause", "sale")
+    done("queue", "resume", "sale")
+    assert visitors[3].status()["position"] == 2
+    done("visitor", "move", "sale", visitors[3].ticket, "vip")
+    wait_until(lambda: visitors[3].status()["position"] == 1, PATIENCE, "the important one goes first")
+    assert "status       waiting" in done("visitor", "show", "sale", visitors[3].ticket)
+    assert "revoked" in done("visitor", "remove", "sale", visitors[0].ticket, "--yes")
+    wait_until(lambda: system.client().get("/v1/queues/sale/check", ticket=visitors[0].ticket).status != 204, PATIENCE,
+               "the gate refuses who was removed")
+    done("queue", "drain", "sale")
+    assert listed(done("export", "sale")) == {visitor.view["visitor"] for visitor in visitors}
+    done("queue", "sell-out", "sale")
+
+
+#: What the record then says: what was done, and what it was about.
+STORY = [("create", "capacity", "1"), ("mode", "mode", "open"), ("notice", "notice", "Row A is sold out."),
+         ("set", "capacity", "2"), ("mode", "mode", "paused"), ("mode", "mode", "open"), ("move", "lane", "vip"),
+         ("remove", None, None), ("mode", "mode", "draining"), ("mode", "mode", "sold_out")]
+
+
+def check_record(system: System, who: str, where: str) -> None:
+    entries = changes(system, "sale")
+    assert [entry["what"] for entry in entries] == [what for what, _, _ in STORY]
+    for entry, (_, name, value) in zip(entries, STORY):
+        assert entry["who"] == who and entry["from"].startswith(where), entry
+        assert name is None or entry["after"][name] == value, entry
+    assert entries[3]["before"] == {"capacity": "1"}
+
+
+def test_a_sale_from_the_command_line_on_redis(start):
+    system = start({})
+    run_sale(system, system.ctl)
+    check_record(system, os.environ.get("SUDO_USER") or subprocess.check_output(["id", "-un"], text=True).strip(), "cli")
+
+
+# ---- the runbook ----
+
+def runbook() -> list[str]:
+    """The commands of the page, as they stand there."""
+    section = re.search(r"^## A sale in fifteen minutes$(.*?)^## ", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    assert section is not None
+    blocks = re.findall(r"^```sh\n(.*?)^```$", section.group(1), re.MULTILINE | re.DOTALL)
+    return [line for block in blocks for line in block.splitlines()]
+
+
+def test_the_runbook_works_as_it_is_written(start, tmp_path: Path):
+    system = start({})
+    visitors: list[Visitor] = []
+    env = environment({"TELLERLINE_CONFIG": str(system.config), "PATH": f"{BIN}:{os.environ['PATH']}"})
+
+    def shell(line: str) -> str:
+        done = subprocess.run(["bash", "-ec", line], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60,
+                              stdin=subprocess.DEVNULL, check=False)
+        assert done.returncode == 0, (line, done.stdout, done.stderr)
+        return done.stdout
+
+    for line in runbook():
+        if line.startswith("tellerline queue line"):
+            system.set("concert", "capacity=1")  # somebody has to wait
+            visitors += [system.join("concert") for _ in range(3)]
+            env |= {"VISITOR": visitors[-1].ticket, "SOMEBODY_ELSE": visitors[-2].ticket}
+        said = shell(line + " --count 1" if line == "tellerline top" else line)
+        if line.startswith("tellerline queue create"):
+            served(system, "concert")
+            visitors += [system.join("concert") for _ in range(3)]
+        elif line == "tellerline queue open concert":
+            wait_until(lambda: all(v.is_active() for v in visitors), PATIENCE, "all are in")
+        elif line.startswith("tellerline stats"):
+            assert "missing" not in said and "workers     1" in said, said
+        elif line == "tellerline top":
+            assert "OLDEST" in said and "GAVE UP" in said and "NO-SHOWS" in said, said
+        elif line.startswith("tellerline visitor move"):
+            assert visitors[-1].status()["position"] == 1
+        elif line.startswith("tellerline export"):
+            assert listed((tmp_path / "concert.csv").read_text()) == {visitor.view["visitor"] for visitor in visitors}
+        elif line.startswith("tellerline log"):
+            assert said.count("concert") >= 10, said
+    wait_until(lambda: system.store.command("SCARD", "tl:queues") == 0, PATIENCE, "the queue is gone")
+    assert json.loads(shell("tellerline log --json"))["changes"][0]["what"] == "delete"
+
+
+# ---- over HTTP ----
+
+def over_http(system: System, token: str) -> Do:
+    """Commands that know neither the configuration nor Redis."""
+    server = f"http://127.0.0.1:{system.of('worker')[0].admin_port}"
+
+    def do(*words: str) -> subprocess.CompletedProcess[str]:
+        return run(BIN / "tellerline", *words, "--server", server, env={"TELLERLINE_TOKEN": token}, cwd=system.directory)
+
+    return do
+
+
+def test_a_sale_from_the_command_line_over_http(start):
+    """The same sale leaves the same record, with the name of the token. Each role may do what it may."""
+    system = start({}, prepare=admin_file)
+    tokens = {role: system.ctl("token", "make", f"{role}s", role).stdout.strip() for role in ("viewer", "operator", "admin")}
+    run_sale(system, over_http(system, tokens["operator"]))
+    check_record(system, "operators", "127.0.0.1")
+    look, work, rule = (over_http(system, tokens[role]) for role in ("viewer", "operator", "admin"))
+    for words in (["queue", "list"], ["stats", "sale"], ["queue", "line", "sale"], ["log", "sale"], ["export", "sale"],
+                  ["blocks"], ["queue", "draw", "sale"], ["top", "--count", "1"]):
+        done = look(*words)
+        assert done.returncode == 0, (words, done.stderr)
+    assert look("queue", "close", "sale").returncode == 4 and work("queue", "delete", "sale", "--yes").returncode == 4
+    assert work("token", "list").returncode == 4 and over_http(system, "tl_no_" + "x" * 43)("queue", "list").returncode == 4
+    assert "operators" in rule("token", "list").stdout
+    assert work("block", "192.0.2.0/24", "--for", "1h").returncode == 0
+    assert work("unblock", "192.0.2.0/24").returncode == 0
+    assert rule("queue", "delete", "sale", "--yes").returncode == 0
+    made = rule("token", "make", "late", "viewer")
+    assert made.stdout.startswith("tl_late_") and rule("token", "revoke", "late", "--yes").returncode == 0
+    assert over_http(system, made.stdout.strip())("queue", "list").returncode == 4, "it opens nothing any more"

@@ -7,9 +7,10 @@ import re
 import threading
 import time
 
-from admin import ADMIN_TOKEN, admin_file
 from stage import (CALM, PATIENCE, QUEUE, QUICK, SIZES, Crowd, System, elapsed, emit, fill, progress, rss, running,
                    wait_until)
+
+from admin import ADMIN_TOKEN, admin_file  # isort: skip  (stage.py has made the tests' modules known)
 
 TURNS = 500 if QUICK else 3000
 
@@ -50,26 +51,34 @@ class Exports(threading.Thread):
         assert not self.is_alive() and self.took, "an export did not end"
 
 
-def measure(n: int) -> None:
+def turns(n: int, beside: bool) -> tuple[int, float, Exports | None]:
+    """How many turns went wrong, and the p99 of the others in ms; beside exports if asked."""
     with running({QUEUE: {"capacity": 1} | CALM}, prepare=admin_file) as system:
         crowd = Crowd(system.of("worker")[0].http_port)
         try:
-            crowd.do("join", 2 * TURNS + 1)
-            crowd.do("open", 2 * TURNS)
+            crowd.do("join", TURNS + 1)
+            crowd.do("open", TURNS)
             progress(f"{n} join behind them")
             fill(system, n)
             client = system.client()
-            wait_until(lambda: client.get(f"/v1/queues/{QUEUE}").json["waiting"] == n + 2 * TURNS, PATIENCE,
+            wait_until(lambda: client.get(f"/v1/queues/{QUEUE}").json["waiting"] == n + TURNS, PATIENCE,
                        "the worker knows all of them")
-            progress(f"{TURNS} turns with {n} waiting")
+            progress(f"{TURNS} turns with {n} waiting" + (", beside exports" if beside else ""))
+            exports = Exports(system) if beside else None
+            if exports is not None:
+                exports.start()
             lost, _, p99, *_ = crowd.do("turns", TURNS)
-            progress(f"{TURNS} turns beside exports")
-            exports = Exports(system)
-            exports.start()
-            lost_beside, _, p99_beside, *_ = crowd.do("turns", TURNS)
-            exports.end()
+            if exports is not None:
+                exports.end()
         finally:
             crowd.end()
+    return int(lost), p99, exports
+
+
+def measure(n: int) -> None:
+    lost, p99, _ = turns(n, False)
+    lost_beside, p99_beside, exports = turns(n, True)
+    assert exports is not None
     wrong = {"wrong": 1} if exports.rows < n else {}
     emit("export", "export", "over the admin API", sum(exports.took) / len(exports.took), "s", "lower", n=n,
          note=f"CSV, {exports.rows} rows, {exports.bytes / 1e6:.0f} MB", **wrong)
@@ -78,7 +87,7 @@ def measure(n: int) -> None:
     note = f"{TURNS} turns, one after the other, as in the group turn"
     for name, value, wrong_turns in (("alone", p99, lost), ("beside exports", p99_beside, lost_beside)):
         emit("export", "complete to admitted, p99", name, value, "ms", "lower", n=n, note=note,
-             **({"wrong": int(wrong_turns)} if wrong_turns else {}))
+             **({"wrong": wrong_turns} if wrong_turns else {}))
     emit("export", "complete to admitted, p99 longer by", "beside exports", max(0.0, p99_beside - p99), "ms", "lower",
          n=n, target=5)
 

@@ -1,13 +1,18 @@
 #include <pthread.h>
 #include <stdlib.h>
+#include <time.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/control/control.h"
 #include "common/control/export.h"
 #include "worker/admin/backend.h"
 #include "worker/admin/exports.h"
 
-enum { UNREAD_MAX = 128 * 1024 }; /* in the buffer, before another page is fetched */
+enum {
+    UNREAD_MAX = 128 * 1024, /* in the buffer, before another page is fetched */
+    PAUSE_MAX_US = 20000,
+};
 
 struct one {
     struct tl_admin_pool_job job;
@@ -79,6 +84,15 @@ static bool fetch(struct one *one)
     return length == 0 || !tl_admin_stream_write(one->stream, bytes, length);
 }
 
+/* Pauses as long as the page took: an export takes no more than half of the time of the store and
+ * of a processor, which visitors need, too. */
+static void pause_after(int64_t took_us)
+{
+    int64_t pause_us = took_us < PAUSE_MAX_US ? took_us : PAUSE_MAX_US;
+    const struct timespec pause = {.tv_nsec = pause_us * 1000};
+    (void)nanosleep(&pause, NULL);
+}
+
 static void run_one(struct tl_admin_pool_job *job, void *thread_context)
 {
     struct one *one = (struct one *)(void *)job;
@@ -87,7 +101,11 @@ static void run_one(struct tl_admin_pool_job *job, void *thread_context)
     pthread_mutex_lock(&exports->mutex);
     bool over = one->closed || one->over || exports->ending;
     pthread_mutex_unlock(&exports->mutex);
-    over = over || fetch(one);
+    if (!over) {
+        int64_t began_us = tl_clock_us();
+        over = fetch(one);
+        pause_after(tl_clock_us() - began_us);
+    }
     pthread_mutex_lock(&exports->mutex);
     one->over = over;
     /* A reader who waits asks no more, so go on until there is something. */

@@ -10,9 +10,8 @@
 
 #include "worker/admin/sessions.h"
 
-#define LONG_NAME_CLAIM                                                                            \
-    "abcdefghijklmnopqrstuvwxyz0123456789:1f:AAAAAAAAAAAAAAAAAAAAAA:"                              \
-    "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+static const char long_name[] = "abcdefghijklmnopqrstuvwxyz0123456789:1f:AAAAAAAAAAAAAAAAAAAAAA:"
+                                "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 enum { NOW = 1000000, ENDS = 2000000 };
 
@@ -91,7 +90,7 @@ static void other_texts_are_no_sessions(void **state)
         "a:1234567890123:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "a:1f:AAAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
         "a:1f:AAAAAAAAAAAAAAAAAAAAA:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-        LONG_NAME_CLAIM,
+        long_name,
     };
     struct tl_admin_session session;
     (void)state;

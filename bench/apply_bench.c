@@ -11,8 +11,7 @@
  *          timed from the first change of state.joined to the last;
  *   script what Redis spent inside the apply script on the way (INFO commandstats), beside what it
  *          spent inside ZADD;
- *   and the processor time of both programs, which tells most on a machine that does other things
- * too. Each round begins with an empty Redis. The figures are medians of the rounds: JSON lines on
+ *   and the processor time of both programs, which tells most on a busy machine. Each round begins with an empty Redis. The figures are medians of the rounds: JSON lines on
  * standard output, text for people on standard error. With --active, so many visitors hold a
  * session while the others join.
  */

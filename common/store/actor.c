@@ -18,7 +18,8 @@ static void copy_printable(char *to, size_t size, const char *from)
             to[i] = '?';
 }
 
-void tl_actor_set(struct tl_actor *actor, const char *name, const char *from, uint64_t kept)
+/* Texts are cut, and bytes that are no printable ASCII become '?'. */
+static void set(struct tl_actor *actor, const char *name, const char *from, uint64_t kept)
 {
     *actor = (struct tl_actor){.kept = kept};
     copy_printable(actor->name, sizeof(actor->name), name);
@@ -31,7 +32,7 @@ void tl_actor_of_program(struct tl_actor *actor, const char *program, uint64_t k
     if (gethostname(host, sizeof(host)) != 0 && host[0] == '\0')
         snprintf(host, sizeof(host), "unknown");
     host[sizeof(host) - 1] = '\0'; /* of a longer name */
-    tl_actor_set(actor, program, host, kept);
+    set(actor, program, host, kept);
 }
 
 void tl_actor_of_user(struct tl_actor *actor, uint64_t kept)
@@ -41,11 +42,11 @@ void tl_actor_of_user(struct tl_actor *actor, uint64_t kept)
     const char *sudo = getenv("SUDO_USER");
     snprintf(number, sizeof(number), "uid-%lu", (unsigned long)getuid());
     if (sudo != NULL && *sudo != '\0')
-        tl_actor_set(actor, sudo, "cli", kept);
+        set(actor, sudo, "cli", kept);
     else if (getpwuid_r(getuid(), &entry, buffer, sizeof(buffer), &found) == 0 && found != NULL)
-        tl_actor_set(actor, entry.pw_name, "cli", kept);
+        set(actor, entry.pw_name, "cli", kept);
     else
-        tl_actor_set(actor, number, "cli", kept);
+        set(actor, number, "cli", kept);
 }
 
 void tl_actor_append(const struct tl_actor *actor, struct tl_args *args)

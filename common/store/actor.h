@@ -15,8 +15,6 @@ struct tl_actor {
     uint64_t kept; /* about how many changes the record keeps: redis.changes_length */
 };
 
-/* Sets all three; texts are cut, and bytes that are no printable ASCII become '?'. */
-void tl_actor_set(struct tl_actor *actor, const char *name, const char *from, uint64_t kept);
 /* A program that changes something by itself, as it creates a queue of its file: its name (without
  * `tellerline-`), on this host. */
 void tl_actor_of_program(struct tl_actor *actor, const char *program, uint64_t kept);

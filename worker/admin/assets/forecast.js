@@ -53,7 +53,7 @@ export function capacityChange(stats, capacity) {
     if (then === limit) says.push('The rate of ' + number(limit) + ' a minute is what limits then.');
   }
   if (capacity > stats.active) {
-    says.push('Up to ' + people(Math.min(capacity - stats.active, stats.waiting)) + ' are let in at once.');
+    says.push('At once: up to ' + number(Math.min(capacity - stats.active, stats.waiting)) + ' more are let in.');
   } else if (capacity < stats.active) {
     says.push('No one is sent away: until ' + people(stats.active - capacity) + ' have left the site, no one new is let in.');
   }

@@ -76,6 +76,13 @@ def test_manual_pages_say_what_the_programs_say(packages: Packages, tmp_path: Pa
             assert word in page, f"{program.name}: {word} is not in its manual page"
 
 
+def test_shells_find_the_completions(packages: Packages, tmp_path: Path) -> None:
+    subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
+    for name in ("bash-completion/completions/tellerline", "zsh/vendor-completions/_tellerline",
+                 "fish/vendor_completions.d/tellerline.fish"):
+        assert "tellerline complete" in (tmp_path / "usr/share" / name).read_text(), name
+
+
 @pytest.mark.long(60)
 def test_same_sources_same_package(packages: Packages, tmp_path: Path) -> None:
     """Built again from scratch in another folder, the package is bit-for-bit identical."""

@@ -11,9 +11,9 @@
  *          timed from the first change of state.joined to the last;
  *   script what Redis spent inside the apply script on the way (INFO commandstats), beside what it
  *          spent inside ZADD;
- *   and the processor time of both programs, which tells most on a busy machine. Each round begins with an empty Redis. The figures are medians of the rounds: JSON lines on
- * standard output, text for people on standard error. With --active, so many visitors hold a
- * session while the others join.
+ *   and the processor time of both programs, which tells most on a busy machine. Each round begins
+ * with an empty Redis. The figures are medians of the rounds: JSON lines on standard output, text
+ * for people on standard error. With --active, so many hold a session meanwhile.
  */
 #include <errno.h>
 #include <inttypes.h>

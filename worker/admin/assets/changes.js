@@ -2,10 +2,19 @@
 import { h } from './dom.js';
 import { ask } from './dialog.js';
 import { change, read, queuePath, may } from './api.js';
-import { moment, full } from './format.js';
+import { moment, full, duration } from './format.js';
 
 export async function loadChanges(queue) {
   return (await read('/changes?queue=' + encodeURIComponent(queue) + '&limit=50')).changes;
+}
+
+const DURATIONS = /(_ttl|_window|_hold|_fresh|_cooldown|_every|session_max)$/;
+
+/* The record has the texts of the store: times in ms. */
+function valueOf(name, value) {
+  if (/^\d+$/.test(value) && DURATIONS.test(name)) return duration(Number(value));
+  if (/^\d+$/.test(value) && name.endsWith('s_at')) return Number(value) ? full(Number(value)) : '–';
+  return words(value);
 }
 
 const words = (value) => (value === null || value === undefined || value === '' ? '–' : typeof value === 'object' ? JSON.stringify(value)
@@ -16,7 +25,7 @@ function differences(entry) {
   const before = entry.before || {};
   const after = entry.after || {};
   const names = [...new Set(Object.keys(before).concat(Object.keys(after)))];
-  return names.map((name) => name + ': ' + words(before[name]) + ' → ' + words(after[name]));
+  return names.map((name) => name + ': ' + valueOf(name, before[name]) + ' → ' + valueOf(name, after[name]));
 }
 
 /* [{ at, label }], oldest first, of what changes the line's course. */
@@ -57,9 +66,14 @@ export class Changes {
     const at = Date.parse(entry.at);
     return h('tr', {}, h('td', {}, h('time', { datetime: entry.at, title: full(at) }, moment(at, now))),
       h('td', { title: entry.from }, entry.who), h('td', {}, entry.what),
-      h('td', {}, differences(entry).map((text) => h('div', {}, text))),
+      h('td', {}, this.told(entry)),
       h('td', {}, undo && h('button', { type: 'button', class: 'small', 'aria-label': 'Undo ' + entry.what + ' of ' + moment(at, now),
         onclick: () => this.undo(entry, undo) }, 'Undo')));
+  }
+
+  told(entry) {
+    const found = differences(entry).map((text) => h('div', {}, text));
+    return found.length <= 5 ? found : h('details', {}, h('summary', {}, found.length + ' settings'), found);
   }
 
   async undo(entry, [method, path, body]) {

@@ -2,7 +2,6 @@
 import { h, svg } from './dom.js';
 import { number, minute, moment } from './format.js';
 
-const WIDTH = 800;
 const LEFT = 44;
 const RIGHT = 8;
 const TOP = 22;
@@ -15,10 +14,10 @@ function ceiling(n) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((f) => f * power).find((f) => f >= n);
 }
 
-/* Times of the axis: about six round ones. */
-function ticks(from, to) {
+/* Times of the axis: round ones, at most so many. */
+function ticks(from, to, most) {
   const steps = [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800].map((s) => s * 1000);
-  const step = steps.find((s) => (to - from) / s <= 7) || steps[steps.length - 1];
+  const step = steps.find((s) => (to - from) / s <= most) || steps[steps.length - 1];
   const offset = new Date(from).getTimezoneOffset() * 60000;
   const found = [];
   for (let t = Math.ceil((from - offset) / step) * step + offset; t <= to; t += step) found.push(t);
@@ -37,25 +36,25 @@ function path(points, x, y, area) {
 }
 
 /*
- * options: from, to (ms), height, title, series: [{ name, label, points: [[ms, n]], area }], marks: [{ at, label }].
+ * options: from, to (ms), width, height, title, series: [{ name, label, points: [[ms, n]], area }], marks: [{ at, label }].
  * The figure has the numbers of its end as text, for those who cannot see it.
  */
 export function timeChart(options) {
-  const { from, to, height, series, marks } = options;
+  const { from, to, width, height, series, marks } = options;
   const most = ceiling(Math.max(1, ...series.flatMap((one) => one.points.map((point) => point[1]))));
-  const x = (t) => LEFT + (WIDTH - LEFT - RIGHT) * (t - from) / Math.max(1, to - from);
+  const x = (t) => LEFT + (width - LEFT - RIGHT) * (t - from) / Math.max(1, to - from);
   const y = (n) => TOP + (height - TOP - BOTTOM) * (1 - n / most);
   const summary = options.title + ': ' + series.map((one) => {
     const last = one.points[one.points.length - 1];
     return one.label + ' ' + (last ? number(last[1]) : 'not known');
   }).join(', ');
-  const image = svg('svg', { class: 'chart', viewBox: '0 0 ' + WIDTH + ' ' + height, role: 'img', 'aria-label': summary });
+  const image = svg('svg', { class: 'chart', viewBox: '0 0 ' + width + ' ' + height, role: 'img', 'aria-label': summary });
   for (let i = 0; i <= 4; i++) {
     const n = most * i / 4;
-    image.append(svg('line', { class: 'grid', x1: LEFT, x2: WIDTH - RIGHT, y1: y(n), y2: y(n) }),
+    image.append(svg('line', { class: 'grid', x1: LEFT, x2: width - RIGHT, y1: y(n), y2: y(n) }),
       svg('text', { x: LEFT - 6, y: y(n) + 4, 'text-anchor': 'end' }, number(n)));
   }
-  for (const t of ticks(from, to)) {
+  for (const t of ticks(from, to, width / 100)) {
     image.append(svg('text', { x: x(t), y: height - 6, 'text-anchor': 'middle' }, to - from > 86400000 ? moment(t, 0) : minute(t)));
   }
   for (const one of series) {
@@ -68,7 +67,7 @@ export function timeChart(options) {
     image.append(svg('line', { class: 'mark', x1: at, x2: at, y1: TOP - 6, y2: y(0) }, svg('title', {}, mark.label)));
     if (at - labelled < 110) continue; /* it would cover the one before; the title and the table have it */
     labelled = at;
-    const last = at > WIDTH - 130;
+    const last = at > width - 130;
     image.append(svg('text', { x: at + (last ? -4 : 4), y: TOP - 8, 'text-anchor': last ? 'end' : 'start' }, mark.label));
   }
   const keys = series.map((one) => h('li', {}, svg('svg', { class: 'chart', viewBox: '0 0 24 10', 'aria-hidden': 'true' },

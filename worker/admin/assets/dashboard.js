@@ -14,8 +14,12 @@ let who = null;
 let page = null;
 let heardAt = 0;
 
-/* What every page tells: trouble, or "" and when it heard. Old numbers are said to be old. */
+/* What every page tells: trouble; "" and when it heard; null: no one is signed in any more. Old numbers are said to be old. */
 function report(trouble, at) {
+  if (trouble === null) {
+    showSignIn('You were signed out: sign in again.');
+    return;
+  }
   if (!trouble) heardAt = at;
   const text = trouble ? trouble + (heardAt ? ' Numbers are of ' + clock(heardAt) + '.' : '') : 'live';
   setText(link, text);
@@ -75,7 +79,8 @@ out.addEventListener('click', async () => {
 });
 addEventListener('hashchange', () => {
   show();
-  main.focus();
+  scrollTo(0, 0);
+  main.focus({ preventScroll: true });
 });
 
 whoAmI().then((found) => {

@@ -6,7 +6,7 @@ function fill(element, attributes, children) {
     else if (value === true) element.setAttribute(name, '');
     else if (value !== false && value !== undefined && value !== null) element.setAttribute(name, value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return element;
 }
 

@@ -30,7 +30,8 @@ export function emptyAt(stats, now) {
   return 'stays as long as it is';
 }
 
-const msOf = (text) => {
+/* A duration of the settings, "10m", in ms. */
+export const msOf = (text) => {
   const found = /^(\d+)(ms|s|m|h|d)$/.exec(text || '');
   return found ? Number(found[1]) * { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 }[found[2]] : 0;
 };

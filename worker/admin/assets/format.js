@@ -11,7 +11,6 @@ const fullTime = new Intl.DateTimeFormat(undefined,
 
 export const known = (value) => value !== undefined && value !== null;
 export const number = (n) => (known(n) ? whole.format(n) : '–');
-export const signed = (n) => (n > 0 ? '+' : n < 0 ? '−' : '±') + whole.format(Math.abs(n));
 export const rate = (n) => (known(n) ? (n < 10 ? short : whole).format(n) : '–');
 export const percent = (share) => (known(share) ? short.format(100 * share) + ' %' : '–');
 

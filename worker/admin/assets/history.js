@@ -40,16 +40,17 @@ export function levels(points, field, from, to, steps) {
   return found;
 }
 
-/* [[ms, n]]: by how much a total grew in each step, per minute. */
+/* [[ms, n]]: by how much a total grew in the minute (or the longer step) that ends there, per minute. */
 export function perMinute(points, field, from, to, steps) {
   const found = [];
-  for (let i = 1; i <= steps; i++) {
-    const start = from + (to - from) * (i - 1) / steps;
+  const window = Math.max(60000, (to - from) / steps);
+  for (let i = 0; i <= steps; i++) {
     const end = from + (to - from) * i / steps;
-    const before = holding(points, start);
+    const start = Math.max(end - window, points[0].at);
     const after = holding(points, end);
+    const before = holding(points, start);
     /* Fewer than before: the queue was created again. */
-    if (before) found.push([end, Math.max(0, (after[field] || 0) - (before[field] || 0)) * 60000 / (end - start)]);
+    if (end - start >= 10000) found.push([end, Math.max(0, (after[field] || 0) - (before[field] || 0)) * 60000 / (end - start)]);
   }
   return found;
 }

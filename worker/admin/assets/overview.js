@@ -28,7 +28,7 @@ export class Overview {
       this.show((await read('/queues')).queues);
       this.report('', Date.now());
     } catch (problem) {
-      this.report(problem.message);
+      this.report(problem.status === 401 ? null : problem.message);
     }
     if (!this.closed) this.timer = setTimeout(() => this.load(), EVERY);
   }

@@ -1,8 +1,8 @@
 /* The page of one queue: its numbers once a second, its past, and its controls. */
 import { h, setText, setClass } from './dom.js';
-import { number, signed, rate, percent, duration, people, clock, known } from './format.js';
-import { queuePath } from './api.js';
-import { emptyAt, lastWait, pace, rateLimit, waitText } from './forecast.js';
+import { number, rate, percent, duration, people, clock, known } from './format.js';
+import { queuePath, read, whoAmI } from './api.js';
+import { emptyAt, lastWait, msOf, pace, rateLimit, waitText } from './forecast.js';
 import { timeChart, barChart } from './chart.js';
 import { levels, loadHistory, perMinute, pointOf, waitsNow } from './history.js';
 import { Controls } from './controls.js';
@@ -106,18 +106,28 @@ export class QueuePage {
     });
     this.source.onerror = () => {
       this.report('No connection');
-      if (this.source.readyState === 2) this.again = setTimeout(() => this.connect(), 3000);
+      if (this.source.readyState === 2) this.again = setTimeout(() => this.reconnect(), 3000);
     };
+  }
+
+  /* A refused stream has a reason, which only a question brings out. */
+  async reconnect() {
+    const found = await whoAmI().catch(() => undefined);
+    if (found === null) this.report(null);
+    else if (found === undefined) this.again = setTimeout(() => this.reconnect(), 3000);
+    else this.connect();
   }
 
   async load() {
     this.changesAt = Date.now();
     try {
-      [this.points, this.changes] = await Promise.all([loadHistory(this.name, this.span, this.now()), loadChanges(this.name)]);
+      const [points, changes, queue] = await Promise.all([loadHistory(this.name, this.span, this.now()),
+        loadChanges(this.name), read(queuePath(this.name))]);
+      Object.assign(this, { points, changes, waitingTtl: msOf(queue.settings.waiting_ttl) });
       this.changesPanel.show(this.changes, this.now());
       this.draw();
     } catch (problem) {
-      this.report(problem.message);
+      this.report(problem.status === 401 ? null : problem.message);
     }
   }
 
@@ -136,6 +146,7 @@ export class QueuePage {
 
   update(stats) {
     this.stats = stats;
+    stats.waiting_ttl_ms = this.waitingTtl;
     this.offset = Date.parse(stats.at) - Date.now();
     const badge = stateBadge(stats);
     setText(this.badge, badge.text);
@@ -163,9 +174,8 @@ export class QueuePage {
 
   showTiles(stats) {
     const going = pace(stats);
-    const growth = going && going.joined - going.admitted - going.gaveUp;
     const limit = rateLimit(stats.rate);
-    this.showTile('waiting', number(stats.waiting), (going ? signed(growth) + ' a minute · ' : '') + emptyAt(stats, this.now()));
+    this.showTile('waiting', number(stats.waiting), emptyAt(stats, this.now()));
     this.showTile('active', number(stats.active) + (known(stats.capacity_now) ? ' / ' + number(stats.capacity_now) : ''),
       known(stats.capacity_now) ? number(Math.max(0, stats.capacity_now - stats.active)) + ' free' : '');
     this.showTile('admitted', going ? rate(going.admitted) : '–', limit < Infinity ? 'limit ' + rate(limit) : '');
@@ -186,12 +196,13 @@ export class QueuePage {
     const points = this.points.filter((point) => point.at < to).concat(pointOf(stats, to));
     const from = Math.max(to - this.span, points[0].at);
     const marks = marksOf(this.changes);
+    const width = Math.max(320, this.line.clientWidth || 800);
     const level = (field) => levels(points, field, from, to, STEPS);
-    this.line.replaceChildren(timeChart({ title: 'The line', from, to, height: 260, marks, series: [
+    this.line.replaceChildren(timeChart({ title: 'The line', from, to, width, height: 260, marks, series: [
       { name: 'waiting', label: 'waiting', points: level('waiting'), area: true },
       { name: 'active', label: 'on the site', points: level('active') },
       { name: 'capacity', label: 'capacity', points: stats.policy === 'rate' ? [] : level('capacity') }] }));
-    this.counters.replaceChildren(timeChart({ title: 'Per minute', from, to, height: 200, marks, series: [
+    this.counters.replaceChildren(timeChart({ title: 'Per minute', from, to, width, height: 200, marks, series: [
       { name: 'joined', label: 'joined', points: perMinute(points, 'joined', from, to, STEPS) },
       { name: 'admitted', label: 'let in', points: perMinute(points, 'admitted', from, to, STEPS) }] }));
     this.waits.replaceChildren(barChart('By the order of arrival, about', waitsNow(points, stats.waiting, to)));

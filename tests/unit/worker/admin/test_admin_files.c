@@ -19,8 +19,8 @@ static void the_page_and_its_files(void **state)
     (void)state;
     assert_string_equal(find("/")->type, "text/html; charset=utf-8");
     assert_ptr_equal(find("/"), find("/assets/index.html"));
-    assert_string_equal(find("/assets/admin.js")->type, "text/javascript; charset=utf-8");
-    assert_string_equal(find("/assets/admin.css")->type, "text/css; charset=utf-8");
+    assert_string_equal(find("/assets/dashboard.js")->type, "text/javascript; charset=utf-8");
+    assert_string_equal(find("/assets/dashboard.css")->type, "text/css; charset=utf-8");
     assert_true(find("/")->length > find("/")->gzip_length);
 }
 
@@ -31,8 +31,8 @@ static void nothing_else(void **state)
                                         "/assets",
                                         "/assets/",
                                         "/assets/../x",
-                                        "/assets/admin.jsx",
-                                        "/assets/admin.j",
+                                        "/assets/dashboard.jsx",
+                                        "/assets/dashboard.j",
                                         "//",
                                         "/livez"};
     (void)state;

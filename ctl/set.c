@@ -3,20 +3,25 @@
 #include <string.h>
 
 #include "common/config/config.h"
+#include "common/config/queue_settings.h"
+#include "common/config/table.h"
 
 #include "ctl/assignments.h"
 #include "ctl/call.h"
 #include "ctl/change_text.h"
 #include "ctl/json.h"
 
-/* Is this the setting that the assignment NAME=VALUE names? */
+/* Is this the setting, by its name in the store, that the assignment NAME=VALUE names? */
 static bool is_assigned(const char *assignment, const char *name)
 {
-    size_t length = strlen(name);
-    for (size_t i = 0; i < length; i++)
-        if ((assignment[i] == '.' ? '_' : assignment[i]) != name[i])
-            return false;
-    return assignment[length] == '=';
+    char text[TL_SETTING_PATH_MAX] = "";
+    size_t length = strcspn(assignment, "=");
+    const char *stored = text;
+    snprintf(text, sizeof(text), "%.*s", (int)length, assignment);
+    for (char *dot = strchr(text, '.'); dot != NULL; dot = strchr(dot, '.'))
+        *dot = '_';
+    tl_queue_settings_plain(&stored, assignment[length] == '=' ? assignment + length + 1 : "");
+    return strcmp(stored, name) == 0;
 }
 
 /* Each setting as it is and was; then what was asked for and was so before. */

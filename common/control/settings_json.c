@@ -160,8 +160,12 @@ static bool read_member(struct tl_settings_wish *wish, const char *group, const 
     char quoted[96];
     size_t row;
     int n = snprintf(path, sizeof(path), "%s%s%s", group, *group != '\0' ? "." : "", name);
+    const char *stored =
+        path; /* "capacity": "auto" and "capacity_max" are kept under other names */
+    if (tl_queue_settings_plain(&stored, json_is_string(value) ? json_string_value(value) : ""))
+        wish->max_named = wish->max_named || strcmp(path, "capacity_max") == 0;
     const struct tl_setting *setting =
-        n > 0 && (size_t)n < sizeof(path) ? find_row(path, &row) : NULL;
+        n > 0 && (size_t)n < sizeof(path) ? find_row(stored, &row) : NULL;
     if (setting == NULL) {
         struct tl_queue_settings unused;
         struct tl_error problem = {0};
@@ -247,6 +251,7 @@ bool tl_settings_wish_try(struct tl_settings_wish *wish, struct tl_queue_setting
             !refuse(wish, find_row(wish->list[i].name, &row)->path, problem.text, err))
             return false;
     }
+    settings->capacity_max_named = wish->max_named;
     if (json_array_size(wish->errors) > 0)
         return true;
     return (tl_mode_change(&before, settings, &problem) &&

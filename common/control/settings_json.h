@@ -21,6 +21,7 @@ struct tl_settings_wish {
     char (*values)[TL_QUEUE_VALUE_MAX]; /* a text for each row of the table... */
     bool *given;                        /* ...that is given */
     json_t *errors;                     /* [{"name", "detail"}]: every member that is refused */
+    bool max_named;                     /* capacity_max is: it needs capacity "auto" */
 };
 
 /* Reads the object, of the shape of tl_settings_to_json; a number of milliseconds is a duration,

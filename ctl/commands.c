@@ -244,7 +244,7 @@ static const struct tl_ctl_command commands[] = {
                 "cannot be undone: nobody can tell any more how this visit ended.",
      .status = "nothing is kept of the visitor, or there is no such queue",
      .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_STORE,
+     .options = TL_OPTIONS_CALL | TL_OPTION_YES,
      .min_words = 2,
      .max_words = 2,
      .run = tl_command_visitor_forget},

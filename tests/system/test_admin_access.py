@@ -210,7 +210,7 @@ def test_nothing_can_be_framed_or_run(room):
     admin.done("POST", "queues/bank/joins", {"visitors": [{"visitor": script}]})
     assert admin.call("PUT", f"queues/{script.replace('/', '%2F')}", {}).status in (400, 404, 422)
     admin.call("GET", f"queues/bank/visitors/{script.replace('/', '%2F')}")
-    for path in ("/", "/assets/admin.js", "/nothing", "/v1/admin/queues", "/v1/admin/queues/bank/line",
+    for path in ("/", "/assets/dashboard.js", "/nothing", "/v1/admin/queues", "/v1/admin/queues/bank/line",
                  "/v1/admin/queues/bank", "/v1/admin/changes", f"/v1/admin/queues/{script}", "/v1/nothing",
                  "/v1/admin/queues/bank/export?format=csv", "/v1/admin/queues/bank/export?format=jsonl"):
         answer = admin.get(path, ADMIN_TOKEN)

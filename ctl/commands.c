@@ -12,9 +12,8 @@ static const struct tl_ctl_command commands[] = {
          "Starts worker, dispatcher, admitter and expirer, and with hooks the notifier, from "
          "the folder of\n"
          "this program, and restarts those that end. When no Redis is configured, it also runs a "
-         "private redis-server on a "
-         "socket in the\n"
-         "data folder.",
+         "private redis-server\n"
+         "on a socket in the data folder.",
      .group = TL_GROUP_RUN,
      .options = TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
      .run = tl_command_up},

@@ -110,7 +110,7 @@ def test_nothing_left_over(images: dict[str, str]) -> None:
 def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None], store: str) -> None:
     """Configured by the environment alone, without privileges, on a read-only file system, with no process of root."""
     system = line(store)
-    system.start("dispatcher", "admitter", "expirer")
+    system.start("dispatcher", "admitter", "expirer", "notifier")
     system.start("worker", queues=QUEUES)
     serve_two(system)
     for program in PROGRAMS:

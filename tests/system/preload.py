@@ -40,7 +40,8 @@ __attribute__((constructor)) static void begin(void)
 
 #: Lets allocations fail: one in shared[0] (0: none), and the one at which shared[1] (0: none) has counted down to 0. But
 #: not those of pthread_getattr_np, which AddressSanitizer calls at the start of each thread and cannot do without, nor
-#: those of redisBufferWrite: hiredis 0.14 crashes when it cannot make a new buffer.
+#: those of redisBufferWrite: hiredis 0.14 crashes when it cannot make a new buffer; nor those of getpwuid_r, in which
+#: glibc does.
 FAILING = _SHARED + r"""
 static unsigned long turns;
 static _Thread_local int exempt __attribute__((tls_model("initial-exec")));
@@ -72,6 +73,15 @@ int redisBufferWrite(void *context, int *done)
     exempt = 1;
     NEXT(redisBufferWrite);
     int result = next(context, done);
+    exempt = 0;
+    return result;
+}
+
+int getpwuid_r(unsigned user, void *entry, char *buffer, size_t size, void **found)
+{
+    exempt = 1;
+    NEXT(getpwuid_r);
+    int result = next(user, entry, buffer, size, found);
     exempt = 0;
     return result;
 }

@@ -267,6 +267,13 @@ class System:
         for program in self.programs:
             program.wait_ready()
 
+    def serves(self, queue: str) -> None:
+        """Waits for that: a worker whose user of Redis may not create queues is ready before another program does."""
+        for worker in self.of("worker"):
+            client = Client(worker.http_port)
+            wait_until(lambda client=client: client.get(f"/v1/queues/{queue}").status == 200, PATIENCE, f"{queue} is served")
+            client.close()
+
     def settings(self, section: str, values: dict[str, Any]) -> None:
         """Adds settings to a section of the configuration, before the start."""
         self._settings = self._settings | {section: self._settings.get(section, {}) | values}

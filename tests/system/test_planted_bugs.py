@@ -103,8 +103,8 @@ BUGS = [
     # configure
     Bug("setting not written", OPERATOR, "redis.call('HSET', K_CONFIG, unpack(ARGV, 4 + n))", "",
         r"was admitted while the queue was paused", during="pause"),
-    Bug("setting told to nobody", OPERATOR, "commit(state, {}, { { EVENT.config } }, keep)\nelse",
-        "commit(state, {}, {                  }, keep)\nelse", r"no event told that paused is true", during="pause"),
+    Bug("setting told to nobody", OPERATOR, "commit(state, {}, { { EVENT.config } }, keep)\n    local now, mode",
+        "commit(state, {}, {                  }, keep)\n    local now, mode", r"no event told that paused is true", during="pause"),
     # lease
     Bug("fence not counted", "dispatcher", "'HINCRBY', K_STATE, 'fence', 1", "'HINCRBY', K_STATE, 'fence', 0",
         r"held the lease with the same fence", during="restart"),

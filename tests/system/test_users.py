@@ -137,6 +137,7 @@ def test_the_admin_api_has_a_user_of_its_own(start):
 
     system = start({"bank": {"capacity": 1} | CALM}, prepare=prepare)
     admin = Admin(system.of("worker")[0])
+    system.serves("bank")
     joined = system.join("bank")
     done = admin.done
     jane = done("POST", "tokens", {"name": "jane", "role": "admin"})

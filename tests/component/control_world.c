@@ -79,7 +79,7 @@ int test_call_with(struct test_control *world, const char *method, const char *t
         assert_string_not_equal(test_member(world, "type"), "(none)");
         assert_string_not_equal(test_member(world, "title"), "(none)");
         assert_string_not_equal(test_member(world, "detail"), "(none)");
-        assert_int_equal(atoi(test_member(world, "status")), world->answer.status);
+        assert_int_equal(strtol(test_member(world, "status"), NULL, 10), world->answer.status);
     }
     return world->answer.status;
 }

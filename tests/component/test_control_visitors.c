@@ -283,16 +283,16 @@ static void the_history_tells_waits_and_rates(void **state)
     note(world, now, 10000, 8, 7);
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
     /* a2 has the seq 2, which the point of 200 s ago is the first to know; b1 the seq 5. */
-    long long oldest = atoll(test_member(world, "oldest_wait_ms"));
+    long long oldest = strtoll(test_member(world, "oldest_wait_ms"), NULL, 10);
     assert_true(oldest >= 200000 && oldest < 205000);
-    oldest = atoll(test_member(world, "lanes.1.oldest_wait_ms"));
+    oldest = strtoll(test_member(world, "lanes.1.oldest_wait_ms"), NULL, 10);
     assert_true(oldest >= 100000 && oldest < 105000);
     /* 8 joined, of whom 4 a minute ago. */
     double joined = strtod(test_member(world, "per_minute.joined"), NULL);
     assert_true(joined > 3.8 && joined < 4.2);
     /* a1 joined 300 s ago and was admitted now. */
     assert_string_equal(test_member(world, "waited.sample"), "1");
-    long long waited = atoll(test_member(world, "waited.p50_ms"));
+    long long waited = strtoll(test_member(world, "waited.p50_ms"), NULL, 10);
     assert_true(waited >= 299000 && waited < 305000);
 }
 

@@ -28,8 +28,10 @@ static void hooks_are_read_in_order(void **state)
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_parse("t.yaml", yaml, strlen(yaml), &err);
     (void)state;
-    if (config == NULL)
+    if (config == NULL) {
         fail_msg("%s", err.text);
+        return;
+    }
     assert_int_equal(config->n_hooks, 2);
     const struct tl_hook_config *hook = &config->hooks[0];
     assert_string_equal(hook->name, "shop");

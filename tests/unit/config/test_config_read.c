@@ -314,8 +314,10 @@ static void a_steered_capacity_is_written_as_it_is_meant(void **state)
     for (size_t i = 0; i < COUNT(texts); i++) {
         struct tl_error err = {0};
         const struct tl_config *config = tl_config_parse("text", texts[i], strlen(texts[i]), &err);
-        if (config == NULL)
+        if (config == NULL) {
             fail_msg("%s", err.text);
+            return;
+        }
         const struct tl_queue_settings *settings = &config->queues[0].settings;
         assert_int_equal(settings->capacity_mode, TL_CAPACITY_AUTO);
         assert_int_equal(settings->capacity, 600);

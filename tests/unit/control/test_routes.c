@@ -28,6 +28,15 @@ static const char *value_of(const char *line, const char *name)
     return strncmp(line, name, length) == 0 ? line + length : NULL;
 }
 
+/* Begins the operation of a line "    get:". */
+static void begin_operation(struct operation *operation, const char *path, const char *line)
+{
+    *operation = (struct operation){0};
+    snprintf(operation->path, sizeof(operation->path), "%s", path);
+    for (size_t i = 4; i < 3 + sizeof(operation->method) && line[i] != ':'; i++)
+        operation->method[i - 4] = (char)toupper((unsigned char)line[i]);
+}
+
 /* Reads the operations line by line: the document is written with one indent throughout. */
 static size_t read_document(struct operation *list, size_t most)
 {
@@ -52,11 +61,7 @@ static size_t read_document(struct operation *list, size_t most)
         } else if (path[0] != '\0' && strncmp(line, "    ", 4) == 0 && islower(line[4]) &&
                    strcmp(line, "    parameters:") != 0) {
             assert_true(n < most);
-            list[n] = (struct operation){0};
-            snprintf(list[n].path, sizeof(list[n].path), "%s", path);
-            for (size_t i = 4; i < 3 + sizeof(list[n].method) && line[i] != ':'; i++)
-                list[n].method[i - 4] = (char)toupper((unsigned char)line[i]);
-            n++;
+            begin_operation(&list[n++], path, line);
         }
     }
     fclose(file);
@@ -66,7 +71,7 @@ static size_t read_document(struct operation *list, size_t most)
 static void the_table_is_what_the_document_says(void **state)
 {
     (void)state;
-    struct operation documented[64];
+    struct operation documented[64] = {0};
     size_t n_documented = read_document(documented, 64);
     size_t n;
     const struct tl_control_route *routes = tl_control_routes(&n);

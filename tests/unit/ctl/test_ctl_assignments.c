@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,20 +50,21 @@ static void test_other_words_are_refused(void **state)
     assert_int_equal(err.kind, TL_ERR_INVALID);
 }
 
+enum { LINES_MAX = 200 };
+
 static void show_one(void *context, const char *name, const json_t *value)
 {
     char text[40];
+    char *lines = context;
+    size_t used = strlen(lines);
     tl_json_show(value, text, sizeof(text));
-    strcat(context, name);
-    strcat(context, "=");
-    strcat(context, text);
-    strcat(context, ";");
+    snprintf(lines + used, LINES_MAX - used, "%s=%s;", name, text);
 }
 
 static void test_objects_as_lines(void **state)
 {
     (void)state;
-    char lines[200] = "";
+    char lines[LINES_MAX] = "";
     json_t *object =
         json_pack("{s:i, s:{s:i, s:s}, s:[s,s], s:b, s:n, s:f}", "capacity", 5, "rate", "admit", 7,
                   "every", "10s", "lanes", "a", "b", "sliding", 1, "at", "share", 0.25);

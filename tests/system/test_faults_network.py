@@ -83,7 +83,7 @@ def test_latency_and_loss(start, figure):
         # A join whose answer came too late holds its place until claim_ttl is over.
         system = start({"door": QUEUE | {"claim_ttl": "40s"}}, workers=2, dispatchers=2, redis={"appendfsync": "always"},
                        settings=settings, prepare=prepare)
-        figure(live_through(system, "door", CAPACITY, SEED, 12, ["nothing"], actors=10, least=5))
+        figure(live_through(system, "door", CAPACITY, SEED, 12, ["nothing"], actors=10, least=5, drain=300))
         system.finish()
         system.sound = False  # it was checked while the relay was there
     finally:

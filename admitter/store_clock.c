@@ -1,6 +1,5 @@
 #include "admitter/store_clock.h"
 #include "common/base/clock.h"
-#include "common/store/reply.h"
 
 /* The clocks may differ by so much from what is expected before this looks again. Less than what
  * the script takes for a jump (CLOCK_JUMP_MS), so that clocks which run apart are no jump. */
@@ -34,16 +33,10 @@ bool tl_store_clock_look(struct tl_store_clock *clock, struct tl_redis *redis, i
 {
     if (clock->store_ms != 0 && local_ms - clock->noted_ms < LOOK_MS)
         return true;
-    struct tl_args args = {0};
-    tl_args_str(&args, "TIME");
+    int64_t store_us;
     int64_t sent_ms = tl_clock_ms();
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    if (reply == NULL)
+    if (!tl_redis_time(redis, &store_us, err))
         return false;
-    int64_t store_ms = tl_reply_integer(tl_reply_at(reply, 0)) * 1000 +
-                       tl_reply_integer(tl_reply_at(reply, 1)) / 1000;
-    tl_reply_free(reply);
-    tl_store_clock_note(clock, store_ms, sent_ms, tl_clock_ms());
+    tl_store_clock_note(clock, store_us / 1000, sent_ms, tl_clock_ms());
     return true;
 }

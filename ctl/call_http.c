@@ -39,7 +39,7 @@ struct incoming {
 
 /* ---- server and token ---- */
 
-/* Whoever listens on the way reads a token that is sent without TLS. */
+/* Without TLS, an eavesdropper reads the token. */
 static void warn_of_plain(const char *server)
 {
     struct tl_origin origin;

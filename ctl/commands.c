@@ -237,7 +237,7 @@ static const struct tl_ctl_command commands[] = {
      .run = tl_command_visitor_move},
     {.name = "visitor forget",
      .words = "QUEUE VISITOR",
-     .summary = "Erases what is kept of a visitor, who is removed if need be.",
+     .summary = "Removes a visitor and erases what is kept of them.",
      .details = "VISITOR is the visitor's id, or the ticket, which is verified with "
                 "secrets.ticket_keys. It\n"
                 "cannot be undone: nobody can tell any more how this visit ended.",

@@ -2,12 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/quote.h"
 #include "common/config/config.h"
 
 #include "ctl/session.h"
-
-enum { QUOTED_MAX = 128 };
 
 /* Reads the address of the private Redis that runs on a data folder. */
 static bool read_private_url(const char *data, char url[TL_CTL_URL_MAX], struct tl_error *err)
@@ -87,14 +84,5 @@ struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char
 bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue,
                          struct tl_keys *keys, struct tl_error *err)
 {
-    if (!tl_queue_name_valid(queue, strlen(queue))) {
-        char quoted[QUOTED_MAX];
-        tl_quote(queue, quoted, sizeof(quoted));
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "%s is not a valid queue name; a name begins with a-z or 0-9 and holds "
-                            "only a-z 0-9 . _ -",
-                            quoted);
-    }
-    tl_keys_init(keys, session->config->redis.key_prefix, queue);
-    return true;
+    return tl_keys_of(keys, session->config->redis.key_prefix, queue, err);
 }

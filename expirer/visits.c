@@ -82,7 +82,7 @@ static bool is_active(void *context, tl_place place)
 void tl_visits_start(struct tl_visits *visits, const struct tl_line *line, int64_t now_ms)
 {
     tl_placemap_keep(visits->admitted, is_active, (void *)(uintptr_t)line);
-    /* Whoever joins from now on has a later seq. */
+    /* Visitors who join from now on have a later seq. */
     tl_arrivals_note(&visits->arrivals, tl_line_last_seq(line) + 1, now_ms);
 }
 

@@ -1,6 +1,6 @@
 /*
  * Tokens for operators: "tl_NAME_SECRET", SECRET being 256 random bits in 43 characters of
- * base64url. The store keeps a keyed BLAKE2b of the whole text, so that whoever reads the store can
+ * base64url. The store keeps a keyed BLAKE2b of the whole text, so that a reader of the store can
  * neither use a token nor make one. The key is in a file that every program that checks tokens
  * needs.
  *

@@ -64,8 +64,8 @@ void tl_handle_block_list(struct tl_control_call *call)
 {
     struct tl_error err = {0};
     struct tl_blocks *blocks = NULL;
-    int64_t now_ms;
-    if (tl_call_now(call->redis, &now_ms, &err))
+    int64_t now_us;
+    if (tl_redis_time(call->redis, &now_us, &err))
         blocks = tl_blocks_read(call->redis, call->control->config->redis.key_prefix, &err);
     if (blocks == NULL) {
         tl_call_fail(call, &err);
@@ -74,7 +74,7 @@ void tl_handle_block_list(struct tl_control_call *call)
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < blocks->n; i++) {
         int64_t until_ms = blocks->list[i].until_ms;
-        bool is_over = until_ms != 0 && until_ms <= now_ms;
+        bool is_over = until_ms != 0 && until_ms <= now_us / 1000;
         if (is_over || json_array_append_new(list, to_json(&blocks->list[i])) == 0)
             continue;
         json_decref(list);

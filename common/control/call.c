@@ -19,16 +19,7 @@ struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
 bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl_keys *keys,
                   struct tl_error *err)
 {
-    if (!tl_queue_name_valid(queue, strlen(queue))) {
-        char quoted[QUOTED_MAX];
-        tl_quote(queue, quoted, sizeof(quoted));
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "%s is not a valid queue name; a name begins with a-z or 0-9 and holds "
-                            "only a-z 0-9 . _ -",
-                            quoted);
-    }
-    tl_keys_init(keys, control->config->redis.key_prefix, queue);
-    return true;
+    return tl_keys_of(keys, control->config->redis.key_prefix, queue, err);
 }
 
 void tl_call_answer(struct tl_control_call *call, int status, json_t *body)
@@ -110,20 +101,6 @@ bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t lea
         return tl_call_refuse(call, 400, "%s must be a whole number from %" PRIu64 " to %" PRIu64,
                               name, least, most);
     *number = value;
-    return true;
-}
-
-bool tl_call_now(struct tl_redis *redis, int64_t *now_ms, struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_str(&args, "TIME");
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    if (reply == NULL)
-        return false;
-    *now_ms = tl_reply_integer(tl_reply_at(reply, 0)) * 1000 +
-              tl_reply_integer(tl_reply_at(reply, 1)) / 1000;
-    tl_reply_free(reply);
     return true;
 }
 

@@ -57,8 +57,6 @@ bool tl_call_text(struct tl_control_call *call, const char *name, bool needed, c
 bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t least, uint64_t most,
                     uint64_t *number);
 
-/* The store's clock, Unix ms. */
-bool tl_call_now(struct tl_redis *redis, int64_t *now_ms, struct tl_error *err);
 /* RFC 3339 in UTC; JSON null for 0. NULL: out of memory. */
 json_t *tl_call_time(int64_t unix_ms);
 

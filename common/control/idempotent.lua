@@ -11,7 +11,7 @@
 local what, key, request, answer = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local NEW, OTHER, BUSY, KEPT = 0, 1, 2, 3
 local KEEP_MS, KEEP_MAX = 86400000, 1000
-local BUSY_MS = 60000 -- longer than any call: whoever made it is gone
+local BUSY_MS = 60000 -- longer than any call: its caller is gone
 
 local answers, times, now = key_of('idempotent'), key_of('idempotent_at'), now_ms()
 redis.call('HLEN', answers) -- fail when they are of another type, before anything is written

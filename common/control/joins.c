@@ -52,7 +52,7 @@ static const char *read_entry(struct bulk *bulk, size_t i, const json_t *entry)
     const json_t *lane = json_object_get(entry, "lane");
     size_t known = (visitor != NULL ? 1U : 0U) + (lane != NULL ? 1U : 0U);
     if (visitor == NULL || json_object_size(entry) != known)
-        return "an object with \"visitor\" and, if need be, \"lane\"";
+        return "an object with \"visitor\" and optionally \"lane\"";
     if (!tl_visitor_valid(visitor, strlen(visitor)))
         return "a visitor id is 1 to 64 printable characters without space";
     bulk->list[i].visitor = visitor;

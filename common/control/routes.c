@@ -18,7 +18,7 @@
 #define QUEUE    QUEUES "/{queue}"
 #define VISITORS QUEUE "/visitors/{visitor}"
 
-/* Whoever may look: nothing changes. */
+/* Every role may look: nothing changes. */
 #define READS .role = TL_TOKEN_VIEWER
 /* Day-to-day work during a sale. */
 #define WORKS .role = TL_TOKEN_OPERATOR, .changes = true

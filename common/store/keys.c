@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/quote.h"
 #include "common/store/keys.h"
 
 static const char *const suffixes[TL_KEY_COUNT] = {
@@ -19,6 +20,20 @@ void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue)
     snprintf(keys->poison, TL_KEY_MAX, "%s{%s}:poison", prefix, queue);
     snprintf(keys->signs, TL_KEY_MAX, "%s{%s}:signs", prefix, queue);
     snprintf(keys->feedback, TL_KEY_MAX, "%s{%s}:feedback", prefix, queue);
+}
+
+bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, struct tl_error *err)
+{
+    char quoted[96];
+    if (!tl_queue_name_valid(queue, strlen(queue))) {
+        tl_quote(queue, quoted, sizeof(quoted));
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s is not a valid queue name; a name begins with a-z or 0-9 and holds "
+                            "only a-z 0-9 . _ -",
+                            quoted);
+    }
+    tl_keys_init(keys, prefix, queue);
+    return true;
 }
 
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
 #include "common/store/args.h"
 #include "common/wire/names.h"
 
@@ -46,6 +47,8 @@ struct tl_keys {
 
 /* prefix is the configured redis.key_prefix (at most 31 bytes), queue a valid queue name. */
 void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
+/* The same for any text: TL_ERR_INVALID when it is no valid queue name. */
+bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, struct tl_error *err);
 /* Appends the number of keys and all keys, as EVALSHA wants them. */
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
 

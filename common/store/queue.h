@@ -25,7 +25,7 @@ bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char 
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err);
 
-/* The same because an operator says so: also for a queue that was deleted, which begins anew. The
+/* The same because an operator says so: also for a queue that was deleted, which starts again. The
  * others fail with TL_ERR_RETIRED for such a queue. */
 bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,

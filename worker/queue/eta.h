@@ -71,7 +71,7 @@ void tl_eta_grew(struct tl_eta *eta, enum tl_eta_reason reason, int64_t now_ms);
 
 /* The wait until the position-th admission from now (position >= 1). False: not known, or nothing
  * honest to say. *reason says why; if true, why it is longer than it was, if it is. Computes the
- * outlook anew when it is out of date: O(1), tens of microseconds, at most 50 times a second;
+ * outlook again when it is out of date: O(1), tens of microseconds, at most 10 times a second;
  * otherwise O(1), a few microseconds. */
 bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
                      struct tl_eta_range *range, enum tl_eta_reason *reason);

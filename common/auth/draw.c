@@ -6,7 +6,8 @@
 #include "common/auth/draw.h"
 #include "common/auth/secret_file.h"
 
-_Static_assert((int)TL_DRAW_KEY_BYTES == (int)crypto_auth_hmacsha256_BYTES,
+_Static_assert((int)TL_DRAW_KEY_BYTES == (int)TL_SECRET_KEY_BYTES &&
+                   (int)TL_DRAW_KEY_BYTES == (int)crypto_auth_hmacsha256_BYTES,
                "what libsodium expects");
 
 bool tl_draw_parse_hex(const char *digits, size_t length, unsigned char *bytes, size_t n)
@@ -26,20 +27,10 @@ void tl_draw_format_hex(const unsigned char *bytes, size_t n, char *digits)
 
 static bool create_file(const char *path, struct tl_error *err)
 {
-    unsigned char key[TL_DRAW_KEY_BYTES];
-    char digits[TL_DRAW_KEY_DIGITS + 1];
-    char text[256];
-    randombytes_buf(key, sizeof(key));
-    tl_draw_format_hex(key, sizeof(key), digits);
-    int length = snprintf(text, sizeof(text),
-                          "# The secret of all draws. Every admitter needs the same file. Keep it "
-                          "until the last\n# opening with a published hash is over.\n%s\n",
-                          digits);
-    bool made = tl_secret_create(path, text, (size_t)length, "a new secret of the draws", err);
-    sodium_memzero(key, sizeof(key));
-    sodium_memzero(digits, sizeof(digits));
-    sodium_memzero(text, sizeof(text));
-    return made;
+    static const char comment[] =
+        "# The secret of all draws. Every admitter needs the same file. Keep it until the last\n"
+        "# opening with a published hash is over.\n";
+    return tl_secret_create_key(path, comment, "a new secret of the draws", err);
 }
 
 /* The secret itself never goes into a message. */

@@ -5,6 +5,7 @@
 #include "common/auth/invite.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
+#include "common/auth/jwt_write.h"
 #include "common/wire/names.h"
 
 _Static_assert(TL_INVITE_ID_MAX == TL_JWT_ID_MAX, "a jti fits");
@@ -44,6 +45,17 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
     invite->expires = token.expires;
     invite->kept_until = token.expires + 2 * TL_JWT_LEEWAY_S;
     return true;
+}
+
+bool tl_invite_sign(const struct tl_jwt_key *key, const char *queue, const struct tl_invite *invite,
+                    char *text, struct tl_error *err)
+{
+    json_t *claims = json_pack("{s:s, s:s, s:s, s:I, s:s*}", "aud", queue, "sub", invite->visitor,
+                               "jti", invite->id, "exp", (json_int_t)invite->expires, "lane",
+                               invite->lane[0] != '\0' ? invite->lane : NULL);
+    bool ok = tl_jwt_write(key, "invite", claims, text, err);
+    json_decref(claims);
+    return ok;
 }
 
 uint64_t tl_invite_digest(const char *id)

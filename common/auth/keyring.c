@@ -10,11 +10,11 @@
 
 _Static_assert(TL_SIGNING_KEY_BYTES == crypto_generichash_KEYBYTES, "what libsodium expects");
 
-enum { KEYS_MAX = 16, ID_DIGITS = 8, KEY_DIGITS = 2 * TL_SIGNING_KEY_BYTES };
+enum { ID_DIGITS = 8, KEY_DIGITS = 2 * TL_SIGNING_KEY_BYTES };
 
 struct tl_keyring {
     size_t n;
-    struct tl_signing_key keys[KEYS_MAX];
+    struct tl_signing_key keys[TL_KEYRING_MAX];
 };
 
 static bool create_file(const char *path, struct tl_error *err)
@@ -61,6 +61,14 @@ static bool parse_key(const char *line, struct tl_signing_key *key)
     return true;
 }
 
+/* A key for another purpose, from which the one that signs cannot be found. */
+static void derive_reference(struct tl_signing_key *key)
+{
+    static const char purpose[] = "reference code of a place";
+    (void)crypto_generichash(key->reference, sizeof(key->reference), (const unsigned char *)purpose,
+                             sizeof(purpose), key->bytes, sizeof(key->bytes));
+}
+
 /* The key itself never goes into a message. */
 static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
                        struct tl_error *err)
@@ -69,9 +77,9 @@ static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
     for (unsigned number = 1; tl_secret_line(&text, &line); number++) {
         if (*line == '\0')
             continue;
-        if (keyring->n == KEYS_MAX)
+        if (keyring->n == TL_KEYRING_MAX)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", path, number,
-                                KEYS_MAX);
+                                TL_KEYRING_MAX);
         struct tl_signing_key *key = &keyring->keys[keyring->n];
         if (!parse_key(line, key))
             return tl_error_set(err, TL_ERR_INVALID,
@@ -80,6 +88,7 @@ static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
         if (tl_keyring_find(keyring, key->id) != NULL)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %08" PRIx32 " is given twice",
                                 path, number, key->id);
+        derive_reference(key);
         keyring->n++;
     }
     return keyring->n > 0 ||
@@ -132,6 +141,16 @@ uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring)
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)
 {
     return &keyring->keys[0];
+}
+
+size_t tl_keyring_count(const struct tl_keyring *keyring)
+{
+    return keyring->n;
+}
+
+const struct tl_signing_key *tl_keyring_at(const struct tl_keyring *keyring, size_t i)
+{
+    return &keyring->keys[i];
 }
 
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id)

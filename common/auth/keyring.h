@@ -8,11 +8,15 @@
 
 #include "common/base/error.h"
 
-#define TL_SIGNING_KEY_BYTES 32
+#define TL_SIGNING_KEY_BYTES   32
+#define TL_REFERENCE_KEY_BYTES 16
+#define TL_KEYRING_MAX         16 /* keys of a ring */
 
 struct tl_signing_key {
     uint32_t id;
     unsigned char bytes[TL_SIGNING_KEY_BYTES];
+    unsigned char
+        reference[TL_REFERENCE_KEY_BYTES]; /* derived: for codes (common/auth/reference.h) */
 };
 
 struct tl_keyring;
@@ -27,6 +31,9 @@ void tl_keyring_free(struct tl_keyring **keyring); /* wipes the keys */
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring);
 /* Tells keys that sign apart, and nothing about them: for operators, who compare workers. */
 uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring);
+/* How many there are, and the i-th of them, the one that signs first. */
+size_t tl_keyring_count(const struct tl_keyring *keyring);
+const struct tl_signing_key *tl_keyring_at(const struct tl_keyring *keyring, size_t i);
 /* The key with this id, or NULL. */
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id);
 

@@ -3,9 +3,9 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
+#include "common/auth/jwt_write.h"
 #include "common/auth/pass.h"
 #include "common/wire/names.h"
 
@@ -79,59 +79,16 @@ static json_t *make_claims(const char *issuer, const char *queue, const struct t
     return claims;
 }
 
-/* Appends the bytes as base64url. False when they do not fit. */
-static bool append(const unsigned char *bytes, size_t length, char text[TL_PASS_MAX], size_t *used)
-{
-    size_t size = sodium_base64_encoded_len(length, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-    if (size > TL_PASS_MAX - *used)
-        return false;
-    sodium_bin2base64(text + *used, TL_PASS_MAX - *used, bytes, length,
-                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-    *used += size - 1;
-    return true;
-}
-
-static bool append_json(const json_t *object, char text[TL_PASS_MAX], size_t *used)
-{
-    char bytes[TL_PASS_MAX];
-    size_t length = json_dumpb(object, bytes, sizeof(bytes), JSON_COMPACT);
-    return length > 0 && length <= sizeof(bytes) &&
-           append((const unsigned char *)bytes, length, text, used);
-}
-
-static bool append_dot(char text[TL_PASS_MAX], size_t *used)
-{
-    if (*used + 1 >= TL_PASS_MAX)
-        return false;
-    text[(*used)++] = '.';
-    return true;
-}
-
 bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
                   const struct tl_pass *pass, char text[TL_PASS_MAX], struct tl_error *err)
 {
     if (!signable(issuer, queue, pass))
         return tl_error_set(err, TL_ERR_INVALID,
                             "this cannot be put into a pass: issuer, queue, visitor, id or times");
-    const struct tl_jwt_key *key = tl_jwt_keys_signer(keys);
-    json_t *header = json_pack("{s:s, s:s, s:s}", "typ", "JWT", "alg",
-                               tl_jwt_algorithm_name(key->algorithm), "kid", key->id);
     json_t *claims = make_claims(issuer, queue, pass);
-    unsigned char signature[TL_JWT_SIGNATURE_MAX];
-    size_t used = 0;
-    size_t length = 0;
-    bool made = header != NULL && claims != NULL;
-    bool fits = made && append_json(header, text, &used) && append_dot(text, &used) &&
-                append_json(claims, text, &used);
-    json_decref(header);
+    bool ok = tl_jwt_write(tl_jwt_keys_signer(keys), "pass", claims, text, err);
     json_decref(claims);
-    if (!made)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a pass");
-    if (fits && (length = tl_jwt_key_sign(key, text, used, signature)) == 0)
-        return tl_error_set(err, TL_ERR_SYSTEM, "a pass cannot be signed with key %s", key->id);
-    return (fits && append_dot(text, &used) && append(signature, length, text, &used)) ||
-           tl_error_set(err, TL_ERR_INVALID, "the pass is longer than %d characters",
-                        TL_PASS_MAX - 1);
+    return ok;
 }
 
 bool tl_pass_verify(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,

@@ -12,7 +12,7 @@
 #include "common/auth/secret_file.h"
 #include "common/base/log.h"
 
-enum { FILE_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 512 };
+enum { FILE_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 512, COMMENT_BYTES_MAX = 256 };
 
 static char *read_whole(int fd, const char *path, size_t *length, struct tl_error *err)
 {
@@ -121,6 +121,24 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, const 
     if (made)
         tl_warn("%s did not exist: made it, with %s", path, what);
     return true;
+}
+
+bool tl_secret_create_key(const char *path, const char *comment, const char *what,
+                          struct tl_error *err)
+{
+    unsigned char key[TL_SECRET_KEY_BYTES];
+    char digits[2 * TL_SECRET_KEY_BYTES + 1];
+    char text[COMMENT_BYTES_MAX + sizeof(digits) + 1];
+    randombytes_buf(key, sizeof(key));
+    sodium_bin2hex(digits, sizeof(digits), key, sizeof(key));
+    int length = snprintf(text, sizeof(text), "%s%s\n", comment, digits);
+    bool made = length < (int)sizeof(text)
+                    ? tl_secret_create(path, text, (size_t)length, what, err)
+                    : tl_error_set(err, TL_ERR_INVALID, "%s: the comment is too long", path);
+    sodium_memzero(key, sizeof(key));
+    sodium_memzero(digits, sizeof(digits));
+    sodium_memzero(text, sizeof(text));
+    return made;
 }
 
 /* ---- adding a line ---- */

@@ -21,6 +21,13 @@ void tl_secret_free(char **bytes, size_t length);
 bool tl_secret_create(const char *path, const char *bytes, size_t length, const char *what,
                       struct tl_error *err);
 
+enum { TL_SECRET_KEY_BYTES = 32 };
+
+/* As tl_secret_create: a file with one random key of TL_SECRET_KEY_BYTES, as a line of hex digits
+ * below the comment (lines that begin with '#' and end with a line feed). Needs sodium_init. */
+bool tl_secret_create_key(const char *path, const char *comment, const char *what,
+                          struct tl_error *err);
+
 /* Appends a line, given without its end, to the file: another process finds it with the line or
  * without. The file keeps its owner and mode; a missing one is made as by tl_secret_create. */
 bool tl_secret_append(const char *path, const char *line, const char *what, struct tl_error *err);

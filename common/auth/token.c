@@ -6,7 +6,8 @@
 #include "common/auth/secret_file.h"
 #include "common/auth/token.h"
 
-_Static_assert((int)TL_TOKEN_KEY_BYTES == (int)crypto_generichash_KEYBYTES &&
+_Static_assert((int)TL_TOKEN_KEY_BYTES == (int)TL_SECRET_KEY_BYTES &&
+                   (int)TL_TOKEN_KEY_BYTES == (int)crypto_generichash_KEYBYTES &&
                    (int)TL_TOKEN_HASH_BYTES == (int)crypto_generichash_BYTES,
                "what libsodium expects");
 
@@ -60,21 +61,10 @@ static bool parse_hex(const char *digits, size_t length, unsigned char *bytes, s
 
 static bool create_key(const char *path, struct tl_error *err)
 {
-    unsigned char key[TL_TOKEN_KEY_BYTES];
-    char digits[2 * TL_TOKEN_KEY_BYTES + 1];
-    char text[256];
-    randombytes_buf(key, sizeof(key));
-    sodium_bin2hex(digits, sizeof(digits), key, sizeof(key));
-    int length =
-        snprintf(text, sizeof(text),
-                 "# The key of operators' tokens. Every program that checks or makes tokens "
-                 "needs the same\n# file. Without it, no token is valid any more.\n%s\n",
-                 digits);
-    bool made = tl_secret_create(path, text, (size_t)length, "a new key of tokens", err);
-    sodium_memzero(key, sizeof(key));
-    sodium_memzero(digits, sizeof(digits));
-    sodium_memzero(text, sizeof(text));
-    return made;
+    static const char comment[] =
+        "# The key of operators' tokens. Every program that checks or makes tokens needs the same\n"
+        "# file. Without it, no token is valid any more.\n";
+    return tl_secret_create_key(path, comment, "a new key of tokens", err);
 }
 
 /* The only line of a file that is neither empty nor a comment, or NULL. */

@@ -12,6 +12,7 @@
 #include "common/auth/invite.h"
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
+#include "common/auth/jwt_write.h"
 #include "common/auth/pass.h"
 #include "tests/unit/auth/jwt_forge.h"
 
@@ -166,13 +167,37 @@ static void test_public_key(void **state)
     tl_jwt_keys_free(&keys);
 }
 
+static void test_signed_here(void **state)
+{
+    (void)state;
+    struct tl_error err = {0};
+    struct tl_jwt_keys *keys = invite_keys();
+    assert_true(tl_jwt_keys_choose_signer(keys, TL_JWT_HS256));
+    struct tl_invite invite = {
+        .visitor = "user-7", .lane = "vip", .id = "once", .expires = NOW + 60};
+    struct tl_invite read;
+    char text[TL_JWT_SIZE];
+    for (int lane = 1; lane >= 0; lane--) {
+        invite.lane[lane == 1 ? 3 : 0] = '\0';
+        assert_true(tl_invite_sign(tl_jwt_keys_signer(keys), "concert", &invite, text, &err));
+        if (!tl_invite_verify(keys, "concert", text, strlen(text), NOW, &read, &err))
+            fail_msg("%s", err.text);
+        assert_string_equal(read.visitor, "user-7");
+        assert_string_equal(read.lane, lane == 1 ? "vip" : "");
+        assert_string_equal(read.id, "once");
+        assert_int_equal(read.expires, NOW + 60);
+        assert_false(read.bypass);
+    }
+    assert_false(tl_invite_verify(keys, "other", text, strlen(text), NOW, &read, &err));
+    tl_jwt_keys_free(&keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_accepted),
-        cmocka_unit_test(test_claims),
-        cmocka_unit_test(test_wrong_keys),
-        cmocka_unit_test(test_public_key),
+        cmocka_unit_test(test_accepted),    cmocka_unit_test(test_claims),
+        cmocka_unit_test(test_wrong_keys),  cmocka_unit_test(test_public_key),
+        cmocka_unit_test(test_signed_here),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,44 @@
+#include <string.h>
+
+#include "common/control/notice_json.h"
+#include "common/wire/notice_text.h"
+
+bool tl_notice_to_json(json_t *object, const char *notice, size_t length)
+{
+    struct tl_notice_text texts[TL_NOTICE_LANGUAGES];
+    size_t n = tl_notice_split(notice, length, texts);
+    const struct tl_notice_text *main = &texts[tl_notice_pick(texts, n, NULL)];
+    json_t *all = texts[0].language[0] != '\0' ? json_object() : json_null();
+    bool ok = all != NULL;
+    for (size_t i = 0; ok && json_is_object(all) && i < n; i++)
+        ok = json_object_set_new(all, texts[i].language,
+                                 json_stringn(texts[i].text, texts[i].length)) == 0;
+    return json_object_set_new(object, "notice", json_stringn(main->text, main->length)) == 0 &&
+           json_object_set_new(object, "notices", all) == 0 && ok;
+}
+
+bool tl_notice_of_json(const json_t *texts, struct tl_text *notice, struct tl_error *err)
+{
+    struct tl_notice_text list[TL_NOTICE_LANGUAGES];
+    size_t n = 0;
+    const char *language;
+    json_t *text, *members = json_incref((json_t *)texts);
+    bool ok = json_is_object(members) && json_object_size(members) <= TL_NOTICE_LANGUAGES;
+    json_object_foreach(members, language, text)
+    {
+        ok = ok && json_is_string(text) && tl_notice_language_valid(language, strlen(language));
+        if (!ok)
+            break;
+        list[n] = (struct tl_notice_text){.text = json_string_value(text),
+                                          .length = json_string_length(text)};
+        memcpy(list[n++].language, language, strlen(language));
+    }
+    if (!ok)
+        tl_error_set(err, TL_ERR_INVALID,
+                     "texts: at most %d languages with a text each, by a code like en, ko or "
+                     "zh-Hant",
+                     TL_NOTICE_LANGUAGES);
+    ok = ok && tl_notice_join(list, n, notice, err);
+    json_decref(members);
+    return ok;
+}

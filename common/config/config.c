@@ -77,8 +77,38 @@ static bool validate_queues(const struct tl_config *config, struct tl_error *err
     return true;
 }
 
-/* Puts the folder of the configuration file before the relative paths of secrets; without a file,
- * the current directory. */
+/* Puts the folder of the configuration file before a relative path; without a file, the current
+ * directory. size: of the path's field. */
+static bool complete_path(char *path, size_t size, const char *config_path, struct tl_error *err)
+{
+    char current[PATH_MAX] = "";
+    char completed[2 * PATH_MAX];
+    const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
+    bool relative = config_path == NULL || config_path[0] != '/';
+    if (path[0] == '/' || path[0] == '\0')
+        return true;
+    if (relative && getcwd(current, sizeof(current)) == NULL)
+        return tl_error_set(err, TL_ERR_SYSTEM, "the current directory: %s", strerror(errno));
+    int length = snprintf(completed, sizeof(completed), "%s%s%.*s%s%s", current,
+                          relative ? "/" : "", slash != NULL ? (int)(slash - config_path) : 0,
+                          config_path != NULL ? config_path : "", slash != NULL ? "/" : "", path);
+    if (length < 0 || (size_t)length >= size)
+        return tl_error_set(err, TL_ERR_INVALID, "a path is longer than %zu bytes: %s", size - 1,
+                            completed);
+    memcpy(path, completed, (size_t)length + 1);
+    return true;
+}
+
+/* The files that an event's page shows. */
+static bool complete_page(struct tl_event_page *page, const char *config_path, struct tl_error *err)
+{
+    struct tl_event_value *values[] = {&page->image, &page->logo, &page->logo_dark};
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
+        if (!complete_path(values[i]->text, sizeof(values[i]->text), config_path, err))
+            return tl_error_prefix(err, "queues");
+    return true;
+}
+
 static bool complete_paths(struct tl_config *config, const char *config_path, struct tl_error *err)
 {
     char *paths[16 + TL_HOOKS_MAX] = {config->secrets.ticket_keys, config->secrets.api_keys,
@@ -90,26 +120,13 @@ static bool complete_paths(struct tl_config *config, const char *config_path, st
         n_paths++;
     for (size_t i = 0; i < config->n_hooks; i++)
         paths[n_paths++] = config->hooks[i].secret_file;
-    const size_t size = sizeof(config->secrets.ticket_keys);
-    const char *slash = config_path != NULL ? strrchr(config_path, '/') : NULL;
-    bool relative = config_path == NULL || config_path[0] != '/';
-    for (size_t i = 0; i < n_paths; i++) {
-        char current[PATH_MAX] = "";
-        char completed[2 * PATH_MAX];
-        if (paths[i][0] == '/' || paths[i][0] == '\0')
-            continue;
-        if (relative && getcwd(current, sizeof(current)) == NULL)
-            return tl_error_set(err, TL_ERR_SYSTEM, "secrets: the current directory: %s",
-                                strerror(errno));
-        int length =
-            snprintf(completed, sizeof(completed), "%s%s%.*s%s%s", current, relative ? "/" : "",
-                     slash != NULL ? (int)(slash - config_path) : 0,
-                     config_path != NULL ? config_path : "", slash != NULL ? "/" : "", paths[i]);
-        if (length < 0 || (size_t)length >= size)
-            return tl_error_set(err, TL_ERR_INVALID, "secrets: a path is longer than %zu bytes: %s",
-                                size - 1, completed);
-        memcpy(paths[i], completed, (size_t)length + 1);
-    }
+    for (size_t i = 0; i < n_paths; i++)
+        if (!complete_path(paths[i], sizeof(config->secrets.ticket_keys), config_path, err))
+            return tl_error_prefix(err, "secrets");
+    for (size_t i = 0; i < config->n_queues; i++)
+        if (config->queues[i].page != NULL &&
+            !complete_page(config->queues[i].page, config_path, err))
+            return false;
     return true;
 }
 
@@ -198,6 +215,6 @@ void tl_config_free(const struct tl_config **config)
     if (ours == NULL)
         return;
     free(ours->hooks);
-    free(ours->queues);
+    tl_config_free_queues(ours);
     free(ours);
 }

@@ -18,7 +18,8 @@ static const char introduction[] =
     "All programs read the same YAML file: `--config FILE`. `conf/tellerline.yaml` has every\n"
     "setting with its default, and `conf/examples/` has complete files for typical uses. Every\n"
     "setting may be left out. `--check` reads and checks the file and the environment, prints\n"
-    "`FILE: ok` or what is wrong, and exits with 0 or 1. `tellerline check` does the same.\n"
+    "`FILE: ok` or what is wrong, and exits with 0 or 1. `tellerline check` does the same,\n"
+    "and reads the files of `page` as the worker does at its start.\n"
     "\n"
     "An unknown setting, a duplicate, a wrong type or a value out of bounds stops the start:\n"
     "\n"
@@ -87,6 +88,40 @@ static const char probe_introduction[] =
     "| setting | type | default | bounds | meaning |\n"
     "|---|---|---|---|---|\n";
 
+static const char page_section[] =
+    "\n"
+    "## The event of a queue\n"
+    "\n"
+    "`page:` under the queue's name says what visitors wait for\n"
+    "([waiting-page.md](../integrators/waiting-page.md#the-event)).\n"
+    "It is never in Redis: each worker's file counts, and SIGHUP reads it again. `tellerline "
+    "check` "
+    "reads\n"
+    "the files that it names, too.\n"
+    "\n"
+    "| setting | written as | bounds | meaning |\n"
+    "|---|---|---|---|\n"
+    "| `page.title`, `page.place` | text, or a mapping from languages to texts | 1 to %d bytes "
+    "each "
+    "| What it is, and where. The title also stands in the title of the browser's tab. |\n"
+    "| `page.date` | the same, or a time | 1 to %d bytes each | When. A time is shown in the "
+    "visitor's language and time zone, a text as it is. |\n"
+    "| `page.gradient` | list of colours: `[\"#3b1a78\", \"#6d28d9\"]` | two or three | Behind "
+    "title, place and date. The text on it is white or dark, whichever is readable; neither: "
+    "refused. Without it and `image`: the accent colour. |\n"
+    "| `page.image` | file: `.jpg`, `.jpeg`, `.png` or `.webp` | at most 500 KB | Instead of a "
+    "gradient, darkened behind the text. A relative path starts at the folder of the configuration "
+    "file. |\n"
+    "| `page.accent` | colour | contrast of 4.5 to 1 on a light page | Of buttons, links and the "
+    "bar. On a dark page it is made lighter until it is readable. |\n"
+    "| `page.logo` | file, or `light` and `dark` with a file each: `.svg`, `.png` or `.webp` | at "
+    "most 100 KB | Instead of that of `page.logo` of the programs. |\n"
+    "| `page.help` | address | `https://`, or a path of the worker's host | A link to help, which "
+    "opens in a new tab. |\n"
+    "| `page.texts.before`, `.waiting`, `.turn`, `.after` | as the title; with line breaks | 1 to "
+    "%d bytes each | What you say before the opening, in the line, at the turn, and when the queue "
+    "is sold out or closed. |\n";
+
 static const char hook_introduction[] =
     "\n"
     "## Hooks\n"
@@ -154,6 +189,7 @@ void tl_config_document(FILE *out)
     rows = tl_probe_table(&n);
     for (size_t i = 0; i < n; i++)
         write_row(&rows[i], NULL, out);
+    fprintf(out, page_section, TL_EVENT_HEAD_MAX, TL_EVENT_HEAD_MAX, TL_EVENT_MOMENT_MAX);
     rows = tl_hook_table(&n);
     fprintf(out, hook_introduction, TL_HOOKS_MAX);
     for (size_t i = 0; i < n; i++)

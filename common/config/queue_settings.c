@@ -103,6 +103,20 @@ uint64_t tl_queue_capacity(const struct tl_queue_settings *settings)
     return now < least ? least : now > most ? most : now;
 }
 
+int64_t tl_queue_session_longest_ms(const struct tl_queue_settings *settings)
+{
+    return settings->session_sliding ? settings->session_max_ms : settings->session_ttl_ms;
+}
+
+const char *tl_queue_closed_text(const struct tl_queue_settings *settings, enum tl_queue_mode mode,
+                                 const char *language)
+{
+    bool korean = strcmp(language, "ko") == 0;
+    if (mode == TL_MODE_SOLD_OUT)
+        return korean ? settings->sold_out_text_ko : settings->sold_out_text_en;
+    return korean ? settings->closed_text_ko : settings->closed_text_en;
+}
+
 void tl_queue_settings_defaults(struct tl_queue_settings *settings)
 {
     size_t n;

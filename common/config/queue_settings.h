@@ -37,6 +37,12 @@ void tl_queue_setting_show(const char *name, const char *value, const char **sho
 /* The capacity that counts now: with TL_CAPACITY_AUTO, what the site's reports have made of it,
  * within the bounds of the settings. As capacity_now in common/store/prelude.capacity.lua. */
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings);
+/* The longest that a session lasts from its claim, in ms: a sliding one session_max. */
+int64_t tl_queue_session_longest_ms(const struct tl_queue_settings *settings);
+/* What the operator says in this language (a BCP 47 code) of a queue that is sold out, or closed in
+ * any other mode; "": nothing. All languages but Korean read the English text. */
+const char *tl_queue_closed_text(const struct tl_queue_settings *settings, enum tl_queue_mode mode,
+                                 const char *language);
 /* Defaults as documented. */
 void tl_queue_settings_defaults(struct tl_queue_settings *settings);
 /* Bounds that span settings: a policy by rate needs a rate, session_max >= session_ttl when

@@ -182,7 +182,7 @@ static const struct tl_setting queue_rows[] = {
      .type = TL_SETTING_BOOL,
      .fallback = "false",
      QUEUE(session_sliding),
-     .help = "`true`: `session_ttl` counts from the visitor's last request, at most until "
+     .help = "`true`: `session_ttl` counts from the site's last `check` or `renew`, at most until "
              "`session_max`."},
     {.path = "session_max",
      .key = "session_max",

@@ -186,7 +186,17 @@ static bool read_plain(struct tl_queue_config *queue, const struct section *sect
     return tl_yaml_locate(section->err, section->name, entry->place);
 }
 
-/* The settings of a queue, and its probe, which are in two tables. */
+/* The event of a queue. */
+static bool read_page(struct tl_queue_config *queue, const struct section *section,
+                      const struct tl_yaml *entry)
+{
+    char owner[TL_QUEUE_NAME_MAX + 16]; /* without its dot */
+    snprintf(owner, sizeof(owner), "%.*s", (int)strlen(section->owner) - 1, section->owner);
+    queue->page = tl_event_page_read(section->name, owner, entry, section->err);
+    return queue->page != NULL;
+}
+
+/* The settings of a queue, its probe, which are in two tables, and its event. */
 static bool read_settings(struct tl_queue_config *queue, const struct section *section,
                           const struct tl_yaml *mapping)
 {
@@ -197,6 +207,11 @@ static bool read_settings(struct tl_queue_config *queue, const struct section *s
     for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next) {
         bool is_probe = strcmp(entry->key, "probe") == 0;
         const char *stored = entry->key;
+        if (strcmp(entry->key, "page") == 0) {
+            if (!read_page(queue, section, entry))
+                return false;
+            continue;
+        }
         if (entry->kind == TL_YAML_SCALAR && tl_queue_settings_plain(&stored, entry->text)) {
             if (!read_plain(queue, section, entry))
                 return false;
@@ -269,12 +284,19 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
     return tl_yaml_locate(err, name, entry->key_place);
 }
 
-bool tl_config_read_queues(struct tl_config *config, const char *name, const struct tl_yaml *queues,
-                           struct tl_error *err)
+void tl_config_free_queues(struct tl_config *config)
 {
+    for (size_t i = 0; i < config->n_queues; i++)
+        tl_event_page_free(&config->queues[i].page);
     free(config->queues);
     config->queues = NULL;
     config->n_queues = 0;
+}
+
+bool tl_config_read_queues(struct tl_config *config, const char *name, const struct tl_yaml *queues,
+                           struct tl_error *err)
+{
+    tl_config_free_queues(config);
     snprintf(config->queues_source, sizeof(config->queues_source), "%s", name);
     if (queues->kind != TL_YAML_MAPPING && !queues->null)
         return tl_yaml_fail(err, name, queues->place,

@@ -13,6 +13,8 @@
  * freeing. */
 bool tl_config_read(struct tl_config *config, const char *name, const struct tl_yaml *root,
                     struct tl_error *err);
+/* Frees the queues, with what they own. */
+void tl_config_free_queues(struct tl_config *config);
 /* Replaces all queues by those of the mapping. */
 bool tl_config_read_queues(struct tl_config *config, const char *name, const struct tl_yaml *queues,
                            struct tl_error *err);

@@ -8,6 +8,7 @@
 
 #include "common/auth/jwt_algorithm.h"
 #include "common/base/log.h"
+#include "common/config/event_page.h"
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 #include "common/wire/weights.h"
@@ -123,7 +124,8 @@ struct tl_queue_config {
     bool written[TL_QUEUE_ROWS_MAX]; /* the file has it, by the rows of tl_queue_table */
     bool passthrough;                /* `mode: passthrough` in the file, whatever the store says */
     struct tl_probe_config probe;
-    size_t line, column; /* where it is written, for messages */
+    struct tl_event_page *page; /* owned by the configuration; NULL: none */
+    size_t line, column;        /* where it is written, for messages */
 };
 
 enum { TL_HOOKS_MAX = 20, TL_HOOK_NAME_MAX = 32, TL_HOOK_QUEUES_MAX = 256 };
@@ -213,8 +215,10 @@ struct tl_config {
         char accent_dark[16];
         char style[256]; /* file paths; "": none */
         char logo[256];
+        char languages[256]; /* folder; "": none */
         char text_en[2048];
         char text_ko[2048];
+        bool transfer;          /* places move to other devices */
         char return_urls[1024]; /* addresses, separated by spaces, beside target_url */
     } page;
     struct {

@@ -288,6 +288,20 @@ static const struct tl_setting process_rows[] = {
      .fallback = "",
      PROCESS(page.logo),
      .help = "File with the logo (.svg, .png or .webp, at most 100 KiB). Empty: none."},
+    {.path = "page.transfer",
+     .type = TL_SETTING_BOOL,
+     .fallback = "true",
+     PROCESS(page.transfer),
+     .help = "A waiting place can be moved to another device. `false`: the page does not offer it, "
+             "and `POST .../transfer` is refused; for the time in which programs of a version "
+             "without it still run."},
+    {.path = "page.languages",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     PROCESS(page.languages),
+     .help =
+         "Folder with files of texts (.yaml): each changes texts of the page in one language, or "
+         "adds a language. Empty: none."},
     {.path = "page.text_en",
      .type = TL_SETTING_STRING,
      .fallback = "",

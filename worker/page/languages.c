@@ -1,0 +1,305 @@
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "generated/worker_languages.h"
+
+#include "worker/page/languages.h"
+
+#include "common/base/log.h"
+
+#define WEIGHT_ONE 1000 /* weights in thousandths, the precision of RFC 9110 */
+
+struct tl_languages {
+    struct tl_catalogue **all; /* English first */
+    size_t n;
+};
+
+/* ---- loading ---- */
+
+struct file {
+    const char *name;
+    const void *bytes;
+    size_t length;
+};
+
+#define FILE_ROW(file_name, symbol, extension, hash)                                               \
+    {.name = (file_name), .bytes = tl_web_##symbol, .length = sizeof(tl_web_##symbol)},
+static const struct file files[] = {TL_WEB_FILES(FILE_ROW)};
+
+#define N_FILES (sizeof(files) / sizeof(files[0]))
+
+/* The catalogue of a file, which is made where there is none of this language. NULL on failure. */
+static struct tl_catalogue *catalogue_for(struct tl_languages *languages, const struct file *file,
+                                          struct tl_error *err)
+{
+    char code[TL_LANGUAGE_CODE_MAX + 1];
+    if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
+        return NULL;
+    for (size_t i = 0; i < languages->n; i++) {
+        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
+            return languages->all[i];
+    }
+    struct tl_catalogue **all =
+        realloc(languages->all, (languages->n + 1) * sizeof(struct tl_catalogue *));
+    if (all == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the languages of the pages");
+        return NULL;
+    }
+    languages->all = all;
+    all[languages->n] = tl_catalogue_new(all[0], err);
+    return all[languages->n] != NULL ? all[languages->n++] : NULL;
+}
+
+static bool read_file(struct tl_languages *languages, const struct file *file, struct tl_error *err)
+{
+    struct tl_catalogue *catalogue = catalogue_for(languages, file, err);
+    return catalogue != NULL &&
+           tl_catalogue_read(catalogue, file->name, file->bytes, file->length, err);
+}
+
+static bool load(struct tl_languages *languages, struct tl_error *err)
+{
+    const struct file *source = NULL;
+    for (size_t i = 0; i < N_FILES; i++) {
+        if (strcmp(files[i].name, "en.yaml") == 0)
+            source = &files[i];
+    }
+    languages->all = calloc(1, sizeof(struct tl_catalogue *));
+    if (languages->all == NULL || source == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the languages of the pages");
+    languages->all[0] = tl_catalogue_source(source->name, source->bytes, source->length, err);
+    if (languages->all[0] == NULL)
+        return false;
+    languages->n = 1;
+    for (size_t i = 0; i < N_FILES; i++) {
+        if (&files[i] != source && !read_file(languages, &files[i], err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the operator's files ---- */
+
+/* A whole file; the caller frees it. One byte more than the limit shows that it is too large. */
+static unsigned char *read_whole(const char *path, size_t *length, struct tl_error *err)
+{
+    unsigned char *bytes = malloc(TL_CATALOGUE_BYTES_MAX + 1);
+    if (bytes == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the languages of the pages");
+        return NULL;
+    }
+    FILE *file = fopen(path, "rb");
+    *length = file != NULL ? fread(bytes, 1, TL_CATALOGUE_BYTES_MAX + 1, file) : 0;
+    if (file == NULL || ferror(file) != 0) {
+        tl_error_set(err, TL_ERR_SYSTEM, "page.languages: cannot read %s: %s", path,
+                     strerror(errno));
+        free(bytes);
+        bytes = NULL;
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    return bytes;
+}
+
+static bool read_own_file(struct tl_languages *languages, const char *folder, const char *name,
+                          struct tl_error *err)
+{
+    char path[PATH_MAX];
+    size_t length;
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
+        return tl_error_set(err, TL_ERR_INVALID, "page.languages: the path of %s is too long",
+                            name);
+    unsigned char *bytes = read_whole(path, &length, err);
+    bool ok =
+        bytes != NULL &&
+        read_file(languages, &(struct file){.name = path, .bytes = bytes, .length = length}, err);
+    free(bytes);
+    return ok;
+}
+
+static int is_catalogue(const struct dirent *entry)
+{
+    size_t length = strlen(entry->d_name);
+    return entry->d_name[0] != '.' && length > 5 &&
+           strcmp(entry->d_name + length - 5, ".yaml") == 0;
+}
+
+static bool load_folder(struct tl_languages *languages, const char *folder, struct tl_error *err)
+{
+    struct dirent **entries;
+    int n = scandir(folder, &entries, is_catalogue, alphasort);
+    if (n < 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "page.languages: cannot read the folder %s: %s",
+                            folder, strerror(errno));
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        ok = ok && read_own_file(languages, folder, entries[i]->d_name, err);
+        free(entries[i]);
+    }
+    free(entries);
+    if (n == 0)
+        return tl_error_set(err, TL_ERR_INVALID, "page.languages: no .yaml file is in %s", folder);
+    return ok;
+}
+
+/* What a language lacks stands on its pages in English. The build refuses that of our files. */
+static void report_missing(const struct tl_languages *languages)
+{
+    for (size_t i = 0; i < languages->n; i++) {
+        const struct tl_catalogue *language = languages->all[i];
+        const char *missing = tl_catalogue_missing(language);
+        if (missing != NULL)
+            tl_log(TL_LOG_WARN, NULL,
+                   "the page's texts in %s (%s) lack \"%s\": visitors read it in English",
+                   tl_catalogue_name(language), tl_catalogue_code(language), missing);
+    }
+}
+
+struct tl_languages *tl_languages_new(const char *folder, struct tl_error *err)
+{
+    struct tl_languages *languages = calloc(1, sizeof(*languages));
+    if (languages == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the languages of the pages");
+        return NULL;
+    }
+    bool has_folder = folder != NULL && folder[0] != '\0';
+    if (!load(languages, err) || (has_folder && !load_folder(languages, folder, err)))
+        tl_languages_free(&languages);
+    else
+        report_missing(languages);
+    return languages;
+}
+
+void tl_languages_free(struct tl_languages **languages)
+{
+    if (*languages == NULL)
+        return;
+    for (size_t i = (*languages)->n; i > 0; i--) /* the source last */
+        tl_catalogue_free(&(*languages)->all[i - 1]);
+    free((*languages)->all);
+    free(*languages);
+    *languages = NULL;
+}
+
+size_t tl_languages_count(const struct tl_languages *languages)
+{
+    return languages->n;
+}
+
+const struct tl_catalogue *tl_languages_get(const struct tl_languages *languages, size_t i)
+{
+    return languages->all[i];
+}
+
+const struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code)
+{
+    for (size_t i = 0; i < languages->n; i++) {
+        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
+            return languages->all[i];
+    }
+    return NULL;
+}
+
+/* ---- choosing ---- */
+
+/* The language that a range of length bytes asks for: the one that more of it names, so that
+ * "zh-TW" is not just "zh". NULL: none. */
+static const struct tl_catalogue *asked_for(const struct tl_languages *languages, const char *range,
+                                            size_t length)
+{
+    const struct tl_catalogue *best = NULL;
+    size_t best_match = 0;
+    for (size_t i = 0; i < languages->n; i++) {
+        size_t match = tl_catalogue_match(languages->all[i], range, length);
+        if (match > best_match) {
+            best = languages->all[i];
+            best_match = match;
+        }
+    }
+    return best;
+}
+
+/* "q=0.8" to 800; -1 when it is not a valid weight. */
+static int parse_weight(const char *text, size_t length)
+{
+    if (length < 3 || (text[0] != 'q' && text[0] != 'Q') || text[1] != '=')
+        return -1;
+    if (text[2] != '0' && text[2] != '1')
+        return -1;
+    int weight = (text[2] - '0') * WEIGHT_ONE;
+    if (length == 3)
+        return weight;
+    if (text[3] != '.' || length > 7)
+        return -1;
+    int digit_worth = WEIGHT_ONE / 10;
+    for (size_t i = 4; i < length; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return -1;
+        weight += (text[i] - '0') * digit_worth;
+        digit_worth /= 10;
+    }
+    return weight <= WEIGHT_ONE ? weight : -1;
+}
+
+static void trim(const char **text, size_t *length)
+{
+    while (*length > 0 && (**text == ' ' || **text == '\t')) {
+        (*text)++;
+        (*length)--;
+    }
+    while (*length > 0 && ((*text)[*length - 1] == ' ' || (*text)[*length - 1] == '\t'))
+        (*length)--;
+}
+
+/* One member of the list, "ko-KR;q=0.9". Returns its weight, or 0 when it names none of our
+ * languages. */
+static int weigh(const struct tl_languages *languages, const char *member, size_t length,
+                 const struct tl_catalogue **language)
+{
+    int weight = WEIGHT_ONE;
+    const char *semicolon = memchr(member, ';', length);
+    if (semicolon != NULL) {
+        const char *text = semicolon + 1;
+        size_t n = length - (size_t)(text - member);
+        trim(&text, &n);
+        weight = parse_weight(text, n);
+        length = (size_t)(semicolon - member);
+    }
+    trim(&member, &length);
+    *language = asked_for(languages, member, length);
+    return *language != NULL && weight > 0 ? weight : 0;
+}
+
+const struct tl_catalogue *tl_languages_choose(const struct tl_languages *languages,
+                                               const char *query, const char *cookie,
+                                               const char *accept)
+{
+    const char *const chosen[] = {query, cookie};
+    for (size_t i = 0; i < 2; i++) {
+        const struct tl_catalogue *language =
+            chosen[i] != NULL ? asked_for(languages, chosen[i], strlen(chosen[i])) : NULL;
+        if (language != NULL)
+            return language;
+    }
+    const struct tl_catalogue *best = languages->all[0];
+    int best_weight = 0;
+    while (accept != NULL && *accept != '\0') {
+        size_t length = strcspn(accept, ",");
+        const struct tl_catalogue *language;
+        int weight = weigh(languages, accept, length, &language);
+        if (weight > best_weight) {
+            best = language;
+            best_weight = weight;
+        }
+        accept += length;
+        if (*accept == ',')
+            accept++;
+    }
+    return best;
+}

@@ -75,6 +75,14 @@ const char *tl_request_query(const struct tl_request *request, const char *name)
     return find(request->queries, 4, name);
 }
 
+void tl_request_each_query(const struct tl_request *request,
+                           void (*visit)(void *context, const char *name, const char *value),
+                           void *context)
+{
+    for (size_t i = 0; i < 4 && request->queries[i].name != NULL; i++)
+        visit(context, request->queries[i].name, request->queries[i].value);
+}
+
 bool tl_request_peer(const struct tl_request *request, struct tl_address *address)
 {
     return request->peer != NULL && tl_address_parse(request->peer, address);

@@ -42,6 +42,7 @@ _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "counts would need locks");
 static const int64_t windows_s[TL_LIMITER_KINDS] = {
     [TL_LIMITER_JOINS] = 60, [TL_LIMITER_SHARES] = 1,   [TL_LIMITER_FORGERIES] = 60,
     [TL_LIMITER_WAITS] = 60, [TL_LIMITER_FEEDBACK] = 1, [TL_LIMITER_SIGN_INS] = 60,
+    [TL_LIMITER_PAGES] = 1,  [TL_LIMITER_MOVES] = 60,
 };
 
 /* ---- words ---- */

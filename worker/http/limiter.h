@@ -28,6 +28,8 @@ enum tl_limiter_kind {
     TL_LIMITER_FEEDBACK, /* reports of an API key on a queue, which stand for an address, per second
                           */
     TL_LIMITER_SIGN_INS, /* tokens and sessions of operators that were not genuine, per minute */
+    TL_LIMITER_PAGES,    /* pages of the list of a draw, per second */
+    TL_LIMITER_MOVES,    /* codes made and redeemed that move a place, per minute */
     TL_LIMITER_KINDS
 };
 

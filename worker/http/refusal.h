@@ -26,7 +26,7 @@ enum tl_refusal_kind {
     TL_REFUSAL_CHALLENGE_FAILED, /* there was one, and it is not good */
     TL_REFUSAL_UNVERIFIED,       /* the challenge service cannot say whether a token is good */
     TL_REFUSAL_TOO_MANY,
-    TL_REFUSAL_TOO_OFTEN, /* more calls of an API key than it may make */
+    TL_REFUSAL_TOO_OFTEN, /* more calls of an API key or an address than it may make */
     TL_REFUSAL_FULL,      /* as many wait as may */
     TL_REFUSAL_DRAINING,  /* the operator takes no new visitors; the line is served */
     TL_REFUSAL_CLOSED,    /* the operator closed the queue */
@@ -36,9 +36,15 @@ enum tl_refusal_kind {
     TL_REFUSAL_OLD_GENERATION,
     TL_REFUSAL_NOT_NUMBERED,
     TL_REFUSAL_NOT_ADMITTED,
-    TL_REFUSAL_BUSY,    /* a limit on the work in progress is reached */
-    TL_REFUSAL_STORE,   /* the store cannot be reached, or refuses */
-    TL_REFUSAL_LOADING, /* the line is not in memory yet */
+    TL_REFUSAL_MOVED,       /* the place is on another device now */
+    TL_REFUSAL_NOT_WAITING, /* only a place that waits can be handed over */
+    TL_REFUSAL_NO_TRANSFER, /* the operator switched hand-overs off */
+    TL_REFUSAL_BAD_CODE,    /* of a hand-over: forged, or of another queue */
+    TL_REFUSAL_CODE_USED,
+    TL_REFUSAL_CODE_OVER, /* too old, or its place has ended or has its turn */
+    TL_REFUSAL_BUSY,      /* a limit on the work in progress is reached */
+    TL_REFUSAL_STORE,     /* the store cannot be reached, or refuses */
+    TL_REFUSAL_LOADING,   /* the line is not in memory yet */
     TL_REFUSAL_UNKNOWN_OUTCOME,
     TL_REFUSAL_STOPPING,
     TL_REFUSAL_COUNT,

@@ -86,6 +86,28 @@ const char *tl_request_query(const struct tl_request *request, const char *name)
     return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
+struct query_visit {
+    void (*visit)(void *context, const char *name, const char *value);
+    void *context;
+};
+
+static enum MHD_Result visit_query(void *cls, enum MHD_ValueKind kind, const char *name,
+                                   const char *value)
+{
+    const struct query_visit *visit = cls;
+    (void)kind;
+    visit->visit(visit->context, name, value);
+    return MHD_YES;
+}
+
+void tl_request_each_query(const struct tl_request *request,
+                           void (*visit)(void *context, const char *name, const char *value),
+                           void *context)
+{
+    struct query_visit cls = {.visit = visit, .context = context};
+    MHD_get_connection_values(request->connection, MHD_GET_ARGUMENT_KIND, visit_query, &cls);
+}
+
 const char *tl_request_body(const struct tl_request *request, size_t *length)
 {
     *length = request->body_length;

@@ -25,6 +25,10 @@ const char *tl_request_cookie(const struct tl_request *request, const char *name
 bool tl_request_accept_cookie(const struct tl_request *request, const char *name,
                               bool (*accept)(void *context, const char *value), void *context);
 const char *tl_request_query(const struct tl_request *request, const char *name);
+/* Shows all parameters of the query, in their order; the value of one without "=" is NULL. */
+void tl_request_each_query(const struct tl_request *request,
+                           void (*visit)(void *context, const char *name, const char *value),
+                           void *context);
 /* The values of all lines of this header, in their order: at most `most`, the last ones. Returns
  * how many. */
 size_t tl_request_headers(const struct tl_request *request, const char *name, const char **values,
@@ -60,7 +64,7 @@ int tl_request_take_over(struct tl_request *request);
 struct tl_header {
     const char *name, *value;
 };
-#define TL_ANSWER_HEADERS_MAX 8
+#define TL_ANSWER_HEADERS_MAX 9
 struct tl_answer {
     unsigned status;
     const char *type; /* NULL: no body */

@@ -12,7 +12,7 @@
 enum { RULE = 13, PAGE = 1000 };
 
 static const char REPORT_IT[] = "pause the queue and report how it came to this; to draw again, "
-                                "make the queue anew";
+                                "delete the queue and create it again";
 
 struct check {
     struct tl_redis *redis;

@@ -6,6 +6,7 @@
 #include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/config/config.h"
+#include "common/config/queue_settings.h"
 
 #include "ctl/command.h"
 #include "ctl/json.h"
@@ -25,11 +26,15 @@ void tl_plan_settings_of(const struct tl_queue_settings *queue,
         .every_ms = queue->rate_every_ms,
         .lumps = queue->rate_shape == TL_RATE_LUMPS,
         .burst = queue->rate_burst,
-        .session_limit_ms = queue->session_sliding ? queue->session_max_ms : queue->session_ttl_ms,
+        .session_limit_ms = tl_queue_session_longest_ms(queue),
         .claim_ttl_ms = queue->claim_ttl_ms,
         .waiting_ttl_ms = queue->waiting_ttl_ms,
         .max_waiting = queue->max_waiting,
+        .lanes = {.n = queue->n_lanes,
+                  .weights = queue->lane_weights,
+                  .standard = queue->default_lane},
     };
+    memcpy(settings->lanes.names, queue->lanes, sizeof(queue->lanes));
 }
 
 /* The settings of a queue of the configuration file. */
@@ -149,6 +154,8 @@ static int simulate(const struct tl_ctl_options *options, struct tl_plan_report 
     if (plan->queue == NULL)
         tl_simulation_settings_planned(&plan->input, report->plan, &report->settings);
     report->settings.opens_ms = plan->opens_after_ms;
+    if (!tl_plan_lanes_shares(plan->lanes, &report->settings.lanes, visitors.lanes, err))
+        return TL_EXIT_FAILED;
     if (!tl_plan_gather(plan, &arrivals, err))
         return plan->arrivals != NULL && err->kind == TL_ERR_INVALID ? TL_EXIT_PROBLEM
                                                                      : TL_EXIT_FAILED;

@@ -70,8 +70,7 @@ static bool apply_calls(void *context, const char *value, struct tl_error *err)
     return refuse(err, value, "must end with /session, /s, /min or /h, as 6/session or 6/min");
 }
 
-/* "0.15" or "15%". */
-static bool parse_ratio(const char *value, double most, double *ratio, struct tl_error *err)
+bool tl_plan_ratio(const char *value, double most, double *ratio, struct tl_error *err)
 {
     const char *at = value;
     double number;
@@ -88,12 +87,12 @@ static bool parse_ratio(const char *value, double most, double *ratio, struct tl
 
 static bool apply_share(void *context, const char *value, struct tl_error *err)
 {
-    return parse_ratio(value, 0.95, context, err);
+    return tl_plan_ratio(value, 0.95, context, err);
 }
 
 static bool apply_ratio(void *context, const char *value, struct tl_error *err)
 {
-    return parse_ratio(value, 10, context, err);
+    return tl_plan_ratio(value, 10, context, err);
 }
 
 static bool parse_time(const char *value, int64_t least, int64_t most, int64_t *ms,
@@ -240,6 +239,8 @@ static const struct {
      AT(arrivals)},
     {"queue", "NAME", "replay with the settings of this queue of --config", tl_option_text,
      AT(queue)},
+    {"lanes", "LIST", "lanes they come in: vip=10%,club=0.2; the others in the default lane",
+     tl_option_text, AT(lanes)},
     {"opens-after", "TIME", "no one is admitted before this time (default: 0s)", apply_moment,
      AT(opens_after_ms)},
     {"patience", "TIME", "mean wait after which a visitor gives up (default: never)", apply_time,
@@ -252,7 +253,7 @@ static const struct {
 
 static const char *const crowd_names[TL_CROWD_OPTIONS_N] = {
     "session",  "no-shows",    "visitors", "over",   "crowd", "peak",
-    "arrivals", "opens-after", "patience", "spread", "seed",
+    "arrivals", "opens-after", "patience", "spread", "seed",  "lanes",
 };
 
 void tl_crowd_options_rows(struct tl_plan_options *options,
@@ -293,6 +294,7 @@ bool tl_plan_options_check(const struct tl_plan_options *options, bool json, str
     const struct tl_plan_input *input = &options->input;
     const char *alone = options->arrivals != NULL ? "arrivals"
                         : options->queue != NULL  ? "queue"
+                        : options->lanes != NULL  ? "lanes"
                         : options->svg != NULL    ? "svg"
                                                   : NULL;
     if (options->yaml && (json || options->simulate))
@@ -301,6 +303,10 @@ bool tl_plan_options_check(const struct tl_plan_options *options, bool json, str
                             "--simulate");
     if (!options->simulate && alone != NULL)
         return tl_error_set(err, TL_ERR_INVALID, "--%s needs --simulate", alone);
+    if (options->lanes != NULL && options->queue == NULL)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "--lanes needs --queue, whose lanes they are: the planned queue has "
+                            "one lane");
     if (options->arrivals != NULL && input->crowd.visitors > 0)
         return tl_error_set(err, TL_ERR_INVALID, "--arrivals says who comes: leave out --visitors");
     if (input->lumps && input->burst > 0)

@@ -6,6 +6,7 @@
 
 #include "common/base/units.h"
 
+#include "ctl/lanes_report.h"
 #include "ctl/plan_chart.h"
 #include "ctl/plan_report.h"
 #include "ctl/plan_words.h"
@@ -267,6 +268,20 @@ static void write_count(const char *name, uint64_t count, uint64_t all, const ch
                    more[0] != '\0' ? "  " : "", more);
 }
 
+static void write_lanes(const struct tl_plan_report *report, struct tl_text *out)
+{
+    const struct tl_plan_lanes *lanes = &report->settings.lanes;
+    if (lanes->n < 2)
+        return;
+    tl_text_append(out, "\n");
+    tl_lanes_report_head(out);
+    for (unsigned lane = 0; lane < lanes->n; lane++)
+        tl_lanes_report_row(lanes, lane, "simulated", &report->simulation->lanes[lane], out);
+    tl_text_append(out, "\n");
+    for (unsigned lane = 0; lane < lanes->n; lane++)
+        tl_lanes_report_starved(lanes, lane, &report->simulation->lanes[lane], out);
+}
+
 static void write_simulation(const struct tl_plan_report *report, struct tl_text *out)
 {
     const struct tl_simulation *sim = report->simulation;
@@ -291,6 +306,7 @@ static void write_simulation(const struct tl_plan_report *report, struct tl_text
                    "                  19 of 20 up to %s\n",
                    span(sim->wait_median_ms).text, span(sim->wait_longest_ms).text,
                    span(sim->wait_most_ms).text);
+    write_lanes(report, out);
     if (sim->last_empty_ms >= 0)
         tl_text_append(out, "  line empty      for good after %s; there was a line for %s\n",
                        span(sim->last_empty_ms).text, span(sim->line_ms).text);
@@ -440,6 +456,15 @@ static json_t *series_json(const struct tl_series *series)
     return list;
 }
 
+static json_t *lanes_json(const struct tl_plan_report *report)
+{
+    json_t *list = json_array();
+    for (unsigned lane = 0; lane < report->settings.lanes.n; lane++)
+        append(&list, tl_lanes_report_json(&report->settings.lanes, lane,
+                                           &report->simulation->lanes[lane]));
+    return list;
+}
+
 static json_t *simulation_json(const struct tl_plan_report *report)
 {
     const struct tl_simulation *sim = report->simulation;
@@ -454,7 +479,7 @@ static json_t *simulation_json(const struct tl_plan_report *report)
         sim->last_empty_ms >= 0 ? json_integer((json_int_t)sim->last_empty_ms) : NULL;
     return json_pack(
         "{s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o*, s:o*, s:I, "
-        "s:I, s:o*, s:o}",
+        "s:I, s:o*, s:o, s:o}",
         "visitors", report->visitors, "settings", settings_json(&report->settings), "arrived",
         (json_int_t)sim->arrived, "served", (json_int_t)sim->served, "no_shows",
         (json_int_t)sim->no_shows, "gave_up", (json_int_t)sim->gave_up, "refused",
@@ -465,7 +490,7 @@ static json_t *simulation_json(const struct tl_plan_report *report)
         waits, "slots", slots, "line_empty_from_ms", empty_from, "line_ms",
         (json_int_t)sim->line_ms, "end_ms", (json_int_t)sim->end_ms, "busiest_share_of_tps",
         report->plan != NULL ? json_real(busiest(report)) : NULL, "series",
-        series_json(&sim->series));
+        series_json(&sim->series), "lanes", lanes_json(report));
 }
 
 json_t *tl_plan_report_json(const struct tl_plan_report *report)

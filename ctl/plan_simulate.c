@@ -2,13 +2,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/line/turns.h"
+
 #include "ctl/plan_simulate.h"
 
 #define NEVER      INT64_MAX
 #define HORIZON_MS (INT64_C(10) * 366 * 86400000) /* ends a run; times admit it fits 63 bits */
 
 /* Purposes of tl_plan_random; 0 is the arrival. */
-enum { DRAWN_PATIENCE = 1, DRAWN_NO_SHOW, DRAWN_SESSION, DRAWN_SESSION_ANGLE };
+enum { DRAWN_PATIENCE = 1, DRAWN_NO_SHOW, DRAWN_SESSION, DRAWN_SESSION_ANGLE, DRAWN_LANE };
 
 /* The end of a session or of the wait for a claim. */
 struct end {
@@ -32,10 +34,13 @@ struct run {
 
     int64_t now_ms;
     size_t next_arrival, next_drop, n_drops, n_ends;
-    size_t first;         /* no one before it waits */
-    unsigned char *place; /* enum place of each visitor */
-    struct drop *drops;   /* by time */
-    struct end *ends;     /* a heap, the earliest on top */
+    struct tl_turns turns;
+    size_t first[TL_LANES_MAX];    /* no one of the lane before it waits */
+    uint64_t sizes[TL_LANES_MAX];  /* how many wait in each lane; together `waiting` */
+    uint64_t passed[TL_LANES_MAX]; /* admitted from other lanes since its last one */
+    unsigned char *place, *lane;   /* enum place and lane of each visitor */
+    struct drop *drops;            /* by time */
+    struct end *ends;              /* a heap, the earliest on top */
 
     uint64_t waiting, active, present;
     int64_t paced;     /* smooth: when the rate has made up for all admissions, in ms * admit */
@@ -59,6 +64,7 @@ void tl_simulation_settings_planned(const struct tl_plan_input *input, const str
         .session_limit_ms = plan->session_ttl_ms,
         .claim_ttl_ms = plan->claim_ttl_ms,
         .waiting_ttl_ms = plan->waiting_ttl_ms,
+        .lanes = {.n = 1},
     };
 }
 
@@ -115,6 +121,18 @@ int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
     return (int64_t)fmin(factor * (double)visitors->session_ms, 1e15);
 }
 
+unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t visitor)
+{
+    double drawn = tl_plan_random(visitors->seed, visitor, DRAWN_LANE);
+    unsigned lane = 0; /* the last one that has a share, when the sum is not quite 1 */
+    for (unsigned i = 0; i < TL_LANES_MAX && drawn >= 0; i++) {
+        if (visitors->lanes[i] > 0)
+            lane = i;
+        drawn -= visitors->lanes[i];
+    }
+    return lane;
+}
+
 /* When the first of the line can be admitted, at the earliest now. */
 static int64_t admission_due(const struct run *run)
 {
@@ -135,19 +153,44 @@ static int64_t admission_due(const struct run *run)
     return due > allowed ? due : allowed;
 }
 
+static void leave_line(struct run *run, size_t visitor)
+{
+    run->place[visitor] = PLACE_GONE;
+    run->waiting--;
+    run->sizes[run->lane[visitor]]--;
+}
+
+/* Takes the first of the line out of it: that of the lane whose turn it is. */
+static size_t take_first(struct run *run)
+{
+    uint64_t admitted[TL_LANES_MAX] = {0};
+    unsigned lane = (unsigned)tl_turns_next(&run->turns, run->sizes);
+    for (unsigned other = 0; other < run->settings->lanes.n; other++) {
+        uint64_t *most = &run->result->lanes[other].passed;
+        bool passed = other != lane && run->sizes[other] > 0;
+        run->passed[other] = passed ? run->passed[other] + 1 : 0;
+        *most = run->passed[other] > *most ? run->passed[other] : *most;
+    }
+    admitted[lane] = 1;
+    tl_turns_admitted(&run->turns, admitted);
+    size_t *first = &run->first[lane];
+    while (run->place[*first] != PLACE_WAITING || run->lane[*first] != lane)
+        (*first)++;
+    leave_line(run, *first);
+    return (*first)++;
+}
+
 /* Admits the first of the line, now. */
 static void admit_first(struct run *run)
 {
-    while (run->place[run->first] != PLACE_WAITING)
-        run->first++;
-    size_t i = run->first++;
+    size_t i = take_first(run);
     struct tl_simulation *result = run->result;
     struct tl_simulation_visitor *visitor = &result->visitors[i];
     int64_t waited = run->now_ms - run->arrivals->list[i].at_ms;
     bool gone = tl_visitor_patience_ms(run->visitors, i) < waited;
     int64_t limit = run->settings->session_limit_ms;
     int64_t stays = tl_visitor_session_ms(run->visitors, run->arrivals, i);
-    run->place[i] = PLACE_GONE;
+    visitor->gave_up = gone;
     visitor->came = !gone && tl_visitor_comes(run->visitors, i);
     if (!visitor->came)
         stays = run->settings->claim_ttl_ms;
@@ -157,7 +200,6 @@ static void admit_first(struct run *run)
     visitor->admitted_ms = run->now_ms;
     visitor->freed_ms = run->now_ms + stays;
     push_end(run, (struct end){.at_ms = visitor->freed_ms, .came = visitor->came});
-    run->waiting--;
     run->active++;
     run->present += visitor->came;
     *(visitor->came ? &result->served : &result->no_shows) += 1;
@@ -192,6 +234,7 @@ static void arrive(struct run *run)
         size_t i = run->next_arrival++;
         run->point.arrived++;
         run->result->arrived++;
+        run->result->lanes[run->lane[i]].arrived++;
         if (run->settings->max_waiting > 0 && run->waiting >= run->settings->max_waiting) {
             run->place[i] = PLACE_GONE;
             run->result->refused++;
@@ -199,6 +242,7 @@ static void arrive(struct run *run)
         }
         run->place[i] = PLACE_WAITING;
         run->waiting++;
+        run->sizes[run->lane[i]]++;
     }
 }
 
@@ -206,11 +250,10 @@ static void drop_absent(struct run *run)
 {
     for (; run->next_drop < run->n_drops && run->drops[run->next_drop].at_ms <= run->now_ms;
          run->next_drop++) {
-        unsigned char *place = &run->place[run->drops[run->next_drop].visitor];
-        if (*place != PLACE_WAITING)
+        size_t visitor = run->drops[run->next_drop].visitor;
+        if (run->place[visitor] != PLACE_WAITING)
             continue;
-        *place = PLACE_GONE;
-        run->waiting--;
+        leave_line(run, visitor);
         run->result->gave_up++;
     }
 }
@@ -299,13 +342,17 @@ static bool prepare(struct run *run)
         return false;
     run->result->visitors = calloc(n, sizeof(*run->result->visitors));
     run->place = calloc(n, sizeof(*run->place));
+    run->lane = calloc(n, sizeof(*run->lane));
     run->ends = calloc(n, sizeof(*run->ends));
     run->drops = run->visitors->patience_ms > 0 ? calloc(n, sizeof(*run->drops)) : NULL;
-    if (run->result->visitors == NULL || run->place == NULL || run->ends == NULL ||
-        (run->drops == NULL && run->visitors->patience_ms > 0))
+    if (run->result->visitors == NULL || run->place == NULL || run->lane == NULL ||
+        run->ends == NULL || (run->drops == NULL && run->visitors->patience_ms > 0))
         return false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         run->result->visitors[i].admitted_ms = -1;
+        run->lane[i] = (unsigned char)tl_visitor_lane(run->visitors, i);
+    }
+    tl_turns_weigh(&run->turns, &run->settings->lanes.weights);
     /* When the absent are dropped does not depend on the line, so it is sorted once. */
     for (size_t i = 0; run->drops != NULL && i < n; i++)
         run->drops[i] = (struct drop){.at_ms = run->arrivals->list[i].at_ms +
@@ -318,6 +365,18 @@ static bool prepare(struct run *run)
     }
     tl_series_init(&run->result->series);
     return true;
+}
+
+/* waits has room for all visitors. */
+static void sum_lane(struct run *run, unsigned lane, int64_t *waits)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < run->arrivals->n; i++) {
+        const struct tl_simulation_visitor *visitor = &run->result->visitors[i];
+        if (run->lane[i] == lane && visitor->admitted_ms >= 0 && !visitor->gave_up)
+            waits[n++] = visitor->admitted_ms - run->arrivals->list[i].at_ms;
+    }
+    tl_lane_waits_sum(&run->result->lanes[lane], waits, n);
 }
 
 /* Waits and shares, when all has happened. False when out of memory. */
@@ -342,6 +401,8 @@ static bool sum_up(struct run *run)
         result->wait_most_ms = waits[(n * 19 + 19) / 20 - 1];
         result->wait_longest_ms = waits[n - 1];
     }
+    for (unsigned lane = 0; lane < run->settings->lanes.n; lane++)
+        sum_lane(run, lane, waits);
     free(waits);
     double slots =
         run->settings->policy == TL_POLICY_RATE
@@ -375,6 +436,7 @@ struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *set
     }
     ok = ok && sum_up(&run);
     free(run.place);
+    free(run.lane);
     free(run.ends);
     free(run.drops);
     if (!ok) {

@@ -2,8 +2,9 @@
  * A discrete-event simulation of one queue: arrivals, the line, admission, sessions. The same input
  * gives the same result. Time is in ms since the first arrival (or the beginning of the crowd).
  *
- * The line is first come, first served, in one lane. Within one ms sessions end first, then
- * visitors arrive, then the first of the line are admitted, then absent visitors are dropped.
+ * Each lane is first come, first served; between lanes it is as in common/line/turns.h. Within one
+ * ms sessions end first, then visitors arrive, then the first of the line are admitted, then absent
+ * visitors are dropped.
  *
  * Who gives up closes the page without a word. The place stays until waiting_ttl has passed; who is
  * called before that does not come, and the slot is taken until claim_ttl has passed.
@@ -19,6 +20,7 @@
 #include "common/config/settings.h"
 
 #include "ctl/plan_arrivals.h"
+#include "ctl/plan_lanes.h"
 #include "ctl/plan_series.h"
 
 /* The settings of the queue. Capacity and admit up to ten million, times up to seven days. */
@@ -33,6 +35,7 @@ struct tl_simulation_settings {
     int64_t claim_ttl_ms, waiting_ttl_ms;
     int64_t opens_ms;     /* no admission before */
     uint64_t max_waiting; /* who comes to a longer line is refused; 0: no limit */
+    struct tl_plan_lanes lanes;
 };
 
 /* Those of a plan, opened at once. */
@@ -46,6 +49,7 @@ struct tl_simulation_visitors {
     double no_shows;     /* share of those called who do not come, besides those who gave up */
     int64_t patience_ms; /* mean time until a visitor gives up (exponential); 0: never */
     uint64_t seed;
+    double lanes[TL_LANES_MAX]; /* the share that comes in each lane; all 0: all in the first */
 };
 
 /* What became of one visitor. */
@@ -53,6 +57,7 @@ struct tl_simulation_visitor {
     int64_t admitted_ms; /* -1: was not */
     int64_t freed_ms;    /* when the slot became free again; only of an admitted one */
     bool came;           /* when called */
+    bool gave_up;        /* before that */
 };
 
 struct tl_simulation {
@@ -71,16 +76,18 @@ struct tl_simulation {
     /* From the opening to the last admission; 0 without a capacity. Shares of all slot time. */
     double slots_empty, slots_empty_in_line, slots_no_shows;
     int64_t end_ms; /* of the last session */
+    struct tl_lane_waits lanes[TL_LANES_MAX];
     struct tl_series series;
     struct tl_simulation_visitor *visitors; /* in the order of the arrivals; owned */
 };
 
 /* What is drawn for one visitor, by the index of its arrival: how long it waits before giving up
- * (INT64_MAX: never gives up), whether it comes when called, how long it stays. */
+ * (INT64_MAX: never gives up), whether it comes when called, how long it stays, in which lane. */
 int64_t tl_visitor_patience_ms(const struct tl_simulation_visitors *visitors, size_t visitor);
 bool tl_visitor_comes(const struct tl_simulation_visitors *visitors, size_t visitor);
 int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
                               const struct tl_arrivals *arrivals, size_t visitor);
+unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t visitor);
 
 /* Runs until all visitors are gone, nothing more can happen, or ten years have passed. arrivals is
  * borrowed. Free the result with tl_simulation_free; NULL when out of memory. */

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/auth/secret_file.h"
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "common/store/queue.h"
@@ -15,6 +14,7 @@
 #include "ctl/json.h"
 #include "ctl/plan.h"
 #include "ctl/rehearse_crowd.h"
+#include "ctl/rehearse_door.h"
 #include "ctl/rehearse_http.h"
 #include "ctl/rehearse_queue.h"
 #include "ctl/rehearse_report.h"
@@ -39,13 +39,12 @@ struct rehearse {
     char server[SERVER_SIZE];
     char scratch[TL_QUEUE_NAME_MAX + 1];
     char who[400];
-    char *api_keys; /* bytes of the file, or NULL */
-    size_t api_keys_length;
-    const char *api_key; /* in them; NULL: none */
-    bool stored;         /* the settings are the store's */
+    struct tl_door *door;
+    bool stored; /* the settings are the store's */
     struct tl_queue_settings settings, scaled;
     struct tl_arrivals arrivals;
     struct tl_simulation_visitors visitors;
+    struct tl_plan_lanes lanes;
     struct tl_simulation *simulation;
     struct tl_rehearsal rehearsal;
     size_t streams_most;
@@ -80,30 +79,6 @@ static bool find_server(struct rehearse *rehearse, struct tl_error *err)
     return true;
 }
 
-/* The first key of secrets.api_keys, if there is one. */
-static bool find_api_key(struct rehearse *rehearse, struct tl_error *err)
-{
-    const char *path = rehearse->session.config->secrets.api_keys;
-    bool missing = false;
-    if (path[0] == '\0')
-        return true;
-    struct tl_error problem = {0};
-    rehearse->api_keys = tl_secret_read(path, &rehearse->api_keys_length, &missing, &problem);
-    if (rehearse->api_keys == NULL && !missing)
-        *err = problem;
-    if (rehearse->api_keys == NULL)
-        return missing;
-    char *rest = rehearse->api_keys;
-    char *line;
-    while (rehearse->api_key == NULL && tl_secret_line(&rest, &line)) {
-        size_t name = strcspn(line, " \t");
-        const char *key = line + name + strspn(line + name, " \t");
-        if (key[0] != '\0')
-            rehearse->api_key = key;
-    }
-    return true;
-}
-
 /* The most joins in any minute of this machine's time. */
 static uint64_t busiest_minute(const struct rehearse *rehearse)
 {
@@ -119,14 +94,26 @@ static uint64_t busiest_minute(const struct rehearse *rehearse)
     return most;
 }
 
-/* Without an API key the visitors join like anybody, all from this machine. */
+/* Is anybody to come in another lane than that of everybody? */
+static bool chooses_lane(const struct rehearse *rehearse)
+{
+    for (unsigned i = 0; i < rehearse->settings.n_lanes; i++) {
+        if (i != rehearse->settings.default_lane && rehearse->visitors.lanes[i] > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Without a key the visitors join like anybody, all from this machine. */
 static bool check_limits(const struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_queue_settings *settings = &rehearse->settings;
     uint64_t limit = rehearse->session.config->http.joins_per_minute;
     uint64_t joins = busiest_minute(rehearse);
-    if (rehearse->api_key != NULL)
+    if (tl_door_trusted(rehearse->door))
         return true;
+    if (chooses_lane(rehearse))
+        return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s", tl_rehearse_advice("lane"));
     if (settings->join == TL_JOIN_INVITED)
         return tl_error_set(err, TL_ERR_INVALID, "join: invited: %s",
                             tl_rehearse_advice("by-invitation"));
@@ -138,7 +125,8 @@ static bool check_limits(const struct rehearse *rehearse, struct tl_error *err)
                             "%" PRIu64
                             " join within a minute, and http.joins_per_minute is %" PRIu64
                             ": make an API key (a line \"rehearsal KEY\" in the file of "
-                            "secrets.api_keys, here and for the workers), raise the limit while "
+                            "secrets.api_keys, here and for the workers) or a key HS256 in that of "
+                            "secrets.invite_keys, raise the limit while "
                             "you rehearse, or choose fewer --visitors or a lower --speed",
                             joins, limit);
     return true;
@@ -197,13 +185,17 @@ static bool prepare(struct rehearse *rehearse, struct tl_error *err)
     if (!find_server(rehearse, err) ||
         !tl_scratch_source(&rehearse->session, rehearse->queue, &rehearse->settings,
                            &rehearse->stored, err) ||
-        !check_speed(rehearse, err) || !find_api_key(rehearse, err) ||
+        !check_speed(rehearse, err) ||
+        (rehearse->door = tl_door_new(rehearse->session.config, err)) == NULL)
+        return false;
+    tl_plan_settings_of(&rehearse->settings, &settings);
+    if (!tl_plan_lanes_shares(plan->lanes, &settings.lanes, rehearse->visitors.lanes, err) ||
         !tl_plan_gather(plan, &rehearse->arrivals, err))
         return false;
     if (plan->input.crowd.visitors > 0 && plan->input.crowd.visitors < rehearse->arrivals.n)
         rehearse->arrivals.n = (size_t)plan->input.crowd.visitors;
     tl_plan_describe(plan, &rehearse->arrivals, rehearse->who, sizeof(rehearse->who));
-    tl_plan_settings_of(&rehearse->settings, &settings);
+    rehearse->lanes = settings.lanes;
     settings.opens_ms = plan->opens_after_ms;
     rehearse->simulation =
         tl_simulation_run(&settings, &rehearse->visitors, &rehearse->arrivals, err);
@@ -223,6 +215,7 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
         !tl_scratch_removable(&rehearse->session, rehearse->scratch, err))
         return false;
     int64_t now_ms = now_us / 1000;
+    tl_door_set_clock(rehearse->door, now_ms / 1000, tl_clock_ms());
     bool opens = rehearse->settings.opens_at_ms > 0 || plan->opens_after_ms > 0;
     int64_t lead_ms = LEAD_MS + plan->opens_after_ms / (int64_t)speed;
     rehearse->scaled = rehearse->settings;
@@ -321,7 +314,8 @@ static bool run(struct rehearse *rehearse, struct tl_error *err)
     const struct tl_crowd_settings settings = {
         .server = rehearse->server,
         .queue = rehearse->scratch,
-        .api_key = rehearse->api_key,
+        .door = rehearse->door,
+        .lanes = &rehearse->lanes,
         .settings = &rehearse->scaled,
         .arrivals = &rehearse->arrivals,
         .visitors = &rehearse->visitors,
@@ -347,7 +341,9 @@ static int report(struct rehearse *rehearse, struct tl_error *err)
 {
     struct tl_figures figures;
     struct tl_broken broken;
-    if (!tl_figures_compute(&rehearse->rehearsal, &rehearse->scaled, &figures)) {
+    struct tl_lane_figures lane_figures[TL_LANES_MAX];
+    if (!tl_figures_compute(&rehearse->rehearsal, &rehearse->scaled, &figures) ||
+        !tl_lane_figures_compute(&rehearse->rehearsal, lane_figures)) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
         return TL_EXIT_PROBLEM;
     }
@@ -365,6 +361,8 @@ static int report(struct rehearse *rehearse, struct tl_error *err)
         .figures = &figures,
         .broken = &broken,
         .simulation = rehearse->simulation,
+        .lanes = &rehearse->lanes,
+        .lane_figures = lane_figures,
     };
     bool ok = true;
     if (rehearse->options->json) {
@@ -408,7 +406,7 @@ static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
     free(rehearse->rehearsal.visitors);
     tl_simulation_free(&rehearse->simulation);
     tl_arrivals_free(&rehearse->arrivals);
-    tl_secret_free(&rehearse->api_keys, rehearse->api_keys_length);
+    tl_door_free(&rehearse->door);
     tl_signals_close(&rehearse->signals);
     return clean ? status : TL_EXIT_PROBLEM;
 }

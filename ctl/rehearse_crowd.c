@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/config/queue_settings.h"
 
 #include "ctl/rehearse_crowd.h"
 #include "ctl/rehearse_dues.h"
@@ -99,6 +100,7 @@ static void go(struct visitor *visitor, enum tl_fate fate)
     struct crowd *crowd = visitor->crowd;
     visitor->stage = STAGE_GONE;
     visitor->seen->fate = fate;
+    visitor->seen->gone_ms = crowd->now_ms;
     visitor->due_ms = NEVER;
     tl_event_reader_free(&visitor->reader);
     crowd->gone++;
@@ -144,24 +146,11 @@ static void note(struct visitor *visitor, const struct tl_told *told)
 
 /* ---- requests ---- */
 
-static void describe(unsigned status, const char *body, size_t length, const char *what,
-                     char text[TL_REASON_MAX])
-{
-    char type[32];
-    tl_problem_read(body, length, type, sizeof(type));
-    if (status == 0)
-        snprintf(text, TL_REASON_MAX, "%s: %.48s", what, body);
-    else if (type[0] != '\0')
-        snprintf(text, TL_REASON_MAX, "%s: %u %s", what, status, type);
-    else
-        snprintf(text, TL_REASON_MAX, "%s: %u", what, status);
-}
-
 static void count_error(struct visitor *visitor, unsigned status, const char *body, size_t length,
                         const char *what)
 {
     char text[TL_REASON_MAX];
-    describe(status, body, length, what, text);
+    tl_problem_describe(status, body, length, what, text, sizeof(text));
     tl_reasons_count(&visitor->crowd->rehearsal->errors, text);
 }
 
@@ -264,8 +253,7 @@ static void be_on_site(struct visitor *visitor)
 {
     struct crowd *crowd = visitor->crowd;
     const struct tl_queue_settings *settings = crowd->settings->settings;
-    int64_t limit_ms =
-        settings->session_sliding ? settings->session_max_ms : settings->session_ttl_ms;
+    int64_t limit_ms = tl_queue_session_longest_ms(settings);
     int64_t stays_ms =
         scaled(crowd, tl_visitor_session_ms(crowd->settings->visitors, crowd->settings->arrivals,
                                             index_of(visitor)));
@@ -450,7 +438,7 @@ static void answer_join(void *context, unsigned status, const char *body, size_t
         return;
     }
     char text[TL_REASON_MAX];
-    describe(status, body, length, "join", text);
+    tl_problem_describe(status, body, length, "join", text, sizeof(text));
     tl_reasons_count(&crowd->rehearsal->refused, text);
     go(visitor, TL_FATE_REFUSED);
 }
@@ -458,13 +446,18 @@ static void answer_join(void *context, unsigned status, const char *body, size_t
 static void join(struct visitor *visitor)
 {
     struct crowd *crowd = visitor->crowd;
-    char body[64];
+    const struct tl_crowd_settings *settings = crowd->settings;
+    char body[TL_DOOR_BODY_MAX];
+    struct tl_error err = {0};
     struct tl_http_call call = {.post = true, .done = answer_join};
-    if (crowd->settings->api_key != NULL) {
-        snprintf(body, sizeof(body), "{\"visitor\":\"rehearsal-%zu\"}", index_of(visitor));
-        call.bearer = crowd->settings->api_key;
-        call.body = body;
+    if (!tl_door_join(settings->door, settings->queue, index_of(visitor),
+                      settings->lanes->names[visitor->seen->lane], crowd->now_ms + crowd->start_ms,
+                      body, &call.bearer, &err)) {
+        tl_reasons_count(&crowd->rehearsal->errors, err.text);
+        go(visitor, TL_FATE_FAILED);
+        return;
     }
+    call.body = body[0] != '\0' ? body : NULL;
     if (visitor->seen->joins_ms < 0)
         visitor->seen->joins_ms = crowd->now_ms;
     visitor->stage = STAGE_JOINING;
@@ -541,8 +534,14 @@ static bool prepare(struct crowd *crowd, struct tl_error *err)
         return false;
     }
     for (size_t i = 0; i < n; i++) {
-        rehearsal->visitors[i] = (struct tl_rehearsed){
-            .joins_ms = -1, .joined_ms = -1, .called_ms = -1, .admitted_ms = -1, .promised_ms = -1};
+        rehearsal->visitors[i] =
+            (struct tl_rehearsed){.lane = tl_visitor_lane(settings->visitors, i),
+                                  .joins_ms = -1,
+                                  .joined_ms = -1,
+                                  .called_ms = -1,
+                                  .admitted_ms = -1,
+                                  .promised_ms = -1,
+                                  .gone_ms = -1};
         crowd->visitors[i] = (struct visitor){
             .crowd = crowd, .seen = &rehearsal->visitors[i], .due_ms = NEVER, .position = -1};
     }

@@ -12,13 +12,15 @@
 
 #include "ctl/plan_arrivals.h"
 #include "ctl/plan_simulate.h"
+#include "ctl/rehearse_door.h"
 #include "ctl/rehearse_figures.h"
 
 struct tl_crowd_progress;
 
 struct tl_crowd_settings {
     const char *server, *queue;               /* where they go; the queue is there already */
-    const char *api_key;                      /* NULL: they join as anybody does */
+    const struct tl_door *door;               /* how they join */
+    const struct tl_plan_lanes *lanes;        /* of the queue */
     const struct tl_queue_settings *settings; /* of the queue */
     const struct tl_arrivals *arrivals;       /* of the sale, like the visitors */
     const struct tl_simulation_visitors *visitors;

@@ -28,6 +28,7 @@ enum tl_fate {
 /* One visitor. */
 struct tl_rehearsed {
     enum tl_fate fate;
+    unsigned lane;
     int64_t joins_ms;    /* the first request was sent */
     int64_t joined_ms;   /* the place was told */
     int64_t called_ms;   /* the admission was told */
@@ -35,6 +36,7 @@ struct tl_rehearsed {
                             admissions */
     int64_t promised_ms; /* the first range of the wait was told... */
     int64_t low_ms, high_ms; /* ...and this was it */
+    int64_t gone_ms;         /* the fate was known */
 };
 
 enum { TL_REASONS_MOST = 16, TL_REASON_MAX = 64 };
@@ -73,7 +75,8 @@ struct tl_figures {
     uint64_t per_period;       /* the most admissions in any rate.every */
     double per_period_average; /* from the first admission to the last; 0: too few */
     uint64_t promises, kept;   /* ranges told, and those in which the wait ended */
-    uint64_t overtaken;        /* visitors admitted before somebody who had joined earlier */
+    uint64_t overtaken;        /* visitors admitted before somebody who had joined that
+                                  lane earlier */
 };
 
 /* False when out of memory. settings: those of the scratch queue. */

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ctl/lanes_report.h"
 #include "ctl/plan_words.h"
 #include "ctl/rehearse_report.h"
 
@@ -52,7 +53,10 @@ const char *tl_rehearse_advice(const char *reason)
          "API key (a line \"rehearsal KEY\" in the file of secrets.api_keys)"},
         {"by-invitation",
          "the queue takes only the invited: give the rehearsal an API key (a line \"rehearsal "
-         "KEY\" in the file of secrets.api_keys)"},
+         "KEY\" in the file of secrets.api_keys), or a key HS256 in that of secrets.invite_keys"},
+        {"lane", "only trusted visitors may choose a lane: give the rehearsal an API key (a line "
+                 "\"rehearsal KEY\" in the file of secrets.api_keys), or a key HS256 in that of "
+                 "secrets.invite_keys"},
         {"blocked", "this machine's address is blocked: `tellerline blocks`"},
         {"not-trusted", "the workers do not know the API key of this machine's secrets.api_keys"},
         {" full", "max_waiting was reached, as the settings want it"},
@@ -107,6 +111,43 @@ static void write_rows(const struct tl_rehearse_report *report, struct tl_text *
     row(out, "all were gone after", span(of_sale(report, rehearsal->end_ms)), span(plan->end_ms));
 }
 
+static struct tl_lane_waits lane_of_sale(const struct tl_rehearse_report *report, unsigned lane)
+{
+    struct tl_lane_waits waits = report->lane_figures[lane].waits;
+    waits.median_ms = of_sale(report, waits.median_ms);
+    waits.most_ms = of_sale(report, waits.most_ms);
+    return waits;
+}
+
+static void write_lanes(const struct tl_rehearse_report *report, struct tl_text *out)
+{
+    if (report->lanes->n < 2)
+        return;
+    tl_text_append(out, "\n");
+    tl_lanes_report_head(out);
+    for (unsigned lane = 0; lane < report->lanes->n; lane++) {
+        const struct tl_lane_waits waits = lane_of_sale(report, lane);
+        if (waits.arrived == 0)
+            continue;
+        tl_lanes_report_row(report->lanes, lane, "rehearsed", &waits, out);
+        tl_lanes_report_row(report->lanes, lane, "simulated", &report->simulation->lanes[lane],
+                            out);
+    }
+    tl_text_append(out, "\n");
+    for (unsigned lane = 0; lane < report->lanes->n; lane++) {
+        const struct tl_lane_figures *figures = &report->lane_figures[lane];
+        if (figures->promises > 0)
+            tl_text_append(out,
+                           "Lane %s: told to wait %s, waited %s (medians); the range came true for "
+                           "%s of %s.\n",
+                           report->lanes->names[lane], span(of_sale(report, figures->told_ms)).text,
+                           span(of_sale(report, figures->true_ms)).text, number(figures->kept).text,
+                           number(figures->promises).text);
+        const struct tl_lane_waits waits = lane_of_sale(report, lane);
+        tl_lanes_report_starved(report->lanes, lane, &waits, out);
+    }
+}
+
 static void write_reasons(const char *title, const struct tl_reasons *reasons, struct tl_text *out)
 {
     for (size_t i = 0; i < reasons->n; i++) {
@@ -157,6 +198,7 @@ void tl_rehearse_report_text(const struct tl_rehearse_report *report, struct tl_
                        span(of_sale(report, rehearsal->end_ms)).text);
     tl_text_append(out, "\n");
     write_rows(report, out);
+    write_lanes(report, out);
     tl_text_append(out, "\n");
     write_kept(report, out);
     tl_text_append(out, "Requests: %s.\n", number(rehearsal->requests).text);
@@ -210,6 +252,33 @@ static json_t *fates_json(const struct tl_figures *figures)
         (json_int_t)fates[TL_FATE_FAILED], "not_done", (json_int_t)fates[TL_FATE_OPEN]);
 }
 
+static json_t *lanes_json(const struct tl_rehearse_report *report)
+{
+    json_t *list = json_array();
+    for (unsigned lane = 0; lane < report->lanes->n; lane++) {
+        const struct tl_lane_figures *figures = &report->lane_figures[lane];
+        const struct tl_lane_waits waits = lane_of_sale(report, lane);
+        json_t *entry = tl_lanes_report_json(report->lanes, lane, &waits);
+        json_t *told = json_pack("{s:I, s:I, s:o, s:o}", "promises", (json_int_t)figures->promises,
+                                 "promises_kept", (json_int_t)figures->kept, "told_ms",
+                                 time_json(of_sale(report, figures->told_ms)), "true_ms",
+                                 time_json(of_sale(report, figures->true_ms)));
+        bool ok = told != NULL && json_object_update(entry, told) == 0;
+        json_decref(told);
+        append(&list, ok ? json_incref(entry) : NULL);
+        json_decref(entry);
+    }
+    return list;
+}
+
+static json_t *simulated_lanes_json(const struct tl_rehearse_report *report)
+{
+    json_t *list = json_array();
+    for (unsigned lane = 0; lane < report->lanes->n; lane++)
+        append(&list, tl_lanes_report_json(report->lanes, lane, &report->simulation->lanes[lane]));
+    return list;
+}
+
 static json_t *rehearsed_json(const struct tl_rehearse_report *report)
 {
     const struct tl_rehearsal *rehearsal = report->rehearsal;
@@ -226,7 +295,7 @@ static json_t *rehearsed_json(const struct tl_rehearse_report *report)
                         figures->per_period_average);
     return json_pack(
         "{s:I, s:I, s:I, s:o, s:o, s:o*, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, "
-        "s:o, s:o, s:b, s:b}",
+        "s:o, s:o, s:b, s:b, s:o}",
         "arrived", (json_int_t)figures->arrived, "joined", (json_int_t)figures->joined, "admitted",
         (json_int_t)figures->admitted, "fates", fates_json(figures), "waits", waits,
         "admissions_per_period", periods, "longest_line", (json_int_t)rehearsal->most_waiting,
@@ -238,21 +307,24 @@ static json_t *rehearsed_json(const struct tl_rehearse_report *report)
         "promises_kept", (json_int_t)figures->kept, "overtaken", (json_int_t)figures->overtaken,
         "set_back", (json_int_t)rehearsal->set_back, "requests", (json_int_t)rehearsal->requests,
         "refused", reasons_json(&rehearsal->refused), "errors", reasons_json(&rehearsal->errors),
-        "stopped", (int)rehearsal->stopped, "overtime", (int)rehearsal->overtime);
+        "stopped", (int)rehearsal->stopped, "overtime", (int)rehearsal->overtime, "lanes",
+        lanes_json(report));
 }
 
-static json_t *simulated_json(const struct tl_simulation *plan)
+static json_t *simulated_json(const struct tl_rehearse_report *report)
 {
+    const struct tl_simulation *plan = report->simulation;
     json_t *waits = json_pack("{s:I, s:I}", "median_ms", (json_int_t)plan->wait_median_ms,
                               "longest_ms", (json_int_t)plan->wait_longest_ms);
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:I}", "arrived",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:o, s:I, s:o}", "arrived",
                      (json_int_t)plan->arrived, "served", (json_int_t)plan->served, "no_shows",
                      (json_int_t)plan->no_shows, "gave_up", (json_int_t)plan->gave_up, "refused",
                      (json_int_t)plan->refused, "cut_off", (json_int_t)plan->cut_off, "waits",
                      waits, "longest_line", (json_int_t)plan->longest_line, "longest_line_at_ms",
                      (json_int_t)plan->longest_line_ms, "most_active",
                      (json_int_t)plan->most_active, "line_empty_from_ms",
-                     time_json(plan->last_empty_ms), "end_ms", (json_int_t)plan->end_ms);
+                     time_json(plan->last_empty_ms), "end_ms", (json_int_t)plan->end_ms, "lanes",
+                     simulated_lanes_json(report));
 }
 
 json_t *tl_rehearse_report_json(const struct tl_rehearse_report *report)
@@ -265,5 +337,5 @@ json_t *tl_rehearse_report_json(const struct tl_rehearse_report *report)
                      report->source, "visitors", report->visitors, "speed",
                      (json_int_t)report->speed, "kept", (int)(report->broken->n == 0), "not_kept",
                      broken, "rehearsed", rehearsed_json(report), "simulated",
-                     simulated_json(report->simulation)); /* NULL fails the whole */
+                     simulated_json(report)); /* NULL fails the whole */
 }

@@ -11,6 +11,7 @@
 
 #include "ctl/plan_simulate.h"
 #include "ctl/rehearse_figures.h"
+#include "ctl/rehearse_lanes.h"
 
 struct tl_rehearse_report {
     const char *queue, *scratch, *server;
@@ -23,6 +24,8 @@ struct tl_rehearse_report {
     const struct tl_figures *figures;
     const struct tl_broken *broken;
     const struct tl_simulation *simulation; /* of the same crowd */
+    const struct tl_plan_lanes *lanes;
+    const struct tl_lane_figures *lane_figures; /* one for each lane */
 };
 
 void tl_rehearse_report_text(const struct tl_rehearse_report *report, struct tl_text *out);

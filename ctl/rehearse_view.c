@@ -67,6 +67,19 @@ void tl_problem_read(const char *text, size_t length, char *type, size_t size)
     json_decref(problem);
 }
 
+void tl_problem_describe(unsigned status, const char *text, size_t length, const char *what,
+                         char *words, size_t size)
+{
+    char type[32];
+    tl_problem_read(text, length, type, sizeof(type));
+    if (status == 0)
+        snprintf(words, size, "%s: %.48s", what, text);
+    else if (type[0] != '\0')
+        snprintf(words, size, "%s: %u %s", what, status, type);
+    else
+        snprintf(words, size, "%s: %u", what, status);
+}
+
 /* ---- events ---- */
 
 /* Appends bytes to a buffer, within the limit. */

@@ -33,6 +33,10 @@ struct tl_told {
 bool tl_told_read(const char *text, size_t length, struct tl_told *told);
 /* The last part of the `type` of a problem (RFC 9457), "too-many-joins"; "" when there is none. */
 void tl_problem_read(const char *text, size_t length, char *type, size_t size);
+/* A request that had this answer, in a few words: "join: 429 too-many-joins". status 0: there was
+ * no answer, and text is a sentence why. */
+void tl_problem_describe(unsigned status, const char *text, size_t length, const char *what,
+                         char *words, size_t size);
 
 enum { TL_EVENT_BYTES_MAX = 32768, TL_EVENT_NAME_MAX = 32 };
 

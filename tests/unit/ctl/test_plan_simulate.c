@@ -330,6 +330,50 @@ static void test_session_mean(void **state)
     tl_arrivals_free(&arrivals);
 }
 
+/* All come at once, one after the other; each lane has half of them. */
+static void test_lanes(void **state)
+{
+    (void)state;
+    enum { HALF = 400 };
+    struct tl_simulation_settings settings = counter;
+    struct tl_simulation_visitors visitors = {.seed = 3, .lanes = {0.5, 0.5}};
+    int64_t at_ms[2 * HALF] = {0};
+    int64_t session_ms[2 * HALF];
+    for (int i = 0; i < 2 * HALF; i++)
+        session_ms[i] = 1;
+    settings.lanes = (struct tl_plan_lanes){.n = 2, .names = {"vip", "normal"}, .standard = 1};
+    struct tl_simulation *simulation = run(&settings, &visitors, 2 * HALF, at_ms, session_ms);
+    const struct tl_lane_waits *lanes = simulation->lanes;
+    assert_int_equal(lanes[0].arrived + lanes[1].arrived, 2 * HALF);
+    assert_near((double)lanes[0].arrived, HALF, 70); /* five standard errors */
+    assert_int_equal(lanes[0].admitted, lanes[0].arrived);
+    assert_int_equal(lanes[1].admitted, lanes[1].arrived);
+    /* vip strictly first */
+    assert_int_equal(lanes[1].passed, lanes[0].arrived);
+    assert_int_equal(lanes[0].passed, 0);
+    int64_t before = -1;
+    for (int i = 0; i < 2 * HALF; i++) {
+        bool vip = tl_visitor_lane(&visitors, (size_t)i) == 0;
+        int64_t admitted_ms = simulation->visitors[i].admitted_ms;
+        assert_int_equal(vip, admitted_ms < (int64_t)lanes[0].arrived);
+        assert_true(!vip || admitted_ms > before); /* in a lane, who came first */
+        before = vip ? admitted_ms : before;
+    }
+    tl_simulation_free(&simulation);
+
+    settings.lanes.weights = (struct tl_weights){.n = 2, .of = {3, 1}};
+    simulation = run(&settings, &visitors, 2 * HALF, at_ms, session_ms);
+    lanes = simulation->lanes;
+    assert_int_equal(lanes[1].passed, 3);
+    assert_int_equal(lanes[0].passed, 1);
+    unsigned vips = 0;
+    for (int i = 0; i < 2 * HALF; i++)
+        vips += tl_visitor_lane(&visitors, (size_t)i) == 0 &&
+                simulation->visitors[i].admitted_ms < HALF;
+    assert_near(vips, 0.75 * HALF, 1);
+    tl_simulation_free(&simulation);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -339,6 +383,7 @@ int main(void)
         cmocka_unit_test(test_nobody_is_admitted),
         cmocka_unit_test(test_what_always_holds),
         cmocka_unit_test(test_session_mean),
+        cmocka_unit_test(test_lanes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

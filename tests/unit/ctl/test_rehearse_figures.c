@@ -77,6 +77,9 @@ static void test_overtaken(void **state)
     visitors[4].admitted_ms = 50000 + 600 * 7;
     assert_int_equal(figures_of(&rehearsal).overtaken, 3);
     assert_int_equal(broken_of(&rehearsal, "joined earlier"), 1);
+    /* Those of another lane may pass; in that lane 7 still passes 5 and 6. */
+    visitors[5].lane = visitors[6].lane = visitors[7].lane = 1;
+    assert_int_equal(figures_of(&rehearsal).overtaken, 1);
     rehearsal = line(visitors);
     visitors[7].admitted_ms = visitors[4].admitted_ms - 1;
     /* Whose joins were under way at the same time may stand in either order. */

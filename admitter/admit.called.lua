@@ -16,7 +16,7 @@ grant_held = function(state, called, capacity, now, session_ttl, most, events)
         if place and not claimed and is_counted(called, admitted_ms) then -- else it has ended
             local deadline = now + session_ttl
             redis.call('ZADD', K_ACTIVE, 'XX', int(deadline), visitor)
-            redis.call('HSET', K_SESSIONS, visitor, int(place) .. session_tail(now, true))
+            redis.call('HSET', K_SESSIONS, visitor, int(place) .. session_tail(int(now), true))
             called.n, called.claims, free = called.n - 1, called.claims + 1, free - 1
             events[#events + 1] = { EVENT.renewed, place, deadline }
         end

@@ -128,6 +128,20 @@ local function next_block(least)
     return { MOVED, draw.next }
 end
 
+-- A place that was handed over to another device keeps its serial under the new number. moves: old seq, new seq, ...
+local function move_serials(moves)
+    local key, old = key_of('serials'), {}
+    for i = 1, #moves, 2 do
+        old[#old + 1] = moves[i]
+    end
+    for i, serial in ipairs(redis.call('HMGET', key, unpack(old))) do
+        if serial then
+            redis.call('HDEL', key, old[i])
+            redis.call('HSET', key, moves[2 * i], serial)
+        end
+    end
+end
+
 local function number()
     local visitors, ids = {}, {}
     for i = 6, #ARGV, 2 do
@@ -140,13 +154,17 @@ local function number()
     end
     check_types()
     redis.call('STRLEN', DRAW.key()) -- fails likewise
+    local has_serials = redis.call('HLEN', key_of('serials')) > 0
     local places = redis.call('ZMSCORE', K_WAITING, unpack(visitors))
-    local scored, listed, n, first, cut = {}, {}, 0, draw.next, draw.cut
+    local scored, listed, moves, n, first, cut = {}, {}, {}, 0, draw.next, draw.cut
     for i = 1, #visitors do
         local place = tonumber(places[i])
         local seq = place and place % LANE
         if seq and seq <= cut then
             scored[2 * n + 1], scored[2 * n + 2] = int(place - seq + first + n), visitors[i]
+            if has_serials then
+                moves[2 * n + 1], moves[2 * n + 2] = int(seq), int(first + n)
+            end
             n = n + 1
             listed[n] = ids[i]
         end
@@ -154,6 +172,9 @@ local function number()
     if n > 0 then
         redis.call('ZADD', K_WAITING, 'XX', unpack(scored))
         redis.call('APPEND', DRAW.key(), table.concat(listed))
+        if has_serials then
+            move_serials(moves)
+        end
         draw.next, draw.drawn = first + n, draw.drawn + n
         commit(state, { 'draw', DRAW.text(draw) }, {}, keep)
     end

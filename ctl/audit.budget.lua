@@ -3,11 +3,13 @@
 local LOOK_BACK = 500     -- entries of the events stream
 local CORRECTED_MS = 5000 -- a budget ahead of the clock: an idle admitter calls its script that often
 
+local budgets = load_budget()
+
 local BEGIN_AGAIN = 'set it to nothing: HSET ' .. K_STATE .. " budget ''; the admitter begins with a spent one"
 
 local function check_record(text, now)
-    local budget = parse_budget(text)
-    local under = budget and rate_rule(string.match(budget.rule, '^(%d+):(%d+):(%d+):(%l+)$'))
+    local budget = budgets.parse(text)
+    local under = budget and budgets.rule_of(string.match(budget.rule, '^(%d+):(%d+):(%d+):(%l+)$'))
     if not under then
         found(2, 'budget', 'the rate budget cannot be read: ' .. text, BEGIN_AGAIN)
     elseif budget.last > now + CORRECTED_MS then
@@ -68,7 +70,7 @@ end
 
 local function check_budget(now, generation)
     local c = redis.call('HMGET', K_CONFIG, 'policy', 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape')
-    local rule = (c[1] == 'rate' or c[1] == 'both') and rate_rule(unpack(c, 2))
+    local rule = (c[1] == 'rate' or c[1] == 'both') and budgets.rule_of(unpack(c, 2))
     local text = redis.call('HGET', K_STATE, 'budget')
     if not rule or not text or text == '' then
         return

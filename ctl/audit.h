@@ -9,7 +9,7 @@
  *   6. every place is a number that was given out, in a lane of the queue, to one visitor
  *   7. `seq` and `event` do not go back, and the last event says what the state says
  *   8. the streams and the consumer group exist, and what workers send is applied
- *   9. every lease and every session ends
+ *   9. every lease, session and recovery ends
  *  10. the queue is listed, its keys have the right types, its state and settings are complete
  *  11. a worker shows the sizes that the state has (ctl/audit_worker.h)
  *  12. since the settings last changed, no one joined or was admitted whom the mode or the time of

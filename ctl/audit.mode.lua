@@ -5,7 +5,7 @@ local check_mode
 do
     local MOVES = { open = true, draining = true } -- the modes that admit
     local JOINS = { open = true, paused = true }   -- the modes that take joins
-    local LOOK_BACK = 200 -- entries of the events stream
+    local EVENTS_BACK = 200 -- entries of the events stream
     local GRACE_MS = 1000 -- between the start of a step and the id of its entry
 
     -- Is a place of this event new: given after the store was last started, and not one that came back?
@@ -15,7 +15,7 @@ do
 
     -- Calls look(event, ms) with the events after the last change of the settings, newest first.
     local function each_since_config(generation, look)
-        for _, row in ipairs(redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', LOOK_BACK)) do
+        for _, row in ipairs(redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', EVENTS_BACK)) do
             local ok, entry = pcall(cmsgpack.unpack, row[2][2] or '')
             if not ok or type(entry) ~= 'table' or entry[3] ~= generation or type(entry[6]) ~= 'table' then
                 return

@@ -1,5 +1,5 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records prelude.budget prelude.capacity prelude.called audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes
+-- Parts: prelude.records prelude.budget prelude.capacity prelude.called audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes audit.serials
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else
@@ -15,12 +15,13 @@ local LEASES = { 'dispatcher', 'admitter', 'expirer' }
 for _, role in ipairs(LEASES) do
     TYPES[key_of(role)] = 'string'
 end
-local exists, anything = {}, false
+local exists, is_other, anything = {}, {}, false
 for key, wanted in pairs(TYPES) do
     local is = redis.call('TYPE', key).ok
     anything = anything or is ~= 'none'
     exists[key] = is == wanted
     if is ~= 'none' and is ~= wanted then
+        is_other[key] = true
         found(10, 'type:' .. key, key .. ' is a ' .. is .. ', not a ' .. wanted,
             'rename the key away; the programs make it again, or restore it from a backup')
     end
@@ -256,6 +257,17 @@ local function check_leases()
     end
 end
 
+-- It ends by the admitter, and its time passes from the first batch on.
+local function check_recovery()
+    local till, started = unpack(redis.call('HMGET', K_STATE, 'recover_until', 'started'))
+    till = tonumber(till or '') or 0
+    if till > 0 and now - till > patience then
+        found(9, 'recovery', format('the recovery should have ended %d s ago', (now - till) / 1000),
+            started and 'look at the log of the admitter; is one running?'
+                or 'no worker has told what it remembers: are a worker and a dispatcher running?')
+    end
+end
+
 local function check_ends()
     for _, at in ipairs({ 0, -1 }) do
         local row = redis.call('ZRANGE', K_ENDED, at, at, 'WITHSCORES')
@@ -303,6 +315,7 @@ else
     check_totals()
     check_numbers()
     check_turns()
+    check_recovery()
 end
 check_settings()
 if exists[K_CONFIG] then
@@ -315,6 +328,8 @@ if exists[K_CONFIG] then
         check_mode(now, v.generation)
     end
 end
+local serials_note = check_serials(not is_other[K_WAITING] and not is_other[K_SESSIONS])
+note = note .. (note ~= '' and serials_note ~= '' and '; ' or '') .. serials_note
 check_ingest()
 check_leases()
 if exists[K_ENDED] then

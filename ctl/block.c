@@ -19,14 +19,13 @@ int tl_command_block(const struct tl_ctl_options *options)
         tl_duration_format(options->for_ms, duration, sizeof(duration));
     json_t *body = json_pack("{s:s, s:s*, s:s*}", "prefix", options->words[0], "queue", queue,
                              "for", options->for_ms > 0 ? duration : NULL);
-    const struct tl_ctl_ask ask = {.method = "POST", .target = PATH, .body = body};
+    const struct tl_ctl_ask ask = {.method = "POST", .target = PATH, .body = body, .sends = true};
     int status = tl_ctl_call_once(options, &ask, &answer);
     json_decref(body);
     if (status != TL_EXIT_OK)
         return status;
     char prefix[80];
-    snprintf(prefix, sizeof(prefix), "%s",
-             tl_json_text(json_object_get(answer, "block"), "prefix"));
+    snprintf(prefix, sizeof(prefix), "%s", tl_json_text(answer, "prefix"));
     return tl_ctl_tell(
         options, answer,
         "%s is blocked from %s%s, %s%s\n"
@@ -49,8 +48,7 @@ int tl_command_unblock(const struct tl_ctl_options *options)
     int status = tl_ctl_call_once(options, &ask, &answer);
     if (status != TL_EXIT_OK)
         return status;
-    snprintf(prefix, sizeof(prefix), "%s",
-             tl_json_text(json_object_get(answer, "unblocked"), "prefix"));
+    snprintf(prefix, sizeof(prefix), "%s", tl_json_text(answer, "prefix"));
     return tl_ctl_tell(options, answer, "%s is not blocked any more from %s%s", prefix,
                        queue != NULL ? "queue " : "all queues", queue != NULL ? queue : "");
 }

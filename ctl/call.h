@@ -22,6 +22,7 @@ struct tl_ctl_ask {
     const char *method;   /* "GET", ... */
     const char *target;   /* path and query; from tl_ctl_target */
     const json_t *body;   /* borrowed; NULL: none */
+    bool sends;           /* there has to be a body: NULL means that it could not be made */
     const char *if_match; /* NULL: none */
 };
 

@@ -41,6 +41,7 @@ enum {
     TL_OPTION_EXPORT = 1 << 16,
     TL_OPTION_LIMIT = 1 << 17,
     TL_OPTION_FROM = 1 << 18,
+    TL_OPTION_REFERENCE = 1 << 19,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -66,10 +67,11 @@ struct tl_ctl_options {
     const char *token_file; /* NULL: the token is in TELLERLINE_TOKEN */
     bool yes;               /* do it without asking */
     bool dry_run;
-    const char *format; /* of export */
-    const char *output; /* of export; NULL: standard output */
-    uint64_t limit;     /* 0: the call's own */
-    uint64_t from;      /* 0: from the beginning */
+    const char *format;    /* of export */
+    const char *output;    /* of export; NULL: standard output */
+    uint64_t limit;        /* 0: the call's own */
+    uint64_t from;         /* 0: from the beginning */
+    const char *reference; /* of visitor show; NULL: none */
     struct tl_plan_options plan;
     struct tl_rehearse_options rehearse;
     int n_words;

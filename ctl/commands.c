@@ -1,6 +1,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "common/wire/notice_text.h"
+
 #include "ctl/commands.h"
 
 static const struct tl_ctl_command commands[] = {
@@ -144,13 +146,15 @@ static const struct tl_ctl_command commands[] = {
      .run = tl_command_passthrough},
     {.name = "queue notice",
      .other = "notice",
-     .words = "QUEUE TEXT",
+     .words = "QUEUE TEXT|LANG=TEXT...",
      .summary = "Shows a notice to all waiting visitors; \"\" removes it.",
-     .details = "",
+     .details = "TEXT is for everyone. Or give two or more languages, en=TEXT ko=TEXT: visitors "
+                "read theirs,\n"
+                "others the English one, or the first where there is none.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
      .min_words = 2,
-     .max_words = 2,
+     .max_words = 1 + TL_NOTICE_LANGUAGES,
      .run = tl_command_notice},
     {.name = "queue recover",
      .other = "recover",
@@ -198,13 +202,15 @@ static const struct tl_ctl_command commands[] = {
      .max_words = 1,
      .run = tl_command_queue_delete},
     {.name = "verify-draw",
-     .words = "FILE [HASH [ID]]",
+     .words = "FILE|ADDRESS [HASH [ID]]",
      .summary = "Recomputes the order of the published list of a draw.",
-     .details = "FILE is such a list; - reads the standard input. HASH is the one that was "
-                "published before the\n"
-                "draw. With the ID of a visitor (`draw_id`), it says where that one stands. Needs "
-                "no running\n"
-                "system.",
+     .details = "FILE is such a list, or the pages of one; - reads the standard input. ADDRESS is "
+                "where a site\n"
+                "publishes it: https://wait.example/v1/queues/QUEUE/draw. HASH is the one that was "
+                "published before\n"
+                "the draw. With the ID of a visitor (`draw_id`), it says where that one stands. A "
+                "FILE needs no\n"
+                "running system.",
      .status = "the order is not right",
      .group = TL_GROUP_QUEUES,
      .min_words = 1,
@@ -213,13 +219,17 @@ static const struct tl_ctl_command commands[] = {
 
     /* ---- visitors ---- */
     {.name = "visitor show",
-     .words = "QUEUE VISITOR",
+     .words = "QUEUE [VISITOR]",
      .summary = "Shows where a visitor stands, or how the visit ended.",
-     .details = "VISITOR is the visitor's id, or the ticket. Ends are known for an hour.",
+     .details = "VISITOR is the visitor's id, or the ticket. Or give the reference code that the "
+                "visitor's page\n"
+                "shows, with --reference; it is known while the place waits or has a session. Ends "
+                "are known\n"
+                "for an hour.",
      .status = "there is no such visitor or queue",
      .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL,
-     .min_words = 2,
+     .options = TL_OPTIONS_CALL | TL_OPTION_REFERENCE,
+     .min_words = 1,
      .max_words = 2,
      .run = tl_command_visitor_show},
     {.name = "visitor move",
@@ -293,11 +303,13 @@ static const struct tl_ctl_command commands[] = {
     {.name = "hooks list",
      .words = "",
      .summary = "Shows the hooks, and how far each was told.",
-     .details = "BEHIND is how many entries of the journal wait for the hook. LOST is how many it "
-                "was not told\n"
-                "of, because it did not answer for too long.",
+     .details =
+         "PENDING is how many entries of the journal wait for the hook, and OLDEST since when. "
+         "LOST is how many it\n"
+         "was not told of, because it did not answer for too long. `dead` says that it loses "
+         "some now.",
      .group = TL_GROUP_WATCH,
-     .options = TL_OPTIONS_STORE | TL_OPTION_JSON,
+     .options = TL_OPTIONS_CALL,
      .run = tl_command_hooks_list},
     {.name = "hooks test",
      .words = "NAME",
@@ -307,7 +319,7 @@ static const struct tl_ctl_command commands[] = {
                 "(--queue NAME, else the first) and the notifier.",
      .status = "1 the hook was not told",
      .group = TL_GROUP_WATCH,
-     .options = TL_OPTIONS_STORE | TL_OPTION_QUEUE,
+     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
      .min_words = 1,
      .max_words = 1,
      .run = tl_command_hooks_test},

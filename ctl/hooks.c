@@ -1,263 +1,176 @@
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <jansson.h>
-
 #include "common/base/clock.h"
 #include "common/base/units.h"
-#include "common/config/hook_table.h"
-#include "common/store/hooks.h"
-#include "common/store/queue.h"
 
-#include "ctl/command.h"
+#include "ctl/call.h"
+#include "ctl/hook_words.h"
 #include "ctl/json.h"
-#include "ctl/session.h"
 #include "ctl/table.h"
+#include "ctl/tell.h"
+#include "ctl/terminal.h"
 
 enum {
     TEST_WAIT_MS = 20000, /* for a notifier that looks once a second, and a slow hook */
     TEST_POLL_MS = 100,
 };
 
-/* The queues of the store, and for each hook those that it watches. */
-struct listing {
-    struct tl_ctl_session *session;
-    char (*names)[TL_QUEUE_NAME_MAX + 1];
-    size_t n;
-};
+#define PATH "/v1/admin/hooks"
 
-static bool open_listing(struct listing *listing, struct tl_ctl_session *session,
-                         struct tl_error *err)
+/* ---- list ---- */
+
+static bool write_table(const json_t *hooks)
 {
-    struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
-    *listing = (struct listing){.session = session};
-    return redis != NULL && tl_queue_list(redis, session->config->redis.key_prefix, &listing->names,
-                                          &listing->n, err);
-}
-
-static bool read_state(const struct listing *listing, const char *queue, const char *hook,
-                       struct tl_hook_state *state, struct tl_error *err)
-{
-    struct tl_keys keys;
-    struct tl_redis *redis = tl_ctl_session_redis(listing->session, queue, err);
-    tl_keys_init(&keys, listing->session->config->redis.key_prefix, queue);
-    return redis != NULL && tl_hook_state_read(redis, &keys, hook, state, err);
-}
-
-/* What shows one hook on one queue, in a table or as JSON. False when memory ran out. */
-typedef bool show(void *context, const struct tl_hook_config *hook, const char *queue,
-                  const struct tl_hook_state *state);
-
-static bool each(const struct listing *listing, const struct tl_hook_config *hook, show *one,
-                 void *context, struct tl_error *err)
-{
-    for (size_t i = 0; i < listing->n; i++) {
-        struct tl_hook_state state;
-        if (!tl_hook_watches(hook, listing->names[i]))
-            continue;
-        if (!read_state(listing, listing->names[i], hook->name, &state, err))
-            return false;
-        if (!one(context, hook, listing->names[i], &state))
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory to show the hooks");
+    static const struct tl_column columns[] = {{"HOOK", false},   {"QUEUE", false}, {"TOLD", true},
+                                               {"PENDING", true}, {"OLDEST", true}, {"LOST", true},
+                                               {"STATE", false}};
+    size_t i;
+    json_t *hook;
+    if (json_array_size(hooks) == 0) {
+        printf("no hook watches a queue; list some under `hooks` in the configuration file, and "
+               "run tellerline-notifier\n");
+        return true;
     }
-    return true;
-}
-
-static void describe(const struct tl_hook_state *state, char text[256])
-{
-    char since[40];
-    if (!state->watched) {
-        snprintf(text, 256, "no notifier watches the queue");
-    } else if (state->since_ms != 0) {
-        tl_time_format(state->since_ms, since, sizeof(since));
-        snprintf(text, 256, "failing since %s: %s", since, state->problem);
-    } else {
-        snprintf(text, 256, "%s", state->at_ms != 0 ? "answers" : "nothing told yet");
-    }
-}
-
-static bool add_row(void *context, const struct tl_hook_config *hook, const char *queue,
-                    const struct tl_hook_state *state)
-{
-    struct tl_table *table = context;
-    char text[256];
-    describe(state, text);
-    tl_table_text(table, hook->name);
-    tl_table_text(table, queue);
-    tl_table_number(table, state->told);
-    tl_table_number(table, state->behind);
-    tl_table_number(table, state->lost);
-    tl_table_text(table, text);
-    return true;
-}
-
-static bool write_table(const struct listing *listing, struct tl_error *err)
-{
-    static const struct tl_column columns[] = {{"HOOK", false}, {"QUEUE", false},
-                                               {"TOLD", true},  {"BEHIND", true},
-                                               {"LOST", true},  {"STATE", false}};
-    const struct tl_config *config = listing->session->config;
     struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    struct tl_text out = {0};
-    bool ok = table != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory to show the hooks");
-    for (size_t i = 0; ok && i < config->n_hooks; i++)
-        ok = each(listing, &config->hooks[i], add_row, table, err);
-    if (ok) {
-        tl_table_write(table, &out);
-        ok = !out.failed || tl_error_set(err, TL_ERR_NOMEM, "no memory to show the hooks");
+    if (table == NULL)
+        return false;
+    json_array_foreach(hooks, i, hook)
+    {
+        char oldest[TL_UNITS_TEXT_MAX] = "-";
+        char state[TL_HOOK_WORDS_MAX];
+        if (json_is_integer(json_object_get(hook, "oldest_pending_ms")))
+            tl_terminal_duration(tl_json_number(hook, "oldest_pending_ms"), oldest, sizeof(oldest));
+        tl_hook_words(hook, state);
+        tl_table_text(table, tl_json_text(hook, "hook"));
+        tl_table_text(table, tl_json_text(hook, "queue"));
+        tl_table_number(table, (uint64_t)tl_json_number(hook, "told"));
+        tl_table_number(table, (uint64_t)tl_json_number(hook, "pending"));
+        tl_table_text(table, oldest);
+        tl_table_number(table, (uint64_t)tl_json_number(hook, "lost"));
+        tl_table_text(table, state);
+        tl_table_tint(table, tl_hook_tint(hook));
     }
-    if (ok)
-        fputs(out.data, stdout);
-    tl_text_free(&out);
+    bool ok = tl_table_print(table);
     tl_table_free(&table);
     return ok;
 }
 
-static bool add_object(void *context, const struct tl_hook_config *hook, const char *queue,
-                       const struct tl_hook_state *state)
-{
-    json_t *failing = state->since_ms != 0 ? json_integer((json_int_t)state->since_ms) : NULL;
-    json_t *object =
-        json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:s*, s:o*}", "queue", queue, "watched",
-                  state->watched, "told", (json_int_t)state->told, "behind",
-                  (json_int_t)state->behind, "lost", (json_int_t)state->lost, "status",
-                  (json_int_t)state->status, "last_request_ms", (json_int_t)state->at_ms, "problem",
-                  state->problem[0] != '\0' ? state->problem : NULL, "failing_since_ms", failing);
-    (void)hook;
-    if (state->since_ms != 0 && failing == NULL) { /* json_pack left it out */
-        json_decref(object);
-        return false;
-    }
-    return json_array_append_new(context, object) == 0;
-}
-
-static bool write_json(const struct listing *listing, struct tl_error *err)
-{
-    const struct tl_config *config = listing->session->config;
-    json_t *hooks = json_array();
-    bool ok = hooks != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory to show the hooks");
-    for (size_t i = 0; ok && i < config->n_hooks; i++) {
-        json_t *queues = json_array();
-        ok = queues != NULL && each(listing, &config->hooks[i], add_object, queues, err);
-        json_t *hook = json_pack("{s:s, s:s, s:o}", "hook", config->hooks[i].name, "url",
-                                 config->hooks[i].url, "queues", queues);
-        if (json_array_append_new(hooks, hook) != 0)
-            ok = tl_error_set(err, TL_ERR_NOMEM, "no memory to show the hooks");
-    }
-    if (!ok) {
-        json_decref(hooks);
-        return false;
-    }
-    return tl_json_write(json_pack("{s:o}", "hooks", hooks)) ||
-           tl_error_set(err, TL_ERR_SYSTEM, "cannot write the hooks");
-}
-
 int tl_command_hooks_list(const struct tl_ctl_options *options)
 {
-    struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct listing listing = {0};
-    if (!tl_ctl_session_open(&session, options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    bool ok = open_listing(&listing, &session, &err);
-    if (ok && session.config->n_hooks == 0 && !options->json)
-        printf("no hooks are configured; list some under `hooks` in the configuration file\n");
-    else if (ok)
-        ok = options->json ? write_json(&listing, &err) : write_table(&listing, &err);
-    free(listing.names);
-    tl_ctl_session_close(&session);
-    return ok ? TL_EXIT_OK : tl_ctl_fail(TL_EXIT_FAILED, &err);
+    const struct tl_ctl_ask ask = {.method = "GET", .target = PATH};
+    json_t *answer;
+    int status = tl_ctl_call_once(options, &ask, &answer);
+    if (status != TL_EXIT_OK)
+        return status;
+    bool ok = options->json ? tl_json_write(json_incref(answer))
+                            : write_table(json_object_get(answer, "hooks"));
+    json_decref(answer);
+    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
 }
 
 /* ---- test ---- */
 
-static const struct tl_hook_config *find_hook(const struct tl_config *config, const char *name,
-                                              struct tl_error *err)
+/* The hook of this name in the answer of a list, borrowed; queue NULL: on its first queue. */
+static const json_t *find_hook(const json_t *answer, const char *name, const char *queue)
 {
-    for (size_t i = 0; i < config->n_hooks; i++)
-        if (strcmp(config->hooks[i].name, name) == 0)
-            return &config->hooks[i];
-    tl_error_set(err, TL_ERR_INVALID, "there is no hook of this name in the configuration");
+    size_t i;
+    json_t *hook;
+    json_array_foreach(json_object_get(answer, "hooks"), i, hook)
+    {
+        if (strcmp(tl_json_text(hook, "hook"), name) == 0 &&
+            (queue == NULL || strcmp(tl_json_text(hook, "queue"), queue) == 0))
+            return hook;
+    }
     return NULL;
 }
 
-/* The queue through which the test goes; NULL with err. */
-static const char *choose_queue(const struct listing *listing, const struct tl_hook_config *hook,
-                                const char *asked, struct tl_error *err)
+/* Is it known how the test went? */
+static bool is_over(const json_t *before, const json_t *hook, json_int_t event)
 {
-    for (size_t i = 0; i < listing->n; i++)
-        if (tl_hook_watches(hook, listing->names[i]) &&
-            (asked == NULL || strcmp(asked, listing->names[i]) == 0))
-            return listing->names[i];
-    tl_error_set(err, TL_ERR_INVALID, "hook %s watches no such queue", hook->name);
-    return NULL;
+    return tl_json_number(hook, "event") >= event ||
+           (*tl_json_text(hook, "problem") != '\0' &&
+            strcmp(tl_json_text(hook, "asked_at"), tl_json_text(before, "asked_at")) != 0);
 }
 
-/* Waits until the hook was told of the event, or a request after it began has failed. */
-static bool wait_for(const struct listing *listing, const char *queue, const char *hook,
-                     uint64_t event, struct tl_hook_state *state, struct tl_error *err)
+/* Waits until the hook was told of the event, or a request after it began has failed. *answer: the
+ * last list, owned. */
+static int wait_for(struct tl_ctl_call *call, const json_t *before, json_int_t event,
+                    json_t **answer)
 {
-    struct tl_hook_state before;
-    if (!read_state(listing, queue, hook, &before, err))
-        return false;
-    *state = before;
-    for (int64_t end_ms = tl_clock_ms() + TEST_WAIT_MS; tl_clock_ms() < end_ms;) {
+    const struct tl_ctl_ask ask = {.method = "GET", .target = PATH};
+    const char *name = tl_json_text(before, "hook"), *queue = tl_json_text(before, "queue");
+    for (int64_t end_ms = tl_clock_ms() + TEST_WAIT_MS;;) {
         const struct timespec pause = {.tv_nsec = TEST_POLL_MS * 1000000L};
-        if (state->event >= event || (state->problem[0] != '\0' && state->at_ms > before.at_ms))
-            return true;
+        int status = tl_ctl_call_body(call, &ask, answer);
+        if (status != TL_EXIT_OK || tl_clock_ms() >= end_ms ||
+            is_over(before, find_hook(*answer, name, queue), event))
+            return status;
+        json_decref(*answer);
+        *answer = NULL;
         (void)nanosleep(&pause, NULL); /* a signal ends it early, which does no harm */
-        if (!read_state(listing, queue, hook, state, err))
-            return false;
     }
-    return true;
 }
 
-static bool try_hook(const struct listing *listing, const struct tl_ctl_options *options,
-                     int *status, struct tl_error *err)
+static int tell_outcome(const struct tl_ctl_options *options, const json_t *hook, json_int_t event)
 {
-    const char *name = options->words[0];
-    const struct tl_hook_config *hook = find_hook(listing->session->config, name, err);
-    const char *queue = hook != NULL ? choose_queue(listing, hook, options->queue, err) : NULL;
-    struct tl_keys keys;
-    uint64_t event = 0;
-    struct tl_hook_state state = {0};
-    if (queue == NULL)
-        return false;
-    struct tl_redis *redis = tl_ctl_session_redis(listing->session, queue, err);
-    tl_keys_init(&keys, listing->session->config->redis.key_prefix, queue);
-    if (redis == NULL || !tl_hook_test(redis, &keys, name, &event, err) ||
-        (event != 0 && !wait_for(listing, queue, name, event, &state, err)))
-        return false;
-    *status = TL_EXIT_PROBLEM;
-    if (event == 0) {
-        printf("%s: no notifier watches queue %s for it: is tellerline-notifier running, with this "
-               "configuration?\n",
-               name, queue);
-    } else if (state.event >= event) {
-        printf("%s: told, it answers %" PRId64 "\n", name, state.status);
-        *status = TL_EXIT_OK;
-    } else if (state.problem[0] != '\0') {
-        printf("%s: %s. It is tried again\n", name, state.problem);
-    } else {
-        printf("%s: not told within %d s; %" PRIu64 " entries wait for it\n", name,
-               TEST_WAIT_MS / 1000, state.behind);
+    const char *name = options->words[0], *problem = tl_json_text(hook, "problem");
+    json_t *copy = json_deep_copy(hook);
+    if (tl_json_number(hook, "event") >= event)
+        return tl_ctl_tell(options, copy, "%s: told, it answers %" JSON_INTEGER_FORMAT, name,
+                           tl_json_number(hook, "status"));
+    int status =
+        *problem != '\0'
+            ? tl_ctl_tell(options, copy, "%s: %s. It is tried again", name, problem)
+            : tl_ctl_tell(options, copy,
+                          "%s: not told within %d s; %" JSON_INTEGER_FORMAT " entries wait for it",
+                          name, TEST_WAIT_MS / 1000, tl_json_number(hook, "pending"));
+    return status == TL_EXIT_OK ? TL_EXIT_PROBLEM : status;
+}
+
+/* Sends the test through the queue of the hook as it was before, and waits for its outcome. */
+static int try_hook(struct tl_ctl_call *call, const struct tl_ctl_options *options,
+                    const json_t *before)
+{
+    const char *name = options->words[0], *queue = tl_json_text(before, "queue");
+    char target[TL_CTL_TARGET_MAX];
+    json_t *begun = NULL, *answer = NULL;
+    if (!tl_ctl_target(target, "queues", queue, "hooks", name, "test", NULL))
+        return TL_EXIT_PROBLEM;
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target};
+    int status = tl_ctl_call_body(call, &ask, &begun);
+    if (status == TL_EXIT_OK) {
+        json_int_t event = tl_json_number(begun, "event");
+        status = wait_for(call, before, event, &answer);
+        if (status == TL_EXIT_OK)
+            status = tell_outcome(options, find_hook(answer, name, queue), event);
     }
-    return true;
+    json_decref(answer);
+    json_decref(begun);
+    return status;
 }
 
 int tl_command_hooks_test(const struct tl_ctl_options *options)
 {
+    const struct tl_ctl_ask ask = {.method = "GET", .target = PATH};
     struct tl_error err = {0};
-    struct tl_ctl_session session;
-    struct listing listing = {0};
-    int status = TL_EXIT_OK;
-    if (!tl_ctl_session_open(&session, options, &err))
+    json_t *answer = NULL;
+    struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
+    if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    bool ok = open_listing(&listing, &session, &err) && try_hook(&listing, options, &status, &err);
-    free(listing.names);
-    tl_ctl_session_close(&session);
-    return ok ? status : tl_ctl_fail(TL_EXIT_FAILED, &err);
+    int status = tl_ctl_call_body(call, &ask, &answer);
+    const json_t *before = find_hook(answer, options->words[0], options->queue);
+    if (status == TL_EXIT_OK && before == NULL) {
+        tl_error_set(&err, TL_ERR_INVALID, "there is no hook %s that watches %s%s",
+                     options->words[0], options->queue != NULL ? "queue " : "a queue",
+                     options->queue != NULL ? options->queue : "");
+        status = tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+    } else if (status == TL_EXIT_OK) {
+        status = try_hook(call, options, before);
+    }
+    json_decref(answer);
+    tl_ctl_call_close(&call);
+    return status;
 }

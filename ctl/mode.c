@@ -1,6 +1,8 @@
 #include <stdio.h>
+#include <string.h>
 
 #include "common/config/mode.h"
+#include "common/wire/notice_text.h"
 
 #include "ctl/call.h"
 #include "ctl/tell.h"
@@ -61,22 +63,58 @@ int tl_command_passthrough(const struct tl_ctl_options *options)
     return change(options, TL_MODE_PASSTHROUGH);
 }
 
+/* "en=TEXT": the length of the language's code; 0: no such word. */
+static size_t language_of(const char *word)
+{
+    size_t length = strcspn(word, "=");
+    return word[length] == '=' && tl_notice_language_valid(word, length) ? length : 0;
+}
+
+/* One word is the text for everyone; several are LANGUAGE=TEXT each. NULL: said why. */
+static json_t *notice_of(const struct tl_ctl_options *options)
+{
+    if (options->n_words == 2) {
+        json_t *one = json_pack("{s:s}", "text", options->words[1]);
+        if (one == NULL)
+            fputs("tellerline: a notice is text in UTF-8\n", stderr);
+        return one;
+    }
+    json_t *texts = json_object();
+    for (int i = 1; texts != NULL && i < options->n_words; i++) {
+        const char *word = options->words[i];
+        size_t length = language_of(word);
+        char code[TL_NOTICE_LANGUAGE_MAX + 1] = "";
+        memcpy(code, word, length);
+        if (length == 0 || json_object_get(texts, code) != NULL ||
+            json_object_set_new(texts, code, json_string(word + length + 1)) != 0) {
+            fputs("tellerline: several texts are given as en=TEXT ko=TEXT, each language once, in "
+                  "UTF-8\n",
+                  stderr);
+            json_decref(texts);
+            return NULL;
+        }
+    }
+    json_t *body = texts != NULL ? json_pack("{s:o}", "texts", texts) : NULL;
+    if (body == NULL)
+        fputs("tellerline: no memory for the notice\n", stderr);
+    return body;
+}
+
 int tl_command_notice(const struct tl_ctl_options *options)
 {
     char target[TL_CTL_TARGET_MAX];
-    const char *queue = options->words[0], *text = options->words[1];
+    const char *queue = options->words[0];
     json_t *answer;
     if (!tl_ctl_target(target, "queues", queue, "notice", NULL))
         return TL_EXIT_PROBLEM;
-    json_t *body = json_pack("{s:s}", "text", text);
-    if (body == NULL) {
-        fputs("tellerline: a notice is text in UTF-8\n", stderr);
+    json_t *body = notice_of(options);
+    if (body == NULL)
         return TL_EXIT_PROBLEM;
-    }
     const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body};
     int status = tl_ctl_call_once(options, &ask, &answer);
     json_decref(body);
-    return status == TL_EXIT_OK ? tl_ctl_tell(options, answer, "%s: %s", queue,
-                                              text[0] != '\0' ? "notice set" : "notice removed")
-                                : status;
+    return status == TL_EXIT_OK
+               ? tl_ctl_tell(options, answer, "%s: %s", queue,
+                             options->words[1][0] != '\0' ? "notice set" : "notice removed")
+               : status;
 }

@@ -140,6 +140,9 @@ static size_t append_own(const struct tl_ctl_command *command, struct tl_ctl_opt
         {TL_OPTION_FROM,
          {"from", "N", "begin at this position (default: 1)", apply_count, &options->from, false}},
         {TL_OPTION_LIMIT, {"limit", "N", "at most so many", apply_count, &options->limit, false}},
+        {TL_OPTION_REFERENCE,
+         {"reference", "CODE", "the visitor whose page shows this code", tl_option_text,
+          &options->reference, false}},
         {TL_OPTION_DRY_RUN,
          {"dry-run", NULL, "only say what would change", tl_option_flag, &options->dry_run, false}},
     };

@@ -67,11 +67,8 @@ int tl_command_queue_create(const struct tl_ctl_options *options)
     if (settings == NULL)
         return tl_ctl_fail(tl_ctl_status_of(&err), &err);
     json_t *body = json_pack("{s:s, s:o}", "name", queue, "settings", settings);
-    if (body == NULL) {
-        fputs("tellerline: the name of a queue is text in UTF-8\n", stderr);
-        return TL_EXIT_PROBLEM;
-    }
-    const struct tl_ctl_ask ask = {.method = "POST", .target = "/v1/admin/queues", .body = body};
+    const struct tl_ctl_ask ask = {
+        .method = "POST", .target = "/v1/admin/queues", .body = body, .sends = true};
     int status = tl_ctl_call_once(options, &ask, &answer);
     json_decref(body);
     return status == TL_EXIT_OK
@@ -116,7 +113,8 @@ int tl_command_queue_delete(const struct tl_ctl_options *options)
     if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     json_t *body = json_pack("{s:s}", "name", queue);
-    const struct tl_ctl_ask ask = {.method = "DELETE", .target = target, .body = body};
+    const struct tl_ctl_ask ask = {
+        .method = "DELETE", .target = target, .body = body, .sends = true};
     int status = confirm(options, call);
     if (status == TL_EXIT_OK)
         status = tl_ctl_call_body(call, &ask, &answer);
@@ -130,7 +128,7 @@ int tl_command_queue_delete(const struct tl_ctl_options *options)
 static bool write_line(const json_t *answer)
 {
     static const struct tl_column columns[] = {
-        {"POSITION", true}, {"LANE", false}, {"VISITOR", false}};
+        {"POSITION", true}, {"LANE", false}, {"JOINED", false}, {"VISITOR", false}};
     size_t i;
     json_t *visitor;
     struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
@@ -139,7 +137,11 @@ static bool write_line(const json_t *answer)
     json_array_foreach(json_object_get(answer, "visitors"), i, visitor)
     {
         tl_table_number(table, tl_row_number(visitor, "position"));
+        char joined[TL_UNITS_TEXT_MAX];
+        const char *joined_at = tl_json_text(visitor, "joined_at");
+        tl_terminal_time_of(joined_at, joined, sizeof(joined));
         tl_table_text(table, tl_json_text(visitor, "lane"));
+        tl_table_text(table, *joined_at != '\0' ? joined : "-");
         tl_table_text(table, tl_json_text(visitor, "visitor"));
     }
     bool ok = tl_table_print(table);

@@ -35,7 +35,7 @@ int tl_command_recover(const struct tl_ctl_options *options)
         return TL_EXIT_PROBLEM;
     tl_duration_format(options->wait_ms, wait, sizeof(wait));
     json_t *body = options->now ? json_pack("{s:b}", "now", 1) : json_pack("{s:s}", "wait", wait);
-    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body};
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body, .sends = true};
     int status = tl_ctl_call_once(options, &ask, &answer);
     json_decref(body);
     return status == TL_EXIT_OK ? report(options, answer) : status;

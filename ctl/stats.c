@@ -6,6 +6,7 @@
 #include "common/base/units.h"
 
 #include "ctl/call.h"
+#include "ctl/hook_words.h"
 #include "ctl/json.h"
 #include "ctl/rows.h"
 #include "ctl/terminal.h"
@@ -37,6 +38,49 @@ static void write_line(const json_t *stats, struct tl_text *out)
     if (json_is_integer(claimed))
         tl_text_append(out, ", %" PRIu64 " have come", (uint64_t)json_integer_value(claimed));
     tl_text_append(out, "\n  waited      half of them under %s, nine of ten under %s\n", p50, p90);
+}
+
+/* "4 under 1 min, 2 under 5 min, 1 over 1 h": those who wait. */
+static void write_waits(const json_t *stats, struct tl_text *out)
+{
+    const json_t *waits = json_object_get(stats, "waits");
+    const json_t *bounds = json_object_get(waits, "bounds_ms");
+    const json_t *waiting = json_object_get(waits, "waiting");
+    const char *before = "  waits now   ";
+    for (size_t i = 0; i < json_array_size(waiting); i++) {
+        char bound[SHOWN];
+        bool is_last = i >= json_array_size(bounds);
+        json_int_t n = json_integer_value(json_array_get(waiting, i));
+        show_wait(json_array_get(bounds, is_last ? i - 1 : i), bound);
+        if (n > 0) {
+            tl_text_append(out, "%s%" JSON_INTEGER_FORMAT " %s %s", before, n,
+                           is_last ? "over" : "under", bound);
+            before = ", ";
+        }
+    }
+    if (tl_json_number(waits, "not_known") > 0) {
+        tl_text_append(out, "%s%" JSON_INTEGER_FORMAT " not known", before,
+                       tl_json_number(waits, "not_known"));
+        before = ", ";
+    }
+    if (before[0] == ',')
+        tl_text_append(out, "\n");
+}
+
+/* What came true of the waits that visitors were told. */
+static void write_eta(const json_t *stats, struct tl_text *out)
+{
+    const json_t *eta = json_object_get(stats, "eta");
+    double judged = (double)tl_json_number(eta, "judged");
+    if (judged < 1)
+        return;
+    tl_text_append(out,
+                   "  estimates   %.0f %% of %.0f held in the last hour, %.0f %% came in sooner, "
+                   "%.0f %% later; off by %.0f %% on average\n",
+                   json_number_value(json_object_get(eta, "inside_percent")), judged,
+                   100 * (double)tl_json_number(eta, "early") / judged,
+                   100 * (double)tl_json_number(eta, "late") / judged,
+                   json_number_value(json_object_get(eta, "error_percent")));
 }
 
 static void write_counts(const json_t *stats, struct tl_text *out)
@@ -99,6 +143,25 @@ static void write_health(const json_t *stats, struct tl_text *out)
         json_is_true(json_object_get(store, "persists")) ? "" : "; it cannot write to its disk");
 }
 
+static void write_hooks(const json_t *stats, struct tl_text *out)
+{
+    size_t i;
+    json_t *hook;
+    json_array_foreach(json_object_get(stats, "hooks"), i, hook)
+    {
+        char words[TL_HOOK_WORDS_MAX];
+        tl_hook_words(hook, words);
+        tl_text_append(out, "  hook %-10s %s", tl_json_text(hook, "hook"), words);
+        if (tl_json_number(hook, "pending") > 0)
+            tl_text_append(out, ", %" JSON_INTEGER_FORMAT " entries wait",
+                           tl_json_number(hook, "pending"));
+        if (tl_json_number(hook, "lost") > 0)
+            tl_text_append(out, ", %" JSON_INTEGER_FORMAT " are lost",
+                           tl_json_number(hook, "lost"));
+        tl_text_append(out, "\n");
+    }
+}
+
 static bool write_all(const json_t *stats)
 {
     char phase[128], at[TL_UNITS_TEXT_MAX];
@@ -111,9 +174,12 @@ static bool write_all(const json_t *stats)
     if (*notice != '\0')
         tl_text_append(&out, "  notice      %s\n", notice);
     write_line(stats, &out);
+    write_waits(stats, &out);
+    write_eta(stats, &out);
     write_lanes(stats, &out);
     write_counts(stats, &out);
     write_health(stats, &out);
+    write_hooks(stats, &out);
     bool ok = !out.failed && fputs(out.data, stdout) >= 0;
     tl_text_free(&out);
     return ok;

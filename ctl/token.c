@@ -25,7 +25,8 @@ int tl_command_token_make(const struct tl_ctl_options *options)
 {
     json_t *answer;
     json_t *body = json_pack("{s:s, s:s}", "name", options->words[0], "role", options->words[1]);
-    const struct tl_ctl_ask ask = {.method = "POST", .target = "/v1/admin/tokens", .body = body};
+    const struct tl_ctl_ask ask = {
+        .method = "POST", .target = "/v1/admin/tokens", .body = body, .sends = true};
     int status = tl_ctl_call_once(options, &ask, &answer);
     json_decref(body);
     if (status != TL_EXIT_OK)

@@ -26,7 +26,13 @@ int tl_command_visitor_show(const struct tl_ctl_options *options)
 {
     char target[TL_CTL_TARGET_MAX];
     json_t *answer;
-    if (!tl_ctl_target(target, "queues", options->words[0], "visitors", options->words[1], NULL))
+    const char *visitor = options->n_words > 1 ? options->words[1] : NULL;
+    if ((visitor != NULL) == (options->reference != NULL)) {
+        fputs("tellerline: name the visitor, by id or ticket, or give --reference CODE\n", stderr);
+        return TL_EXIT_FAILED;
+    }
+    if (!tl_ctl_target(target, "queues", options->words[0], "visitors", visitor, NULL) ||
+        !tl_ctl_target_add(target, "reference", options->reference))
         return TL_EXIT_PROBLEM;
     const struct tl_ctl_ask ask = {.method = "GET", .target = target};
     int status = tl_ctl_call_once(options, &ask, &answer);
@@ -51,7 +57,7 @@ int tl_command_visitor_move(const struct tl_ctl_options *options)
     if (!tl_ctl_target(target, "queues", queue, "visitors", options->words[1], "lane", NULL))
         return TL_EXIT_PROBLEM;
     json_t *body = json_pack("{s:s}", "lane", lane);
-    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body};
+    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body, .sends = true};
     int status = tl_ctl_call_once(options, &ask, &answer);
     json_decref(body);
     if (status != TL_EXIT_OK)

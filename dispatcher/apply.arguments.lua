@@ -1,7 +1,7 @@
 -- The arguments of the apply script, checked one by one and kept as steps.
 
 local ENTRY, JOIN, LEAVE, COMPLETE, RENEW, SEEN, SPEND, RESTORE, LOST, CALLED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-local OF = 10
+local OF, CLAIM, EXTEND, HAND_OVER = 10, 11, 12, 13
 local FIRST = 3         -- argument, of the entries
 local LANES_MAX = 16
 local JOINS_MAX = 1000  -- in one ZADD: unpack is limited by Lua's stack
@@ -12,12 +12,13 @@ local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 -- The steps, as four numbers each: { kind, a, b, at }, where ARGV[at] is the first text of the step. One flat list: a
 -- table for each of a thousand commands costs more than the commands.
 --   ENTRY batch, 0, at id and worker   JOIN lane, n, at visitors   SPEND until_ms, 0, at invite   SEEN first seq, count, -
---   OF generation, 0, -   LEAVE, COMPLETE, RENEW place, 0, at visitor
---   RESTORE, LOST, CALLED 0, 0, at the first argument
-local steps, n_steps = {}, 0
+--   OF generation, 0, -   LEAVE, COMPLETE, RENEW, CLAIM, EXTEND place, 0, at visitor
+--   RESTORE, LOST, CALLED, HAND_OVER 0, 0, at the first argument
+local steps, n_steps = { 0, 0, 0, 0, 0, 0, 0, 0 }, 0 -- most calls have two: room for these, which need not grow
 local entries, n_entries = {}, 0 -- the ids of the entries
--- Is among them a JOIN; a LEAVE, COMPLETE or RENEW; a SEEN; one of RESTORE, LOST and CALLED?
-local joins, sessions, presence, restores = false, false, false, false
+-- Is among them a JOIN; a SPEND; a LEAVE, COMPLETE, RENEW, CLAIM, EXTEND or HAND_OVER; a SEEN; one of RESTORE, LOST and
+-- CALLED; a HAND_OVER?
+local joins, invites, sessions, presence, restores, handovers = false, false, false, false, false, false
 local at = FIRST -- the argument to parse next; after a failure, the wrong one
 
 -- A whole number >= 0; nil for any other text.
@@ -82,12 +83,17 @@ local function parse_step()
         restores = true
         return parse_numbers(kind, kind == RESTORE and 6 or 4, kind == RESTORE and 2 or 1)
     end
+    if kind == HAND_OVER then
+        sessions, handovers = true, true
+        return parse_numbers(HAND_OVER, 4, 2)
+    end
     local texts, b = at + 1, whole(ARGV[at + 2])
-    if not kind or kind > SPEND or not b then
+    if not kind or kind > SPEND and kind ~= CLAIM and kind ~= EXTEND or not b then
         return false
     end
     at = at + 3
     if kind == SPEND then
+        invites = true
         return add_step(SPEND, b, 0, texts) and whole(ARGV[at]) == JOIN and parse_join(1)
     elseif kind == SEEN then
         local first = whole(ARGV[texts])
@@ -107,4 +113,6 @@ local function parse_arguments()
     end
     return n_entries > 0
 end
+
+local are_valid = parse_arguments() -- here, because the parts that follow make only what the steps need
 

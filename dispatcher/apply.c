@@ -114,7 +114,13 @@ static void append_commands(struct tl_args *args, const struct tl_batch *batch)
             tl_args_uint(args, command->number);
         if (command->kind == TL_COMMAND_SEEN)
             tl_args_uint(args, command->count);
-        for (size_t k = 0; command->kind >= TL_COMMAND_RESTORE && k < TL_COMMAND_NUMBERS; k++)
+        bool recovers = command->kind == TL_COMMAND_RESTORE || command->kind == TL_COMMAND_LOST ||
+                        command->kind == TL_COMMAND_CALLED;
+        if (command->kind == TL_COMMAND_HAND_OVER) {
+            tl_args_uint(args, command->numbers[0]);
+            tl_args_uint(args, command->numbers[1]);
+        }
+        for (size_t k = 0; recovers && k < TL_COMMAND_NUMBERS; k++)
             tl_args_uint(args, command->numbers[k]);
         i++;
     }

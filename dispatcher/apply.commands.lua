@@ -1,23 +1,26 @@
--- LEAVE, COMPLETE, RENEW and SEEN.
+-- LEAVE, COMPLETE, RENEW, CLAIM, EXTEND and SEEN.
 
 local removed = {} -- places that left the line
+
+local leave, complete, renew, extend
+local is_same, is_waiting, renewed -- for apply.handover.lua, too
+local session_events = do_nothing -- without these commands
+
+-- Makes these five functions: calls with joins alone do not need them.
+local load_commands = sessions and function()
+
 local freed = { [REASON.completed] = {}, [REASON.left] = {} } -- places whose session ended, by reason
-local renewed = {} -- events
+renewed = {} -- events
 local end_scores = {} -- by reason; the same in the whole call
 
-local leave, complete, renew
-
--- Makes these three functions: calls with joins alone do not need them.
-local function load_commands()
-
 -- Is this the place, or the one that the operator has moved the visitor from? The seq stays the same.
-local function is_same(held, place)
+is_same = function(held, place)
     return held == place or held and held % LANE == place % LANE
 end
 
 -- The place at which this visitor waits, if that is the one that the command names, or the one that it was drawn to;
 -- else nil or false.
-local function is_waiting(visitor, place)
+is_waiting = function(visitor, place)
     local held = tonumber(redis.call('ZSCORE', K_WAITING, visitor))
     local is_drawn = held and DRAW.present and DRAW.is_drawn_to(DRAW.present, place, held)
     return (is_drawn or is_same(held, place)) and held
@@ -68,9 +71,9 @@ complete = function(index, visitor, place)
     end
 end
 
--- The first RENEW after admission claims the session: session_ttl replaces claim_ttl. Later ones move the deadline only
--- when sessions slide, and never past session_max.
-renew = function(index, visitor, place)
+-- The first RENEW or CLAIM after admission claims the session: session_ttl replaces claim_ttl. Later a RENEW moves the
+-- deadline when sessions slide, and never past session_max; a CLAIM does nothing.
+renew = function(index, visitor, place, only_claims)
     local held, admitted_ms, claimed = read_session(visitor)
     if not is_same(held, place) then
         add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
@@ -81,16 +84,48 @@ renew = function(index, visitor, place)
         return
     end
     local deadline = admitted_ms + settings.session_ttl
-    if settings.sliding then
-        deadline = math.min(now + settings.session_ttl, admitted_ms + settings.session_max)
-    elseif claimed then
+    if claimed and (only_claims or not settings.sliding) then
         return
+    elseif settings.sliding then
+        deadline = math.min(now + settings.session_ttl, admitted_ms + settings.session_max)
     end
     redis.call('ZADD', K_ACTIVE, 'XX', int(deadline), visitor)
     if not claimed then
-        redis.call('HSET', K_SESSIONS, visitor, int(held) .. session_tail(admitted_ms, true))
+        redis.call('HSET', K_SESSIONS, visitor, int(held) .. session_tail(int(admitted_ms), true))
     end
     renewed[#renewed + 1] = { EVENT.renewed, held, deadline }
+end
+
+-- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
+-- counted from the admission, so a second EXTEND changes nothing. Who is held for a claim has a turn, and no deadline.
+extend = function(index, visitor, place)
+    local held, admitted_ms, claimed = read_session(visitor)
+    if not is_same(held, place) then
+        add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
+        return
+    end
+    local is_held = claims.called and redis.call('ZSCORE', held_key(), visitor)
+    local claim_ttl = tonumber(redis.call('HGET', K_CONFIG, 'claim_ttl') or '') or 0
+    local deadline = admitted_ms + math.min(2 * claim_ttl, settings.session_ttl)
+    if not claimed and not is_held and deadline > tonumber(redis.call('ZSCORE', K_ACTIVE, visitor) or deadline) then
+        redis.call('ZADD', K_ACTIVE, 'XX', int(deadline), visitor)
+        renewed[#renewed + 1] = { EVENT.extended, held, deadline }
+    end
+end
+
+-- After the last command: adds the events of these sessions, and makes room for the ends.
+session_events = function(events)
+    for reason, places in pairs(freed) do
+        if #places > 0 then
+            events[#events + 1] = { EVENT.freed, runs_of(places), reason }
+        end
+    end
+    for _, event in ipairs(renewed) do
+        events[#events + 1] = event
+    end
+    if next(end_scores) then
+        forget_ended(now, 2000) -- more than can have ended in this call
+    end
 end
 
 end
@@ -98,7 +133,7 @@ end
 local mark_seen, seen
 
 -- Makes these two functions: only calls with SEEN, and those that restore places, need them.
-local function load_seen()
+local load_seen = (restores or presence) and function()
     local seen_bucket -- the bucket of now, once it is marked as observed
     local expiring = {} -- bitmaps of this call that expire by themselves
 

@@ -11,11 +11,11 @@ local function add_joined(first, count)
     end
 end
 
-local join, spend
+local join
 local flush_joins = do_nothing -- until there are joins
 
--- Makes these three functions: only calls with joins need them, and making them takes longer than many a step.
-local function load_joins()
+-- Makes these two functions: only calls with joins need them, and making them takes longer than many a step.
+local load_joins = joins and function()
     -- The joins gathered: places and visitors in turn, as ZADD wants them; how many; and which, as spans
     -- { first place, from, to, index of the first in its batch, exceptions of the batch } of visitors ARGV[from..to].
     local gathered, n_gathered, spans = {}, 0, {}
@@ -129,7 +129,12 @@ local function load_joins()
         spans[#spans + 1] = { first, from, from + n - 1, index, exceptions }
         n_gathered, state.seq = n_gathered + n, state.seq + n
     end
+end
 
+local spend
+
+-- Makes this function: only calls with SPEND need it.
+local load_spend = invites and function()
     local function holds_place(visitor)
         return redis.call('ZSCORE', K_WAITING, visitor) or redis.call('ZSCORE', K_ACTIVE, visitor)
     end

@@ -7,8 +7,7 @@ local limit_joins
 local limit_changes = do_nothing -- without joins
 
 -- Makes these functions: only calls with joins need them.
-local function load_limit()
-    local JOINS = { open = true, paused = true } -- the modes that take joins
+local load_limit = joins and function()
     local max, since, since_before = 0, 0, 0
 
     -- Is a line of this length full, or was it a moment ago? Only for a queue with max_waiting.
@@ -27,12 +26,13 @@ local function load_limit()
         return since > 0 and stays
     end
 
-    -- Sets settings.limit: with as many waiting visitors, a JOIN gets no new place.
-    limit_joins = function(waiting)
-        local c = redis.call('HMGET', K_CONFIG, 'max_waiting', 'mode', 'closes_at')
-        max = tonumber(c[1]) or 0
-        local full, closes_at = max > 0 and is_full(waiting), tonumber(c[3]) or 0
-        local closed = not JOINS[c[2] or 'open'] or closes_at > 0 and now >= closes_at
+    -- Sets settings.limit: with as many waiting visitors, a JOIN gets no new place. max_waiting, mode and closes_at are
+    -- the settings, as texts.
+    limit_joins = function(waiting, max_waiting, mode, closes_at)
+        max, closes_at = tonumber(max_waiting or '') or 0, tonumber(closes_at or '') or 0
+        local full = max > 0 and is_full(waiting)
+        mode = mode or 'open'
+        local closed = mode ~= 'open' and mode ~= 'paused' or closes_at > 0 and now >= closes_at
         settings.limit = (closed or full) and 0 or max > 0 and max or math.huge
     end
 

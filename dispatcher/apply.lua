@@ -1,6 +1,6 @@
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw prelude.capacity prelude.called apply.arguments apply.context apply.called apply.batches apply.limit apply.joins apply.commands prelude.recovery apply.restore
+-- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw prelude.capacity prelude.called apply.arguments apply.context apply.called apply.batches apply.limit apply.joins apply.commands apply.handover prelude.recovery apply.restore
 --
 -- ARGV     1 fence   2 about how many events to keep
 --          3... entries of the stream, oldest first, each with its commands:
@@ -14,8 +14,11 @@
 --            7 RESTORE   visitor, place, generation, deadline, front, event
 --            8 LOST      generation, event, last seq, size
 --            9 CALLED    generation, event, place, deadline
---           10 OF        generation of the places of 2 to 5 in the rest of the entry, of the queue's unless given; not
---                        a command itself. A place of another generation is held by nobody.
+--           10 OF        generation of the places of 2 to 5 and 11 to 13 in the rest of the entry, of the queue's unless
+--                        given; not a command itself. A place of another generation is held by nobody.
+--           11 CLAIM     visitor, place
+--           12 EXTEND    visitor, place
+--           13 HAND_OVER visitor, place, serial, device
 -- Returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
 -- Errors   STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
@@ -33,16 +36,20 @@ local fence, keep = ARGV[1], ARGV[2]
 
 ---- check everything before the first write
 
-local current_fence, seq, joined, completed, left, last_bucket, called_before
-state, current_fence, seq, joined, completed, left, last_bucket, called_before = open_state('fence', 'seq', 'joined',
-    'completed', 'left', 'bucket', 'called')
+local current_fence, seq, joined, last_bucket, completed, left, called_before
+if sessions or restores then
+    state, current_fence, seq, joined, last_bucket, completed, left, called_before = open_state('fence', 'seq', 'joined',
+        'bucket', 'completed', 'left', 'called')
+else
+    state, current_fence, seq, joined, last_bucket = open_state('fence', 'seq', 'joined', 'bucket')
+end
 if not state then
     return no_queue()
 end
 if current_fence ~= fence then
     return redis.error_reply('STALE another dispatcher holds the lease')
 end
-if not parse_arguments() then
+if not are_valid then
     return redis.error_reply('INVALID argument ' .. at)
 end
 
@@ -68,7 +75,13 @@ if #pending_ids == 0 then
     return results
 end
 
-local c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'opening')
+local c
+if joins then
+    c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'opening',
+        'max_waiting', 'mode', 'closes_at')
+else
+    c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'opening')
+end
 settings = { session_ttl = tonumber(c[1]), sliding = c[2] == 'true', session_max = tonumber(c[3]),
     waiting_ttl = tonumber(c[4]) }
 if not settings.session_ttl or not settings.session_max or not settings.waiting_ttl then
@@ -79,8 +92,10 @@ if c[5] == 'draw' then
     DRAW.opens_at = tonumber(redis.call('HGET', K_CONFIG, 'opens_at'))
     DRAW.present = DRAW.opens_at and DRAW.of(redis.call('HGET', K_STATE, 'draw'), DRAW.opens_at)
 end
-check_types()
-redis.call('ZCARD', reports_key()) -- fails likewise
+check_types(reports_key())
+if handovers then
+    redis.call('HLEN', serials_key())
+end
 if restores then
     redis.call('HLEN', K_LOST)
     load_restore()
@@ -99,10 +114,16 @@ now = now_ms()
 if joins then
     load_joins()
     load_limit()
-    limit_joins(state.waiting)
+    limit_joins(state.waiting, unpack(c, 6, 8))
+end
+if invites then
+    load_spend()
 end
 if sessions then
     load_commands()
+end
+if handovers then
+    load_handover()
 end
 if restores or presence then
     load_seen()
@@ -111,15 +132,6 @@ state.seq = tonumber(seq)
 totals = { joined = joined, completed = completed, left = left }
 
 local events = {} -- first one APPLIED for each batch
-
--- If this entry was written after the opening, nobody from here on takes part in the draw.
-function DRAW.close(id)
-    if tonumber(string.match(id, '^%d+')) >= DRAW.opens_at then
-        flush_joins()
-        DRAW.present = DRAW.fix_cut(state, state.seq, DRAW.opens_at)
-        state.seq, recovery_changes.draw = DRAW.present.last, DRAW.text(DRAW.present)
-    end
-end
 
 local is_foreign = false -- the places of the entry at work are of another generation
 
@@ -132,8 +144,11 @@ local function begin_entry(nth, batch, worker)
         return false
     end
     raise_seq()
-    if DRAW.opens_at and not DRAW.present then
-        DRAW.close(entries[nth])
+    -- If the entry was written after the opening, nobody from here on takes part in the draw.
+    if DRAW.opens_at and not DRAW.present and tonumber(string.match(entries[nth], '^%d+')) >= DRAW.opens_at then
+        flush_joins()
+        DRAW.present = DRAW.fix_cut(state, state.seq, DRAW.opens_at)
+        state.seq, recovery_changes.draw = DRAW.present.last, DRAW.text(DRAW.present)
     end
     exceptions, sender, is_foreign = {}, worker, false
     events[#events + 1] = { EVENT.applied, worker, batch, state.seq + 1, exceptions }
@@ -158,14 +173,18 @@ local function apply_step(i, index)
             join(index, lane, 1, visitor)
         end
         return i + 2, index + 1
-    elseif is_foreign and kind <= RENEW then
+    elseif is_foreign and (kind <= RENEW or kind >= CLAIM) then
         add_exception(exceptions, index, GONE, a, 0)
     elseif kind == LEAVE then
         leave(index, ARGV[texts], a)
     elseif kind == COMPLETE then
         complete(index, ARGV[texts], a)
-    elseif kind == RENEW then
-        renew(index, ARGV[texts], a)
+    elseif kind == RENEW or kind == CLAIM then
+        renew(index, ARGV[texts], a, kind == CLAIM)
+    elseif kind == EXTEND then
+        extend(index, ARGV[texts], a)
+    elseif kind == HAND_OVER then
+        hand_over(index, texts)
     elseif kind == RESTORE then
         restore(index, texts)
     elseif kind == LOST then
@@ -196,7 +215,6 @@ if #events == 0 then
     return results
 end
 if store_batches() then
-    load_restore()
     note_start()
 end
 
@@ -214,14 +232,7 @@ end
 if #removed > 0 then
     events[#events + 1] = { EVENT.removed, runs_of(removed), REASON.left }
 end
-for reason, places in pairs(freed) do
-    if #places > 0 then
-        events[#events + 1] = { EVENT.freed, runs_of(places), reason }
-    end
-end
-for _, event in ipairs(renewed) do
-    events[#events + 1] = event
-end
+session_events(events)
 local changes = { 'seq', state.seq }
 local bucket = #joined_spans > 0 and bucket_at(now, settings.waiting_ttl)
 if bucket and tonumber(last_bucket) ~= bucket then -- the first joins in this bucket
@@ -240,8 +251,5 @@ for field, value in pairs(recovery_changes) do
     changes[#changes + 1], changes[#changes + 2] = field, value
 end
 limit_changes(changes, events)
-if next(end_scores) then
-    forget_ended(now, 2000) -- more than can have ended in this call
-end
 commit(state, changes, events, keep)
 return results

@@ -8,10 +8,23 @@ local function raise_seq()
     state.seq = math.max(state.seq, seq_floor)
 end
 
-local restore, lost, called, note_start
+-- The first batch of the queue: there is a worker from now on, to whom visitors can come back, and the window passes.
+local function note_start()
+    local started, recover_until = unpack(redis.call('HMGET', K_STATE, 'started', 'recover_until'))
+    if started then
+        return
+    end
+    recovery_changes.started = now
+    local till = recovery_end(recovery_changes.recover_until or recover_until, nil, now)
+    if till > 0 then
+        recovery_changes.recover_until = till
+    end
+end
 
--- Makes these four functions. Few calls need them, and making them takes longer than a small batch.
-local function load_restore()
+local restore, lost, called
+
+-- Makes these three functions. Few calls need them, and making them takes longer than a small batch.
+local load_restore = restores and function()
 
 local recovery -- what the state says of the recovery, once it is read
 
@@ -22,7 +35,7 @@ local function read_recovery()
     local v = redis.call('HMGET', K_STATE, 'lost_generation', 'lost_by', 'lost_event', 'lost_size', 'recover_until',
         'started', 'restored', 'found_seq', 'base_seq', 'admit_capacity')
     recovery = { generation = tonumber(v[1]) or 0, by = v[2] or '', event = tonumber(v[3]) or 0,
-        size = tonumber(v[4]) or 0, till = tonumber(v[5]) or 0, has_started = v[6], started = tonumber(v[6]) or now,
+        size = tonumber(v[4]) or 0, till = recovery_end(v[5], v[6], now), started = tonumber(v[6]) or now,
         restored = tonumber(v[7]) or 0, found_seq = tonumber(v[8]), base_seq = tonumber(v[9]) or 0,
         admit_capacity = tonumber(v[10]) or 0, window = recovery_window(), fronts = {} }
     return recovery
@@ -124,7 +137,7 @@ local function restore_session(visitor, place, deadline)
     local longest = settings.sliding and settings.session_max or settings.session_ttl
     deadline = math.min(deadline, now + longest)
     redis.call('ZADD', K_ACTIVE, int(deadline), visitor)
-    redis.call('HSET', K_SESSIONS, visitor, int(place) .. session_tail(math.min(now, deadline - settings.session_ttl), true))
+    redis.call('HSET', K_SESSIONS, visitor, int(place) .. session_tail(int(math.min(now, deadline - settings.session_ttl)), true))
     state.active = state.active + 1
     totals.admitted = (totals.admitted or redis.call('HGET', K_STATE, 'admitted')) + 1
     local places = restored_sessions[deadline] or {}
@@ -208,19 +221,6 @@ restore = function(index, at)
     end
     totals.joined = totals.joined + 1
     set_recovery('restored', 'restored', read_recovery().restored + 1)
-end
-
--- The first batch of the queue: there is a worker from now on, to whom visitors can come back. While there was none,
--- the window did not pass, unless the operator has moved its end.
-note_start = function()
-    local r = read_recovery()
-    if r.has_started then
-        return
-    end
-    recovery_changes.started = now
-    if r.till > 0 then
-        set_recovery('till', 'recover_until', math.max(r.till, now + r.window))
-    end
 end
 
 end

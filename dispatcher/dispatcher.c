@@ -30,6 +30,9 @@
  * up late may have read some, which it can no longer apply. */
 #define PENDING_CHECK_MS 1000
 #define LAG_EVERY_MS     1000
+/* Where Redis is far away, these things and trimming wait eight times as long as they took:
+ * visitors wait for the turn. */
+#define CHORE_PAUSE 8
 /* How many queues are asked at each of these times whether another program has read entries. */
 #define OTHERS_CHECKED 16
 #define LOG_EVERY_MS   60000
@@ -102,8 +105,17 @@ struct dispatcher {
     struct tl_log_limit lag_log;
     int64_t lag_due_ms;
     int64_t pending_due_ms; /* read pending entries then in any case */
-    uint64_t read_entries;  /* at a time */
+    int64_t trim_due_ms;
+    uint64_t read_entries; /* at a time */
 };
+
+/* When to do something again that is done every so many ms, and began at this time. */
+static int64_t next_due_ms(int64_t began_ms, int64_t every_ms)
+{
+    int64_t now_ms = tl_clock_ms();
+    int64_t pause_ms = CHORE_PAUSE * (now_ms - began_ms);
+    return now_ms + (pause_ms > every_ms ? pause_ms : every_ms);
+}
 
 /* Entries that were read may not have been applied: read them again. */
 static void mark_pending(void *context, struct tl_held_queue *held)
@@ -254,17 +266,23 @@ static bool find_unreadable(struct dispatcher *self, int64_t now_ms, struct tl_e
 static void check_others(struct dispatcher *self, int64_t now_ms)
 {
     size_t n = tl_held_queues_count(self->queues);
+    struct tl_held_queue *asked[OTHERS_CHECKED];
+    bool others[OTHERS_CHECKED] = {false};
+    size_t n_asked = 0;
+    struct tl_error problem = {0}; /* it comes back when the stream is read */
     for (size_t i = 0; i < n && i < OTHERS_CHECKED; i++) {
         struct tl_held_queue *held = tl_held_queues_at(self->queues, (self->next_claim + i) % n);
         struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-        struct tl_error problem = {0};
-        bool others = false;
-        /* An error comes back when the stream is read. */
         if (!tl_held_queues_resting(self->queues, held, now_ms) &&
-            tl_claim_ask(&self->claim, redis, &held->keys, &problem) &&
-            tl_claim_answer(redis, &others, &problem) && others)
-            (void)claim_entries(self, held, &others, &problem);
+            tl_claim_ask(&self->claim, redis, &held->keys, &problem))
+            asked[n_asked++] = held;
     }
+    for (size_t i = 0; i < n_asked; i++)
+        (void)tl_claim_answer(tl_held_queues_redis(self->queues, asked[i]->keys.queue), &others[i],
+                              &problem);
+    for (size_t i = 0; i < n_asked; i++)
+        if (others[i])
+            (void)claim_entries(self, asked[i], &others[i], &problem);
     self->next_claim = n > 0 ? (self->next_claim + OTHERS_CHECKED) % n : 0;
 }
 
@@ -420,11 +438,12 @@ static bool read_pending(struct dispatcher *self, int64_t now_ms, size_t *n, str
 /* Applies the entries that were read but not acknowledged, oldest first, until none is left. */
 static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
+    int64_t began_ms = tl_clock_ms();
     if (now_ms >= self->pending_due_ms) {
         for (size_t i = 0; i < tl_held_queues_count(self->queues); i++)
             ((struct queue *)tl_held_queues_at(self->queues, i)->state)->pending = true;
-        self->pending_due_ms = now_ms + PENDING_CHECK_MS;
         check_others(self, now_ms);
+        self->pending_due_ms = next_due_ms(began_ms, PENDING_CHECK_MS);
     }
     size_t n = 1;
     bool ok = true;
@@ -467,6 +486,9 @@ static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
  * applied one are. */
 static bool trim(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
+    int64_t began_ms = tl_clock_ms();
+    if (now_ms < self->trim_due_ms)
+        return true;
     for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
         struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
         struct queue *queue = held->state;
@@ -480,6 +502,7 @@ static bool trim(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
         if (!tl_redis_do(redis, &self->args, err) && !queue_failed(self, held, now_ms, err))
             return false;
     }
+    self->trim_due_ms = next_due_ms(began_ms, 0);
     return true;
 }
 
@@ -493,9 +516,9 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     struct tl_lag lag = {0};
+    int64_t began_ms = tl_clock_ms();
     if (now_ms < self->lag_due_ms)
         return true;
-    self->lag_due_ms = now_ms + LAG_EVERY_MS;
     for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
         const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
         struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
@@ -519,6 +542,7 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         if (tl_log_allow(&self->lag_log, now_ms, LOG_EVERY_MS, &suppressed))
             tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
     }
+    self->lag_due_ms = next_due_ms(began_ms, LAG_EVERY_MS);
     tl_metrics_set(metrics, TL_DISPATCHER_UNAPPLIED, lag.entries);
     tl_metrics_set(metrics, TL_DISPATCHER_AGE, lag.age_ms);
     return true;

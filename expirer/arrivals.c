@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "common/wire/place.h"
 #include "expirer/arrivals.h"
 
 enum { STEP_MS = 100 };
@@ -55,6 +56,16 @@ bool tl_arrivals_find(const struct tl_arrivals *arrivals, uint64_t seq, int64_t 
     else
         *ms = arrivals->n > 0 ? arrivals->began_ms : now_ms;
     return n > 0;
+}
+
+uint64_t tl_arrivals_after(const struct tl_arrivals *arrivals, int64_t ms)
+{
+    if (arrivals->n == 0 || ms < arrivals->began_ms)
+        return 0;
+    size_t i = 0;
+    while (i < arrivals->n && arrivals->marks[i].ms <= ms)
+        i++;
+    return i < arrivals->n ? arrivals->marks[i].seq : TL_PLACE_SEQ_MAX;
 }
 
 void tl_arrivals_forget(struct tl_arrivals *arrivals, uint64_t seq)

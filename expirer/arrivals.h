@@ -33,6 +33,9 @@ void tl_arrivals_note(struct tl_arrivals *arrivals, uint64_t seq, int64_t now_ms
  * mark, so at *ms or earlier; with no mark at all *ms is now_ms. */
 bool tl_arrivals_find(const struct tl_arrivals *arrivals, uint64_t seq, int64_t now_ms,
                       int64_t *ms);
+/* The first seq that did not join at this time or before, as far as the marks tell; all before it
+ * did. TL_PLACE_SEQ_MAX: all did; 0: that is not known of any. */
+uint64_t tl_arrivals_after(const struct tl_arrivals *arrivals, int64_t ms);
 /* Forgets marks that only seqs before this one need. */
 void tl_arrivals_forget(struct tl_arrivals *arrivals, uint64_t seq);
 

@@ -28,7 +28,7 @@ if called then
     load_called()
 end
 
--- Who was called and never came. A damaged session tells nothing: counting begins anew.
+-- Who was called and never came. A damaged session tells nothing: counting begins again.
 local function note_noshow(visitor, session)
     local _, admitted_ms, claimed = parse_session(session)
     if not admitted_ms then

@@ -24,6 +24,21 @@ static const struct tl_metric_desc queue_rows[TL_VISITS_METRICS] = {
                                "How long the first of a lane has waited, the longest of the lanes, "
                                "at least.",
                                TL_GAUGE_MAX},
+    [TL_VISITS_OVER_1M] = {"tellerline_queue_waiting_over_1m",
+                           "Visitors in the line who have waited for 1 minute or longer, at least.",
+                           TL_GAUGE},
+    [TL_VISITS_OVER_5M] =
+        {"tellerline_queue_waiting_over_5m",
+         "Visitors in the line who have waited for 5 minutes or longer, at least.", TL_GAUGE},
+    [TL_VISITS_OVER_10M] =
+        {"tellerline_queue_waiting_over_10m",
+         "Visitors in the line who have waited for 10 minutes or longer, at least.", TL_GAUGE},
+    [TL_VISITS_OVER_30M] =
+        {"tellerline_queue_waiting_over_30m",
+         "Visitors in the line who have waited for 30 minutes or longer, at least.", TL_GAUGE},
+    [TL_VISITS_OVER_1H] = {"tellerline_queue_waiting_over_1h",
+                           "Visitors in the line who have waited for 1 hour or longer, at least.",
+                           TL_GAUGE},
     [TL_VISITS_WAIT_TIME] = {"tellerline_queue_wait_seconds", "From joining to admission.",
                              TL_HISTOGRAM_LONG},
     [TL_VISITS_SESSION_TIME] = {"tellerline_queue_session_seconds",
@@ -177,6 +192,22 @@ void tl_visits_apply(struct tl_visits *visits, const struct tl_event_entry *entr
 
 /* ---- the line ---- */
 
+/* Counts who has waited for how long. */
+static void look_at_waits(struct tl_visits *visits, const struct tl_line *line, int64_t now_ms)
+{
+    static const int64_t minutes[] = {1, 5, 10, 30, 60};
+    struct tl_metrics *values = tl_queue_series_values(visits->series);
+    for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
+        uint64_t after = tl_arrivals_after(&visits->arrivals, now_ms - minutes[i] * 60000);
+        uint64_t n = 0;
+        for (unsigned lane = 0; after > 0 && lane < TL_LANES_MAX; lane++) {
+            const struct tl_order *order = tl_line_order(line, lane);
+            n += order != NULL ? tl_order_rank(order, after) : 0;
+        }
+        tl_metrics_set(values, TL_VISITS_OVER_1M + i, (int64_t)n);
+    }
+}
+
 void tl_visits_look(struct tl_visits *visits, const struct tl_line *line, int64_t now_ms)
 {
     int64_t longest_s = 0;
@@ -199,5 +230,6 @@ void tl_visits_look(struct tl_visits *visits, const struct tl_line *line, int64_
         tl_metrics_set(values, TL_VISITS_LANE_OLDEST_WAIT, wait_s);
     }
     tl_metrics_set(tl_queue_series_values(visits->series), TL_VISITS_OLDEST_WAIT, longest_s);
+    look_at_waits(visits, line, now_ms);
     tl_arrivals_forget(&visits->arrivals, first_seq);
 }

@@ -24,6 +24,11 @@ enum tl_visits_metric {
     TL_VISITS_REMOVED,
     TL_VISITS_GAVE_UP,
     TL_VISITS_OLDEST_WAIT,
+    TL_VISITS_OVER_1M, /* the next are those of longer waits, see look_at_waits */
+    TL_VISITS_OVER_5M,
+    TL_VISITS_OVER_10M,
+    TL_VISITS_OVER_30M,
+    TL_VISITS_OVER_1H,
     TL_VISITS_WAIT_TIME,
     TL_VISITS_SESSION_TIME,
     TL_VISITS_METRICS

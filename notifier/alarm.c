@@ -2,22 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <jansson.h>
 #include <sodium.h>
 
+#include "common/base/clock.h"
 #include "common/config/hook_table.h"
 #include "notifier/alarm.h"
 
 enum { BACKOFF_BASE_MS = 1000, BACKOFF_LIMIT_MS = 60000 };
-
-static int64_t unix_ms(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void tl_alarm_init(struct tl_alarm *alarm, struct tl_hook *hook)
 {
@@ -38,9 +31,9 @@ static void note(struct tl_alarm *alarms, size_t n, bool is_lost)
     for (size_t i = 0; i < n; i++) {
         const struct tl_hook_config *config = alarms[i].hook->config;
         if (is_lost && alarms[i].lost_ms == 0 && tl_hook_wants(config, TL_HOOK_STORE_LOST))
-            alarms[i].lost_ms = unix_ms();
+            alarms[i].lost_ms = tl_clock_wall_ms();
         else if (!is_lost && tl_hook_wants(config, TL_HOOK_STORE_BACK))
-            alarms[i].back_ms = unix_ms();
+            alarms[i].back_ms = tl_clock_wall_ms();
     }
 }
 
@@ -115,7 +108,7 @@ void tl_alarm_serve(struct tl_alarm *alarm, const char *owner, int64_t kept_ms, 
     int64_t first_ms = alarm->lost_ms != 0 ? alarm->lost_ms : alarm->back_ms;
     if (first_ms == 0 || alarm->delivery.post != NULL || now_ms < alarm->due_ms)
         return;
-    if (first_ms < unix_ms() - kept_ms)
+    if (first_ms < tl_clock_wall_ms() - kept_ms)
         alarm->lost_ms = alarm->back_ms = 0;
     else
         send_alarm(alarm, owner, now_ms);

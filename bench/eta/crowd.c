@@ -234,6 +234,8 @@ static void take_turn(struct world *world, const struct turn *turn)
     case END:
         report(world, TL_EVENT_FREED, turn->index, TL_REASON_COMPLETED, now_ms);
         baselines_ended(&world->baselines, world->crowd->visitors[turn->index].session_ms);
+        if (now_ms < world->crowd->judge_from) /* what an operator knows by then */
+            world->baselines.constant_ms = world->baselines.sessions_ms / world->baselines.sessions;
         break;
     case CHANGE:
         world->capacity = world->crowd->changes[turn->index].capacity;

@@ -44,7 +44,7 @@ struct crowd {
     int64_t look_ms;    /* so often one visitor of each class is told the wait */
     int64_t judge_from; /* only then */
     int64_t until_ms;
-    double session_ms; /* mean, for CONSTANT */
+    double session_ms; /* for CONSTANT; from judge_from on the mean of those that ended before */
 };
 
 struct told {

@@ -9,7 +9,7 @@ enum { FOLDS = 4 };
 
 /* The bank's customers, at their own distances but faster, before so few counters that long lines
  * form. One quarter of them (`fold`) is judged, and comes last: with services drawn from that
- * quarter anew for each seed. The other three quarters come before it, as they were. */
+ * quarter again for each seed. The other three quarters come before it, as they were. */
 void scenario_bank(const struct bank *bank, unsigned fold, uint64_t seed, struct outcome *outcome);
 /* An opening: many at once, with every session beginning together; visitors who lose patience,
  * no-shows, a pause; sessions of several kinds. */

@@ -7,11 +7,14 @@
 #include "common/wire/names.h"
 
 enum {
-    VERSION = 1,
-    HEAD_BYTES = 26, /* version, key id, generation, place, issued, visitor length */
+    PLAIN = 1,        /* versions: a ticket */
+    HANDED = 2,       /* a ticket of a place that was handed over */
+    CODE = 3,         /* a code that hands a place over */
+    HEAD_BYTES = 26,  /* version, key id, generation, place, issued, visitor length */
+    SERIAL_BYTES = 4, /* after `issued`; not in PLAIN */
     MAC_BYTES = 16,
     BYTES_MIN = HEAD_BYTES + 1 + MAC_BYTES,
-    BYTES_MAX = HEAD_BYTES + TL_VISITOR_MAX + MAC_BYTES,
+    BYTES_MAX = HEAD_BYTES + SERIAL_BYTES + TL_VISITOR_MAX + MAC_BYTES,
     BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
 };
 
@@ -89,22 +92,39 @@ static void make_mac(const struct tl_signing_key *key, const char *queue,
     (void)crypto_generichash_final(&state, mac, MAC_BYTES);
 }
 
-void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
-                    const struct tl_ticket *ticket, char text[TL_TICKET_MAX])
+static void sign(const struct tl_keyring *keyring, const char *queue,
+                 const struct tl_ticket *ticket, int version, char text[TL_TICKET_MAX])
 {
     const struct tl_signing_key *key = tl_keyring_first(keyring);
     unsigned char bytes[BYTES_MAX];
     size_t visitor_length = strnlen(ticket->visitor, TL_VISITOR_MAX);
-    bytes[0] = VERSION;
+    bytes[0] = (unsigned char)version;
     put(bytes + 1, key->id, 4);
     put(bytes + 5, tl_place_seq(ticket->place) != 0 ? ticket->generation : ticket->invite, 8);
     put(bytes + 13, ticket->place, 8);
-    put(bytes + 21, issued_field(ticket), 4);
-    bytes[25] = (unsigned char)visitor_length;
-    memcpy(bytes + HEAD_BYTES, ticket->visitor, visitor_length);
-    size_t length = HEAD_BYTES + visitor_length;
+    put(bytes + 21, version == CODE ? ticket->issued : issued_field(ticket), 4);
+    size_t at = 25;
+    if (version != PLAIN) {
+        put(bytes + at, ticket->serial, SERIAL_BYTES);
+        at += SERIAL_BYTES;
+    }
+    bytes[at++] = (unsigned char)visitor_length;
+    memcpy(bytes + at, ticket->visitor, visitor_length);
+    size_t length = at + visitor_length;
     make_mac(key, queue, bytes, length, bytes + length);
     sodium_bin2base64(text, TL_TICKET_MAX, bytes, length + MAC_BYTES, BASE64);
+}
+
+void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
+                    const struct tl_ticket *ticket, char text[TL_TICKET_MAX])
+{
+    sign(keyring, queue, ticket, ticket->serial == 0 ? PLAIN : HANDED, text);
+}
+
+void tl_ticket_sign_code(const struct tl_keyring *keyring, const char *queue,
+                         const struct tl_ticket *ticket, char text[TL_TICKET_MAX])
+{
+    sign(keyring, queue, ticket, CODE, text);
 }
 
 /* The values of the characters from '-' to 'z' in base64url; NO: not a digit. */
@@ -116,59 +136,97 @@ static const unsigned char digit_values['z' - '-' + 1] = {
     34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,         /* i z */
 };
 
+static unsigned digit_value(char character)
+{
+    unsigned digit = (unsigned)(unsigned char)character - '-';
+    return digit < sizeof(digit_values) ? digit_values[digit] : NO;
+}
+
 /* Accepts only the canonical text of the bytes: unused bits must be zero. Libsodium's decoder runs
  * in constant time and takes several times as long. That protects nothing here, as the text comes
  * from the client itself. (In 1.0.18 it also takes bytes above 127 for '_'.) */
 static bool decode(const char *text, size_t length, unsigned char bytes[BYTES_MAX], size_t *n)
 {
-    uint32_t bits = 0;
-    unsigned n_bits = 0;
+    size_t i = 0, rest = length % 4;
     *n = 0;
-    if (length >= TL_TICKET_MAX || length * 6 / 8 > BYTES_MAX)
+    if (length >= TL_TICKET_MAX || length * 6 / 8 > BYTES_MAX || rest == 1)
         return false;
-    for (size_t i = 0; i < length; i++) {
-        unsigned digit = (unsigned)(unsigned char)text[i] - '-';
-        if (digit >= sizeof(digit_values) || digit_values[digit] == NO)
+    for (; i + 4 <= length; i += 4) {
+        unsigned a = digit_value(text[i]), b = digit_value(text[i + 1]);
+        unsigned c = digit_value(text[i + 2]), d = digit_value(text[i + 3]);
+        if (((a | b | c | d) & NO) != 0)
             return false;
-        bits = bits << 6 | digit_values[digit];
-        n_bits += 6;
-        if (n_bits >= 8) {
-            n_bits -= 8;
-            bytes[(*n)++] = (unsigned char)(bits >> n_bits);
-        }
+        bytes[(*n)++] = (unsigned char)(a << 2 | b >> 4);
+        bytes[(*n)++] = (unsigned char)(b << 4 | c >> 2);
+        bytes[(*n)++] = (unsigned char)(c << 6 | d);
     }
-    return n_bits < 6 && (bits & ((1U << n_bits) - 1)) == 0 && *n >= BYTES_MIN;
+    if (rest > 0) {
+        unsigned a = digit_value(text[i]), b = digit_value(text[i + 1]);
+        unsigned c = rest == 3 ? digit_value(text[i + 2]) : 0;
+        unsigned unused = rest == 3 ? c & 3 : b & 15;
+        if (((a | b | c) & NO) != 0 || unused != 0)
+            return false;
+        bytes[(*n)++] = (unsigned char)(a << 2 | b >> 4);
+        if (rest == 3)
+            bytes[(*n)++] = (unsigned char)(b << 4 | c >> 2);
+    }
+    return *n >= BYTES_MIN;
 }
 
-bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const char *text,
-                      size_t length, struct tl_ticket *ticket)
+/* Is it genuine? *visitor gets where the id begins, after its length. */
+static bool open_text(const struct tl_keyring *keyring, const char *queue, const char *text,
+                      size_t length, unsigned char bytes[BYTES_MAX], size_t *visitor)
 {
-    unsigned char bytes[BYTES_MAX];
     unsigned char mac[MAC_BYTES];
     size_t n = 0;
-    if (!decode(text, length, bytes, &n) || bytes[0] != VERSION)
+    if (!decode(text, length, bytes, &n) || bytes[0] < PLAIN || bytes[0] > CODE)
         return false;
-    size_t visitor_length = bytes[25];
-    if (n != HEAD_BYTES + visitor_length + MAC_BYTES)
+    *visitor = HEAD_BYTES + (bytes[0] == PLAIN ? 0 : SERIAL_BYTES);
+    if (n != *visitor + bytes[*visitor - 1] + MAC_BYTES)
         return false;
     const struct tl_signing_key *key = tl_keyring_find(keyring, (uint32_t)get(bytes + 1, 4));
     if (key == NULL)
         return false;
     make_mac(key, queue, bytes, n - MAC_BYTES, mac);
-    if (sodium_memcmp(mac, bytes + n - MAC_BYTES, MAC_BYTES) != 0)
+    return sodium_memcmp(mac, bytes + n - MAC_BYTES, MAC_BYTES) == 0 &&
+           tl_visitor_valid((const char *)bytes + *visitor, bytes[*visitor - 1]);
+}
+
+static bool verify(const struct tl_keyring *keyring, const char *queue, const char *text,
+                   size_t length, bool code, struct tl_ticket *ticket)
+{
+    unsigned char bytes[BYTES_MAX];
+    size_t visitor;
+    if (!open_text(keyring, queue, text, length, bytes, &visitor) || (bytes[0] == CODE) != code)
         return false;
-    const char *visitor = (const char *)bytes + HEAD_BYTES;
-    if (!tl_visitor_valid(visitor, visitor_length))
-        return false;
-    memcpy(ticket->visitor, visitor, visitor_length);
+    size_t visitor_length = bytes[visitor - 1];
+    memcpy(ticket->visitor, bytes + visitor, visitor_length);
     ticket->visitor[visitor_length] = '\0';
     ticket->place = get(bytes + 13, 8);
     ticket->outdated = false;
+    ticket->serial = bytes[0] == PLAIN ? 0 : (uint32_t)get(bytes + 25, SERIAL_BYTES);
     bool numbered = tl_place_seq(ticket->place) != 0;
     ticket->generation = numbered ? get(bytes + 5, 8) : 0;
     ticket->invite = numbered ? 0 : get(bytes + 5, 8);
-    read_issued(ticket, (uint32_t)get(bytes + 21, 4));
-    return true;
+    if (!code) {
+        read_issued(ticket, (uint32_t)get(bytes + 21, 4));
+        return true;
+    }
+    ticket->issued = (uint32_t)get(bytes + 21, 4);
+    ticket->front = 0;
+    return numbered && ticket->serial > 0;
+}
+
+bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const char *text,
+                      size_t length, struct tl_ticket *ticket)
+{
+    return verify(keyring, queue, text, length, false, ticket);
+}
+
+bool tl_ticket_verify_code(const struct tl_keyring *keyring, const char *queue, const char *text,
+                           size_t length, struct tl_ticket *ticket)
+{
+    return verify(keyring, queue, text, length, true, ticket);
 }
 
 int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s)

@@ -1,17 +1,22 @@
 /*
  * Tickets: each visitor's proof of their place.
  *
- * A ticket is base64url (no padding, 58 to 142 characters) of these fields, all big endian:
+ * A ticket is base64url (no padding, 58 to 147 characters) of these fields, all big endian:
  *   version         1 byte
  *   key id          4
  *   generation      8
  *   place           8
  *   issued          4
+ *   serial          4, from version 2 on
  *   visitor length  1
  *   visitor         1 to 64
  *   MAC             16
  * The MAC is keyed BLAKE2b (libsodium crypto_generichash) over the queue's name, a zero byte and
  * everything before the MAC, so that a ticket of one queue is not valid at another.
+ *
+ * Version 1 is a ticket of a place that was never handed over to another device, version 2 one of a
+ * place that was: releases that know no serials read the former only. Version 3 is no ticket but a
+ * code that hands a place over; it begins so that neither can serve as the other.
  *
  * A pending ticket has no generation yet. In that field it says what opened its join: the digest of
  * an invite, that a trusted caller did, or nothing. Older releases do not read it.
@@ -53,6 +58,7 @@ struct tl_ticket {
     tl_place place;      /* while pending: the lane only (seq 0) */
     uint32_t issued;     /* Unix seconds; read from a numbered ticket: whole minutes, modulo
                             TL_TICKET_ISSUED_MODULO */
+    uint32_t serial;     /* how often the place was handed over to another device, 0: never */
     uint64_t
         front;     /* of the place's lane when the ticket was issued: this seq and all before it no
                       longer waited. Read from a ticket it may be lower, never higher; 0: unknown */
@@ -69,6 +75,14 @@ void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
  */
 bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const char *text,
                       size_t length, struct tl_ticket *ticket);
+
+/* A code that hands this place over: the ticket with the serial that it will have, issued at this
+ * Unix time. Written and read as tickets are; it is good for TL_TICKET_CODE_S. */
+#define TL_TICKET_CODE_S 120
+void tl_ticket_sign_code(const struct tl_keyring *keyring, const char *queue,
+                         const struct tl_ticket *ticket, char text[TL_TICKET_MAX]);
+bool tl_ticket_verify_code(const struct tl_keyring *keyring, const char *queue, const char *text,
+                           size_t length, struct tl_ticket *ticket);
 
 /* Seconds since the ticket was issued, by this Unix time: up to a minute too many where it tells
  * whole minutes. A ticket of more than 22 days may look younger. */

@@ -13,3 +13,10 @@ int64_t tl_clock_ms(void)
 {
     return tl_clock_us() / 1000;
 }
+
+int64_t tl_clock_wall_ms(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

@@ -50,14 +50,15 @@ static json_t *to_json(const struct tl_block *block)
                      tl_call_time(block->until_ms));
 }
 
-/* What was asked for: the prefix and the queue, and for how long. NULL: out of memory. */
-static json_t *entry_to_json(const struct tl_block *block, int64_t for_ms)
+/* What was asked for: the prefix and the queue; for_ms: and for how long, NULL: no such member.
+ * NULL: out of memory. */
+static json_t *entry_to_json(const struct tl_block *block, const int64_t *for_ms)
 {
     char prefix[TL_PREFIX_TEXT_MAX];
     tl_prefix_format(&block->prefix, prefix);
-    return json_pack("{s:s, s:o, s:I}", "prefix", prefix, "queue",
+    return json_pack("{s:s, s:o, s:o*}", "prefix", prefix, "queue",
                      block->queue[0] != '\0' ? json_string(block->queue) : json_null(), "for_ms",
-                     (json_int_t)for_ms);
+                     for_ms != NULL ? json_integer((json_int_t)*for_ms) : NULL);
 }
 
 void tl_handle_block_list(struct tl_control_call *call)
@@ -115,7 +116,7 @@ void tl_handle_block(struct tl_control_call *call)
     else if (duration != NULL && (!tl_duration_parse(duration, &for_ms, &err) || for_ms <= 0))
         tl_call_refuse(call, 422, "for: %s", err.text[0] != '\0' ? err.text : "a time above 0");
     else if (change(call, "block", &block, for_ms, &done))
-        tl_call_answer(call, 200, entry_to_json(&block, for_ms));
+        tl_call_answer(call, 200, entry_to_json(&block, &for_ms));
 }
 
 void tl_handle_unblock(struct tl_control_call *call)
@@ -132,7 +133,7 @@ void tl_handle_unblock(struct tl_control_call *call)
         !change(call, "unblock", &block, 0, &done))
         return;
     if (done)
-        tl_call_answer(call, 200, entry_to_json(&block, 0));
+        tl_call_answer(call, 200, entry_to_json(&block, NULL));
     else
         tl_call_refuse(call, 404, "this prefix was not blocked there");
 }

@@ -27,11 +27,12 @@ static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *q
 }
 
 bool tl_queue_delete(struct tl_redis *redis, struct tl_redis *none, const char *key_prefix,
-                     const struct tl_keys *keys, const struct tl_actor *actor, bool *existed,
-                     struct tl_error *err)
+                     const struct tl_keys *keys, int64_t kept_ms, const struct tl_actor *actor,
+                     bool *existed, struct tl_error *err)
 {
     struct tl_args args = {0};
     bool listed = false;
+    tl_args_int(&args, kept_ms);
     tl_actor_append(actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_delete, keys, &args, err);
     tl_args_free(&args);

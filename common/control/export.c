@@ -6,6 +6,7 @@
 #include "common/base/units.h"
 #include "common/control/call.h"
 #include "common/control/export.h"
+#include "common/control/joined.h"
 #include "common/control/place_json.h"
 #include "common/control/routes.h"
 #include "common/store/queue.h"
@@ -39,7 +40,7 @@ struct row {
     bool has_place;
     tl_place place;
     uint64_t position;
-    int64_t admitted_ms, expires_ms, ended_ms;
+    int64_t joined_ms, admitted_ms, expires_ms, ended_ms;
     int claimed; /* -1: does not apply */
 };
 
@@ -89,6 +90,7 @@ static void append_csv(struct tl_control_export *self, const struct row *row)
     }
     if (row->position > 0)
         tl_text_append(out, "%" PRIu64, row->position);
+    append_time(out, row->joined_ms);
     append_time(out, row->admitted_ms);
     tl_text_append(out, ",%s", row->claimed < 0 ? "" : row->claimed > 0 ? "true" : "false");
     append_time(out, row->expires_ms);
@@ -111,6 +113,7 @@ static void append_json(struct tl_control_export *self, const struct row *row)
                   "claimed", row->claimed >= 0 ? json_boolean(row->claimed) : NULL);
     if (row->has_place)
         ok = tl_place_to_json(object, &self->settings, row->place);
+    put_time(object, "joined_at", row->joined_ms, &ok);
     put_time(object, "admitted_at", row->admitted_ms, &ok);
     put_time(object, "expires_at", row->expires_ms, &ok);
     put_time(object, "ended_at", row->ended_ms, &ok);
@@ -143,6 +146,28 @@ static struct tl_reply *ask(struct tl_control_export *self, struct tl_args *args
     return reply;
 }
 
+/* When those joined whose places are the i-th texts of a list, from the second one on in steps of
+ * two, as `read` reads them. */
+typedef bool read_place(const char *text, tl_place *place);
+
+static bool place_of_session(const char *text, tl_place *place)
+{
+    struct tl_session_record session;
+    bool ok = tl_record_session(text, &session);
+    *place = ok ? session.place : 0;
+    return ok;
+}
+
+static bool read_joined(struct tl_control_export *self, const struct tl_reply *list,
+                        read_place *read, struct tl_joined *joined, struct tl_error *err)
+{
+    tl_place place;
+    for (size_t i = 1; i < tl_reply_count(list); i += 2)
+        if (read(tl_reply_string(tl_reply_at(list, i), NULL), &place))
+            tl_joined_want(joined, place);
+    return tl_joined_read(joined, self->control, &self->keys, err);
+}
+
 /* The next page of the line: by place, so that nobody is missed when those before leave. */
 static bool write_waiting(struct tl_control_export *self, struct tl_error *err)
 {
@@ -153,11 +178,11 @@ static bool write_waiting(struct tl_control_export *self, struct tl_error *err)
                  "LIMIT", "0", NULL);
     tl_args_uint(&args, PAGE);
     tl_args_str(&args, "WITHSCORES");
+    struct tl_joined joined = {0};
     struct tl_reply *page = ask(self, &args, err);
-    if (page == NULL)
-        return false;
+    bool ok = page != NULL && read_joined(self, page, tl_record_place, &joined, err);
     size_t n = tl_reply_count(page) / 2;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; ok && i < n; i++) {
         struct row row = {.visitor = tl_reply_string(tl_reply_at(page, 2 * i), NULL),
                           .status = "waiting",
                           .position = ++self->position,
@@ -166,12 +191,14 @@ static bool write_waiting(struct tl_control_export *self, struct tl_error *err)
             tl_record_place(tl_reply_string(tl_reply_at(page, 2 * i + 1), NULL), &row.place);
         if (row.has_place)
             self->after = row.place;
+        row.joined_ms = tl_joined_at(&joined, row.place);
         append_row(self, &row);
     }
+    tl_joined_clear(&joined);
     tl_reply_free(page);
-    if (n < PAGE)
+    if (ok && n < PAGE)
         self->part = PART_ACTIVE;
-    return true;
+    return ok;
 }
 
 /* A page of a scan: names and values in turn, borrowed from *page. Moves on to the next part at its
@@ -204,7 +231,9 @@ static bool write_active(struct tl_control_export *self, struct tl_error *err)
     for (size_t i = 0; i < n; i++)
         tl_args_str(&args, tl_reply_string(tl_reply_at(list, 2 * i), NULL));
     struct tl_reply *deadlines = n > 0 ? ask(self, &args, err) : NULL;
-    bool ok = n == 0 || deadlines != NULL;
+    struct tl_joined joined = {0};
+    bool ok =
+        (n == 0 || deadlines != NULL) && read_joined(self, list, place_of_session, &joined, err);
     for (size_t i = 0; ok && i < n; i++) {
         struct tl_session_record session;
         struct row row = {.visitor = tl_reply_string(tl_reply_at(list, 2 * i), NULL),
@@ -216,6 +245,7 @@ static bool write_active(struct tl_control_export *self, struct tl_error *err)
         if (tl_record_session(tl_reply_string(tl_reply_at(list, 2 * i + 1), NULL), &session)) {
             row.has_place = true;
             row.place = session.place;
+            row.joined_ms = tl_joined_at(&joined, row.place);
             row.admitted_ms = session.admitted_ms;
             row.claimed = session.claimed ? 1 : 0;
         }
@@ -223,6 +253,7 @@ static bool write_active(struct tl_control_export *self, struct tl_error *err)
     }
     if (n == 0)
         tl_args_free(&args);
+    tl_joined_clear(&joined);
     tl_reply_free(deadlines);
     tl_reply_free(page);
     return ok;
@@ -297,8 +328,8 @@ static bool begin(struct tl_control_export *self, struct tl_error *err)
     self->total = numbers.waiting + numbers.active + (uint64_t)tl_reply_integer(ended);
     tl_reply_free(ended);
     if (self->csv)
-        tl_text_append(&self->out, "visitor,status,lane,seq,position,admitted_at,claimed,"
-                                   "expires_at,ended_at\r\n");
+        tl_text_append(&self->out, "visitor,status,lane,seq,position,joined_at,admitted_at,"
+                                   "claimed,expires_at,ended_at\r\n");
     return true;
 }
 

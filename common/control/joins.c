@@ -221,6 +221,14 @@ static bool read_events(struct tl_control_call *call, struct bulk *bulk, bool *f
     return true;
 }
 
+/* As single joins are told of their places: once they survive what redis.durability names. */
+static bool is_durable(const struct tl_control_call *call)
+{
+    struct tl_error err = {0};
+    return call->control->durable == NULL ||
+           tl_durable_wait(call->control->durable, call->redis, &err);
+}
+
 static void wait_for_outcome(struct tl_control_call *call, struct bulk *bulk)
 {
     struct tl_error err = {0};
@@ -230,6 +238,10 @@ static void wait_for_outcome(struct tl_control_call *call, struct bulk *bulk)
     while (ok && !found && tl_clock_ms() < until_ms)
         ok = read_events(call, bulk, &found, &err);
     /* The joins are in the stream, so they are applied even if the connection is gone now. */
+    if (found && !is_durable(call)) {
+        tl_control_answer_clear(call->answer);
+        found = false;
+    }
     if (!found)
         tl_call_answer(call, 202,
                        json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "status", "pending",

@@ -1,5 +1,6 @@
 #include "common/control/line.h"
 #include "common/control/call.h"
+#include "common/control/joined.h"
 #include "common/control/place_json.h"
 #include "common/store/queue.h"
 #include "common/store/records.h"
@@ -8,17 +9,24 @@
 enum { LIMIT = 100, LIMIT_MAX = 1000 };
 #define POSITION_MAX (UINT64_C(1) << 40)
 
+static tl_place place_at(const struct tl_reply *page, size_t i)
+{
+    tl_place place = 0;
+    (void)tl_record_place(tl_reply_string(tl_reply_at(page, i + 1), NULL), &place);
+    return place;
+}
+
 /* The visitors of a page, from their names and scores in turn. NULL: out of memory. */
 static json_t *list_of(const struct tl_reply *page, const struct tl_queue_settings *settings,
-                       uint64_t from)
+                       const struct tl_joined *joined, uint64_t from)
 {
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i + 1 < tl_reply_count(page); i += 2) {
-        tl_place place = 0;
-        (void)tl_record_place(tl_reply_string(tl_reply_at(page, i + 1), NULL), &place);
+        tl_place place = place_at(page, i);
         json_t *visitor =
-            json_pack("{s:I, s:s}", "position", (json_int_t)from + (json_int_t)(i / 2), "visitor",
-                      tl_reply_string(tl_reply_at(page, i), NULL));
+            json_pack("{s:I, s:s, s:o}", "position", (json_int_t)from + (json_int_t)(i / 2),
+                      "visitor", tl_reply_string(tl_reply_at(page, i), NULL), "joined_at",
+                      tl_call_time(tl_joined_at(joined, place)));
         if (visitor == NULL || !tl_place_to_json(visitor, settings, place) ||
             json_array_append(list, visitor) != 0) {
             json_decref(list);
@@ -50,11 +58,17 @@ void tl_handle_line(struct tl_control_call *call)
         page = tl_redis_call(call->redis, &args, &err);
         tl_args_free(&args);
     }
-    if (page == NULL) {
+    struct tl_joined joined = {0};
+    for (size_t i = 0; i + 1 < tl_reply_count(page); i += 2)
+        tl_joined_want(&joined, place_at(page, i));
+    if (page == NULL || !tl_joined_read(&joined, call->control, &call->keys, &err)) {
         tl_call_fail(call, &err);
+        tl_joined_clear(&joined);
+        tl_reply_free(page);
         return;
     }
-    json_t *list = list_of(page, &settings, from);
+    json_t *list = list_of(page, &settings, &joined, from);
+    tl_joined_clear(&joined);
     uint64_t next = from + tl_reply_count(page) / 2;
     tl_call_answer(call, 200,
                    json_pack("{s:s, s:I, s:o, s:o}", "queue", call->keys.queue, "waiting",

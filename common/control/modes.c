@@ -3,6 +3,7 @@
 #include "common/base/units.h"
 #include "common/config/mode.h"
 #include "common/control/modes.h"
+#include "common/control/notice_json.h"
 #include "common/control/resource.h"
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
@@ -51,20 +52,46 @@ void tl_handle_passthrough(struct tl_control_call *call)
     set_mode(call, TL_MODE_PASSTHROUGH);
 }
 
+/* Sets the notice: one text, or those of the languages. */
+static void set_notice(struct tl_control_call *call, const char *notice)
+{
+    struct tl_error err = {0};
+    json_t *body;
+    if (!tl_queue_notice(call->redis, &call->keys, notice, call->request->actor, &err)) {
+        if (err.kind == TL_ERR_INVALID)
+            tl_call_refuse(call, 422, "%s", err.text);
+        else
+            tl_call_fail(call, &err);
+        return;
+    }
+    body = json_pack("{s:s}", "queue", call->keys.queue);
+    if (body != NULL && !tl_notice_to_json(body, notice, strlen(notice))) {
+        json_decref(body);
+        body = NULL;
+    }
+    tl_call_answer(call, 200, body);
+}
+
 void tl_handle_notice(struct tl_control_call *call)
 {
     struct tl_error err = {0};
+    struct tl_text notice = {0};
     const char *text = NULL;
-    if (!tl_call_members(call, "text", NULL) || !tl_call_text(call, "text", true, &text))
+    const json_t *texts = json_object_get(call->request->body, "texts");
+    if (!tl_call_members(call, "text", "texts", NULL) ||
+        !tl_call_text(call, "text", texts == NULL, &text))
         return;
-    if (!tl_queue_notice(call->redis, &call->keys, text, call->request->actor, &err) &&
-        err.kind == TL_ERR_INVALID)
+    if (text != NULL && texts != NULL)
+        tl_call_refuse(call, 400, "give text or texts, not both");
+    else if (text != NULL)
+        set_notice(call, text);
+    else if (!tl_notice_of_json(texts, &notice, &err))
         tl_call_refuse(call, 422, "%s", err.text);
-    else if (err.kind != TL_OK)
-        tl_call_fail(call, &err);
+    else if (notice.failed)
+        tl_call_answer(call, 500, NULL);
     else
-        tl_call_answer(call, 200,
-                       json_pack("{s:s, s:s}", "queue", call->keys.queue, "notice", text));
+        set_notice(call, notice.data);
+    tl_text_free(&notice);
 }
 
 /* How long no one is admitted from now on, ms; 0: the recovery ends. */

@@ -10,7 +10,7 @@ void tl_handle_drain(struct tl_control_call *call);
 void tl_handle_close(struct tl_control_call *call);
 void tl_handle_sell_out(struct tl_control_call *call);
 void tl_handle_passthrough(struct tl_control_call *call);
-/* {"text"}: "" removes the notice. */
+/* {"text"} for everyone, "" removes the notice; or {"texts"}: {"en": ..., "ko": ...}. */
 void tl_handle_notice(struct tl_control_call *call);
 /* {"now": true} or {"wait": "90s"}. */
 void tl_handle_recover(struct tl_control_call *call);

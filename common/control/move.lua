@@ -54,5 +54,6 @@ local lane_before = names[(place - seq) / LANE] or ''
 record_change('move', { visitor = visitor, lane = lane_before }, { visitor = visitor, lane = lane_name })
 redis.call('ZADD', K_WAITING, int(moved), visitor)
 -- An audit does not take those called in that lane before for called out of turn.
-commit(state, { 'moved:' .. int(lane), now_ms() }, { { EVENT.removed, { place, 1 }, REASON.moved }, { EVENT.joined, { moved, 1 } } }, keep)
+commit(state, { 'moved:' .. int(lane), now_ms() },
+    { { EVENT.removed, { place, 1 }, REASON.moved }, { EVENT.joined, { moved, 1 } } }, keep)
 return { MOVED, lane_before }

@@ -232,6 +232,7 @@ void tl_handle_queue_delete(struct tl_control_call *call)
 {
     struct tl_error err = {0};
     struct tl_queue_info info;
+    const struct tl_config *config = call->control->config;
     const char *name = NULL;
     bool existed = false;
     if (!tl_call_members(call, "name", NULL) || !tl_call_text(call, "name", true, &name))
@@ -255,8 +256,9 @@ void tl_handle_queue_delete(struct tl_control_call *call)
         }
     }
     struct tl_redis *none = tl_call_connect(call->control, NULL, &err);
-    if (none == NULL || !tl_queue_delete(call->redis, none, call->control->config->redis.key_prefix,
-                                         &call->keys, call->request->actor, &existed, &err))
+    if (none == NULL ||
+        !tl_queue_delete(call->redis, none, config->redis.key_prefix, &call->keys,
+                         config->retention.changes_ms, call->request->actor, &existed, &err))
         tl_call_fail(call, &err);
     else if (!existed)
         tl_call_refuse(call, 404, "queue %s does not exist", call->keys.queue);

@@ -43,7 +43,7 @@ else
     if place and not claimed then
         end_unclaimed(called, visitor, admitted_ms)
     elseif called and not place then
-        called.n = -1 -- a damaged session: counting begins anew
+        called.n = -1 -- a damaged session: counting begins again
     end
     redis.call('ZREM', K_ACTIVE, visitor)
     redis.call('HDEL', K_SESSIONS, visitor)

@@ -5,6 +5,7 @@
 #include "common/control/changes.h"
 #include "common/control/draw.h"
 #include "common/control/history.h"
+#include "common/control/hooks.h"
 #include "common/control/joins.h"
 #include "common/control/line.h"
 #include "common/control/modes.h"
@@ -52,10 +53,15 @@ static const struct tl_control_route routes[] = {
     {"GET", QUEUE "/line", "getLine", READS, .query = "from limit", .handler = tl_handle_line},
     {"GET", QUEUE "/export", "exportQueue", READS, .query = "format", .kind = TL_CONTROL_EXPORT},
     {"POST", QUEUE "/joins", "joinVisitors", WORKS, KEPT, .handler = tl_handle_joins},
+    {"GET", QUEUE "/visitors", "findVisitor", READS, .query = "reference",
+     .handler = tl_handle_visitor_find},
     {"GET", VISITORS, "getVisitor", READS, .handler = tl_handle_visitor_get},
     {"DELETE", VISITORS, "removeVisitor", WORKS, KEPT, .handler = tl_handle_visitor_remove},
     {"POST", VISITORS "/lane", "moveVisitor", WORKS, KEPT, .handler = tl_handle_visitor_move},
     {"POST", VISITORS "/forget", "forgetVisitor", RULES, .handler = tl_handle_visitor_forget},
+    {"GET", QUEUE "/hooks", "listQueueHooks", READS, .handler = tl_handle_queue_hooks},
+    {"POST", QUEUE "/hooks/{name}/test", "testHook", WORKS, .handler = tl_handle_hook_test},
+    {"GET", "/v1/admin/hooks", "listHooks", READS, .handler = tl_handle_hook_list},
     {"GET", "/v1/admin/changes", "listChanges", READS, .query = "queue before limit",
      .handler = tl_handle_changes},
     {"GET", "/v1/admin/tokens", "listTokens", .role = TL_TOKEN_ADMIN,

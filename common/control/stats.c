@@ -8,6 +8,8 @@
 #include "common/config/mode.h"
 #include "common/config/queue_settings.h"
 #include "common/control/call.h"
+#include "common/control/hooks.h"
+#include "common/control/notice_json.h"
 #include "common/control/stats.h"
 #include "common/control/store_stats.h"
 #include "common/store/draw_record.h"
@@ -62,11 +64,14 @@ static const char *const field_names[FIELDS] = {
 };
 
 /* Parts of the answer of stats.lua. */
-enum { AT, STATE, SETTINGS, LANES, LEASES, PROGRAMS, WAITS, BEFORE, SIZES };
+enum { AT, STATE, SETTINGS, LANES, LEASES, PROGRAMS, WAITS, BEFORE, SIZES, HOOKS, LINE, TOLD };
+
+enum { SAMPLE_MAX = 64 }; /* of the active visitors */
 
 /* What the members are made of. */
 struct facts {
     int64_t now_ms;
+    const struct tl_config *config;
     const struct tl_reply *reply;
     struct tl_queue_settings settings;
 };
@@ -212,21 +217,75 @@ static int compare(const void *a, const void *b)
     return first < second ? -1 : first > second;
 }
 
-/* How long those waited who are active now, from a sample. */
-static json_t *waits_of(const struct facts *facts)
+/* How long a sample of those waited who are active now, sorted. Returns how many. */
+static size_t read_sample(const struct facts *facts, int64_t sample[SAMPLE_MAX])
 {
-    int64_t sample[64];
     const struct tl_reply *waits = tl_reply_at(facts->reply, WAITS);
     size_t n = tl_reply_count(waits);
-    if (n > sizeof(sample) / sizeof(sample[0]))
-        n = sizeof(sample) / sizeof(sample[0]);
+    if (n > SAMPLE_MAX)
+        n = SAMPLE_MAX;
     for (size_t i = 0; i < n; i++)
         sample[i] = tl_reply_integer(tl_reply_at(waits, i));
+    qsort(sample, n, sizeof(sample[0]), compare);
+    return n;
+}
+
+/* How long those waited who are active now, from a sample. */
+static json_t *waited_of(const struct facts *facts)
+{
+    int64_t sample[SAMPLE_MAX];
+    size_t n = read_sample(facts, sample);
     if (n == 0)
         return json_null();
-    qsort(sample, n, sizeof(sample[0]), compare);
     return json_pack("{s:I, s:I, s:I}", "sample", (json_int_t)n, "p50_ms",
                      (json_int_t)sample[n / 2], "p90_ms", (json_int_t)sample[n * 9 / 10]);
+}
+
+/* Who waits how long, and how long those waited who are active: how many under each of the bounds,
+ * and beyond the last one. */
+static json_t *waits_of(const struct facts *facts)
+{
+    int64_t sample[SAMPLE_MAX];
+    const struct tl_reply *line = tl_reply_at(facts->reply, LINE);
+    int64_t unknown = tl_reply_integer(tl_reply_at(line, 0)), more = number_of(facts, WAITING);
+    size_t n_sample = read_sample(facts, sample), at = 0;
+    json_t *bounds = json_array(), *waiting = json_array(), *admitted = json_array();
+    bool ok = true;
+    for (size_t i = 1; ok && i < tl_reply_count(line) + 2; i += 2) {
+        bool is_last = i >= tl_reply_count(line); /* beyond all bounds */
+        int64_t bound_ms = is_last ? INT64_MAX : tl_reply_integer(tl_reply_at(line, i));
+        int64_t longer = is_last ? unknown : tl_reply_integer(tl_reply_at(line, i + 1));
+        size_t from = at;
+        while (at < n_sample && sample[at] < bound_ms)
+            at++;
+        ok = (is_last || json_array_append_new(bounds, integer(bound_ms)) == 0) &&
+             json_array_append_new(waiting, integer(more > longer ? more - longer : 0)) == 0 &&
+             json_array_append_new(admitted, integer((int64_t)(at - from))) == 0;
+        more = longer;
+    }
+    json_t *waits = json_pack("{s:o, s:o, s:I, s:o}", "bounds_ms", bounds, "waiting", waiting,
+                              "not_known", (json_int_t)unknown, "admitted", admitted);
+    if (ok)
+        return waits;
+    json_decref(waits);
+    return NULL;
+}
+
+/* What came true of the waits that visitors were told; null: nothing yet. */
+static json_t *eta_of(const struct facts *facts)
+{
+    const struct tl_reply *told = tl_reply_at(facts->reply, TOLD);
+    int64_t judged = tl_reply_integer(tl_reply_at(told, 1));
+    int64_t early = tl_reply_integer(tl_reply_at(told, 2));
+    int64_t late = tl_reply_integer(tl_reply_at(told, 3));
+    if (judged <= 0)
+        return json_null();
+    return json_pack("{s:o, s:I, s:I, s:I, s:f, s:f}", "since",
+                     tl_call_time(tl_reply_integer(tl_reply_at(told, 0))), "judged",
+                     (json_int_t)judged, "early", (json_int_t)early, "late", (json_int_t)late,
+                     "inside_percent", 100.0 * (double)(judged - early - late) / (double)judged,
+                     "error_percent",
+                     (double)tl_reply_integer(tl_reply_at(told, 4)) / (double)judged);
 }
 
 /* Who holds the leases, and which workers report. */
@@ -293,7 +352,7 @@ static json_t *describe(const struct facts *facts, const char *queue)
     put(stats, "opening", json_string(settings->opening == TL_OPENING_DRAW ? "draw" : "fifo"), &ok);
     put(stats, "opens_at", tl_call_time(settings->opens_at_ms), &ok);
     put(stats, "closes_at", tl_call_time(settings->closes_at_ms), &ok);
-    put(stats, "notice", json_string(text_of(facts, NOTICE)), &ok);
+    ok = tl_notice_to_json(stats, text_of(facts, NOTICE), strlen(text_of(facts, NOTICE))) && ok;
     put(stats, "waiting", integer(number_of(facts, WAITING)), &ok);
     put(stats, "max_waiting", integer((int64_t)settings->max_waiting), &ok);
     put(stats, "active", integer(number_of(facts, ACTIVE)), &ok);
@@ -308,10 +367,15 @@ static json_t *describe(const struct facts *facts, const char *queue)
     put(stats, "totals", totals_of(facts), &ok);
     put(stats, "per_minute", rates_of(facts), &ok);
     put(stats, "oldest_wait_ms", oldest_of(facts), &ok);
-    put(stats, "waited", waits_of(facts), &ok);
+    put(stats, "waited", waited_of(facts), &ok);
+    put(stats, "waits", waits_of(facts), &ok);
+    put(stats, "eta", eta_of(facts), &ok);
     put(stats, "lanes", lanes_of(facts), &ok);
     put(stats, "recovery", recovery_of(facts), &ok);
     put(stats, "programs", programs_of(facts), &ok);
+    put(stats, "hooks",
+        tl_hooks_to_json(facts->config, queue, tl_reply_at(facts->reply, HOOKS), facts->now_ms),
+        &ok);
     put(stats, "ingest", integer(tl_reply_integer(tl_reply_at(sizes, 0))), &ok);
     put(stats, "set_aside", integer(tl_reply_integer(tl_reply_at(sizes, 1))), &ok);
     if (!ok) {
@@ -338,12 +402,14 @@ static bool ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_sc
 }
 
 /* The body from an answer of stats.lua, which may be NULL. */
-static json_t *read_answer(const struct tl_reply *reply, const struct tl_keys *keys,
-                           struct tl_error *err)
+static json_t *read_answer(const struct tl_control *control, const struct tl_reply *reply,
+                           const struct tl_keys *keys, struct tl_error *err)
 {
     if (reply == NULL)
         return NULL;
-    struct facts facts = {.reply = reply, .now_ms = tl_reply_integer(tl_reply_at(reply, AT))};
+    struct facts facts = {.config = control->config,
+                          .reply = reply,
+                          .now_ms = tl_reply_integer(tl_reply_at(reply, AT))};
     if (!tl_queue_settings_read(tl_reply_at(reply, SETTINGS), &facts.settings)) {
         tl_error_set(err, TL_ERR_STORE, "the settings of queue %s are missing", keys->queue);
         return NULL;
@@ -388,7 +454,7 @@ static json_t *read_stats(struct tl_control *control, const char *queue, bool wi
         if (problem.kind != TL_OK)
             *err = problem;
     }
-    json_t *stats = ok ? read_answer(reply, &keys, err) : NULL;
+    json_t *stats = ok ? read_answer(control, reply, &keys, err) : NULL;
     tl_reply_free(reply);
     if (stats != NULL && with_store && json_object_set(stats, "store", store) != 0) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of the store");

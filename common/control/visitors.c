@@ -1,10 +1,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/auth/reference.h"
 #include "common/base/quote.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
+#include "common/control/joined.h"
 #include "common/control/place_json.h"
+#include "common/control/reference_find.h"
 #include "common/control/visitor_find.h"
 #include "common/control/visitors.h"
 #include "common/store/forget.h"
@@ -69,9 +72,52 @@ static bool ask(struct tl_control_call *call, const char *visitor,
     return err.kind == TL_OK || tl_call_fail(call, &err);
 }
 
+/* Adds what is known of the place, and the code that the visitor sees, where the keys can be read.
+ * Returns the object, or NULL: out of memory. */
+static json_t *add_place(const struct tl_control_call *call,
+                         const struct tl_queue_settings *settings, int64_t joined_ms,
+                         tl_place place, json_t *object)
+{
+    char reference[TL_REFERENCE_MAX];
+    struct tl_keyring *keyring =
+        tl_keyring_load(call->control->config->secrets.ticket_keys, false, NULL);
+    bool ok = tl_place_to_json(object, settings, place) &&
+              json_object_set_new(object, "joined_at", tl_call_time(joined_ms)) == 0;
+    if (keyring != NULL) {
+        tl_reference_write(keyring, call->keys.queue, tl_place_seq(place), reference);
+        ok = json_object_set_new(object, "reference", json_string(reference)) == 0 && ok;
+    }
+    tl_keyring_free(&keyring);
+    if (!ok)
+        json_decref(object);
+    return ok ? object : NULL;
+}
+
+/* When the visitor joined, Unix ms; 0: not known, or gone. */
+static bool find_joined(struct tl_control_call *call, struct tl_reply *const answers[ANSWERS],
+                        int64_t *joined_ms)
+{
+    struct tl_error err = {0};
+    struct tl_joined joined = {0};
+    struct tl_session_record session;
+    tl_place place;
+    *joined_ms = 0;
+    if (tl_record_session(tl_reply_string(answers[OF_SESSION], NULL), &session))
+        place = session.place;
+    else if (!tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place))
+        return true;
+    tl_joined_want(&joined, place);
+    bool ok = tl_joined_read(&joined, call->control, &call->keys, &err);
+    if (ok)
+        *joined_ms = tl_joined_at(&joined, place);
+    tl_joined_clear(&joined);
+    return ok || tl_call_fail(call, &err);
+}
+
 /* The session, the place in line, or how it ended; NULL: out of memory. */
-static json_t *describe(const struct tl_queue_settings *settings,
-                        struct tl_reply *const answers[ANSWERS])
+static json_t *describe(const struct tl_control_call *call,
+                        const struct tl_queue_settings *settings,
+                        struct tl_reply *const answers[ANSWERS], int64_t joined_ms)
 {
     tl_place place;
     struct tl_session_record session;
@@ -82,12 +128,12 @@ static json_t *describe(const struct tl_queue_settings *settings,
         json_t *active = json_pack("{s:s, s:o, s:b, s:o}", "status", "active", "admitted_at",
                                    tl_call_time(session.admitted_ms), "claimed", session.claimed,
                                    "expires_at", tl_call_time((int64_t)deadline));
-        return tl_place_to_json(active, settings, session.place) ? active : NULL;
+        return add_place(call, settings, joined_ms, session.place, active);
     }
     if (tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place)) {
         json_t *waiting = json_pack("{s:s, s:I}", "status", "waiting", "position",
                                     (json_int_t)tl_reply_integer(answers[OF_RANK]) + 1);
-        return tl_place_to_json(waiting, settings, place) ? waiting : NULL;
+        return add_place(call, settings, joined_ms, place, waiting);
     }
     if (tl_record_end(tl_reply_string(answers[OF_END], NULL), &end))
         return json_pack("{s:s, s:o}", "status", end_words[end.reason], "ended_at",
@@ -95,20 +141,13 @@ static json_t *describe(const struct tl_queue_settings *settings,
     return json_object();
 }
 
-void tl_handle_visitor_get(struct tl_control_call *call)
+static void show(struct tl_control_call *call, const struct tl_queue_settings *settings,
+                 const char *visitor)
 {
-    char visitor[TL_VISITOR_MAX + 1] = "";
-    struct tl_error err = {0};
-    struct tl_queue_settings settings;
     struct tl_reply *answers[ANSWERS] = {NULL};
-    if (!find(call, visitor))
-        return;
-    if (!tl_queue_load(call->redis, &call->keys, &settings, &err)) {
-        tl_call_fail(call, &err);
-        return;
-    }
-    if (ask(call, visitor, answers)) {
-        json_t *body = describe(&settings, answers);
+    int64_t joined_ms;
+    if (ask(call, visitor, answers) && find_joined(call, answers, &joined_ms)) {
+        json_t *body = describe(call, settings, answers, joined_ms);
         if (body != NULL && json_object_size(body) == 0) {
             json_decref(body);
             tl_call_refuse(call, 404, "there is no visitor %s; ends are known for an hour",
@@ -123,6 +162,39 @@ void tl_handle_visitor_get(struct tl_control_call *call)
     }
     for (size_t i = 0; i < ANSWERS; i++)
         tl_reply_free(answers[i]);
+}
+
+void tl_handle_visitor_get(struct tl_control_call *call)
+{
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    struct tl_error err = {0};
+    struct tl_queue_settings settings;
+    if (!find(call, visitor))
+        return;
+    if (!tl_queue_load(call->redis, &call->keys, &settings, &err))
+        tl_call_fail(call, &err);
+    else
+        show(call, &settings, visitor);
+}
+
+void tl_handle_visitor_find(struct tl_control_call *call)
+{
+    char visitor[TL_VISITOR_MAX + 1] = "";
+    struct tl_error err = {0};
+    struct tl_queue_settings settings;
+    const char *code = tl_target_parameter(&call->target, "reference");
+    if (code == NULL)
+        tl_call_refuse(call, 400, "name the visitor by ?reference=");
+    else if (tl_queue_load(call->redis, &call->keys, &settings, &err) &&
+             tl_reference_find(call->redis, &call->keys, call->control->config, code, visitor,
+                               &err))
+        show(call, &settings, visitor);
+    else if (err.kind == TL_OK)
+        tl_call_refuse(call, 404, "the place of this code is neither waiting nor active");
+    else if (err.kind == TL_ERR_INVALID)
+        tl_call_refuse(call, 422, "%s", err.text);
+    else
+        tl_call_fail(call, &err);
 }
 
 /* ---- changes ---- */

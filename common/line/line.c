@@ -19,6 +19,7 @@ struct tl_line {
     struct tl_order *lanes[TL_LANES_MAX]; /* created with the first visitor of the lane */
     struct tl_placemap *active;           /* place -> deadline */
     struct tl_placemap *ended;            /* place -> end */
+    struct tl_placemap *serials; /* seq -> serial; as long as the place, or its end, is known */
     /* Ends in the order they happened, so that tl_line_forget need not search. A ring of places. */
     tl_place *end_order;
     size_t end_first, end_count, end_capacity;
@@ -34,7 +35,8 @@ struct tl_line *tl_line_new(void)
     line->compare_from = UINT64_MAX;
     line->active = tl_placemap_new();
     line->ended = tl_placemap_new();
-    if (line->active == NULL || line->ended == NULL)
+    line->serials = tl_placemap_new();
+    if (line->active == NULL || line->ended == NULL || line->serials == NULL)
         tl_line_free(&line);
     return line;
 }
@@ -47,6 +49,7 @@ void tl_line_free(struct tl_line **line)
         tl_order_free(&(*line)->lanes[i]);
     tl_placemap_free(&(*line)->active);
     tl_placemap_free(&(*line)->ended);
+    tl_placemap_free(&(*line)->serials);
     free((*line)->end_order);
     free(*line);
     *line = NULL;
@@ -114,7 +117,8 @@ void tl_line_each_active(const struct tl_line *line, void (*each)(void *context,
 size_t tl_line_bytes(const struct tl_line *line)
 {
     size_t bytes = sizeof(*line) + tl_placemap_bytes(line->active) +
-                   tl_placemap_bytes(line->ended) + line->end_capacity * sizeof(*line->end_order);
+                   tl_placemap_bytes(line->ended) + tl_placemap_bytes(line->serials) +
+                   line->end_capacity * sizeof(*line->end_order);
     for (size_t i = 0; i < TL_LANES_MAX; i++)
         if (line->lanes[i] != NULL)
             bytes += tl_order_bytes(line->lanes[i]);
@@ -165,6 +169,13 @@ tl_place tl_line_find(const struct tl_line *line, tl_place place)
             return other;
     }
     return place;
+}
+
+uint32_t tl_line_serial(const struct tl_line *line, tl_place place)
+{
+    uint64_t serial;
+    uint64_t seq = tl_place_seq(place);
+    return seq != 0 && tl_placemap_get(line->serials, seq, &serial) ? (uint32_t)serial : 0;
 }
 
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
@@ -236,6 +247,7 @@ size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit)
             if ((int64_t)(end >> END_REASON_BITS) + END_KEPT_MS > now_ms)
                 break;
             tl_placemap_remove(line->ended, place, NULL);
+            tl_placemap_remove(line->serials, tl_place_seq(place), NULL);
         }
         line->end_first = (line->end_first + 1) % line->end_capacity;
         line->end_count--;
@@ -307,7 +319,8 @@ static bool apply_event(struct tl_line *line, const struct tl_event *event, int6
     case TL_EVENT_REMOVED:
     case TL_EVENT_FREED:
         return apply_runs(line, event, now_ms);
-    case TL_EVENT_RENEWED: {
+    case TL_EVENT_RENEWED:
+    case TL_EVENT_EXTENDED: {
         tl_place place = event->places.runs[0].first;
         uint64_t known;
         /* Only if it is still active here: the session may have ended before the snapshot was
@@ -316,6 +329,8 @@ static bool apply_event(struct tl_line *line, const struct tl_event *event, int6
             return true;
         return tl_placemap_put(line->active, place, (uint64_t)event->deadline_ms);
     }
+    case TL_EVENT_HANDED:
+        return tl_line_add_serial(line, event->places.runs[0].first, event->serial);
     case TL_EVENT_APPLIED:
     case TL_EVENT_CONFIG:
     case TL_EVENT_NOTICE:
@@ -374,6 +389,13 @@ void tl_line_set_lost(struct tl_line *line, uint64_t found_seq, uint64_t base_se
 {
     line->found_seq = found_seq;
     line->base_seq = base_seq;
+}
+
+bool tl_line_add_serial(struct tl_line *line, tl_place place, uint32_t serial)
+{
+    uint64_t seq = tl_place_seq(place);
+    return seq == 0 || serial <= tl_line_serial(line, place) ||
+           tl_placemap_put(line->serials, seq, serial);
 }
 
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)

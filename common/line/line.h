@@ -55,6 +55,10 @@ size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most);
  * lane, which keeps the seq. The place itself where the line knows none. */
 tl_place tl_line_find(const struct tl_line *line, tl_place place);
 
+/* The serial of the place: tickets with a lower one do not count, since the place is on another
+ * device. 0: it was never handed over. A lane does not matter. */
+uint32_t tl_line_serial(const struct tl_line *line, tl_place place);
+
 /* Looks one place up. */
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place);
 
@@ -105,6 +109,8 @@ void tl_line_set_last_seq(struct tl_line *line, uint64_t seq);
 /* The store has lost which places with a seq after found_seq and up to base_seq were given. */
 void tl_line_set_lost(struct tl_line *line, uint64_t found_seq, uint64_t base_seq);
 bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count);
+/* Raises the serial of the place to this one. */
+bool tl_line_add_serial(struct tl_line *line, tl_place place, uint32_t serial);
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms);
 
 #endif

@@ -207,8 +207,12 @@ static void handle_signals(struct tl_supervisor *supervisor, int64_t now_ms)
                 supervisor->stop_asked++;
             supervisor->stop_asked_ms = now_ms;
         }
-        for (size_t i = 0; signal == TL_SIGNAL_RELOAD && i < supervisor->n; i++) {
-            if (supervisor->entries[i].state == RUNNING && !supervisor->settings.hangup_stops)
+        if (signal != TL_SIGNAL_RELOAD || supervisor->settings.hangup_stops)
+            continue;
+        if (supervisor->settings.reload != NULL)
+            supervisor->settings.reload(supervisor->settings.context);
+        for (size_t i = 0; i < supervisor->n; i++) {
+            if (supervisor->entries[i].state == RUNNING)
                 kill(supervisor->entries[i].pid, SIGHUP);
         }
     }

@@ -50,6 +50,9 @@ struct tl_child {
 struct tl_supervisor_settings {
     int64_t restart_base_ms, restart_limit_ms; /* the back-off */
     bool hangup_stops; /* SIGHUP comes from a terminal that was closed: stop instead of reload */
+    /* SIGHUP has come, and is passed on after this call. NULL: nothing to do. */
+    void (*reload)(void *context);
+    void *context;
 };
 
 struct tl_supervisor;

@@ -34,6 +34,11 @@ enum tl_history_field {
     TL_HISTORY_LEFT,
     TL_HISTORY_ABSENT,
     TL_HISTORY_REMOVED,
+    /* of the waits told that came true (worker/queue/promises.h): */
+    TL_HISTORY_ETA_JUDGED,
+    TL_HISTORY_ETA_EARLY,
+    TL_HISTORY_ETA_LATE,
+    TL_HISTORY_ETA_ERROR, /* distances in percent of the true waits, added up */
     TL_HISTORY_FIELDS
 };
 

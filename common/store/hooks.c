@@ -1,4 +1,3 @@
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +16,7 @@ static int64_t member(const json_t *object, const char *name)
     return (int64_t)json_number_value(json_object_get(object, name));
 }
 
-/* What told.lua writes. What cannot be read is as if it were not there. False when memory ran out.
- */
+/* What told.lua writes. False when memory ran out. */
 static bool read_state(const char *text, struct tl_hook_state *state, struct tl_error *err)
 {
     json_error_t error;
@@ -27,8 +25,8 @@ static bool read_state(const char *text, struct tl_hook_state *state, struct tl_
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the state of a hook");
     state->told = (uint64_t)member(object, "told");
     state->lost = (uint64_t)member(object, "lost");
-    state->at_ms = member(object, "at");
-    state->since_ms = member(object, "since");
+    state->asked_ms = member(object, "at");
+    state->failing_ms = member(object, "since");
     state->status = member(object, "status");
     const char *problem = json_string_value(json_object_get(object, "problem"));
     snprintf(state->problem, sizeof(state->problem), "%s", problem != NULL ? problem : "");
@@ -36,48 +34,33 @@ static bool read_state(const char *text, struct tl_hook_state *state, struct tl_
     return true;
 }
 
-/* "EVENT-NTH N". False for a missing or damaged text. */
-static bool parse_cursor(const char *text, struct tl_hook_state *state, uint64_t *n)
+static int by_name(const void *a, const void *b)
 {
-    char *end = NULL;
-    state->event = strtoull(text, &end, 10);
-    if (end == text || *end != '-')
-        return false;
-    state->nth = strtoull(end + 1, &end, 10);
-    if (*end != ' ')
-        return false;
-    *n = strtoull(end + 1, &end, 10);
-    return *end == '\0';
+    return strcmp(((const struct tl_hook_state *)a)->hook, ((const struct tl_hook_state *)b)->hook);
 }
 
-bool tl_hook_state_read(struct tl_redis *redis, const struct tl_keys *keys, const char *hook,
-                        struct tl_hook_state *state, struct tl_error *err)
+bool tl_hook_states_read(const struct tl_reply *reply, struct tl_hook_states *states,
+                         struct tl_error *err)
 {
-    char key[TL_KEY_MAX];
-    char cursor_field[64], state_field[64];
-    struct tl_args args = {0};
-    *state = (struct tl_hook_state){0};
-    tl_keys_hooks(keys, key);
-    snprintf(cursor_field, sizeof(cursor_field), "cursor:%s", hook);
-    snprintf(state_field, sizeof(state_field), "state:%s", hook);
-    tl_args_strs(&args, "HMGET", key, cursor_field, state_field, NULL);
-    struct tl_reply *found = tl_redis_call(redis, &args, err);
-    tl_args_reset(&args);
-    tl_args_strs(&args, "HGET", keys->names[TL_KEY_STATE], "journaled", NULL);
-    struct tl_reply *journaled = found != NULL ? tl_redis_call(redis, &args, err) : NULL;
-    tl_args_free(&args);
-    bool ok = journaled != NULL;
-    uint64_t n = 0;
-    const char *cursor = tl_reply_string(tl_reply_at(found, 0), NULL);
-    if (ok && parse_cursor(cursor, state, &n)) {
-        uint64_t written = (uint64_t)tl_reply_integer(journaled);
-        state->watched = true;
-        state->behind = written > n ? written - n : 0;
-        ok = read_state(tl_reply_string(tl_reply_at(found, 1), NULL), state, err);
+    enum { NAME, CURSOR, STATE, PENDING, OLDEST, GONE, PARTS };
+    states->watched = *tl_reply_string(tl_reply_at(reply, 0), NULL) != '\0';
+    states->n = 0;
+    for (size_t at = 1; at + PARTS <= tl_reply_count(reply) && states->n < TL_HOOKS_MAX;
+         at += PARTS) {
+        struct tl_hook_state *state = &states->list[states->n++];
+        uint64_t gone = (uint64_t)tl_reply_integer(tl_reply_at(reply, at + GONE));
+        *state = (struct tl_hook_state){0};
+        if (!read_state(tl_reply_string(tl_reply_at(reply, at + STATE), NULL), state, err))
+            return false;
+        state->hook = tl_reply_string(tl_reply_at(reply, at + NAME), NULL);
+        state->event = strtoull(tl_reply_string(tl_reply_at(reply, at + CURSOR), NULL), NULL, 10);
+        state->pending = (uint64_t)tl_reply_integer(tl_reply_at(reply, at + PENDING));
+        state->oldest_ms = tl_reply_integer(tl_reply_at(reply, at + OLDEST));
+        state->lost += gone;
+        state->losing = gone > 0;
     }
-    tl_reply_free(journaled);
-    tl_reply_free(found);
-    return ok;
+    qsort(states->list, states->n, sizeof(states->list[0]), by_name);
+    return true;
 }
 
 bool tl_hook_test(struct tl_redis *redis, const struct tl_keys *keys, const char *hook,

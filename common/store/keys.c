@@ -73,14 +73,14 @@ void tl_keys_journal(const struct tl_keys *keys, char name[TL_KEY_MAX])
     write_other(keys, "journal", name);
 }
 
-void tl_keys_hooks(const struct tl_keys *keys, char name[TL_KEY_MAX])
-{
-    write_other(keys, "hooks", name);
-}
-
 void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX])
 {
     write_other(keys, "drawn", name);
+}
+
+void tl_keys_serials(const struct tl_keys *keys, char name[TL_KEY_MAX])
+{
+    write_other(keys, "serials", name);
 }
 
 void tl_keys_retired(const struct tl_keys *keys, char name[TL_KEY_MAX])

@@ -68,15 +68,16 @@ void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk,
                   char name[TL_KEY_MAX]);
 /* Writes tl:{q}:drawn, the list of the draw. */
 void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX]);
+/* Writes tl:{q}:serials, the places that were handed over to another device. */
+void tl_keys_serials(const struct tl_keys *keys, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:history, points every 10 s, or tl:{q}:history:minutes. */
 void tl_keys_history(const struct tl_keys *keys, bool minutes, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:retired, which stays when an operator deletes the queue. */
 void tl_keys_retired(const struct tl_keys *keys, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
-/* Writes tl:{q}:journal and tl:{q}:hooks, what hooks are told and how far they were told. */
+/* Writes tl:{q}:journal, what hooks are told. */
 void tl_keys_journal(const struct tl_keys *keys, char name[TL_KEY_MAX]);
-void tl_keys_hooks(const struct tl_keys *keys, char name[TL_KEY_MAX]);
 /* Writes tl:queues, the set of all queue names. */
 void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX]);
 /* Writes tl:blocks, the blocked prefixes of addresses. */

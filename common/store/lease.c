@@ -13,6 +13,7 @@ void tl_lease_client_init(struct tl_lease_client *client, const char *key_prefix
                                        .role = role,
                                        .owner = owner,
                                        .fenced = fenced,
+                                       .length_ms = TL_LEASE_MS,
                                        .script.source = tl_script_lease};
 }
 
@@ -38,7 +39,7 @@ static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
         break;
     case TL_LEASE_RENEW:
         tl_args_strs(args, "GETEX", key, "PX", NULL);
-        tl_args_int(args, TL_LEASE_MS);
+        tl_args_int(args, client->length_ms);
         break;
     case TL_LEASE_TAKE:
     case TL_LEASE_RELEASE:
@@ -49,8 +50,9 @@ static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
         for (size_t i = 0; i < TL_KEY_COUNT; i++)
             tl_args_str(args, keys.names[i]);
         tl_args_strs(args, key, client->owner, NULL);
-        tl_args_int(args, lease->step == TL_LEASE_TAKE ? TL_LEASE_MS : 0); /* 0 releases it */
+        tl_args_int(args, lease->step == TL_LEASE_TAKE ? client->length_ms : 0); /* 0: release */
         tl_args_str(args, client->fenced ? "1" : "0");
+        tl_args_int(args, TL_LEASE_MAX_MS);
         break;
     }
     return tl_redis_append(redis, args, err);
@@ -67,7 +69,7 @@ static void note(const struct tl_lease_client *client, struct tl_lease *lease,
         left_ms = tl_reply_integer(reply);
         /* One that ends later than any can, or never, was set before the server's clock went back,
          * or by hand. */
-        lease->free = left_ms < 0 || left_ms > TL_LEASE_MS;
+        lease->free = left_ms < 0 || left_ms > TL_LEASE_MAX_MS;
         lease->left_ms = lease->free ? TL_LEASE_MS : left_ms;
         break;
     case TL_LEASE_RENEW:

@@ -5,10 +5,13 @@
  * A script takes a lease, because the fence has to be counted up. One plain command renews it,
  * because renewals are what idle queues cost: GETEX sets the full time to live and returns the
  * owner. It cannot check the owner first. A holder that slept through its lease would extend the
- * lease of its successor, once, until it sees the reply. Therefore the caller renews only what it
- * renewed less than TL_LEASE_MS ago by its own clock, and takes by script otherwise. One case
- * remains: a process stops between reading its clock and sending, and its successor dies before it
- * wakes up. Then the next takeover comes at most TL_LEASE_MS later.
+ * lease of its successor, once, until it sees the reply. Therefore the caller renews only what has
+ * not run out by its own clock, and takes by script otherwise. One case remains: a process stops
+ * between reading its clock and sending, and its successor dies before it wakes up. Then the next
+ * takeover comes one lease later.
+ *
+ * A lease lasts TL_LEASE_MS. A holder whose turns take longer, because the store is far away or
+ * busy, asks for more (tl_lease_plan_length): otherwise replicas hand the lease to and fro.
  */
 #ifndef TL_LEASE_H
 #define TL_LEASE_H
@@ -21,7 +24,8 @@
 #include "common/store/script.h"
 #include "common/store/store.h"
 
-#define TL_LEASE_MS 1500
+#define TL_LEASE_MS     1500
+#define TL_LEASE_MAX_MS 10000
 
 enum tl_lease_step {
     TL_LEASE_SKIP,    /* send nothing */
@@ -47,6 +51,7 @@ struct tl_lease {
 struct tl_lease_client {
     const char *key_prefix, *role, *owner; /* borrowed */
     bool fenced;                           /* TAKE counts state.fence up when the holder changes */
+    int64_t length_ms;                     /* how long TAKE and RENEW make a lease last */
     struct tl_script script;               /* clear its sha to load it again */
     struct tl_args args;
 };

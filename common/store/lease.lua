@@ -5,9 +5,10 @@
 --
 -- KEYS     those of every script, then the lease
 -- ARGV     1 owner   2 time to live in ms, 0 gives the lease back   3 1: count the fence, else 0
+--          4 the longest time to live that any replica asks for, in ms
 -- Returns  { 1 held by the owner | 0 held by another, fence }
 -- Errors   NOQUEUE  the queue does not exist
-local owner, ttl, fenced = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1'
+local owner, ttl, fenced, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
 local lease = KEYS[#KEYS]
 local holder = redis.call('GET', lease)
 if ttl == 0 then
@@ -18,7 +19,7 @@ if ttl == 0 then
 end
 -- A lease that ends later than any can, or never, was set before the server's clock went back, or by hand: it is free.
 local left_ms = redis.call('PTTL', lease)
-if holder and holder ~= owner and left_ms >= 0 and left_ms <= ttl then
+if holder and holder ~= owner and left_ms >= 0 and left_ms <= longest then
     return { 0, 0 }
 end
 local state, fence = open_state('fence')

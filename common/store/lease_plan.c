@@ -50,6 +50,15 @@ bool tl_lease_plan_take(struct tl_lease *leases, size_t n)
     return any_free;
 }
 
+int64_t tl_lease_plan_length(int64_t length_ms, int64_t turn_ms)
+{
+    int64_t longest_ms = TL_LEASE_MAX_MS / 2;
+    int64_t needed_ms = 2 * (turn_ms < longest_ms ? turn_ms : longest_ms);
+    int64_t kept_ms = length_ms - length_ms / 4;
+    int64_t most_ms = needed_ms > kept_ms ? needed_ms : kept_ms;
+    return most_ms > TL_LEASE_MS ? most_ms : TL_LEASE_MS;
+}
+
 int64_t tl_lease_next_check_ms(const struct tl_lease *leases, size_t n, int64_t now_ms)
 {
     int64_t left_ms = TL_LEASE_MS;

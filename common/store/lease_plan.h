@@ -35,6 +35,11 @@ bool tl_lease_plan_checks(struct tl_lease *leases, size_t n);
 /* The last step: takes free leases. False when there are none. */
 bool tl_lease_plan_take(struct tl_lease *leases, size_t n);
 
+/* The next length of the leases: twice the longest recent turn. length_ms is their length now,
+ * turn_ms the time since they were renewed. A long turn is forgotten by
+ * a quarter in each renewal. */
+int64_t tl_lease_plan_length(int64_t length_ms, int64_t turn_ms);
+
 /* When the first lease of another replica runs out, given that all were checked. */
 int64_t tl_lease_next_check_ms(const struct tl_lease *leases, size_t n, int64_t now_ms);
 

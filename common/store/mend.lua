@@ -19,7 +19,8 @@ local LOOK_BACK = 1000 -- events read to find the highest seq
 
 local TYPES = { { K_STATE, 'hash' }, { K_CONFIG, 'hash' }, { K_WAITING, 'zset' }, { K_ACTIVE, 'zset' },
     { K_SESSIONS, 'hash' }, { K_ENDED, 'zset' }, { K_EVENTS, 'stream' }, { K_INGEST, 'stream' }, { K_BATCHES, 'hash' },
-    { reports_key(), 'zset' }, { key_of('lost'), 'hash' }, { key_of('changes'), 'stream' } }
+    { reports_key(), 'zset' }, { key_of('serials'), 'hash' }, { key_of('lost'), 'hash' },
+    { key_of('changes'), 'stream' } }
 for _, key in ipairs(TYPES) do
     local is = redis.call('TYPE', key[1]).ok
     if is ~= 'none' and is ~= key[2] then
@@ -59,7 +60,7 @@ end
 
 -- Writes the state again: of the same generation, with the sizes that the sets have, and as of another store, so that a
 -- new incarnation moves its numbers on. Totals start from those who are there. Presence starts now, so that nobody is
--- judged absent.
+-- judged absent; and the time in which tickets may name a lost generation, which no first batch would begin.
 local function restore_state()
     local last = redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', 1)[1]
     local entry = last and cmsgpack.unpack(last[2][2])
@@ -74,7 +75,7 @@ local function restore_state()
         int(entry[2]), 'fence', 0, 'incarnation', int(number_base(now_ms())), 'waiting', waiting, 'active', active,
         'joined', waiting + active, 'admitted', active, 'completed', 0, 'expired', 0, 'left', 0, 'unclaimed', 0,
         'absent', 0, 'removed', 0, 'marks', marks, 'bucket', '', 'admit_capacity', 0, 'notice', '',
-        'about', ABOUT)
+        'started', int(now_ms()), 'about', ABOUT)
     return true
 end
 
@@ -148,7 +149,8 @@ if are_settings_lost() then
     elseif how == 'file' and #ARGV > 3 and lost_ms and now_ms() - lost_ms >= GRACE_MS then
         restore_settings(true)
         mended = mended .. 'the settings were missing and no program had them in memory: they are those of the '
-            .. 'configuration file now, and the queue is paused; check them, then resume it with `tellerline set QUEUE paused=false`'
+            .. 'configuration file now, and the queue is paused; check them, then resume it with '
+            .. '`tellerline set QUEUE paused=false`'
     else
         if how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
             commit(state, { 'config_lost_ms', now_ms() }, { { EVENT.config } }, keep)

@@ -13,6 +13,9 @@
 --   last      the last admission, ms; or when the budget began
 --   base_seq  of the incarnation that wrote it    and the rule it was written under
 
+-- Makes the functions, as a table: only queues with a rate need them, and making them takes time at each step.
+local function load_budget()
+
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min -- local variables are found faster
 
 local STEP_MS = 20        -- at least, between two groups of slots
@@ -21,16 +24,18 @@ local CLOCK_JUMP_MS = 100 -- the server's clock may run ahead of the caller's by
 
 -- A rule by its four texts; nil when it is none: the queue has no rate.
 local function rate_rule(admit, every, burst, shape)
-    local rule = { admit = tonumber(admit or ''), every = tonumber(every or ''), lumps = shape == 'lumps' }
-    if not rule.admit or rule.admit < 1 or not rule.every or rule.every < 1 then
+    local text = (admit or '') .. ':' .. (every or '') .. ':' .. (burst or '0')
+    local lumps = shape == 'lumps'
+    if not string.find(text, '^[1-9]%d*:[1-9]%d*:%d+$') then
         return nil
     end
-    rule.burst = not rule.lumps and tonumber(burst or '') or 0
-    rule.text = admit .. ':' .. every .. ':' .. (burst or '0') .. (rule.lumps and ':lumps' or ':smooth')
-    rule.group = rule.lumps and rule.admit or ceil(rule.admit * min(STEP_MS, rule.every) / rule.every)
-    rule.interval = ceil(rule.group * rule.every / rule.admit) -- between two groups, ms
-    rule.catch_up = max(min(CATCH_UP_MS, floor(rule.every / 10)), rule.interval - 1)
-    return rule
+    local slots, ms = admit + 0, every + 0 -- adding 0 makes a number of a text in a third of the time of tonumber
+    local group = lumps and slots or ceil(slots * min(STEP_MS, ms) / ms)
+    local interval = ceil(group * ms / slots) -- between two groups, ms
+    -- A table is faster to make at once than to fill.
+    return { admit = slots, every = ms, lumps = lumps, burst = lumps and 0 or (burst or 0) + 0,
+        text = text .. (lumps and ':lumps' or ':smooth'), group = group, interval = interval,
+        catch_up = max(min(CATCH_UP_MS, floor(ms / 10)), interval - 1) }
 end
 
 -- When a slot is due, ms after the start of the period. Slots from `admit` on are those of the next periods. All
@@ -67,18 +72,14 @@ local function parse_own_budget(text, base_seq, rule)
     if text and string.sub(text, -#tail) == tail then
         local from, used, late, last, past = string.match(text, '^(%d+):(%d+):(%d+):(%d+)()')
         if from and past + #tail == #text + 1 then
-            return { from = tonumber(from), used = tonumber(used), late = tonumber(late), last = tonumber(last),
-                base_seq = base_seq, rule = rule.text }
+            return { from = from + 0, used = used + 0, late = late + 0, last = last + 0, base_seq = base_seq,
+                rule = rule.text }
         end
     end
 end
 
--- %d is many times as fast as %.0f, but may hold no more than 31 bits: so times are written in two halves.
 local function budget_text(budget)
-    local from, last, late = budget.from, budget.last, budget.late
-    local from_low, last_low = from % 1000000, last % 1000000
-    return format('%d%06d:%d:%s:%d%06d:%s:%s', (from - from_low) / 1000000, from_low, budget.used,
-        late == 0 and '0' or int(late), (last - last_low) / 1000000, last_low, budget.base_seq, budget.rule)
+    return format('%d:%d:%d:%d:%s:%s', budget.from, budget.used, budget.late, budget.last, budget.base_seq, budget.rule)
 end
 
 -- A budget as after an admission of all that was allowed, just now.
@@ -152,7 +153,7 @@ local function budget_left(budget, rule, now)
     return max(0, slots_due(rule, now - budget.from) - budget.used)
 end
 
--- Takes n slots. `closes`: a lump is over, and what is left of it lapses.
+-- Takes n slots. `closes`: a lump is over, and what is left of it lapses. Returns whether the next period follows now.
 local function spend_budget(budget, rule, now, n, closes)
     if n > 0 then
         budget.late = max(budget.late, now - budget.from - slot_offset(rule, budget.used + rule.burst))
@@ -160,10 +161,17 @@ local function spend_budget(budget, rule, now, n, closes)
     end
     if budget.used >= rule.admit or closes then
         next_period(budget, rule)
+        return true
     end
+    return false
 end
 
 -- After how many ms the next slot is due; 0 when it is.
 local function budget_wait(budget, rule, now)
     return max(0, budget.from + slot_offset(rule, budget.used) - now)
+end
+
+return { rule_of = rate_rule, parse = parse_budget, text = budget_text, at = budget_at, left = budget_left,
+    spend = spend_budget, wait = budget_wait }
+
 end

@@ -24,7 +24,7 @@ local called_text, is_counted, held_key, end_unclaimed
 -- Makes these four functions: only queues that count, or begin to, need them.
 local function load_called()
 
--- '' when it cannot be right: something was damaged, and counting begins anew.
+-- '' when it cannot be right: something was damaged, and counting begins again.
 called_text = function(called)
     local REMEMBERED_MAX = 2000 -- claims and noshows
     if not called or called.n < 0 then

@@ -13,7 +13,8 @@ local INGEST_GROUP = 'dispatchers' -- consumer group of the ingest stream; TL_IN
 local LANE = 281474976710656 -- 2^48: place = lane * LANE + seq
 
 local EVENTS_VERSION = 1 -- TL_EVENTS_VERSION in C
-local EVENT = { applied = 1, joined = 2, admitted = 3, removed = 4, freed = 5, renewed = 6, config = 7, notice = 8 }
+local EVENT = { applied = 1, joined = 2, admitted = 3, removed = 4, freed = 5, renewed = 6, config = 7, notice = 8,
+    extended = 9, handed = 10 }
 local REASON = { completed = 1, left = 2, expired = 3, unclaimed = 4, absent = 5, removed = 6, moved = 7 }
 
 -- The field `about` of the state and the settings. A value of more than 64 bytes (hash-max-listpack-value) makes them hash
@@ -69,9 +70,15 @@ end
 -- Fails with WRONGTYPE when a key is of another type. A script that writes more than the state calls it before its
 -- first write, because nothing undoes a script that fails half-way; a step without work has no need of it.
 --
--- ZINTERCARD looks at all three sets, and ends at once because the last one never exists.
-local function check_types()
-    redis.call('ZINTERCARD', '4', K_WAITING, K_ACTIVE, K_ENDED, key_of('none'))
+-- set: the key of another sorted set that the script writes, or nil. A call for each of them: the commands that read
+-- several sorted sets at once take sets, too.
+local function check_types(set)
+    redis.call('ZCARD', K_WAITING)
+    redis.call('ZCARD', K_ACTIVE)
+    redis.call('ZCARD', K_ENDED)
+    if set then
+        redis.call('ZCARD', set)
+    end
     redis.call('XLEN', K_EVENTS)
     redis.call('HLEN', K_SESSIONS)
     redis.call('HLEN', K_BATCHES)
@@ -100,8 +107,9 @@ end
 
 local function parse_state(values)
     if values[1] then
-        return { generation = tonumber(values[1]), event = tonumber(values[2]), waiting = tonumber(values[3]),
-            active = tonumber(values[4]), base_seq = values[6] or '0' }, unpack(values, 7)
+        -- Adding 0 makes a number of a text in a third of the time of tonumber. It fails for any other text.
+        return { generation = values[1] + 0, event = values[2] + 0, waiting = values[3] + 0, active = values[4] + 0,
+            base_seq = values[6] or '0' }, unpack(values, 7)
     end
 end
 
@@ -126,10 +134,32 @@ local function open_state(...)
     return parse_state(values)
 end
 
+-- tl:{q}:serials: seq -> "serial:device:visitor" of places that were handed over to another device (apply.handover.lua).
+-- Removes those of places that end with these events. A key of another type must not stop a step half-way.
+local function forget_serials(events)
+    local key, is_checked = key_of('serials'), false
+    for _, event in ipairs(events) do
+        if (event[1] == EVENT.removed or event[1] == EVENT.freed) and event[3] ~= REASON.moved then
+            if not is_checked and redis.call('EXISTS', key) == 0 then
+                return
+            end
+            is_checked = true
+            local runs, past = event[2], 0
+            for i = 1, #runs, 2 do
+                local first = past + runs[i]
+                past = first + runs[i + 1]
+                for place = first, past - 1 do
+                    redis.pcall('HDEL', key, int(place % LANE))
+                end
+            end
+        end
+    end
+end
+
 -- Ends a step that changed the queue: the only place where the state of a queue changes. (Besides, ensure creates the
--- state, mend writes a lost one again, lease counts its fence and begin_incarnation moves its numbers on.) Writes the
--- sizes, the number of the new event and the changed fields, and appends one entry with these events to the events
--- stream.
+-- state, mend writes a lost one again, lease counts its fence, promised the waits told that came true, and
+-- begin_incarnation moves its numbers on.) Writes the sizes, the number of the new event and the changed fields, and
+-- appends one entry with these events to the events stream.
 --   state    as read_state returned it, with waiting and active as they are after the step
 --   changes  the other fields that change, as name, new value, name, new value, ...
 --   keep     about how many entries of the events stream are kept
@@ -140,6 +170,7 @@ local function commit(state, changes, events, keep)
             changes[i] = int(changes[i])
         end
     end
+    forget_serials(events)
     redis.call('HSET', K_STATE, 'event', int(event), 'waiting', int(waiting), 'active', int(active), unpack(changes))
     redis.call('XADD', K_EVENTS, 'MAXLEN', '~', keep, '*', 'd',
         cmsgpack.pack({ EVENTS_VERSION, event, state.generation, waiting, active, events }))

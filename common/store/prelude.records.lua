@@ -14,9 +14,9 @@ end
 
 ---- tl:{q}:sessions: visitor -> "place:admitted ms:claimed". claimed is 1 after the visitor's first RENEW, else 0.
 
--- What follows the place in the text.
+-- What follows the place in the text. admitted_ms: as text.
 local function session_tail(admitted_ms, claimed)
-    return ':' .. int(admitted_ms) .. (claimed and ':1' or ':0')
+    return ':' .. admitted_ms .. (claimed and ':1' or ':0')
 end
 
 -- Returns place, admitted ms, claimed; nil for a missing or damaged text.

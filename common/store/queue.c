@@ -8,6 +8,7 @@
 #include "common/store/reply.h"
 #include "common/store/script.h"
 #include "common/wire/names.h"
+#include "common/wire/notice_text.h"
 
 #include "generated/store_scripts.h"
 
@@ -319,9 +320,8 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
                      const struct tl_actor *actor, struct tl_error *err)
 {
     struct tl_args args = {0};
-    if (strlen(text) > TL_NOTICE_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "a notice of %zu bytes; the limit is %d",
-                            strlen(text), TL_NOTICE_MAX);
+    if (!tl_notice_check(text, strlen(text), err))
+        return false;
     tl_args_strs(&args, TL_EVENTS_KEPT, "notice", text, NULL);
     tl_actor_append(actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);

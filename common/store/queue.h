@@ -83,10 +83,8 @@ bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
                             const struct tl_queue_changes *changes, const struct tl_actor *actor,
                             struct tl_changes_made *made, struct tl_error *err);
 
-#define TL_NOTICE_MAX 500 /* bytes of a notice */
-
-/* Sets the notice that all waiting visitors see ("" removes it): stores it in the state and emits a
- * NOTICE event. TL_ERR_INVALID for one that is too long. */
+/* Sets the notice that all waiting visitors see (common/wire/notice_text.h; "" removes it): stores
+ * it in the state and emits a NOTICE event. TL_ERR_INVALID for what is no notice. */
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
                      const struct tl_actor *actor, struct tl_error *err);
 

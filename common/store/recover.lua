@@ -26,6 +26,7 @@ if not state then
 end
 check_types()
 local now, window = now_ms(), recovery_window()
+local ends = recovery_end(till, started, now)
 lost, till, started = tonumber(lost) or 0, tonumber(till) or 0, tonumber(started) or now
 
 if what == 'until' then
@@ -49,7 +50,7 @@ if what == 'until' then
 end
 
 local generation, present = tonumber(ARGV[3]), tonumber(ARGV[4])
-local found = { generation = lost, by = by, till = till, started = started, window = window }
+local found = { generation = lost, by = by, till = ends, started = started, window = window }
 if present ~= state.generation or generation >= present or not may_name_lost(found, NAMED_BY.memory, now) then
     return 0
 end

@@ -13,7 +13,8 @@
 #include "common/store/roster.h"
 #include "common/wire/names.h"
 
-/* A lease lasts three of these: a turn may take a second without losing it. */
+/* A lease lasts three of these, or more: a turn may take a second without losing it, and turns
+ * that take longer make it longer. */
 #define ROUND_MS 500
 
 struct tl_roster {
@@ -375,11 +376,14 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     struct tl_redis *redis = tl_store_of(store, NULL);
     bool reconnected = tl_redis_epoch(redis) != roster->epoch;
     struct tl_lease_round round;
-    round.take_all = reconnected || roster->ensure || now_ms - roster->renewed_ms >= TL_LEASE_MS;
+    int64_t turn_ms = now_ms - roster->renewed_ms;
+    round.take_all = reconnected || roster->ensure || turn_ms >= roster->client.length_ms;
     round.renew = round.take_all || now_ms >= roster->renew_ms;
     round.check_all = round.take_all || now_ms >= roster->check_ms;
     if (!round.renew && !round.check_all)
         return true;
+    if (round.renew && !reconnected) /* an outage is no slow turn */
+        roster->client.length_ms = tl_lease_plan_length(roster->client.length_ms, turn_ms);
     if (reconnected)
         roster->client.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
     bool changed = false;

@@ -22,6 +22,8 @@
 enum { PAGE = 4000, BLOCK = 128, BLOCKS = 64 };
 /* Sessions in one page. */
 #define ACTIVE_PAGE "2000"
+/* Serials in one page. */
+#define SERIALS_PAGE "1000"
 
 struct tl_snapshot {
     const struct tl_keys *keys;
@@ -29,10 +31,10 @@ struct tl_snapshot {
     struct tl_line *line;
     struct tl_script active_script;
     struct tl_args args;
-    bool waiting_done;
+    bool waiting_done, serials_done;
     tl_place next;   /* waiting places below it have been read */
     bool dense;      /* the last page had hardly any gaps */
-    char cursor[32]; /* of the scan of the active sessions */
+    char cursor[32]; /* of the scan of the serials, then of the active sessions */
 };
 
 struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_keys *keys,
@@ -228,6 +230,44 @@ static bool count_page(struct tl_snapshot *snapshot, struct tl_redis *redis, str
     return true;
 }
 
+/* ---- serials ---- */
+
+/* A damaged record counts as none: the audit reports it. */
+static bool add_serial(struct tl_snapshot *snapshot, const char *seq, const char *record,
+                       struct tl_error *err)
+{
+    uint64_t number, serial;
+    char digits[16];
+    snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(record, ":"), record);
+    if (!tl_record_score(seq, &number) || number > TL_PLACE_SEQ_MAX ||
+        !tl_record_score(digits, &serial) || serial > UINT32_MAX)
+        return true;
+    return tl_line_add_serial(snapshot->line, number, (uint32_t)serial) ||
+           tl_error_set(err, TL_ERR_NOMEM, "no memory for the line of a queue");
+}
+
+/* Reads the next page of the places that were handed over. */
+static bool read_serials(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
+{
+    char key[TL_KEY_MAX];
+    tl_keys_serials(snapshot->keys, key);
+    tl_args_reset(&snapshot->args);
+    tl_args_strs(&snapshot->args, "HSCAN", key, snapshot->cursor, "COUNT", SERIALS_PAGE, NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &snapshot->args, err);
+    if (reply == NULL)
+        return false;
+    const struct tl_reply *page = tl_reply_at(reply, 1);
+    bool ok = true;
+    for (size_t i = 0; ok && i + 1 < tl_reply_count(page); i += 2)
+        ok = add_serial(snapshot, tl_reply_string(tl_reply_at(page, i), NULL),
+                        tl_reply_string(tl_reply_at(page, i + 1), NULL), err);
+    snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s",
+             tl_reply_string(tl_reply_at(reply, 0), NULL));
+    tl_reply_free(reply);
+    snapshot->serials_done = ok && strcmp(snapshot->cursor, "0") == 0;
+    return ok;
+}
+
 /* ---- active sessions ---- */
 
 /* The pages may contain changes up to this event. */
@@ -277,6 +317,8 @@ bool tl_snapshot_step(struct tl_snapshot *snapshot, struct tl_redis *redis, bool
                       struct tl_error *err)
 {
     *done = false;
+    if (snapshot->waiting_done && !snapshot->serials_done)
+        return read_serials(snapshot, redis, err);
     if (snapshot->waiting_done)
         return read_active(snapshot, redis, done, err);
     return snapshot->dense ? count_page(snapshot, redis, err) : read_page(snapshot, redis, err);

@@ -107,6 +107,24 @@ int tl_batch_place(struct tl_batch_writer *writer, enum tl_command_kind kind, co
     return add_visitor_command(writer, &command);
 }
 
+int tl_batch_hand_over(struct tl_batch_writer *writer, const struct tl_command *command)
+{
+    size_t length = command->visitor_length;
+    if (length == 0 || length > TL_VISITOR_MAX || !has_room(writer, length + 48))
+        return -1;
+    size_t before = writer->commands.size;
+    msgpack_packer pack;
+    msgpack_packer_init(&pack, &writer->commands, msgpack_sbuffer_write);
+    int failed = msgpack_pack_array(&pack, 5);
+    failed |= msgpack_pack_uint8(&pack, TL_COMMAND_HAND_OVER);
+    failed |= msgpack_pack_str(&pack, length);
+    failed |= msgpack_pack_str_body(&pack, command->visitor, length);
+    failed |= msgpack_pack_uint64(&pack, command->number);
+    failed |= msgpack_pack_uint64(&pack, command->numbers[0]);
+    failed |= msgpack_pack_uint64(&pack, command->numbers[1]);
+    return added(writer, before, failed);
+}
+
 int tl_batch_recover(struct tl_batch_writer *writer, const struct tl_command *command)
 {
     bool named = command->kind == TL_COMMAND_RESTORE;
@@ -209,6 +227,16 @@ static bool decode_numbers(struct tl_fields *fields, struct tl_command *command)
     return true;
 }
 
+/* Serial 0 is that of a place which was never handed over. */
+static bool decode_hand_over(struct tl_fields *fields, struct tl_command *command)
+{
+    if (!tl_fields_uint(fields, TL_BATCH_SERIAL_MAX, &command->numbers[0]) ||
+        !tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &command->numbers[1]))
+        return false;
+    return command->numbers[0] > 0 ||
+           tl_error_set(fields->err, TL_ERR_INVALID, "a hand-over with the serial 0");
+}
+
 static bool decode_command(const msgpack_object *object, struct tl_command *command,
                            struct tl_error *err)
 {
@@ -225,7 +253,12 @@ static bool decode_command(const msgpack_object *object, struct tl_command *comm
     case TL_COMMAND_LEAVE:
     case TL_COMMAND_COMPLETE:
     case TL_COMMAND_RENEW:
+    case TL_COMMAND_CLAIM:
+    case TL_COMMAND_EXTEND:
         return decode_visitor(&fields, TL_PLACE_MAX, command) && tl_fields_end(&fields);
+    case TL_COMMAND_HAND_OVER:
+        return decode_visitor(&fields, TL_PLACE_MAX, command) &&
+               decode_hand_over(&fields, command) && tl_fields_end(&fields);
     case TL_COMMAND_SEEN:
         return tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->number) &&
                tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->count) && tl_fields_end(&fields);

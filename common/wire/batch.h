@@ -23,6 +23,8 @@
 #define TL_BATCH_NUMBER_MAX   ((UINT64_C(1) << 53) - 1) /* exact in the scripts */
 #define TL_BATCH_INVITE_MAX   128                       /* bytes of an invite's id */
 
+#define TL_BATCH_SERIAL_MAX UINT32_MAX /* of a hand-over */
+
 enum { TL_COMMAND_NUMBERS = 4 };
 
 /* Each with its msgpack array. (6 is a step of the apply script.) */
@@ -47,6 +49,14 @@ enum tl_command_kind {
     /* [9, generation, event, place, deadline]: there was a session at this place then; deadline 0:
      * no place of the lane up to this one waited any more */
     TL_COMMAND_CALLED = 9,
+    /* [11, visitor, place]: claims the session; extends none. (10 is a step of the script.) */
+    TL_COMMAND_CLAIM = 11,
+    /* [12, visitor, place]: more time to claim the session, once */
+    TL_COMMAND_EXTEND = 12,
+    /* [13, visitor, place, serial, device]: the place goes to another device. Only tickets with
+     * this serial count from then on. device: a number that the taker chose, so that a repeat is
+     * known; 0: a ticket with this serial was seen, so the store has lost the hand-over */
+    TL_COMMAND_HAND_OVER = 13,
 };
 
 /* The SEEN of a worker that ends: it reports no more, so its silence is not an outage. No visitor
@@ -59,7 +69,8 @@ struct tl_command {
     const char *visitor; /* borrowed from the payload, not terminated; NULL for SEEN */
     size_t visitor_length;
     uint64_t number; /* JOIN: lane; SEEN: first seq; else place */
-    /* RESTORE: what follows the place. LOST and CALLED: their four numbers. */
+    /* RESTORE: what follows the place. LOST and CALLED: their four numbers. HAND_OVER: serial and
+     * device. */
     uint64_t numbers[TL_COMMAND_NUMBERS];
     uint64_t count;     /* SEEN */
     const char *invite; /* JOIN: id of the invite it spends, borrowed, not terminated; NULL: none */
@@ -93,7 +104,8 @@ int tl_batch_join(struct tl_batch_writer *writer, const char *visitor, size_t le
 int tl_batch_join_invited(struct tl_batch_writer *writer, const char *visitor, size_t length,
                           unsigned lane, const char *invite, uint64_t invite_until_ms);
 int tl_batch_place(struct tl_batch_writer *writer, enum tl_command_kind kind, const char *visitor,
-                   size_t length, tl_place place); /* LEAVE, COMPLETE, RENEW */
+                   size_t length, tl_place place); /* all others of a place */
+int tl_batch_hand_over(struct tl_batch_writer *writer, const struct tl_command *command);
 int tl_batch_recover(struct tl_batch_writer *writer,
                      const struct tl_command *command); /* RESTORE, LOST, CALLED */
 int tl_batch_seen(struct tl_batch_writer *writer, uint64_t first_seq, uint64_t count);

@@ -69,10 +69,11 @@ static bool decode_deadline(struct tl_fields *fields, struct tl_event *event)
     return true;
 }
 
-static bool decode_renewed(struct tl_fields *fields, struct tl_event *event)
+/* The place of an event that concerns one. */
+static bool decode_place(struct tl_fields *fields, struct tl_event *event)
 {
     uint64_t place;
-    if (!tl_fields_uint(fields, TL_PLACE_MAX, &place) || !decode_deadline(fields, event))
+    if (!tl_fields_uint(fields, TL_PLACE_MAX, &place))
         return false;
     if (place == 0)
         return tl_error_set(fields->err, TL_ERR_INVALID, "place 0 is not a visitor's place");
@@ -82,6 +83,15 @@ static bool decode_renewed(struct tl_fields *fields, struct tl_event *event)
     event->places.runs[0] = (struct tl_run){.first = place, .count = 1};
     event->places.n = 1;
     return true;
+}
+
+static bool decode_handed(struct tl_fields *fields, struct tl_event *event)
+{
+    uint64_t serial;
+    if (!decode_place(fields, event) || !tl_fields_uint(fields, TL_BATCH_SERIAL_MAX, &serial))
+        return false;
+    event->serial = (uint32_t)serial;
+    return serial > 0 || tl_error_set(fields->err, TL_ERR_INVALID, "a hand-over with the serial 0");
 }
 
 /* An event of a kind this version does not know is an error: a reader that skipped it would have a
@@ -109,7 +119,11 @@ static bool decode_event(const msgpack_object *object, struct tl_event *event, s
         ok = tl_fields_runs(&fields, &event->places) && decode_reason(&fields, event);
         break;
     case TL_EVENT_RENEWED:
-        ok = decode_renewed(&fields, event);
+    case TL_EVENT_EXTENDED:
+        ok = decode_place(&fields, event) && decode_deadline(&fields, event);
+        break;
+    case TL_EVENT_HANDED:
+        ok = decode_handed(&fields, event);
         break;
     case TL_EVENT_CONFIG:
         ok = true;

@@ -36,6 +36,10 @@ enum tl_event_kind {
     TL_EVENT_CONFIG = 7,
     /* [8, text]: "" withdraws the notice */
     TL_EVENT_NOTICE = 8,
+    /* [9, place, deadline]: the session may be claimed until then; it is not claimed yet */
+    TL_EVENT_EXTENDED = 9,
+    /* [10, place, serial]: on another device now; tickets with a lower serial do not count */
+    TL_EVENT_HANDED = 10,
 };
 
 /* Why a visitor is no longer waiting or active; also the low 3 bits of a score in tl:{q}:ended. */
@@ -75,10 +79,11 @@ struct tl_event {
                            first_seq + k */
     size_t n_exceptions;
     struct tl_exception *exceptions;
-    /* JOINED, ADMITTED, REMOVED, FREED; RENEWED has one run of one place */
+    /* JOINED, ADMITTED, REMOVED, FREED; RENEWED, EXTENDED and HANDED have one run of one place */
     struct tl_runs places;
-    int64_t deadline_ms;   /* ADMITTED, RENEWED: Redis server time, Unix ms */
+    int64_t deadline_ms;   /* ADMITTED, RENEWED, EXTENDED: Redis server time, Unix ms */
     enum tl_reason reason; /* REMOVED, FREED */
+    uint32_t serial;       /* HANDED */
     /* NOTICE: borrowed from the payload, not terminated */
     const char *text;
     size_t text_length;

@@ -25,7 +25,7 @@ int test_control_open(void **state)
     const char *folder = test_redis_folder(world->store->server);
     snprintf(yaml, sizeof(yaml),
              "redis:\n  url: %s\nadmin:\n  max_queues: 5\nsecrets:\n  token_key: %s/token.key\n"
-             "  ticket_keys: %s/ticket.keys\n",
+             "  ticket_keys: %s/ticket.keys\nretention:\n  changes: 30d\n",
              test_redis_url(world->store->server), folder, folder);
     world->config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
     if (world->config == NULL)

@@ -119,7 +119,7 @@ static void model_place(struct model *model, struct expected_batch *batch, size_
     struct visitor *visitor = &model->visitors[v];
     bool here = visitor->where != NOWHERE && visitor->place == place;
     if (here && (visitor->where == IN || kind == TL_COMMAND_LEAVE)) {
-        if (kind != TL_COMMAND_RENEW)
+        if (kind == TL_COMMAND_LEAVE || kind == TL_COMMAND_COMPLETE)
             visitor->where = NOWHERE;
         return;
     }
@@ -143,8 +143,9 @@ static void add_command(struct test_store *store, struct model *model, struct ex
         model_spend(model, batch, index, v, lane, invite);
     } else {
         static const enum tl_command_kind kinds[] = {TL_COMMAND_LEAVE, TL_COMMAND_COMPLETE,
-                                                     TL_COMMAND_RENEW};
-        enum tl_command_kind kind = kinds[below(3)];
+                                                     TL_COMMAND_RENEW, TL_COMMAND_CLAIM,
+                                                     TL_COMMAND_EXTEND};
+        enum tl_command_kind kind = kinds[below(5)];
         tl_place place = model->visitors[v].place + (below(8) == 0);
         test_command(store, kind, name, place);
         model_place(model, batch, index, kind, v, place);

@@ -297,6 +297,49 @@ static void a_place_has_one_holder(void **state)
     assert_int_equal(test_state(store, "waiting"), 1);
 }
 
+/* There was no worker yet to whom they could have come. */
+static void the_window_begins_with_the_first_batch(void **state)
+{
+    struct test_store *store = *state;
+    uint64_t lost = lost_queue(store, "capacity=1 recovery_window=60s");
+    test_redis_ask(store->redis, "HSET %s recover_until 1 lost_generation 0",
+                   store->keys.names[TL_KEY_STATE]);
+    assert_int_equal(test_admit(store, 1), 0);
+    assert_int_equal(test_state(store, "recover_until"), 1);
+    restore(store, "anna", 10, lost);
+    test_batch(store);
+    assert_int_equal(test_waiting_place(store, "anna"), 10);
+    assert_int_equal(test_state(store, "lost_generation"), lost);
+    assert_true(test_state(store, "recover_until") > (long long)store_ms(store));
+}
+
+/* A worker that remembers nothing names its own generation. */
+static void the_window_begins_with_a_worker_that_remembers_nothing(void **state)
+{
+    struct test_store *store = *state;
+    uint64_t lost = lost_queue(store, "capacity=1 recovery_window=60s");
+    test_redis_ask(store->redis, "HSET %s recover_until 1", store->keys.names[TL_KEY_STATE]);
+    remember(store, (uint64_t)test_state(store, "generation"), 0, 0);
+    test_batch(store);
+    assert_int_equal(test_state(store, "lost_generation"), lost);
+    assert_true(test_state(store, "started") > 0);
+    assert_true(test_state(store, "recover_until") > (long long)store_ms(store));
+    end_recovery(store);
+}
+
+/* Its lost generation is named late, by one who remembers it. */
+static void before_the_window_began_a_memory_may_name_the_lost_one(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    uint64_t lost = lost_queue(store, "capacity=1 recovery_window=60s");
+    uint64_t present = (uint64_t)test_state(store, "generation");
+    test_redis_ask(store->redis, "HSET %s recover_until 1 lost_generation 0",
+                   store->keys.names[TL_KEY_STATE]);
+    assert_true(tl_recovery_name(store->redis, &store->keys, lost, present, &err));
+    assert_int_equal(test_state(store, "lost_generation"), lost);
+}
+
 static void after_the_window_tickets_come_too_late(void **state)
 {
     struct test_store *store = *state;
@@ -525,6 +568,11 @@ int main(void)
         cmocka_unit_test_setup(who_ended_does_not_come_back_twice, test_store_clean),
         cmocka_unit_test_setup(the_older_place_wins, test_store_clean),
         cmocka_unit_test_setup(a_place_has_one_holder, test_store_clean),
+        cmocka_unit_test_setup(the_window_begins_with_the_first_batch, test_store_clean),
+        cmocka_unit_test_setup(the_window_begins_with_a_worker_that_remembers_nothing,
+                               test_store_clean),
+        cmocka_unit_test_setup(before_the_window_began_a_memory_may_name_the_lost_one,
+                               test_store_clean),
         cmocka_unit_test_setup(after_the_window_tickets_come_too_late, test_store_clean),
         cmocka_unit_test_setup(a_ticket_may_name_the_lost_generation, test_store_clean),
         cmocka_unit_test_setup(no_ticket_names_one_later, test_store_clean),

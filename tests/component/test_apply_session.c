@@ -150,6 +150,79 @@ static void a_sliding_session_moves_on(void **state)
     assert_true(test_deadline(store, "anna") > admitted_ms + 60000);
 }
 
+static void a_claim_extends_no_session(void **state)
+{
+    struct test_store *store = *state;
+    long long admitted_ms;
+    anna_is_active(store, "claim_ttl=10s session_ttl=60s session_sliding=true session_max=1h",
+                   &admitted_ms);
+    test_command(store, TL_COMMAND_CLAIM, "anna", 1);
+    test_batch(store);
+    test_exceptions_are(store, "");
+    long long claimed = test_deadline(store, "anna");
+    assert_true(claimed >= admitted_ms + 60000);
+    test_redis_pass_time(store->redis, 3);
+    test_command(store, TL_COMMAND_CLAIM, "anna", 1);
+    test_command(store, TL_COMMAND_CLAIM, "nobody", 9);
+    test_batch(store);
+    test_exceptions_are(store, "1:3:9");
+    assert_int_equal(test_deadline(store, "anna"), claimed);
+    test_join(store, "bob", 0);
+    test_batch(store);
+    test_command(store, TL_COMMAND_CLAIM, "bob", 2);
+    test_batch(store);
+    test_exceptions_are(store, "0:1:2");
+    test_invariants(store->redis, &store->keys);
+}
+
+static void the_time_to_claim_is_extended_once(void **state)
+{
+    struct test_store *store = *state;
+    long long admitted_ms;
+    anna_is_active(store, "claim_ttl=10s session_ttl=60s", &admitted_ms);
+    test_command(store, TL_COMMAND_EXTEND, "anna", 1);
+    test_batch(store);
+    test_exceptions_are(store, "");
+    struct test_entry last;
+    test_entry_read(store, &last);
+    const struct tl_event *extended = test_event(&last, TL_EVENT_EXTENDED, 0);
+    test_runs_are(extended, "1+1");
+    assert_int_equal(extended->deadline_ms, admitted_ms + 20000);
+    assert_null(test_event(&last, TL_EVENT_RENEWED, 0));
+    test_entry_free(&last);
+    assert_int_equal(test_deadline(store, "anna"), admitted_ms + 20000);
+    test_redis_pass_time(store->redis, 3);
+    test_command(store, TL_COMMAND_EXTEND, "anna", 1);
+    test_command(store, TL_COMMAND_EXTEND, "nobody", 9);
+    test_batch(store);
+    test_exceptions_are(store, "1:3:9");
+    test_entry_read(store, &last);
+    assert_null(test_event(&last, TL_EVENT_EXTENDED, 0));
+    test_entry_free(&last);
+    assert_int_equal(test_deadline(store, "anna"), admitted_ms + 20000);
+    test_command(store, TL_COMMAND_CLAIM, "anna", 1); /* it was not claimed */
+    test_command(store, TL_COMMAND_EXTEND, "anna", 1);
+    test_batch(store);
+    assert_int_equal(test_deadline(store, "anna"), admitted_ms + 60000);
+    test_join(store, "bob", 0);
+    test_batch(store);
+    test_command(store, TL_COMMAND_EXTEND, "bob", 2);
+    test_batch(store);
+    test_exceptions_are(store, "0:1:2");
+    test_invariants(store->redis, &store->keys);
+}
+
+static void no_one_may_claim_for_longer_than_a_session_lasts(void **state)
+{
+    struct test_store *store = *state;
+    long long admitted_ms;
+    anna_is_active(store, "claim_ttl=50s session_ttl=60s", &admitted_ms);
+    test_command(store, TL_COMMAND_EXTEND, "anna", 1);
+    test_batch(store);
+    assert_int_equal(test_deadline(store, "anna"), admitted_ms + 60000);
+    test_invariants(store->redis, &store->keys);
+}
+
 static void a_sliding_session_ends_at_session_max(void **state)
 {
     struct test_store *store = *state;
@@ -353,6 +426,9 @@ int main(void)
         cmocka_unit_test_setup(the_first_renewal_claims_the_session, test_store_clean),
         cmocka_unit_test_setup(a_fixed_session_is_renewed_once_only, test_store_clean),
         cmocka_unit_test_setup(a_sliding_session_moves_on, test_store_clean),
+        cmocka_unit_test_setup(a_claim_extends_no_session, test_store_clean),
+        cmocka_unit_test_setup(the_time_to_claim_is_extended_once, test_store_clean),
+        cmocka_unit_test_setup(no_one_may_claim_for_longer_than_a_session_lasts, test_store_clean),
         cmocka_unit_test_setup(a_sliding_session_ends_at_session_max, test_store_clean),
         cmocka_unit_test_setup(renewing_what_has_ended_is_gone, test_store_clean),
         cmocka_unit_test_setup(seen_bits_are_those_sent, test_store_clean),

@@ -11,6 +11,7 @@
 #include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
+#include "common/store/reply.h"
 #include "control_world.h"
 
 #define QUEUES "/v1/admin/queues"
@@ -74,6 +75,43 @@ static void what_is_wrong_is_listed(void **state)
                                "{\"name\": \"x\", \"settings\": {\"capacity\": \"many\"}}"),
                      422);
     assert_int_equal(test_call(world, "POST", Q "/notice", "{\"text\": 5}"), 400);
+}
+
+static void a_notice_is_for_all_or_for_each_language(void **state)
+{
+    struct test_control *world = *state;
+    assert_int_equal(
+        test_call(world, "POST", Q "/notice", "{\"texts\": {\"ko\": \"K\", \"en\": \"E\"}}"), 200);
+    assert_string_equal(test_member(world, "notice"), "E");
+    assert_string_equal(test_member(world, "notices"), "{\"en\":\"E\",\"ko\":\"K\"}");
+    assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
+    assert_string_equal(test_member(world, "notices.ko"), "K");
+    /* What the record of changes says takes a notice back. */
+    assert_int_equal(test_call(world, "POST", Q "/notice", "{\"text\": \"all\"}"), 200);
+    assert_string_equal(test_member(world, "notices"), "null");
+    assert_int_equal(test_call(world, "GET", "/v1/admin/changes?queue=q&limit=1", NULL), 200);
+    assert_string_equal(test_member(world, "changes.0.before.notice"), "\x1e[ko] K\x1e[en] E");
+    assert_int_equal(
+        test_call(world, "POST", Q "/notice", "{\"text\": \"\\u001e[ko] K\\u001e[en] E\"}"), 200);
+    assert_string_equal(test_member(world, "notices.ko"), "K");
+
+    uint64_t before = test_redis_fingerprint(world->store->redis);
+    static const char *const wrong[] = {
+        "{\"texts\": {}}",
+        "{\"texts\": \"x\"}",
+        "{\"texts\": {\"en\": \"\"}}",
+        "{\"texts\": {\"en\": 5}}",
+        "{\"texts\": {\"english\": \"x\"}}",
+        "{\"texts\": {\"a-language-without-end\": \"x\"}}",
+        "{\"text\": \"a\\u001eb\"}",
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(test_call(world, "POST", Q "/notice", wrong[i]), 422);
+    assert_int_equal(test_call(world, "POST", Q "/notice", NULL), 400);
+    assert_int_equal(
+        test_call(world, "POST", Q "/notice", "{\"text\": \"a\", \"texts\": {\"en\": \"b\"}}"),
+        400);
+    assert_true(test_redis_fingerprint(world->store->redis) == before);
 }
 
 static void a_refused_change_changes_nothing(void **state)
@@ -243,6 +281,7 @@ static void a_deleted_queue_is_gone_for_good(void **state)
     assert_int_equal(test_call(world, "GET", QUEUES, NULL), 200);
     assert_string_equal(test_member(world, "queues"), "[]");
     assert_string_equal(test_changes(world, "q"), "ann delete ann create");
+    assert_in_range(test_redis_number(redis, "PTTL tl:{q}:changes"), 2591000000, 2592000000);
     assert_string_equal(test_changes(world, NULL), "ann delete");
     assert_string_equal(test_member(world, "changes.0.queue"), "q");
     /* No program creates it again, whether it is in its file or in its memory. */
@@ -281,6 +320,72 @@ static void no_more_queues_than_allowed(void **state)
     assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"sixth\"}"), 201);
 }
 
+static void set_cursor(struct tl_redis *redis, const char *field, const char *cursor)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    tl_args_strs(&args, "HSET", "tl:{q}:hooks", field, cursor, NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &args, &err);
+    assert_non_null(reply);
+    tl_reply_free(reply);
+    tl_args_free(&args);
+}
+
+/* What an operator reads of two hooks, from what the notifier keeps. */
+static void the_state_of_hooks_is_told(void **state)
+{
+    struct test_control *world = *state;
+    struct tl_redis *redis = world->store->redis;
+    long long now = test_redis_ms(redis);
+    assert_int_equal(test_call(world, "GET", Q "/hooks", NULL), 200);
+    assert_string_equal(test_member(world, "hooks"), "[]");
+    assert_int_equal(test_call(world, "POST", Q "/hooks/site/test", NULL), 409);
+    /* Entries 3 to 5 of the journal are left: "late" was told of the first, "site" of four. */
+    test_redis_ask(redis, "HSET tl:{q}:state journaled 5 journal some:100");
+    for (long long n = 3; n <= 5; n++)
+        test_redis_ask(redis, "XADD tl:{q}:journal %lld-0 n %lld at %lld what paused data -", n, n,
+                       now - 60000);
+    set_cursor(redis, "cursor:site", "4-0 4");
+    set_cursor(redis, "cursor:late", "1-0 1");
+    test_redis_ask(redis, "HSET tl:{q}:hooks state:site damaged");
+    test_redis_ask(redis, "HSET tl:{q}:hooks state:late {\"since\":%lld,\"problem\":\"500\"}",
+                   now - 1000);
+    assert_int_equal(test_call(world, "GET", "/v1/admin/hooks", NULL), 200);
+    assert_string_equal(test_member(world, "hooks.0.state"), "unwatched"); /* no notifier runs */
+    test_redis_ask(redis, "SET tl:{q}:notifier somebody");
+    assert_int_equal(test_call(world, "GET", "/v1/admin/hooks", NULL), 200);
+    assert_string_equal(test_member(world, "hooks.0.queue"), "q");
+    assert_string_equal(test_member(world, "hooks.0.hook"), "late");
+    assert_string_equal(test_member(world, "hooks.0.state"), "dead"); /* entry 2 is gone */
+    assert_string_equal(test_member(world, "hooks.0.pending"), "3");
+    assert_string_equal(test_member(world, "hooks.0.lost"), "1");
+    assert_string_equal(test_member(world, "hooks.0.problem"), "500");
+    long long oldest = strtoll(test_member(world, "hooks.0.oldest_pending_ms"), NULL, 10);
+    assert_true(oldest >= 60000 && oldest < 90000);
+    assert_string_equal(test_member(world, "hooks.1.hook"), "site");
+    assert_string_equal(test_member(world, "hooks.1.state"),
+                        "new"); /* what is damaged is not there */
+    assert_string_equal(test_member(world, "hooks.1.pending"), "1");
+    assert_string_equal(test_member(world, "hooks.1.lost"), "0");
+    assert_string_equal(test_member(world, "hooks.1.event"), "4");
+    /* Nothing is gone, but what waits is older than it is kept. */
+    set_cursor(redis, "cursor:late", "2-0 2");
+    assert_int_equal(test_call(world, "GET", Q "/hooks", NULL), 200);
+    assert_string_equal(test_member(world, "hooks.0.state"), "failing");
+    test_redis_ask(redis, "XTRIM tl:{q}:journal MAXLEN 0");
+    test_redis_ask(redis, "XADD tl:{q}:journal 6-0 n 3 at %lld what paused data -",
+                   now - world->config->retention.journal_ms - 60000);
+    assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
+    assert_string_equal(test_member(world, "hooks.0.state"), "dead");
+    assert_string_equal(test_member(world, "hooks.0.lost"), "0");
+    /* The journal is gone: so is what the hook was not told of. */
+    test_redis_ask(redis, "DEL tl:{q}:journal");
+    assert_int_equal(test_call(world, "GET", Q "/hooks", NULL), 200);
+    assert_string_equal(test_member(world, "hooks.0.pending"), "0");
+    assert_string_equal(test_member(world, "hooks.0.lost"), "3");
+    assert_string_equal(test_member(world, "hooks.0.oldest_pending_ms"), "null");
+}
+
 static void while_the_store_is_away_calls_say_so(void **state)
 {
     struct test_control *world = *state;
@@ -299,6 +404,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(created_with_its_settings, setup),
         cmocka_unit_test_setup(what_is_wrong_is_listed, setup),
+        cmocka_unit_test_setup(a_notice_is_for_all_or_for_each_language, setup),
         cmocka_unit_test_setup(a_refused_change_changes_nothing, setup),
         cmocka_unit_test_setup(a_patch_names_what_changed, setup),
         cmocka_unit_test_setup(a_put_replaces_all_but_the_mode, setup),
@@ -308,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup(notice_recovery_and_draw, setup),
         cmocka_unit_test_setup(a_deleted_queue_is_gone_for_good, setup),
         cmocka_unit_test_setup(no_more_queues_than_allowed, setup),
+        cmocka_unit_test_setup(the_state_of_hooks_is_told, setup),
         cmocka_unit_test_setup(while_the_store_is_away_calls_say_so, setup),
     };
     return cmocka_run_group_tests_name("control_queues", tests, test_control_open,

@@ -175,6 +175,8 @@ static const struct damaged {
     {"redis.call('ZADD', active, 'XX', '+inf', 'b')", 9, "which no setting allows"},
     {"redis.call('ZADD', active, 'XX', 0, 'b')", 9, "which no setting allows"},
     {"redis.call('ZADD', ended, '+inf', 'a')", 9, "the end of visitor \"a\" cannot be right"},
+    {"set('recover_until', 1) set('started', 1)", 9, "the recovery should have ended"},
+    {"set('recover_until', 1)", 9, "the recovery should have ended"},
     /* 10: state, settings, types */
     {"redis.call('DEL', config)", 10, "the settings are gone"},
     {"redis.call('HDEL', config, 'capacity')", 10, "the setting capacity is missing"},
@@ -198,6 +200,16 @@ static const struct damaged {
      "visitors joined although the mode is open and closes_at has passed"},
     {"redis.call('HSET', config, 'closes_at', '1000', 'at_close', 'stop')", 12,
      "visitors were admitted although the mode is open and closes_at has passed"},
+    /* 6, 10: the serials of places that were handed over */
+    {"redis.call('HSET', key('serials'), 99, '1:1:nobody')", 6, "\"nobody\" does not hold that"},
+    {"redis.call('HSET', key('serials'), 99, '1:1:b')", 6, "\"b\" does not hold that place"},
+    {"redis.call('SET', key('serials'), 'x')", 10, "serials is a string, not a hash"},
+    {"redis.call('HSET', key('serials'), 4, '1:1:d') redis.call('DEL', waiting)"
+     "redis.call('SET', waiting, 'x')",
+     0, "is a string, not a zset"},
+    {"redis.call('HSET', key('serials'), 2, '1:1:b') redis.call('DEL', sessions)"
+     "redis.call('SET', sessions, 'x')",
+     0, "is a string, not a hash"},
     {"set('full_since', 'soon')", 7, "the time since when the line is full cannot be right: soon"},
 };
 
@@ -320,6 +332,36 @@ static void a_move_is_no_violation(void **state)
     assert_int_equal(report.n_violations, 0);
 }
 
+/* Also where nobody is active; and a key that cannot be read makes no other finding. */
+static void serials_are_always_looked_at(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_audit_report report;
+    (void)test_store_clean(state);
+    test_store_queue(store, "capacity=1 lanes=only");
+    test_join(store, "a", 0);
+    test_batch(store);
+    damage(store, "redis.call('HSET', key('serials'), 1, '2:7:a')");
+    audit(store, &report);
+    assert_int_equal(report.n_violations, 0);
+    damage(store, "redis.call('HSET', key('serials'), 9, '1:7:z')");
+    audit(store, &report);
+    assert_int_equal(report.n_violations, 1);
+    assert_non_null(strstr(report.listed[0].text, "\"z\" does not hold that place"));
+    assert_string_equal(report.note, "");
+    damage(store, "for i = 10, 5010 do redis.call('HSET', key('serials'), i, '1:7:z') end");
+    audit(store, &report);
+    assert_int_equal(report.n_violations, 0);
+    assert_non_null(strstr(report.note, "5003 places were handed over: too many to look at"));
+    damage(store, "redis.call('DEL', key('serials'))"
+                  "redis.call('HSET', key('serials'), 9, '1:7:z')"
+                  "redis.call('SET', waiting, 'x')");
+    audit(store, &report);
+    assert_true(report.n_violations > 0);
+    for (size_t i = 0; i < report.n_listed; i++)
+        assert_null(strstr(report.listed[i].text, "does not hold"));
+}
+
 /* What programs mend by themselves is looked at twice. */
 static void what_heals_is_not_reported(void **state)
 {
@@ -392,6 +434,7 @@ int main(void)
         cmocka_unit_test_setup(a_rate_that_is_kept_is_in_order, setup),
         cmocka_unit_test_setup(lanes_are_judged_apart, setup),
         cmocka_unit_test_setup(a_move_is_no_violation, setup),
+        cmocka_unit_test_setup(serials_are_always_looked_at, setup),
         cmocka_unit_test_setup(what_heals_is_not_reported, setup),
         cmocka_unit_test_setup(big_sets_are_read_in_pages, setup),
     };

@@ -173,6 +173,34 @@ static void a_visitor_is_looked_up(void **state)
     assert_int_equal(look(f, "unknown", 8).found, TL_LOOKUP_NOWHERE);
 }
 
+static enum tl_error_kind promise(struct fixture *f, const char *queue,
+                                  const struct tl_promised *promised)
+{
+    struct tl_exchange exchange = {.kind = TL_EXCHANGE_PROMISED, .promised = *promised};
+    snprintf(exchange.queue, sizeof(exchange.queue), "%s", queue);
+    append(f, &exchange);
+    return receive(f, &exchange);
+}
+
+/* And nothing else of the state, nor a queue that does not exist. */
+static void what_came_true_is_added_up(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const fields[] = {"eta_judged", "eta_early", "eta_late", "eta_error"};
+    static const long long sums[] = {15, 3, 1, 420};
+    const char *key = f->keys.names[TL_KEY_STATE];
+    long long before = test_redis_ask(f->redis, "HLEN %s", key);
+    long long event = test_redis_ask(f->redis, "HGET %s event", key);
+    assert_int_equal(promise(f, "q", &(struct tl_promised){10, 2, 1, 300}), TL_OK);
+    assert_int_equal(promise(f, "q", &(struct tl_promised){5, 1, 0, 120}), TL_OK);
+    assert_int_equal(promise(f, "x", &(struct tl_promised){5, 1, 0, 120}), TL_ERR_NOQUEUE);
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        assert_int_equal(test_redis_ask(f->redis, "HGET %s %s", key, fields[i]), sums[i]);
+    assert_int_equal(test_redis_ask(f->redis, "HLEN %s", key), before + 4);
+    assert_int_equal(test_redis_ask(f->redis, "HGET %s event", key), event);
+    assert_int_equal(test_redis_number(f->redis, "EXISTS tl:{x}:state"), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -183,6 +211,7 @@ int main(void)
         CASE(a_probe_tells_whether_the_store_takes_batches),
         CASE(a_batch_waits_while_it_is_there_and_not_applied),
         CASE(a_visitor_is_looked_up),
+        CASE(what_came_true_is_added_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,8 @@
 #include "redis_server.h"
 #include "worker/feed/follower.h"
 
+#include "generated/store_scripts.h"
+
 enum { WAIT_MS = 20000 };
 
 struct fixture {
@@ -148,6 +150,31 @@ static void turn_until(struct fixture *f, const char *expected)
 static void forget(struct fixture *f)
 {
     f->told[0] = '\0';
+}
+
+/* The state is lost and made again, in one step: a follower that looked in between would set the
+ * queue aside as damaged. */
+static void lose_state(struct fixture *f)
+{
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    tl_queue_settings_defaults(&settings);
+    settings.capacity = 4;
+    struct tl_args args = {0};
+    tl_args_strs(&args, "EVAL", tl_script_ensure, NULL);
+    tl_keys_append(&f->keys, &args);
+    tl_args_str(&args, "0");
+    tl_queue_append_settings(&settings, &args);
+    tl_actor_append(&test_actor, &args);
+    tl_reply_free(test_redis_call(f->redis, "MULTI"));
+    test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_STATE]);
+    if (!tl_redis_do(f->redis, &args, &err)) /* queued */
+        fail_msg("%s", err.text);
+    tl_args_free(&args);
+    struct tl_reply *done = test_redis_call(f->redis, "EXEC");
+    assert_int_equal(tl_reply_integer(tl_reply_at(done, 0)), 1);
+    assert_int_equal(tl_reply_integer(tl_reply_at(done, 1)), 1); /* created */
+    tl_reply_free(done);
 }
 
 static int set_up_with(void **state, const struct tl_config *config)
@@ -376,8 +403,7 @@ static void blocked_prefixes_are_followed(void **state)
     forget(f);
     test_redis_ask(f->redis, "DEL tl:blocks");
     test_redis_ask(f->redis, "RPUSH tl:blocks damaged");
-    test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_STATE]);
-    test_queue(f->redis, "capacity=4", &f->keys);
+    lose_state(f);
     turn_until(f, "line:q ");
     test_redis_ask(f->redis, "DEL tl:blocks");
     test_redis_ask(f->redis, "HSET tl:blocks version 9");
@@ -391,8 +417,7 @@ static void a_queue_that_comes_back_empty_recovers(void **state)
     uint64_t lost = f->recovery.present;
     assert_int_equal(f->recovery.until_ms, 0);
     forget(f);
-    test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_STATE]);
-    test_queue(f->redis, "capacity=4", &f->keys);
+    lose_state(f);
     turn_until(f, "line:q ");
     assert_true(f->recovery.present > lost);
     assert_int_equal(f->recovery.lost_generation, lost); /* named by the follower */

@@ -38,6 +38,9 @@ struct fixture {
     uint64_t found_token;
     enum tl_lookup_found found;
     enum tl_reason reason;
+    int drawn_calls;
+    uint64_t drawn_token;
+    char drawn[64]; /* "": the store could not say */
 };
 
 static void on_sent(void *context, const char *queue, const struct tl_batch_receipt *receipt)
@@ -70,6 +73,15 @@ static void on_found(void *context, uint64_t token, enum tl_lookup_found found,
     f->found_token = token;
     f->found = found;
     f->reason = reason;
+}
+
+static void on_drawn(void *context, uint64_t token, const void *ids, size_t length)
+{
+    struct fixture *f = context;
+    f->drawn_calls++;
+    f->drawn_token = token;
+    assert_true(length < sizeof(f->drawn));
+    snprintf(f->drawn, sizeof(f->drawn), "%.*s", (int)length, ids != NULL ? (const char *)ids : "");
 }
 
 static void on_store(void *context, bool up, enum tl_error_kind refuses)
@@ -125,6 +137,7 @@ static int set_up(void **state)
         .sent = on_sent,
         .checked = on_checked,
         .found = on_found,
+        .drawn = on_drawn,
         .store = on_store};
     f->ingest = tl_ingest_new(&f->loop, &settings, &err);
     if (f->ingest == NULL)
@@ -366,6 +379,33 @@ static enum tl_lookup_found look(struct fixture *f, const char *visitor, tl_plac
     return f->found;
 }
 
+static const char *read_drawn(struct fixture *f, uint64_t from, uint64_t n)
+{
+    int calls = f->drawn_calls;
+    assert_true(tl_ingest_drawn(f->ingest, "q", from, n, (uint64_t)calls + 1));
+    turn_until(f, &f->drawn_calls, calls + 1);
+    assert_int_equal(f->drawn_token, calls + 1);
+    return f->drawn;
+}
+
+static void the_list_of_a_draw_is_read(void **state)
+{
+    struct fixture *f = *state;
+    assert_string_equal(read_drawn(f, 1, 3), ""); /* there is none */
+    test_redis_ask(f->redis, "SET tl:{q}:drawn ----------------"
+                             "aaaaaaaaaaaaaaaabbbbbbbbbbbbbbbbcccccccccccccccc");
+    assert_string_equal(read_drawn(f, 1, 1), "aaaaaaaaaaaaaaaa");
+    assert_string_equal(read_drawn(f, 2, 2), "bbbbbbbbbbbbbbbbcccccccccccccccc");
+    assert_string_equal(read_drawn(f, 3, 9), "cccccccccccccccc");
+    assert_string_equal(read_drawn(f, 4, 1), "");
+    test_redis_ask(f->redis, "DEL tl:{q}:drawn");
+    test_redis_ask(f->redis, "SADD tl:{q}:drawn x");
+    assert_string_equal(read_drawn(f, 1, 1), "");
+    assert_true(f->up);
+    test_redis_kill(f->server);
+    assert_string_equal(read_drawn(f, 1, 1), "");
+}
+
 static void a_visitor_is_looked_up(void **state)
 {
     struct fixture *f = *state;
@@ -417,6 +457,7 @@ int main(void)
         CASE(without_a_connection_what_was_never_sent_is_refused),
         CASE(a_visitor_is_looked_up),
         CASE(a_lookup_that_the_store_refuses_fails),
+        CASE(the_list_of_a_draw_is_read),
         CASE(freeing_drops_what_is_pending),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

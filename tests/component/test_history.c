@@ -90,6 +90,7 @@ static void a_point_has_the_numbers_of_its_time(void **state)
     test_store_queue(store, "lanes=only capacity=2 claim_ttl=1h session_ttl=1h");
     test_join_many(store, "v", 5, 0);
     assert_int_equal(test_admit(store, 5), 2);
+    test_redis_ask(store->redis, "HSET %s eta_judged 7", store->keys.names[TL_KEY_STATE]);
     long long again_ms = note(store);
     assert_in_range(again_ms, 1, TL_HISTORY_STEP_MS);
     for (int minutes = 0; minutes < 2; minutes++) {
@@ -103,6 +104,8 @@ static void a_point_has_the_numbers_of_its_time(void **state)
         assert_int_equal(points[0].values[TL_HISTORY_SEQ], 5);
         assert_int_equal(points[0].values[TL_HISTORY_JOINED], 5);
         assert_int_equal(points[0].values[TL_HISTORY_ADMITTED], 2);
+        assert_int_equal(points[0].values[TL_HISTORY_ETA_JUDGED], 7);
+        assert_int_equal(points[0].values[TL_HISTORY_ETA_LATE], 0);
         assert_string_equal(points[0].mode, "open");
         free(points);
     }

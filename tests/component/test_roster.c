@@ -286,6 +286,44 @@ static void a_replica_that_slept_does_not_extend_the_lease_of_its_successor(void
     assert_int_equal(fence_of(&fixture->a, "beta"), 1);
 }
 
+/* Rounds of a holder whose turns take so long, because the store is far away or busy. */
+static void renew_every(struct side *side, int64_t turn_ms, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        side->now_ms += turn_ms - ROUND_MS;
+        assert_int_equal(held_after_round(side), 2);
+    }
+}
+
+/* A turn of nine commands takes 3.6 s at 400 ms each. With a lease that is shorter than that, two
+ * replicas hand it to and fro. */
+static void a_lease_lasts_longer_than_the_turns_of_its_holder(void **state)
+{
+    struct fixture *fixture = *state;
+    renew_every(&fixture->a, 3600, 3);
+    assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 5000, 7200);
+    assert_int_equal(held_after_round(&fixture->b), 0);
+    fixture->b.now_ms += LEASE_MS;
+    assert_int_equal(held_after_round(&fixture->b), 0); /* it is no damaged lease */
+    long long scripts = calls_of(fixture, "evalsha");
+    renew_every(&fixture->a, 3600, 3);
+    assert_int_equal(calls_of(fixture, "evalsha"), scripts); /* renewed by one plain command */
+    assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
+    renew_every(&fixture->a, ROUND_MS, 10); /* the store is near again */
+    assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 1, LEASE_MS);
+}
+
+/* A holder that was stopped for an hour must not keep the lease for another one when it ends. */
+static void a_lease_has_a_longest_time(void **state)
+{
+    struct fixture *fixture = *state;
+    assert_int_equal(held_after_round(&fixture->a), 2);
+    renew_every(&fixture->a, 3600000, 1);
+    assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 5000, 10000);
+    tl_reply_free(test_redis_call(fixture->redis, "PEXPIRE tl:{alpha}:dispatcher 10100"));
+    assert_int_equal(held_after_round(&fixture->b), 1); /* set before the clock went back */
+}
+
 static void a_lease_taken_by_another_replica_is_lost(void **state)
 {
     struct fixture *fixture = *state;
@@ -488,6 +526,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(keeping_a_lease_is_one_plain_command, start, stop),
         cmocka_unit_test_setup_teardown(
             a_replica_that_slept_does_not_extend_the_lease_of_its_successor, start, stop),
+        cmocka_unit_test_setup_teardown(a_lease_lasts_longer_than_the_turns_of_its_holder, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_lease_has_a_longest_time, start, stop),
         cmocka_unit_test_setup_teardown(a_lease_taken_by_another_replica_is_lost, start, stop),
         cmocka_unit_test_setup_teardown(leases_of_another_replica_are_checked_rarely, start, stop),
         cmocka_unit_test_setup_teardown(a_recheck_finds_a_changed_fence, start, stop),

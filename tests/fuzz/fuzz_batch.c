@@ -29,6 +29,8 @@ static void write_command(struct tl_batch_writer *writer, const struct tl_comman
     if (command->kind == TL_COMMAND_JOIN)
         require(tl_batch_join(writer, command->visitor, command->visitor_length,
                               (unsigned)command->number) >= 0);
+    else if (command->kind == TL_COMMAND_HAND_OVER)
+        require(tl_batch_hand_over(writer, command) >= 0);
     else if (command->kind == TL_COMMAND_RESTORE)
         require(tl_batch_recover(writer, command) >= 0);
     else

@@ -59,7 +59,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t places = 0;
     for (size_t i = 0; i < entry.n_events; i++) {
         const struct tl_event *event = &entry.events[i];
-        require(event->kind >= TL_EVENT_APPLIED && event->kind <= TL_EVENT_NOTICE);
+        require(event->kind >= TL_EVENT_APPLIED && event->kind <= TL_EVENT_HANDED);
+        require(event->kind != TL_EVENT_HANDED || event->serial > 0);
         require(event->deadline_ms >= 0);
         places += check_runs(&event->places);
     }

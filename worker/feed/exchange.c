@@ -1,6 +1,8 @@
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/auth/draw.h"
 #include "common/store/feedback.h"
 #include "common/store/keys.h"
 #include "common/store/records.h"
@@ -173,6 +175,51 @@ static bool receive_note(struct tl_redis *redis, struct tl_error *refusal, struc
     return ok;
 }
 
+/* tl:{q}:drawn has 16 bytes that are no id before the first one. */
+static bool append_drawn(const struct tl_exchange *exchange, struct tl_redis *redis,
+                         struct tl_args *args, const struct tl_keys *keys, struct tl_error *err)
+{
+    char key[TL_KEY_MAX];
+    tl_keys_drawn(keys, key);
+    tl_args_reset(args);
+    tl_args_strs(args, "GETRANGE", key, NULL);
+    tl_args_uint(args, exchange->from * TL_DRAW_ID_BYTES);
+    tl_args_uint(args, (exchange->from + exchange->n) * TL_DRAW_ID_BYTES - 1);
+    return tl_redis_append(redis, args, err);
+}
+
+static bool receive_drawn(struct tl_exchange *exchange, struct tl_redis *redis,
+                          struct tl_error *refusal, struct tl_error *err)
+{
+    struct tl_reply *reply = NULL;
+    bool ok = receive_answers(redis, &reply, 1, refusal, err);
+    if (reply != NULL) {
+        size_t length;
+        const char *ids = tl_reply_string(reply, &length);
+        exchange->bytes = malloc(length + 1);
+        if (exchange->bytes != NULL)
+            memcpy(exchange->bytes, ids, length);
+        else
+            tl_error_set(refusal, TL_ERR_NOMEM, "no memory for the draw ids");
+        exchange->length = exchange->bytes != NULL ? length : 0;
+    }
+    tl_reply_free(reply);
+    return ok;
+}
+
+/* Whole, not by its hash: it is short and seldom sent. */
+static bool append_promised(const struct tl_exchange *exchange, struct tl_redis *redis,
+                            struct tl_args *args, const struct tl_keys *keys, struct tl_error *err)
+{
+    tl_args_reset(args);
+    tl_args_strs(args, "EVAL", tl_script_promised, "1", keys->names[TL_KEY_STATE], NULL);
+    tl_args_uint(args, exchange->promised.judged);
+    tl_args_uint(args, exchange->promised.early);
+    tl_args_uint(args, exchange->promised.late);
+    tl_args_uint(args, exchange->promised.error_percent);
+    return tl_redis_append(redis, args, err);
+}
+
 bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *redis,
                         struct tl_args *args, const char *key_prefix, struct tl_error *err)
 {
@@ -189,6 +236,10 @@ bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *red
         return append_note(exchange, redis, args, keys.signs, TL_SIGNS_KEPT, err);
     case TL_EXCHANGE_FEEDBACK:
         return append_note(exchange, redis, args, keys.feedback, TL_FEEDBACK_KEPT, err);
+    case TL_EXCHANGE_DRAWN:
+        return append_drawn(exchange, redis, args, &keys, err);
+    case TL_EXCHANGE_PROMISED:
+        return append_promised(exchange, redis, args, &keys, err);
     }
     return false;
 }
@@ -205,7 +256,10 @@ bool tl_exchange_receive(struct tl_exchange *exchange, struct tl_redis *redis,
         return receive_lookup(exchange, redis, refusal, err);
     case TL_EXCHANGE_SIGNS:
     case TL_EXCHANGE_FEEDBACK:
+    case TL_EXCHANGE_PROMISED:
         return receive_note(redis, refusal, err);
+    case TL_EXCHANGE_DRAWN:
+        return receive_drawn(exchange, redis, refusal, err);
     }
     return false;
 }

@@ -1,7 +1,8 @@
 /*
  * One exchange with the store: a batch that it is to take, a question what became of a batch, a
- * look-up of a visitor, signs of misuse, or a site's feedback. Commands are appended to a pipeline;
- * the answers are received in the same order. Knows nothing of threads.
+ * look-up of a visitor, signs of misuse, a site's feedback, a page of a draw's list, or what came
+ * true of the waits told. Commands are appended to a pipeline; the answers are received in the same
+ * order. Knows nothing of threads.
  */
 #ifndef TL_EXCHANGE_H
 #define TL_EXCHANGE_H
@@ -28,6 +29,14 @@ enum tl_exchange_kind {
     TL_EXCHANGE_LOOKUP,
     TL_EXCHANGE_SIGNS,
     TL_EXCHANGE_FEEDBACK,
+    TL_EXCHANGE_DRAWN,
+    TL_EXCHANGE_PROMISED,
+};
+
+/* Waits told to visitors that came true. */
+struct tl_promised {
+    uint64_t judged, early, late; /* all; admitted before and after the range told */
+    uint64_t error_percent;       /* distances from the true waits, in percent of these, added up */
 };
 
 struct tl_exchange {
@@ -36,8 +45,8 @@ struct tl_exchange {
     /* BATCH, CHECK */
     uint64_t number;
     char entry[TL_ENTRY_ID_MAX]; /* its id in the ingest stream; BATCH: the answer */
-    /* BATCH, SIGNS, FEEDBACK */
-    void *bytes; /* the caller's */
+    /* BATCH, SIGNS, FEEDBACK; DRAWN: the answer */
+    void *bytes; /* the caller's, to free */
     size_t length;
     /* BATCH */
     bool past_limit; /* send it in the way that works at the memory limit */
@@ -50,6 +59,10 @@ struct tl_exchange {
     int64_t since_ms;           /* an end before this Unix time was that of an earlier place */
     enum tl_lookup_found found; /* the answer, with the reason of an end */
     enum tl_reason reason;
+    /* DRAWN */
+    uint64_t from, n; /* the draw ids of these ranks, from 1 */
+    /* PROMISED */
+    struct tl_promised promised;
 };
 
 /* Appends the commands to the pipeline. args: reusable memory. False: the connection failed. */

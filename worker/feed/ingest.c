@@ -295,6 +295,10 @@ static void note_denied(struct tl_ingest *ingest, const struct job *job)
                "%s: make the users of the store again (deploy/redis)",
                job->exchange.kind == TL_EXCHANGE_SIGNS
                    ? "signs of misuse are not kept for `tellerline top`"
+               : job->exchange.kind == TL_EXCHANGE_PROMISED
+                   ? "what came true of the waits told is not counted"
+               : job->exchange.kind == TL_EXCHANGE_DRAWN
+                   ? "visitors cannot read the list of the draw"
                    : "the site's feedback does not reach the store");
 }
 
@@ -307,6 +311,7 @@ static void deliver(void *context, struct tl_message *message)
         settings->store(settings->context, job->up, job->refuses);
         return;
     }
+    bool denied = job->refused && job->refusal.kind == TL_ERR_DENIED;
     switch (exchange->kind) {
     case TL_EXCHANGE_BATCH:
         settings->sent(settings->context, exchange->queue,
@@ -325,8 +330,15 @@ static void deliver(void *context, struct tl_message *message)
         break;
     case TL_EXCHANGE_SIGNS:
     case TL_EXCHANGE_FEEDBACK:
-        if (job->refused && job->refusal.kind == TL_ERR_DENIED)
+    case TL_EXCHANGE_PROMISED:
+        if (denied)
             note_denied(context, job);
+        break;
+    case TL_EXCHANGE_DRAWN:
+        if (denied)
+            note_denied(context, job);
+        settings->drawn(settings->context, job->token, job->refused ? NULL : exchange->bytes,
+                        exchange->length);
         break;
     }
 }
@@ -417,10 +429,33 @@ bool tl_ingest_feedback(struct tl_ingest *ingest, const char *queue, const char 
     return send_note(ingest, TL_EXCHANGE_FEEDBACK, queue, text);
 }
 
+void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
+                        const struct tl_promised *promised)
+{
+    struct job *job = new_job(TL_EXCHANGE_PROMISED, queue);
+    if (job == NULL)
+        return;
+    job->exchange.promised = *promised;
+    request(ingest, job);
+}
+
+bool tl_ingest_drawn(struct tl_ingest *ingest, const char *queue, uint64_t from, uint64_t n,
+                     uint64_t token)
+{
+    struct job *job = new_job(TL_EXCHANGE_DRAWN, queue);
+    if (job == NULL)
+        return false;
+    job->token = token;
+    job->exchange.from = from;
+    job->exchange.n = n;
+    request(ingest, job);
+    return true;
+}
+
 static bool start(struct tl_ingest *ingest, uv_loop_t *loop, struct tl_error *err)
 {
     /* Unbounded in both directions: the loop must not wait, and there is at most one batch of a
-     * queue and one lookup of a held request at a time. */
+     * queue, one lookup of a held request and a few pages of draws at a time. */
     const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
                                                  .free_message = free_job};
     const struct tl_mailbox_settings results = {.bytes_max = TL_MAILBOX_UNBOUNDED,

@@ -47,6 +47,8 @@ struct tl_ingest_settings {
     void (*checked)(void *context, const char *queue, uint64_t number,
                     const struct tl_batch_check *check);
     void (*found)(void *context, uint64_t token, enum tl_lookup_found found, enum tl_reason reason);
+    /* ids NULL: the store could not say. */
+    void (*drawn)(void *context, uint64_t token, const void *ids, size_t length);
     /* The state of the store changed. refuses: TL_ERR_MISCONF or TL_ERR_OOM while it answers, but
      * takes no batch; else TL_OK. */
     void (*store)(void *context, bool up, enum tl_error_kind refuses);
@@ -73,6 +75,14 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl
 void tl_ingest_signs(struct tl_ingest *ingest, const char *queue, const char *text);
 /* The same for what the site reports (common/store/feedback.h). False when out of memory. */
 bool tl_ingest_feedback(struct tl_ingest *ingest, const char *queue, const char *text);
+/* Adds what came true of the waits told at a queue to its totals, once: lost as above. */
+void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
+                        const struct tl_promised *promised);
+/* Asks the store for n draw ids of the queue's draw, from this rank on, from 1; `drawn` is called
+ * with token once, unless the ingest is freed before, with fewer bytes if it has not as many. False
+ * when out of memory. */
+bool tl_ingest_drawn(struct tl_ingest *ingest, const char *queue, uint64_t from, uint64_t n,
+                     uint64_t token);
 /* Stops the thread after its current round trip, and frees. What was not sent is dropped, without a
  * callback. The loop must run one more turn to close the handle. */
 void tl_ingest_free(struct tl_ingest **ingest);

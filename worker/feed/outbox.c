@@ -192,8 +192,12 @@ static int write_command(struct tl_outbox *outbox, const struct tl_command *comm
     case TL_COMMAND_LEAVE:
     case TL_COMMAND_COMPLETE:
     case TL_COMMAND_RENEW:
+    case TL_COMMAND_CLAIM:
+    case TL_COMMAND_EXTEND:
         return tl_batch_place(outbox->writer, command->kind, command->visitor,
                               command->visitor_length, command->number);
+    case TL_COMMAND_HAND_OVER:
+        return tl_batch_hand_over(outbox->writer, command);
     case TL_COMMAND_RESTORE:
     case TL_COMMAND_LOST:
     case TL_COMMAND_CALLED:
@@ -294,6 +298,14 @@ struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_c
 {
     return add_new(outbox, visitor, NULL,
                    (struct tl_pending_command){.kind = kind, .place = place});
+}
+
+struct tl_pending_command *tl_outbox_hand_over(struct tl_outbox *outbox, const char *visitor,
+                                               tl_place place, uint32_t serial, uint64_t device)
+{
+    return add_new(outbox, visitor, NULL,
+                   (struct tl_pending_command){
+                       .kind = TL_COMMAND_HAND_OVER, .place = place, .numbers = {serial, device}});
 }
 
 struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,

@@ -51,9 +51,12 @@ struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, con
 struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
                                                   unsigned lane, const char *invite,
                                                   uint64_t invite_until_ms);
-/* LEAVE, COMPLETE or RENEW. NULL when out of memory. */
+/* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
                                              const char *visitor, tl_place place);
+/* HAND_OVER. NULL when out of memory. */
+struct tl_pending_command *tl_outbox_hand_over(struct tl_outbox *outbox, const char *visitor,
+                                               tl_place place, uint32_t serial, uint64_t device);
 /* RESTORE; the numbers are those of struct tl_command. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
                                              tl_place place,

@@ -1,5 +1,5 @@
 /* A command that was accepted and whose outcome is not known yet: one JOIN, LEAVE, COMPLETE, RENEW,
- * RESTORE, LOST or CALLED. Owned by the outbox. */
+ * CLAIM, EXTEND, HAND_OVER, RESTORE, LOST or CALLED. Owned by the outbox. */
 #ifndef TL_PENDING_H
 #define TL_PENDING_H
 
@@ -13,13 +13,14 @@
 struct tl_pending_command {
     struct tl_pending_command *chain; /* in the table of joins */
     void *waiters;                    /* the caller's list of requests held for it */
-    tl_place place;                   /* LEAVE, COMPLETE, RENEW, RESTORE */
+    tl_place place;                   /* of all but JOIN, LOST, CALLED */
     char *invite; /* JOIN: it spends this invite, and serves one request only; or NULL */
     uint64_t invite_until_ms;             /* as in struct tl_command */
-    uint64_t numbers[TL_COMMAND_NUMBERS]; /* RESTORE, LOST, CALLED: as in struct tl_command */
+    uint64_t numbers[TL_COMMAND_NUMBERS]; /* as in struct tl_command */
     unsigned lane;                        /* JOIN */
     enum tl_command_kind kind;
     unsigned again; /* how often it was gathered again */
+    bool leaves;    /* JOIN: the visitor gives the place up as soon as it is known */
     char visitor[TL_VISITOR_MAX + 1];
 };
 

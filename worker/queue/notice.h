@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/store/queue.h"
+#include "common/wire/notice_text.h"
 
 /* Zeroed: no notice. */
 struct tl_notice {

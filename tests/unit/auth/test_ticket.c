@@ -146,6 +146,44 @@ static void test_a_pending_ticket_tells_its_second(void **state)
     tl_keyring_free(&keyring);
 }
 
+/* A ticket of a place that was handed over, and the code that does it: neither is the other. */
+static void test_serials_and_codes(void **state)
+{
+    (void)state;
+    struct tl_keyring *keyring = good_keyring(key_a);
+    struct tl_ticket ticket = sample;
+    struct tl_ticket read = {0};
+    char text[TL_TICKET_MAX], code[TL_TICKET_MAX];
+    memset(ticket.visitor, 'v', TL_VISITOR_MAX);
+    ticket.visitor[TL_VISITOR_MAX] = '\0';
+    ticket.serial = UINT32_MAX;
+    ticket.front = 1;
+    tl_ticket_sign(keyring, "q", &ticket, text);
+    assert_int_equal(strlen(text), 147);
+    assert_true(tl_ticket_verify(keyring, "q", text, strlen(text), &read));
+    assert_int_equal(read.serial, UINT32_MAX);
+    assert_string_equal(read.visitor, ticket.visitor);
+    assert_false(tl_ticket_verify_code(keyring, "q", text, strlen(text), &read));
+    tl_ticket_sign_code(keyring, "q", &ticket, code);
+    assert_true(tl_ticket_verify_code(keyring, "q", code, strlen(code), &read));
+    assert_int_equal(read.serial, UINT32_MAX);
+    assert_int_equal(read.issued, sample.issued);
+    assert_int_equal(read.place, sample.place);
+    assert_int_equal(read.generation, sample.generation);
+    assert_false(tl_ticket_verify(keyring, "q", code, strlen(code), &read));
+    assert_false(tl_ticket_verify_code(keyring, "other", code, strlen(code), &read));
+    for (size_t i = 0; i < strlen(code); i++) {
+        char before = code[i];
+        code[i] = before == 'A' ? 'B' : 'A';
+        assert_false(tl_ticket_verify_code(keyring, "q", code, strlen(code), &read));
+        code[i] = before;
+    }
+    ticket.serial = 0; /* nothing was handed over: no code, and a ticket that older releases read */
+    tl_ticket_sign_code(keyring, "q", &ticket, code);
+    assert_false(tl_ticket_verify_code(keyring, "q", code, strlen(code), &read));
+    tl_keyring_free(&keyring);
+}
+
 /* The format must not change: issued tickets depend on it. */
 static void test_known_bytes(void **state)
 {
@@ -364,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_a_ticket_tells_the_front_and_never_too_much),
         cmocka_unit_test(test_a_pending_ticket_tells_its_second),
+        cmocka_unit_test(test_serials_and_codes),
         cmocka_unit_test(test_known_bytes),
         cmocka_unit_test(test_tickets_of_older_releases_stay_valid),
         cmocka_unit_test(test_every_change_is_refused),

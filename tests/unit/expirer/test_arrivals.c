@@ -28,6 +28,10 @@ static void test_times_of_seqs(void **state)
     assert_int_equal(found(&arrivals, 29, true), 1000);
     assert_int_equal(found(&arrivals, 30, true), 1200);
     assert_int_equal(found(&arrivals, 1000000, true), 1200);
+    assert_int_equal(tl_arrivals_after(&arrivals, 999), 0);
+    assert_int_equal(tl_arrivals_after(&arrivals, 1000), 30);
+    assert_int_equal(tl_arrivals_after(&arrivals, 1199), 30);
+    assert_true(tl_arrivals_after(&arrivals, 1200) > 1000000); /* all */
     tl_arrivals_forget(&arrivals, 10);
     assert_int_equal(found(&arrivals, 10, true), 1000);
     tl_arrivals_forget(&arrivals, 31);

@@ -98,6 +98,18 @@ static void test_waits_and_sessions(void **state)
     assert_int_equal(of_lane(&world, 0, TL_VISITS_LANE_OLDEST_WAIT), 60);
     assert_int_equal(of_lane(&world, 0, TL_VISITS_LANE_WAITING), 3);
     assert_int_equal(of_lane(&world, 1, TL_VISITS_LANE_WAITING), 1);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_1M), 4);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_5M), 0);
+    tl_visits_look(world.visits, world.line, 5 * MINUTE);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_5M), 1); /* the one from before */
+    tl_visits_look(world.visits, world.line, 6 * MINUTE - 1);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_5M), 1);
+    tl_visits_look(world.visits, world.line, 6 * MINUTE);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_5M), 4);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_10M), 0);
+    tl_visits_look(world.visits, world.line, 61 * MINUTE);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_1H), 4);
+    assert_int_equal(of_queue(&world, TL_VISITS_OVER_30M), 4);
     happen(&world, TL_EVENT_ADMITTED, tl_place_make(0, 6), 2, 0, 0, 3 * MINUTE);
     happen(&world, TL_EVENT_ADMITTED, tl_place_make(1, 5), 1, 0, 0, 3 * MINUTE);
     assert_int_equal(of_queue(&world, TL_VISITS_WAIT_TIME), 2); /* the third wait is not known */

@@ -293,6 +293,28 @@ static void renewing_an_ended_session_changes_nothing(void **state)
     assert_int_equal(tl_line_active(line), 0);
     apply(line, 6, TL_EVENT_RENEWED, 2, 1); /* waits */
     assert_int_equal(tl_line_look(line, 2).status, TL_LINE_WAITING);
+    apply(line, 7, TL_EVENT_ADMITTED, 2, 1);
+    apply(line, 8, TL_EVENT_EXTENDED, 2, 1);
+    assert_int_equal(tl_line_look(line, 2).deadline_ms, 1008);
+    tl_line_free(&line);
+}
+
+static void a_serial_only_rises_and_is_forgotten_with_the_end(void **state)
+{
+    (void)state;
+    struct tl_line *line = new_line();
+    apply(line, 1, TL_EVENT_JOINED, 1, 2);
+    assert_int_equal(tl_line_serial(line, 1), 0);
+    assert_true(tl_line_add_serial(line, 1, 3));
+    assert_true(tl_line_add_serial(line, 1, 2));
+    assert_int_equal(tl_line_serial(line, 1), 3);
+    assert_int_equal(tl_line_serial(line, tl_place_make(2, 1)), 3); /* in another lane */
+    assert_int_equal(tl_line_serial(line, 2), 0);
+    assert_int_equal(tl_line_serial(line, 0), 0); /* of a place without a number */
+    apply(line, 2, TL_EVENT_REMOVED, 1, 1);
+    assert_int_equal(tl_line_serial(line, 1), 3);
+    assert_int_equal(tl_line_forget(line, 2 * HOUR_MS, 1000), 1);
+    assert_int_equal(tl_line_serial(line, 1), 0);
     tl_line_free(&line);
 }
 
@@ -333,6 +355,7 @@ int main(void)
         cmocka_unit_test(the_front_is_before_the_first_who_waits),
         cmocka_unit_test(lanes_before_count_as_ahead),
         cmocka_unit_test(renewing_an_ended_session_changes_nothing),
+        cmocka_unit_test(a_serial_only_rises_and_is_forgotten_with_the_end),
         cmocka_unit_test(ends_are_forgotten_after_an_hour_some_at_a_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

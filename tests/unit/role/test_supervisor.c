@@ -110,11 +110,21 @@ static int run_politely(void *context)
 
 /* ---- helpers ---- */
 
+static unsigned reloads;
+
+static void count_reload(void *context)
+{
+    ++*(unsigned *)context;
+}
+
 static struct tl_supervisor *new_supervisor(bool hangup_stops)
 {
     struct tl_error err = {0};
-    const struct tl_supervisor_settings settings = {
-        .restart_base_ms = BASE_MS, .restart_limit_ms = LIMIT_MS, .hangup_stops = hangup_stops};
+    const struct tl_supervisor_settings settings = {.restart_base_ms = BASE_MS,
+                                                    .restart_limit_ms = LIMIT_MS,
+                                                    .hangup_stops = hangup_stops,
+                                                    .reload = count_reload,
+                                                    .context = &reloads};
     struct tl_supervisor *supervisor = tl_supervisor_new(&settings, &err);
     assert_non_null(supervisor);
     return supervisor;
@@ -320,18 +330,21 @@ static void test_hangup_reloads_or_stops(void **state)
     (void)state;
     struct record record = {.run = run_politely};
     struct tl_supervisor *supervisor = new_supervisor(false);
+    unsigned before = reloads;
     add(supervisor, &record, 0, 30000, false);
     tl_supervisor_turn(supervisor, 0);
     assert_int_equal(kill(getpid(), SIGHUP), 0);
     turn_until_ended(supervisor, &record, 1, 0);
     assert_exit(&record, 7);
     assert_int_equal(tl_supervisor_stop_asked(supervisor), 0);
+    assert_int_equal(reloads, before + 1);
     tl_supervisor_free(&supervisor);
 
     supervisor = new_supervisor(true);
     assert_int_equal(kill(getpid(), SIGHUP), 0);
     tl_supervisor_turn(supervisor, 0);
     assert_int_equal(tl_supervisor_stop_asked(supervisor), 1);
+    assert_int_equal(reloads, before + 1);
     tl_supervisor_free(&supervisor);
 }
 

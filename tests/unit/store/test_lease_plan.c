@@ -120,6 +120,24 @@ static void the_next_check_comes_when_the_first_lease_runs_out(void **state)
     assert_int_equal(tl_lease_next_check_ms(leases, 0, 10000), 10000 + TL_LEASE_MS + 1);
 }
 
+static void a_lease_lasts_twice_as_long_as_the_longest_recent_turn(void **state)
+{
+    (void)state;
+    int64_t length_ms = tl_lease_plan_length(TL_LEASE_MS, 0);
+    assert_int_equal(length_ms, TL_LEASE_MS);
+    assert_int_equal(tl_lease_plan_length(length_ms, 750), TL_LEASE_MS);
+    assert_int_equal(tl_lease_plan_length(length_ms, 1000), 2000);
+    length_ms = tl_lease_plan_length(length_ms, 4000);
+    assert_int_equal(length_ms, 8000);
+    assert_int_equal(tl_lease_plan_length(length_ms, 3900), 7800);
+    length_ms = tl_lease_plan_length(length_ms, 500);
+    assert_int_equal(length_ms, 6000);
+    for (int i = 0; i < 5; i++)
+        length_ms = tl_lease_plan_length(length_ms, 500);
+    assert_int_equal(length_ms, TL_LEASE_MS);
+    assert_int_equal(tl_lease_plan_length(length_ms, INT64_MAX), TL_LEASE_MAX_MS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +148,7 @@ int main(void)
         cmocka_unit_test(a_lease_of_our_own_that_ran_out_has_nothing_else_checked),
         cmocka_unit_test(only_free_leases_are_taken),
         cmocka_unit_test(the_next_check_comes_when_the_first_lease_runs_out),
+        cmocka_unit_test(a_lease_lasts_twice_as_long_as_the_longest_recent_turn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

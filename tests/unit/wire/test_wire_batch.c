@@ -41,7 +41,15 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(tl_batch_place(writer, TL_COMMAND_COMPLETE, "!", 1, 0), 2);
     assert_int_equal(tl_batch_place(writer, TL_COMMAND_RENEW, "~", 1, 7), 3);
     assert_int_equal(tl_batch_seen(writer, TL_PLACE_SEQ_MAX, 0), 4);
-    assert_int_equal(tl_batch_count(writer), 5);
+    assert_int_equal(tl_batch_place(writer, TL_COMMAND_CLAIM, "~", 1, 7), 5);
+    assert_int_equal(tl_batch_place(writer, TL_COMMAND_EXTEND, "~", 1, 7), 6);
+    const struct tl_command moves = {.kind = TL_COMMAND_HAND_OVER,
+                                     .visitor = VISITOR64,
+                                     .visitor_length = 64,
+                                     .number = place,
+                                     .numbers = {TL_BATCH_SERIAL_MAX, TL_BATCH_NUMBER_MAX}};
+    assert_int_equal(tl_batch_hand_over(writer, &moves), 7);
+    assert_int_equal(tl_batch_count(writer), 8);
     tl_batch_generation(writer, 1795322332699277);
     const void *bytes = tl_batch_finish(writer, "worker-1", TL_BATCH_NUMBER_MAX, &length);
     if (!tl_batch_decode(bytes, length, &batch, &err))
@@ -49,9 +57,16 @@ static void what_is_written_is_read(void **state)
     assert_string_equal(batch.worker, "worker-1");
     assert_int_equal(batch.number, TL_BATCH_NUMBER_MAX);
     assert_int_equal(batch.generation, 1795322332699277);
-    assert_int_equal(batch.n_commands, 5);
+    assert_int_equal(batch.n_commands, 8);
+    assert_int_equal(batch.commands[7].kind, TL_COMMAND_HAND_OVER);
+    assert_int_equal(batch.commands[7].number, place);
+    assert_int_equal(batch.commands[7].numbers[0], TL_BATCH_SERIAL_MAX);
+    assert_int_equal(batch.commands[7].numbers[1], TL_BATCH_NUMBER_MAX);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(batch.commands[i].kind, i + 1);
+    assert_int_equal(batch.commands[5].kind, TL_COMMAND_CLAIM);
+    assert_int_equal(batch.commands[5].number, 7);
+    assert_int_equal(batch.commands[6].kind, TL_COMMAND_EXTEND);
     assert_int_equal(batch.commands[0].visitor_length, 4);
     assert_memory_equal(batch.commands[0].visitor, "anna", 4);
     assert_int_equal(batch.commands[0].number, 15);

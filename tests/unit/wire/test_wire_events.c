@@ -30,15 +30,15 @@ static void every_kind_is_read(void **state)
     if (!decode("[1,12,1700000000000000,30,4,["
                 "[1,\"worker.1\",99,41,[[0,1,17,0],[3,2,5,1700000001000],[999,3,0,0]]],"
                 "[2,[41,2,1,1]],[3,[7,1],1700000002000],[4,[9,3],2],[5,[1,1,281474976710656,2],1],"
-                "[6,5,1700000003000],[7],[8,\"Hello\"]]]",
+                "[6,5,1700000003000],[7],[8,\"Hello\"],[9,6,1700000004000],[10,6,7]]]",
                 &entry, &buffer, &err))
         fail_msg("%s", err.text);
     assert_int_equal(entry.number, 12);
     assert_int_equal(entry.generation, 1700000000000000);
     assert_int_equal(entry.waiting, 30);
     assert_int_equal(entry.active, 4);
-    assert_int_equal(entry.n_events, 8);
-    for (size_t i = 0; i < 8; i++)
+    assert_int_equal(entry.n_events, 10);
+    for (size_t i = 0; i < 10; i++)
         assert_int_equal(entry.events[i].kind, i + 1);
     const struct tl_event *event = entry.events;
     assert_string_equal(event[0].worker, "worker.1");
@@ -64,6 +64,11 @@ static void every_kind_is_read(void **state)
     assert_int_equal(event[5].deadline_ms, 1700000003000);
     assert_int_equal(event[7].text_length, 5);
     assert_memory_equal(event[7].text, "Hello", 5);
+    assert_int_equal(event[8].kind, TL_EVENT_EXTENDED);
+    assert_int_equal(event[8].places.runs[0].first, 6);
+    assert_int_equal(event[8].deadline_ms, 1700000004000);
+    assert_int_equal(event[9].places.runs[0].first, 6);
+    assert_int_equal(event[9].serial, 7);
     tl_events_free(&entry);
     tl_events_free(&entry); /* once is enough, twice does no harm */
     msgpack_sbuffer_destroy(&buffer);
@@ -126,7 +131,7 @@ static const struct {
     {"[1,1,1,1,1,[1]]", "event 0"},
     {"[1,1,1,1,1,[[]]]", "event 0"},
     {"[1,1,1,1,1,[[7],[0]]]", "event 1: event 0 is not one"},
-    {"[1,1,1,1,1,[[9]]]", "event 9 is not one"},
+    {"[1,1,1,1,1,[[11]]]", "event 11 is not one"},
     {"[1,1,1,1,1,[[7,1]]]", "more fields"},
     {"[1,1,1,1,1,[[8,\"x\",1]]]", "more fields"},
     {"[1,1,1,1,1,[[2,[1,1],1]]]", "more fields"},
@@ -165,6 +170,11 @@ static const struct {
     {"[1,1,1,1,1,[[6,4503599627370496,1]]]", "above its limit"},
     {"[1,1,1,1,1,[[6,1]]]", "whole number"},
     {"[1,1,1,1,1,[[8]]]", "string"},
+    {"[1,1,1,1,1,[[9,0,1]]]", "place 0"},
+    {"[1,1,1,1,1,[[9,1]]]", "whole number"},
+    {"[1,1,1,1,1,[[10,0,1]]]", "place 0"},
+    {"[1,1,1,1,1,[[10,1,0]]]", "serial 0"},
+    {"[1,1,1,1,1,[[10,1,4294967296]]]", "above its limit"},
     {"[1,1,1,1,1,[[8,1]]]", "string"},
     {"[1,1,1,1,1,[[8,b]]]", "never sent"},
     {"[1,1,1,1,1,[[1,\"w\",1,1,[[[[[[[1]]]]]]]]]]", "nested"},

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/store/queue.h"
+#include "common/wire/notice_text.h"
 #include "tests/unit/worker/queue/world.h"
 
 static const struct tl_line_view active = {.status = TL_LINE_ACTIVE};

@@ -1,0 +1,76 @@
+-- Takes visitors from the line, in portions, and makes them active.
+
+local PORTION = 250         -- visitors in one call of Redis; unpack is limited by Lua's stack
+local LOOK_FOR_ROW_MIN = 50 -- with fewer visitors, looking for a row costs more than it saves
+
+-- score, tail: deadline of the sessions, and the end of their texts. Notes the places, and in `named`, if it is a list,
+-- who is admitted, a text for each portion. Returns admit_from(rank, count), which admits so many visitors from this rank
+-- of the line on; and take_popped(popped), which admits those who were taken, given with their places in turn.
+local function line_taker(score, tail, places, named)
+
+local texts = {} -- of the sessions of one portion
+
+-- Notes visitors who were taken, given with their places in turn. Returns them, and for each the text of the session.
+local function note_popped(popped)
+    local visitors, nth = {}, #places
+    for i = 1, #popped / 2 do
+        local place, digits = parse_place(popped[2 * i])
+        visitors[i], texts[i], places[nth + i] = popped[2 * i - 1], digits .. tail, place
+    end
+    return visitors, texts
+end
+
+-- Takes `count` visitors from this rank of the line on. Returns them, and for each the text of the session.
+--
+-- A fast path: most of the time they stand in a row, without gaps, as their first and last place tell. Then Redis need
+-- not print their places, nor Lua parse them. This saves 17 % of a step that admits 1,400.
+local function take(rank, count)
+    local last, first, past = rank + count - 1, nil, nil
+    if count >= LOOK_FOR_ROW_MIN then
+        first = tonumber(redis.call('ZRANGE', K_WAITING, rank, rank, 'WITHSCORES')[2])
+        past = tonumber(redis.call('ZRANGE', K_WAITING, last, last, 'WITHSCORES')[2]) + 1
+    end
+    if first and past - first == count then
+        local visitors = redis.call('ZRANGE', K_WAITING, rank, last)
+        redis.call('ZREMRANGEBYRANK', K_WAITING, rank, last)
+        local nth = #places
+        for i = 1, count do
+            places[nth + i] = first + i - 1
+        end
+        write_row(texts, first, count, tail)
+        return visitors, texts
+    end
+    if rank == 0 then
+        return note_popped(redis.call('ZPOPMIN', K_WAITING, count))
+    end
+    local popped = redis.call('ZRANGE', K_WAITING, rank, last, 'WITHSCORES')
+    redis.call('ZREMRANGEBYRANK', K_WAITING, rank, last)
+    return note_popped(popped)
+end
+
+local function make_active(visitors, sessions)
+    local scored, fields = {}, {} -- deadline, visitor, ... and visitor, session, ...
+    for i = 1, #visitors do
+        local visitor = visitors[i]
+        scored[2 * i - 1], scored[2 * i] = score, visitor
+        fields[2 * i - 1], fields[2 * i] = visitor, sessions[i]
+    end
+    redis.call('ZADD', K_ACTIVE, unpack(scored))
+    redis.call('HSET', K_SESSIONS, unpack(fields))
+    if named then
+        named[#named + 1] = table.concat(visitors, ' ')
+    end
+end
+
+-- Admits `count` visitors from this rank of the line on.
+local function admit_from(rank, count)
+    for done = 0, count - 1, PORTION do
+        make_active(take(rank, math.min(PORTION, count - done)))
+    end
+end
+
+return admit_from, function(popped)
+    make_active(note_popped(popped))
+end
+
+end

@@ -1,6 +1,7 @@
 /*
  * Solves the puzzle of a queue with `challenge: work` (common/auth/puzzle.h) and joins with the solution; or with
- * `challenge: external` shows the widget of a challenge service and joins with its token. The page loads it only then. It starts itself once more as a web worker, which solves; where that fails, it solves in the page, in
+ * `challenge: external` shows the widget of a challenge service and joins with its token. Only pages that need it hold
+ * it. Its address starts it once more as a web worker, which solves; where that fails, it solves in the page, in
  * slices. ES5, for old browsers: theirs is the longest wait.
  */
 (function () {
@@ -85,7 +86,6 @@
   var PUZZLES_MAX = 4;          // more are not solved without being asked
   var TOKENS_MAX = 6;           // likewise
   var SENT_MAX = 6;
-  var source = document.currentScript && document.currentScript.src;
   var box = document.querySelector('[data-tl="puzzle"]');
   var bar = document.querySelector('[data-tl="solving"]');
   var puzzles = 0;
@@ -118,7 +118,7 @@
     bar.max = puzzle.parts;
     show(0);
     try {
-      var worker = new Worker(source);
+      var worker = new Worker(box.dataset.worker);
       worker.onmessage = function (event) {
         if (event.data.parts) show(event.data.parts);
         if (!event.data.solution) return;
@@ -226,4 +226,5 @@
 
   var widget = box.dataset.service ? showWidget(box.dataset) : null;
   if (!widget) solve({ puzzle: box.dataset.puzzle, parts: Number(box.dataset.parts), bits: Number(box.dataset.bits) });
+  document.documentElement.setAttribute('data-running', '1'); // refresh.js asks
 })();

@@ -4,103 +4,129 @@
  * All tabs of a browser share one event stream: the leading tab holds it and sends what it receives to the others. The
  * place belongs to the ticket (a cookie this script cannot read), so a lost connection loses nothing; the page says so.
  *
+ * The cookie is the browser's, and may be of another place than the page by now: one that was moved here in another
+ * tab. So tabs listen only to those with the same visitor, and a page whose answer is of another visitor loads again.
+ *
+ * ES5, as an old browser that cannot parse the script would not even run its first line.
+ *
  * The script finds what it changes by data-tl and shows the elements whose data-state lists the current state.
  */
 (function () {
   'use strict';
 
-  const page = document.body.dataset;
-  const words = document.querySelector('[data-tl="words"]').dataset;
-  const language = document.documentElement.lang;
-  const api = '/v1/queues/' + page.queue;
-  const shared = 'tellerline:' + page.queue;
-  const carried = /[?&]ticket=([^&#]+)/.exec(location.search);
-  const OVER = ['completed', 'left', 'expired', 'unclaimed', 'absent', 'ended', 'lost', 'removed', 'blocked',
-    'closed', 'shut', 'sold_out', 'passthrough'];
-  const ALONE = ['invited', 'outside', 'challenge'];  // no place to ask about
+  // An old browser lacks one of these; then the page reloads itself (refresh.js).
+  if (!window.Promise || !window.fetch || !window.Intl || !window.NodeList || !NodeList.prototype.forEach) return;
 
-  const SAY_EVERY = 15000;      // at most this often aloud, unless something important happens
-  const GO_ON_AFTER = 3000;
-  const FIRST_EVENT = 10000;    // a stream silent for this long is held up by something on the way
-  const QUIET = 45000;          // ask when nothing was heard for this long
-  const STREAM_AGAIN = 90000;   // how long to ask in turns before trying a stream again
-  const RETRY_MIN = 2000;
-  const RETRY_MAX = 30000;
+  var page = document.body.dataset;
+  var words = document.querySelector('[data-tl="words"]').dataset;
+  var locale = words.locale;
+  var api = '/v1/queues/' + page.queue;
+  var shared = 'tellerline:' + page.queue;
+  var carried = /[?&]ticket=([^&#]+)/.exec(location.search);
+  var OVER = ['completed', 'left', 'expired', 'unclaimed', 'absent', 'ended', 'lost', 'removed', 'moved', 'blocked',
+    'closed', 'shut', 'sold_out', 'passthrough'];
+  var ALONE = ['invited', 'outside', 'challenge', 'code_over', 'move_here', 'transfer'];  // no place to ask about
+
+  var SAY_EVERY = 60000;      // at most this often aloud, unless something important happens
+  var ALMOST = 20;            // "almost there" from so many ahead on
+  var GO_ON_AFTER = 3000;
+  var FIRST_EVENT = 10000;    // a stream silent for this long is held up by something on the way
+  var QUIET = 45000;          // ask when nothing was heard for this long
+  var STREAM_AGAIN = 90000;   // how long to ask in turns before trying a stream again
+  var RENEW_EVERY = 600000;   // the answer to a held question renews no cookie: so often, ask without holding
+  var MOVING = 5000;          // the longest silence while another tab takes another place
+  var RETRY_MIN = 1000;
+  var RETRY_MAX = 8000;       // back within seconds after the trouble; spread, and later where the server says so
 
   // ---- small helpers ----
 
-  const find = (key) => document.querySelector('[data-tl="' + key + '"]');
-  const jitter = (ms) => ms * (0.75 + Math.random() / 2);
-  const now = () => Date.now();
+  var find = function (key) { return document.querySelector('[data-tl="' + key + '"]'); };
+  var jitter = function (ms) { return ms * (0.75 + Math.random() / 2); };
+  var now = function () { return Date.now(); };
 
   function put(key, text) {
-    const element = find(key);
+    var element = find(key);
     if (element && element.textContent !== text) element.textContent = text;
   }
 
   function reveal(key, shown) {
-    document.querySelectorAll('[data-tl="' + key + '"]').forEach((e) => { e.hidden = !shown; });
+    document.querySelectorAll('[data-tl="' + key + '"]').forEach(function (e) { e.hidden = !shown; });
   }
 
   // Storage may be full or forbidden; then the tabs coordinate less.
   function stored(key, value) {
     try {
       if (value === undefined) return JSON.parse(localStorage.getItem(shared + key));
-      localStorage.setItem(shared + key, JSON.stringify(value));
+      if (value === null) localStorage.removeItem(shared + key);
+      else localStorage.setItem(shared + key, JSON.stringify(value));
     } catch (e) { /* not available */ }
     return null;
   }
 
   // ---- numbers and times as they are written here (the same rules as in page_text.c) ----
 
-  const numbers = new Intl.NumberFormat(language);
-  const clock = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit', second: '2-digit' });
-  const shortClock = new Intl.DateTimeFormat(language, { hour: 'numeric', minute: '2-digit' });
-  const dateTime = new Intl.DateTimeFormat(language, {
+  var numbers = new Intl.NumberFormat(locale);
+  var clock = new Intl.DateTimeFormat(locale, { hour: 'numeric', minute: '2-digit', second: '2-digit' });
+  var shortClock = new Intl.DateTimeFormat(locale, { hour: 'numeric', minute: '2-digit' });
+  var dateTime = new Intl.DateTimeFormat(locale, {
     year: 'numeric', month: 'long', day: 'numeric', weekday: 'long', hour: 'numeric', minute: '2-digit',
     timeZoneName: 'short'
   });
-  const UNITS = [[86400, 'day'], [3600, 'hour'], [60, 'minute'], [1, 'second']];
+  var UNITS = [[86400, 'day'], [3600, 'hour'], [60, 'minute'], [1, 'second']];
 
-  const fill = (pattern, first, second) => pattern.replace('{0}', first).replace('{1}', second);
+  var fill = function (pattern, first, second) { return pattern.replace('{0}', first).replace('{1}', second); };
+
+  // A text with plural forms has all of them, in the order of `forms`. An old browser does not know which a number takes.
+  var forms = words.plurals.split('|');
+  var rules = Intl.PluralRules ? new Intl.PluralRules(locale) : null;
+
+  function count(pattern, number) {
+    var form = rules ? rules.select(number) : number === 1 ? 'one' : 'other';
+    var patterns = pattern.split('|');
+    var i = forms.indexOf(form);
+    return fill(patterns[i < 0 ? patterns.length - 1 : i], numbers.format(number));
+  }
 
   function duration(seconds) {
-    let i = 0;
+    var i = 0;
     while (i < 3 && seconds < UNITS[i][0]) i++;
-    const parts = [];
-    for (let last = Math.min(i + 1, 3); i <= last; i++) {
-      const amount = Math.floor(seconds / UNITS[i][0]);
+    var parts = [];
+    for (var last = Math.min(i + 1, 3); i <= last; i++) {
+      var amount = Math.floor(seconds / UNITS[i][0]);
       seconds %= UNITS[i][0];
       if (amount || !parts.length)
-        parts.push(fill(words[UNITS[i][1] + (amount === 1 ? '' : 's')], numbers.format(amount)));
+        parts.push(count(words[UNITS[i][1]], amount));
     }
     return parts.join(' ');
   }
 
   function range(lowSeconds, highSeconds) {
-    let high = Math.ceil(Math.max(highSeconds, 0) / 60);
-    const step = high <= 10 ? 1 : high <= 60 ? 5 : high <= 180 ? 10 : high <= 720 ? 30 : 60;
+    var high = Math.ceil(Math.max(highSeconds, 0) / 60);
+    var step = high <= 10 ? 1 : high <= 60 ? 5 : high <= 180 ? 10 : high <= 720 ? 30 : 60;
     high = Math.ceil(high / step) * step;
-    const low = Math.floor(Math.max(Math.min(lowSeconds, highSeconds), 0) / 60 / step) * step;
+    var low = Math.floor(Math.max(Math.min(lowSeconds, highSeconds), 0) / 60 / step) * step;
     if (high <= 1 && low === 0) return words.rangeSoon;
-    const to = duration(high * 60);
+    var to = duration(high * 60);
     if (low === 0) return fill(words.rangeUpto, to);
     if (low === high) return fill(words.rangeAbout, to);
-    const unit = high < 60 ? 1 : low % 60 === 0 && high % 60 === 0 && high < 1440 ? 60 : 0;
+    var unit = high < 60 ? 1 : low % 60 === 0 && high % 60 === 0 && high < 1440 ? 60 : 0;
     return fill(words.rangeBetween, unit ? numbers.format(low / unit) : duration(low * 60), to);
   }
 
   // ---- the server's clock: that of this device may be wrong, or jump ----
 
-  let ahead = Number(page.now) ? Number(page.now) - now() : 0;
-  const serverNow = () => now() + ahead;
+  // The page holds the time of its answer, whose first byte came before the rest had to load.
+  var timing = window.performance && performance.timing;
+  var answered = timing && timing.responseStart > 0 && timing.responseStart <= now() ? timing.responseStart : now();
+  var ahead = Number(page.now) ? Number(page.now) - answered : 0;
+  var serverNow = function () { return now() + ahead; };
 
   // ---- read aloud, politely ----
 
-  let said = '';
-  let saidAt = now();
-  let next = '';                // to be said when its time has come
-  let sayTimer = 0;
+  var said = '';
+  var saidAt = now();
+  var next = '';                // to be said when its time has come
+  var sayTimer = 0;
 
   function speak(text) {
     if (text === said) return;
@@ -109,40 +135,50 @@
     put('aloud', text);
   }
 
+  // Of a place only: when half of those ahead have gone since the last time, and near the turn.
+  var saidAhead = Infinity;
+
+  function sayPlace(text, ahead) {
+    if (ahead >= ALMOST && ahead > saidAhead / 2) return;
+    if (saidAhead !== Infinity) say(text, false);
+    saidAhead = ahead;
+  }
+
   function say(text, important) {
     if (important) speak(text);
     else next = text;
     clearTimeout(sayTimer);
     if (next && next !== said)
-      sayTimer = setTimeout(() => speak(next), Math.max(0, saidAt + SAY_EVERY - now()));
+      sayTimer = setTimeout(function () { speak(next); }, Math.max(0, saidAt + SAY_EVERY - now()));
   }
 
   // ---- showing ----
 
-  let state = page.state;
-  let shown = null;             // the last view
-  let heardAt = now();
-  let opensAt = Number(page.opens) || 0;
-  let endsAt = 0;               // of the session
-  let best = 0;                 // the progress bar never moves back
-  let goTimer = 0;
-  let wentOn = false;           // another tab has gone in
-  let troubled = '';
+  var state = page.state;
+  var shown = null;             // the last view
+  var heardAt = now() - (Number(page.stale) || 0);
+  var opensAt = Number(page.opens) || 0;
+  var endsAt = Number(page.ends) || 0;  // of the session, or of the time to claim it
+  var claimed = Boolean(page.claimed);
+  var best = 0;                 // the progress bar never moves back
+  var goTimer = 0;
+  var wentOn = false;           // another tab has gone in
+  var troubled = Number(page.stale) ? 'store' : '';
 
-  const isOver = () => OVER.indexOf(state) >= 0;
+  var isOver = function () { return OVER.indexOf(state) >= 0; };
 
   function setState(name) {
     if (name === state) return;
-    const wasOver = isOver();
+    var wasOver = isOver();
     state = name;
     next = '';                  // about the state that was
     wentOn = false;
-    document.querySelectorAll('[data-state]').forEach((element) => {
+    document.querySelectorAll('[data-state]').forEach(function (element) {
       if (element !== document.body) element.hidden = element.dataset.state.split(' ').indexOf(name) < 0;
     });
     page.state = name;
-    const section = document.querySelector('section[data-state="' + name + '"]');
-    const head = section && section.querySelector('h1');
+    var section = document.querySelector('section[data-state="' + name + '"]');
+    var head = section && section.querySelector('h1');
     if (head) say(head.textContent, true);
     // A tab with nothing to wait for must not hold the lead; joined again in another tab, it takes part again.
     if (isOver()) resign();
@@ -150,21 +186,23 @@
   }
 
   function setTitle(position) {
-    const kind = state[0].toUpperCase() + state.slice(1);
-    const title = fill(words['title' + kind] || words.titleOver, position) + ' – ' + page.brand;
+    var kind = state[0].toUpperCase() + state.slice(1);
+    var title = fill(words['title' + kind] || words.titleOver, position) + ' – ' + page.brand;
     if (document.title !== title) document.title = title;
   }
 
   // The first position known of this very place, by any tab and after a reload.
   function firstPosition(view) {
-    const visitor = view.visitor || page.visitor;
-    const kept = stored(':from');
-    let from = kept && kept.visitor === visitor ? kept.from : Number(page.from) || 0;
+    var visitor = view.visitor || page.visitor;
+    var kept = stored(':from');
+    var from = kept && kept.visitor === visitor ? kept.from : Number(page.from) || 0;
     if (from < view.position) from = view.position;
-    if (!kept || kept.visitor !== visitor || kept.from !== from) {
-      stored(':from', { visitor: visitor, from: from });
-      if (kept && kept.visitor !== visitor) best = 0;
+    var same = kept && kept.visitor === visitor;
+    if (!same || kept.from !== from || !kept.at) {
+      stored(':from', { visitor: visitor, from: from, at: same && kept.at || now() });
+      if (kept && !same) best = 0;
     }
+    put('since', fill(words.since, shortClock.format(new Date(same && kept.at || now()))));
     return from;
   }
 
@@ -173,35 +211,61 @@
     reveal('drawing', drawing);
     reveal('in-order', !drawing);
     reveal('place', !drawing);
-    const title = words.titleDrawing + ' – ' + page.brand;
+    reveal('move', !drawing);
+    var title = words.titleDrawing + ' – ' + page.brand;
     if (drawing && document.title !== title) document.title = title;
   }
 
   // Why there is no estimate, or why it grew; not a reason of a later version. more_ahead: words.whyMoreAhead.
   function showWhy(reason) {
-    const why = reason ? words['why' + ('_' + reason).replace(/_(.)/g, (_, letter) => letter.toUpperCase())] : '';
+    var name = ('_' + reason).replace(/_(.)/g, function (_, letter) { return letter.toUpperCase(); });
+    var why = reason ? words['why' + name] : '';
     put('eta-why', why || '');
     reveal('eta-why', Boolean(why));
   }
 
+  // The wait as times of this device's clock, as coarse as the wait is long; not of a day that would need a name.
+  function showClock(view) {
+    var step = (view.eta_high > 3600 ? 600 : view.eta_high > 600 ? 300 : 60) * 1000;
+    var low = Math.floor((now() + (view.eta_low || 0) * 1000) / step) * step;
+    var high = Math.ceil((now() + view.eta_high * 1000) / step) * step;
+    var shown = view.eta_high > 60 && view.eta_high < 43200;
+    reveal('eta-clock', shown);
+    if (!shown) return;
+    var from = new Date(Math.max(low, now()));
+    var to = new Date(high);
+    put('eta-clock', fill(words.etaClock, shortClock.formatRange ? shortClock.formatRange(from, to)
+      : shortClock.format(from) + ' – ' + shortClock.format(to)));
+  }
+
   function showPosition(view) {
-    const position = numbers.format(view.position);
-    const eta = view.eta_high === undefined ? words.rangeUnknown : range(view.eta_low || 0, view.eta_high);
-    put('position', position);
-    put('ahead', fill(words.ahead, numbers.format(view.ahead === undefined ? view.position - 1 : view.ahead)));
+    var position = numbers.format(view.position);
+    var eta = view.eta_high === undefined ? words.rangeUnknown : range(view.eta_low || 0, view.eta_high);
+    var ahead = view.ahead === undefined ? view.position - 1 : view.ahead;
+    put('ahead', count(words.ahead, ahead));
     put('eta', eta);
-    showWhy(view.eta_reason);
-    reveal('eta-row', view.eta_high !== undefined || !view.opens_at);  // before the opening, unknown is no news
-    const from = firstPosition(view);
+    showClock(view);
+    reveal('admitted-row', view.admitted_last_minute !== undefined);
+    put('admitted', count(words.ahead, view.admitted_last_minute || 0));
+    reveal('almost', ahead < ALMOST && !view.paused && !view.recovering && !view.called && !view.opens_at &&
+      view.capacity !== 0);
+    showWhy(view.paused || view.capacity === 0 ? '' : view.eta_reason);  // a note says it
+    // Where something else says why, unknown is no news.
+    reveal('eta-row', view.eta_high !== undefined || !(view.opens_at || view.paused || view.called || view.recovering ||
+      view.capacity === 0));
+    var from = firstPosition(view);
     best = Math.max(best, (from - view.position) / from);
-    const bar = find('progress');
-    if (bar) bar.value = Math.floor(best * 1000);
+    var bar = find('progress');
+    if (bar) {
+      bar.value = Math.floor(best * 1000);
+      bar.setAttribute('aria-valuetext', fill(words.progress, numbers.format(Math.floor(best * 100))));
+    }
     setTitle(position);
-    say(fill(words.sayWaiting, position, eta), false);
+    sayPlace(fill(words.sayWaiting, position, eta), ahead);
   }
 
   function showWaiting(view) {
-    const drawing = view.position === undefined;
+    var drawing = view.position === undefined;
     showDrawing(drawing);
     if (!drawing) showPosition(view);
     opensAt = view.opens_at ? Date.parse(view.opens_at) : 0;
@@ -213,49 +277,59 @@
 
   // Which note the mode has; everyone gets in: goes on.
   function showMode(view) {
-    let mode = view.mode || (view.paused ? 'paused' : 'open');
+    var mode = view.mode || (view.paused ? 'paused' : 'open');
     if (view.phase === 'over' && (!view.mode || mode === 'draining')) mode = view.paused ? 'closed' : 'draining';
     reveal('paused', mode === 'paused');
-    ['draining', 'closed', 'sold_out'].forEach((name) => reveal('mode-' + name, mode === name));
+    ['draining', 'closed', 'sold_out'].forEach(function (name) { reveal('mode-' + name, mode === name); });
     reveal('no-capacity', view.capacity === 0 && (mode === 'open' || mode === 'draining'));
+    var target = page.return || view.target_url || page.target;
+    var usable = /^https?:\/\//i.test(target);
+    reveal('passthrough', mode === 'passthrough' && usable);
     if (mode !== 'passthrough' || goTimer) return;
-    const target = page.return || view.target_url || page.target;
-    goTimer = setTimeout(() => {
-      if (/^https?:\/\//i.test(target)) goOn(target);
-      else location.reload();
+    goTimer = setTimeout(function () {
+      if (usable) goOn(target);
+      else location.reload();     // its page says that there is no waiting
     }, jitter(GO_ON_AFTER));
   }
 
   function showOpening() {
-    const left = opensAt - serverNow();
-    const before = opensAt > 0 && (left > 0 || !shown);
+    var left = opensAt - serverNow();
+    var before = opensAt > 0 && (left > 0 || !shown);
     reveal('before', before);
+    reveal('event-waiting', !before);
     if (!before) return;
     put('opens', dateTime.format(new Date(opensAt)));
     put('countdown', left > 0 ? duration(Math.ceil(left / 1000)) : words.opening);
   }
 
   function showActive(view) {
-    const target = page.return || view.target_url || page.target;
-    const link = find('go');
-    const usable = /^https?:\/\//i.test(target);
+    var target = page.return || view.target_url || page.target;
+    var link = find('go');
+    var usable = /^https?:\/\//i.test(target);
     if (usable && link) link.href = target;
     reveal('going', usable);
     reveal('nowhere', !usable);
-    const until = Date.parse(view.expires_at);
+    var until = Date.parse(view.expires_at);
     if (until > 0) {
-      reveal('until', true);
-      put('until', fill(words.until, shortClock.format(new Date(until))));
       endsAt = until;
+      claimed = Boolean(view.claimed);
     }
+    if (endsAt > 0) {
+      reveal('until', true);
+      put('until', fill(claimed ? words.sessionUntil : words.claimUntil, shortClock.format(new Date(endsAt - ahead))));
+    }
+    reveal('to-claim', !claimed);
+    reveal('then', !claimed);
+    reveal('to-stay', claimed);
     showLeft();
     setTitle('');
-    if (usable && !goTimer) goTimer = setTimeout(() => goOn(target), document.hidden ? 2 * GO_ON_AFTER : GO_ON_AFTER);
+    if (!usable || goTimer) return;
+    goTimer = setTimeout(function () { goOn(target); }, document.hidden ? 2 * GO_ON_AFTER : GO_ON_AFTER);
   }
 
-  // How long the visitor has to go in: before the session is claimed, the time to claim it.
+  // How long the visitor has to come in; once the session is claimed, how long it lasts.
   function showLeft() {
-    const left = endsAt - serverNow();
+    var left = endsAt - serverNow();
     reveal('remains', left > 0);
     if (left > 0) put('left', duration(Math.ceil(left / 1000)));
   }
@@ -264,6 +338,7 @@
   // later, if no other has gone.
   // The waiting page does not stay in the history, so that going back does not lead here again.
   function goOn(target) {
+    if (page.preview) return;
     if (document.hidden && (wentOn || !leading)) {
       goTimer = 0;
       return;
@@ -273,58 +348,77 @@
   }
 
   function showUpdated() {
-    const line = find('updated');
+    var line = find('updated');
     if (!line) return;
     line.classList.toggle('trouble', troubled !== '');
-    let text = fill(words.updated, clock.format(new Date(heardAt)));
-    const keptUntil = heardAt + Number(page.kept);
-    if (troubled === 'offline' && now() < keptUntil)
+    var keptUntil = heardAt + Number(page.kept);
+    var text = words.live;
+    if (troubled && troubled !== 'store' && Number(page.kept) && now() > keptUntil && state === 'waiting') {
+      text = fill(words.troubleGone, shortClock.format(new Date(heardAt)), shortClock.format(new Date(keptUntil)));
+      reveal('eta-row', false);  // it is of a place that may be gone
+    } else if (troubled === 'offline') {
       text = fill(words.troubleOffline, shortClock.format(new Date(keptUntil)));
-    else if (troubled === 'offline')
-      text = words.troubleLong;
-    else if (troubled === 'store')
+    } else if (troubled === 'store') {
       text = fill(words.stale, clock.format(new Date(heardAt)));
-    else if (troubled)
+    } else if (troubled) {
       text = words.troubleServer;
+    }
     if (line.textContent !== text) line.textContent = text;
   }
 
-  const ENDINGS = { completed: 'completed', left: 'left', unclaimed: 'unclaimed', absent: 'absent', removed: 'removed',
-    unknown: 'ended' };
+  var ENDINGS = { completed: 'completed', left: 'left', unclaimed: 'unclaimed', absent: 'absent', removed: 'removed',
+    unknown: 'ended', lost: 'lost' };
 
   function show(view) {
     if (!view || !view.status) return;
-    const before = troubled;
+    var before = troubled;
+    if (view.visitor && !page.visitor) page.visitor = view.visitor;  // joined in another tab
     shown = view;
-    const asOf = Date.parse(view.as_of);
+    var asOf = Date.parse(view.as_of);
     heardAt = asOf > 0 ? now() - Math.max(0, serverNow() - asOf) : now();
     troubled = asOf > 0 ? 'store' : '';
-    const name = view.status === 'expired' ? ENDINGS[view.reason] || 'expired' : view.status;
+    var name = view.status === 'expired' ? ENDINGS[view.reason] || 'expired' : view.status;
     if (name !== 'active' && view.mode !== 'passthrough') {
       clearTimeout(goTimer);
       goTimer = 0;
     }
     if (view.poll_after_ms) page.poll = view.poll_after_ms;
+    if (!document.querySelector('section[data-state="' + name + '"]')) {
+      reloadLater();            // a later release's, which its own page can show
+      return;
+    }
     setState(name);
     if (name === 'waiting') showWaiting(view);
     else if (name === 'active') showActive(view);
     else setTitle('');
     if (view.notice !== undefined) showNotice(view.notice);
+    if (view.reference) {
+      put('reference', view.reference);
+      reveal('has-reference', true);
+    }
     showUpdated();
     if (before && !troubled && name === 'waiting') say(words.sayBack, true);
   }
 
+  var reloading = 0;
+
+  function reloadLater() {
+    if (!reloading) reloading = setTimeout(function () { location.reload(); }, jitter(10000));
+  }
+
   function showNotice(text) {
+    var box = find('notice');
+    var changed = box && box.textContent !== text;
     put('notice', text);
     reveal('notice-box', text !== '');
-    if (text) say(text, true);
+    if (text && changed) say(text, true);
   }
 
   function showTrouble(kind) {
     if (isOver() || state === 'active') return;
     troubled = kind;
     showUpdated();
-    const line = find('updated');
+    var line = find('updated');
     if (line && now() - heardAt > 5000) say(line.textContent, false);
   }
 
@@ -347,18 +441,56 @@
 
   // ---- tabs: one leads, the others listen ----
 
-  let leading = false;
-  let letGo = null;             // gives the lead away, or stops asking for it
-  let entered = false;          // takes part in what the tabs tell each other
-  let channel = null;
+  var leading = false;
+  var letGo = null;             // gives the lead away, or stops asking for it
+  var entered = false;          // takes part in what the tabs tell each other
+  var channel = null;
+
+  function isOther(visitor) {
+    return Boolean(visitor && page.visitor && visitor !== page.visitor);
+  }
+
+  // An answer to this page. Of another visitor: the cookie is of another place, which the page does not show.
+  function isMine(view) {
+    if (!isOther(view.visitor)) return true;
+    stop();
+    clearTimeout(goTimer);
+    location.reload();
+    return false;
+  }
+
+  // A tab shows another visitor's place: is it this browser's now? Or that tab's alone, with the ticket in its address.
+  var doubted = '';
+
+  function doubt(visitor) {
+    if (visitor === doubted) return;
+    doubted = visitor;
+    ask(false).then(isMine, function () {
+      setTimeout(function () { doubted = ''; }, jitter(RETRY_MAX));
+    });
+  }
+
+  // Another tab takes a place: the ticket of this page's is not sent any more, and the next answer says whose it is.
+  function hush() {
+    if (isOver()) return;
+    stop();
+    later(jitter(MOVING), wake);
+  }
 
   function tell(message) {
+    message.of = page.visitor;
     if (channel) channel.postMessage(message);
     else stored(':said', { at: now(), random: Math.random(), message: message });
   }
 
   function hear(message) {
     if (!message) return;
+    var visitor = message.view && message.view.visitor || message.of;
+    if (isOther(visitor)) {
+      doubt(visitor);
+      return;
+    }
+    if (message.replaced) hush();
     if (message.view) show(message.view);
     if (message.notice !== undefined) showNotice(message.notice);
     if (message.trouble) showTrouble(message.trouble);
@@ -383,36 +515,45 @@
   }
 
   // Web Locks exist on secure pages only; elsewhere a lease in the storage, renewed every 2 s and dead after 6, does.
-  const LEASE = 6000;
-  const me = String(Math.random());
+  var LEASE = 6000;
+  var LEASE_SEEN = 300;       // by then the others have written theirs
+  var me = String(Math.random());
+  var group = function () { return ':' + page.visitor; };  // each place has its leader
 
   function holdLease() {
-    const lease = stored(':lease');
+    var lease = stored(':lease' + group());
     if (!lease || lease.me === me || lease.until < now() || lease.until > now() + LEASE) {
-      stored(':lease', { me: me, until: now() + LEASE });
-      const mine = stored(':lease');
-      // If two tabs write at once, the later write wins; the other tab notices at its next renewal.
-      if (!leading && (!mine || mine.me === me)) takeLead();
+      var held = lease && lease.me === me;
+      stored(':lease' + group(), { me: me, until: now() + LEASE });
+      // All tabs may see a lease that has ended at once: the last to write has it, which shows once all have written.
+      if (!leading && (held || !stored(':lease' + group()))) takeLead();
+      else if (!leading) setTimeout(confirmLease, LEASE_SEEN + Math.random() * LEASE_SEEN);
     } else if (leading) {
       leading = false;
       follow();
     }
   }
 
+  function confirmLease() {
+    var lease = stored(':lease' + group());
+    if (letGo && !leading && lease && lease.me === me) takeLead();
+  }
+
   function contest() {
     if (letGo || !entered) return;
     if (navigator.locks) {
-      const control = new AbortController();
-      letGo = () => control.abort();
-      navigator.locks.request(shared, { signal: control.signal }, () => new Promise((resolve) => {
+      var control = new AbortController();
+      letGo = function () { control.abort(); };
+      var options = { signal: control.signal };
+      navigator.locks.request(shared + group(), options, function () { return new Promise(function (resolve) {
         letGo = resolve;
         takeLead();
-      })).catch(() => { /* resigned before it was our turn */ });
+      }); }).catch(function () { /* resigned before it was our turn */ });
     } else {
-      const renewal = setInterval(holdLease, 2000);
-      letGo = () => {
+      var renewal = setInterval(holdLease, 2000);
+      letGo = function () {
         clearInterval(renewal);
-        if (leading) stored(':lease', { me: me, until: 0 });
+        if (leading) stored(':lease' + group(), null);
       };
       holdLease();
     }
@@ -431,10 +572,11 @@
     entered = true;
     if (window.BroadcastChannel) {
       channel = new BroadcastChannel(shared);
-      channel.onmessage = (event) => hear(event.data);
+      channel.onmessage = function (event) { hear(event.data); };
     } else {
       addEventListener('storage', onStorage);
     }
+    if (page.visitor) tell({});  // whose place the browser has now
     if (!isOver()) contest();
   }
 
@@ -448,16 +590,19 @@
 
   // ---- talking to the server ----
 
-  let turn = 0;                 // answers to an earlier turn are thrown away
-  let source = null;
-  let timer = 0;
-  let failures = 0;
-  let streamAfter = 0;          // not before this time
-  let patient = true;           // does a held question work on this network?
+  var turn = 0;                 // answers to an earlier turn are thrown away
+  var source = null;
+  var timer = 0;
+  var failures = 0;
+  var streamAfter = 0;          // not before this time
+  var patient = true;           // does a held question work on this network?
+  var holdUntil = now() + jitter(RENEW_EVERY);
+  var asking = [];              // what ends the questions on their way
 
   function stop() {
     turn++;
     clearTimeout(timer);
+    asking.splice(0).forEach(function (control) { control.abort(); });
     if (source) source.close();
     source = null;
   }
@@ -468,38 +613,42 @@
   }
 
   function address(path, query) {
-    const parameters = (query ? [query] : []).concat(carried ? ['ticket=' + carried[1]] : []);
+    var parameters = (query ? [query] : []).concat(carried ? ['ticket=' + carried[1]] : []);
     return api + path + (parameters.length ? '?' + parameters.join('&') : '');
   }
 
-  function ask(wait) {
-    const control = window.AbortController ? new AbortController() : null;
-    const options = { credentials: 'same-origin', cache: 'no-store', headers: { Accept: 'application/json' } };
+  // stays: stop() does not end it.
+  function ask(wait, stays) {
+    var control = window.AbortController ? new AbortController() : null;
+    var options = { credentials: 'same-origin', cache: 'no-store', headers: { Accept: 'application/json' } };
     if (control) options.signal = control.signal;
-    const limit = new Promise((resolve, reject) => setTimeout(() => {
+    if (control && !stays) asking.push(control);
+    var limit = new Promise(function (resolve, reject) { return setTimeout(function () {
       if (control) control.abort();
       reject({ status: 0 });
-    }, wait ? 30000 : 12000));
-    const answer = fetch(address('/status', wait ? 'wait=20s' : ''), options).then((response) => {
-      const date = Date.parse(response.headers.get('Date'));
+    }, wait ? 30000 : 12000); });
+    var answer = fetch(address('/status', wait ? 'wait=20s' : ''), options).then(function (response) {
+      asking = asking.filter(function (other) { return other !== control; });
+      var date = Date.parse(response.headers.get('Date'));
       if (date && Math.abs(date - serverNow()) > 5000) ahead = date - now();
       if (response.ok) return response.json();
-      throw { status: response.status };
+      throw { status: response.status, after: Number(response.headers.get('Retry-After')) || 0 };
     });
     return Promise.race([answer, limit]);
   }
 
-  const isGone = (error) => error && [401, 403, 404, 409].includes(error.status);
+  var isGone = function (error) { return error && [401, 403, 404, 409].indexOf(error.status) >= 0; };
 
   // The waits grow with every failure in a row and are spread, so that a crowd does not come back all at once.
-  function retry(step) {
+  function retry(step, after) {
     failures++;
     showTroubleToAll();
-    later(Math.min(RETRY_MAX, RETRY_MIN * Math.pow(2, failures)) * (0.3 + 0.7 * Math.random()), step);
+    var wait = Math.min(RETRY_MAX, RETRY_MIN * Math.pow(2, failures)) * (0.3 + 0.7 * Math.random());
+    later(Math.max(wait, (after || 0) * 1000 * (1 + Math.random() / 4)), step);
   }
 
   function showTroubleToAll() {
-    const kind = navigator.onLine === false ? 'offline' : 'server';
+    var kind = navigator.onLine === false ? 'offline' : 'server';
     if (leading) pass({ trouble: kind });
     else showTrouble(kind);
   }
@@ -509,11 +658,12 @@
       stop();
       pass({ gone: error.status });
     } else {
-      retry(step);
+      retry(step, error && error.after);
     }
   }
 
   function take(view) {
+    if (!isMine(view)) return;
     failures = 0;
     delete view.ticket;         // secrets stay where they are
     delete view.pass;
@@ -530,40 +680,45 @@
 
   function stream() {
     stop();
-    const mine = turn;
+    var mine = turn;
     source = new EventSource(address('/events'));
-    const onView = (event) => {
+    var onView = function (event) {
       if (mine !== turn) return;
       later(jitter(QUIET), check);
-      const view = parse(event);
-      const numbered = view && view.ticket;
+      var view = parse(event);
+      var numbered = view && view.ticket;
       if (view) take(view);
       if (numbered && mine === turn) check();  // the cookie still holds the pending ticket: a question replaces it
     };
-    ['pending', 'position', 'admitted', 'ended'].forEach((kind) => source.addEventListener(kind, onView));
-    source.addEventListener('notice', (event) => {
-      const notice = parse(event);
+    ['pending', 'position', 'admitted', 'ended'].forEach(function (kind) {
+      source.addEventListener(kind, onView);
+    });
+    source.addEventListener('notice', function (event) {
+      var notice = parse(event);
       if (mine === turn && notice) pass({ notice: notice.text || '' });
     });
     // This ticket has newer streams than it may have at once: they stay, and this page asks in turns.
-    source.addEventListener('replaced', () => {
+    source.addEventListener('replaced', function () {
       if (mine === turn) streamBroke(true);
     });
     // The worker asks again by itself, after a while: the place comes over this stream.
-    source.addEventListener('full', () => {
+    source.addEventListener('full', function () {
       if (mine !== turn) return;
       later(jitter(QUIET), check);
       pass({ full: true });
     });
-    source.addEventListener('blocked', () => {
+    source.addEventListener('moved', function () {
+      if (mine === turn) pass({ view: { status: 'moved' } });
+    });
+    source.addEventListener('blocked', function () {
       if (mine !== turn) return;
       stop();
       pass({ gone: 403 });
     });
-    source.onerror = () => {
+    source.onerror = function () {
       if (mine === turn) streamBroke(source.readyState === 2);
     };
-    later(FIRST_EVENT, () => streamBroke(true));
+    later(FIRST_EVENT, function () { streamBroke(true); });
   }
 
   // A refusal has a reason, which only a question brings out; so has a stream that stays silent. A cut is just tried again.
@@ -579,11 +734,11 @@
 
   // Nothing heard for a while: is the stream dead, or is there just nothing new?
   function check() {
-    const mine = turn;
+    var mine = turn;
     later(jitter(QUIET), check);
-    ask(false).then((view) => {
+    ask(false).then(function (view) {
       if (mine === turn) take(view);
-    }, (error) => {
+    }, function (error) {
       if (mine === turn) {
         stop();
         settle(error, stream);
@@ -593,16 +748,18 @@
 
   function poll() {
     stop();
-    const mine = turn;
-    const asked = now();
-    ask(patient).then((view) => {
+    var mine = turn;
+    var asked = now();
+    var holds = patient && asked < holdUntil;
+    if (!holds) holdUntil = asked + jitter(RENEW_EVERY);
+    ask(holds).then(function (view) {
       if (mine !== turn) return;
       take(view);
-      if (isOver()) return;
-      const held = now() - asked > 5000;
-      const step = window.EventSource && now() > streamAfter ? stream : poll;
+      if (mine !== turn || isOver()) return;
+      var held = now() - asked > 5000;
+      var step = window.EventSource && now() > streamAfter ? stream : poll;
       later(held ? jitter(300) : jitter(Number(page.poll) || 5000), step);
-    }, (error) => {
+    }, function (error) {
       if (mine !== turn) return;
       if (now() - asked > 5000) patient = false;
       settle(error, poll);
@@ -612,17 +769,18 @@
   // A tab that does not lead asks only when it is looked at and has heard nothing for long.
   function watch() {
     stop();
-    const mine = turn;
-    later(jitter(Math.max(10000, Number(page.poll) || 0)), () => {
+    var mine = turn;
+    later(jitter(Math.max(10000, Number(page.poll) || 0)), function () {
       if (document.hidden || now() - heardAt < 1.5 * QUIET) {
         watch();
         return;
       }
-      ask(false).then((view) => {
+      ask(false).then(function (view) {
         if (mine !== turn) return;
+        if (!isMine(view)) return;
         show(view);
         watch();
-      }, (error) => {
+      }, function (error) {
         if (mine !== turn) return;
         if (isGone(error)) {
           showGone(error.status);
@@ -645,13 +803,64 @@
   // The visitor could not join, so there is no place to ask about: reload the page once the server is back. A full
   // line is asked again in this way, too.
   function reloadWhenBack() {
-    setTimeout(() => {
-      fetch(api, { cache: 'no-store' }).then((response) => {
+    setTimeout(function () {
+      fetch(api, { cache: 'no-store' }).then(function (response) {
         if (response.ok || response.status === 404) location.reload();
         else reloadWhenBack();
       }, reloadWhenBack);
     }, jitter(Math.max(5000, Number(page.poll) || 0)));
   }
+
+  // ---- to another device: the code is fetched only when it is asked for, and shown while it is good ----
+
+  var moveForm = find('move-form');
+  var moveTimer = 0;
+
+  function showCode(code) {
+    var until = now() + code.expires_in * 1000;
+    find('qr').innerHTML = code.svg;
+    find('move-link').href = code.address;
+    clearInterval(moveTimer);
+    var tick = function () {
+      var left = Math.ceil((until - now()) / 1000);
+      reveal('move-code', left > 0);
+      put('move-left', fill(words.moveLeft, duration(Math.max(left, 0))));
+      if (left <= 0) clearInterval(moveTimer);
+    };
+    moveTimer = setInterval(tick, 1000);
+    tick();
+  }
+
+  if (moveForm) moveForm.addEventListener('submit', function (event) {
+    event.preventDefault();
+    var back = /[?&](return=[^&]*)/.exec(moveForm.action);
+    fetch(address('/transfer', back && back[1]), { method: 'POST', credentials: 'same-origin', cache: 'no-store' })
+      .then(function (response) {
+        if (!response.ok) throw response;
+        return response.json();
+      }).then(showCode).catch(function () { moveForm.submit(); });  // its page says what is wrong
+  });
+
+  // The form leaves the place of the cookie: only if the page shows it.
+  var leaveForm = find('leave-form');
+  var leaves = false;
+  if (leaveForm) leaveForm.addEventListener('submit', function (event) {
+    event.preventDefault();
+    if (leaves) return;
+    leaves = true;
+    var anyhow = function () { return true; };  // the form's page says what is wrong
+    ask(false, true).then(isMine, anyhow).then(function (mine) {
+      leaves = false;
+      if (mine) leaveForm.submit();
+    });
+  });
+
+  // A place comes to this browser: its ticket must not be replaced by one that another tab still asks with.
+  var moveHere = document.querySelector('section[data-state="move_here"] form');
+  if (moveHere) moveHere.addEventListener('submit', function () {
+    if (window.BroadcastChannel && !channel) channel = new BroadcastChannel(shared);
+    tell({ replaced: true });
+  });
 
   // ---- back from sleep, from another page, from being offline ----
 
@@ -659,12 +868,12 @@
     if ((isOver() && state !== 'lost') || !entered) return;
     stop();
     failures = 0;
-    const mine = turn;
-    ask(false).then((view) => {
+    var mine = turn;
+    ask(false).then(function (view) {
       if (mine !== turn) return;
       take(view);
-      follow();
-    }, (error) => {
+      if (mine === turn) follow();
+    }, function (error) {
       if (mine === turn) settle(error, follow);
     });
   }
@@ -672,17 +881,17 @@
   addEventListener('online', wake);
   addEventListener('offline', showTroubleToAll);
   addEventListener('pagehide', leave);
-  addEventListener('pageshow', (event) => {
+  addEventListener('pageshow', function (event) {
     if (!event.persisted) return;
     enter();
     wake();
   });
   document.addEventListener('freeze', leave);
-  document.addEventListener('resume', () => {
+  document.addEventListener('resume', function () {
     enter();
     wake();
   });
-  document.addEventListener('visibilitychange', () => {
+  document.addEventListener('visibilitychange', function () {
     if (document.hidden) return;
     if (now() - heardAt > 5000) wake();
     if (state === 'active') showActive(shown || {});
@@ -690,9 +899,9 @@
 
   // Once a second, while looked at: the countdown, whether the machine slept or its clock was set, and whether there is a
   // network. An answer still on its way when the network went is shown; after that the page must not look connected.
-  let ticked = now();
-  setInterval(() => {
-    const jumped = Math.abs(now() - ticked) > 15000;
+  var ticked = now();
+  setInterval(function () {
+    var jumped = Math.abs(now() - ticked) > 15000;
     ticked = now();
     if (document.hidden) return;
     if (jumped) wake();
@@ -705,12 +914,21 @@
   // ---- start: what the server rendered, written the visitor's way ----
 
   if (navigator.cookieEnabled === false) reveal('cookies', true);
+  var eventDate = find('event-date');
+  if (eventDate && eventDate.dataset.ms) put('event-date', dateTime.format(new Date(Number(eventDate.dataset.ms))));
   if (state === 'waiting' && Number(page.position)) {
-    firstPosition({ position: Number(page.position) });
-    showOpening();
+    if (!page.preview) firstPosition({ position: Number(page.position) });
+    if (page.high) showClock({ eta_low: Number(page.low), eta_high: Number(page.high) });
   }
+  if (state === 'waiting') showOpening();
   if (state === 'active') showActive({});
   showUpdated();
+  if (page.preview) {           // an operator looks at it: nothing is asked for
+    if (page.preview === 'gone') heardAt = now() - Number(page.kept) - 60000;
+    if (page.preview !== 'live') showTrouble(page.preview);
+    return;
+  }
   if (state === 'down' || state === 'full') reloadWhenBack();
   else enter();
+  if (state !== 'challenge') document.documentElement.setAttribute('data-running', '1');  // refresh.js asks
 })();

@@ -2,13 +2,17 @@
  * Renders the waiting page outside of the worker, for the tests of its script in a real browser.
  *
  *     page_tool page LANGUAGE NAME=VALUE...
- *         the HTML; names are those of struct tl_page_view, and brand-*
+ *         the HTML, and on the error output its policy; names are those of struct tl_page_view, and
+ *         brand-*
  *     page_tool asset PATH
  *         the content of a static file
- *     page_tool asset-paths
- *         the paths of style, script and icon, one in each line
  *     page_tool range LANGUAGE LOW HIGH
  *         how a range of seconds is written
+ *     page_tool numbers LANGUAGE
+ *         each number of the tests, its plural form, and how it is written; "-" where no catalogue
+ *         has this language
+ *     page_tool languages
+ *         checks that every language has every text, as each build does
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +22,7 @@
 #include "worker/page/page.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_text.h"
+#include "worker/page/plural.h"
 
 static const char *const state_names[TL_PAGE_STATES] = {
     [TL_PAGE_WAITING] = "waiting",     [TL_PAGE_PENDING] = "pending",
@@ -60,8 +65,8 @@ static bool set_text(struct tl_page_view *view, struct tl_brand_settings *brand,
         {"brand-accent-dark", &brand->accent_dark},
         {"brand-style", &brand->style_file},
         {"brand-logo", &brand->logo_file},
-        {"brand-text-en", &brand->text[TL_LANGUAGE_EN]},
-        {"brand-text-ko", &brand->text[TL_LANGUAGE_KO]},
+        {"brand-text-en", &brand->text_en},
+        {"brand-text-ko", &brand->text_ko},
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (strcmp(texts[i].name, name) == 0) {
@@ -82,7 +87,8 @@ static bool set_number(struct tl_page_view *view, const char *name, const char *
         {"eta_low_s", &view->eta_low_s},         {"eta_high_s", &view->eta_high_s},
         {"opens_at_ms", &view->opens_at_ms},     {"now_ms", &view->now_ms},
         {"expires_at_ms", &view->expires_at_ms}, {"waiting_ttl_ms", &view->waiting_ttl_ms},
-        {"poll_after_ms", &view->poll_after_ms},
+        {"poll_after_ms", &view->poll_after_ms}, {"claim_ttl_ms", &view->claim_ttl_ms},
+        {"session_ms", &view->session_ms},       {"as_of_ms", &view->as_of_ms},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (strcmp(numbers[i].name, name) == 0) {
@@ -104,11 +110,12 @@ static bool set_number(struct tl_page_view *view, const char *name, const char *
     return true;
 }
 
-static int render(int argc, char **argv)
+static int render(const struct tl_languages *languages, int argc, char **argv)
 {
     struct tl_page_view view = {.queue = "concert"};
     struct tl_brand_settings settings = {.name = NULL};
     struct tl_text out = {0};
+    struct tl_text policy = {0};
     struct tl_error err;
     for (int i = 3; i < argc; i++) {
         char *value = strchr(argv[i], '=');
@@ -123,42 +130,86 @@ static int render(int argc, char **argv)
             return 2;
         }
     }
-    struct tl_brand *brand = tl_brand_load(&settings, &err);
+    struct tl_brand *brand = tl_brand_load(&settings, languages, &err);
     if (brand == NULL) {
         fprintf(stderr, "page_tool: %s\n", err.text);
         return 1;
     }
-    tl_page_render(&view, brand, tl_language_choose(argv[2], NULL, NULL), &out);
-    const struct tl_asset *colours = tl_brand_look(brand)->colours;
-    if (colours != NULL)
-        fprintf(stderr, "%s\n%.*s", colours->path, (int)colours->length,
-                (const char *)colours->bytes);
-    bool written = !out.failed && fwrite(out.data, 1, out.length, stdout) == out.length;
+    tl_page_render(&view, brand, tl_languages_choose(languages, argv[2], NULL, NULL), &out);
+    tl_page_policy(&view, brand, &policy);
+    bool written = !out.failed && !policy.failed &&
+                   fwrite(out.data, 1, out.length, stdout) == out.length &&
+                   fprintf(stderr, "%s", policy.data) > 0;
     tl_text_free(&out);
+    tl_text_free(&policy);
     tl_brand_free(&brand);
     return written ? 0 : 1;
 }
 
-int main(int argc, char **argv)
+static int check_languages(const struct tl_languages *languages)
+{
+    int status = 0;
+    for (size_t i = 0; i < tl_languages_count(languages); i++) {
+        const struct tl_catalogue *language = tl_languages_get(languages, i);
+        const char *missing = tl_catalogue_missing(language);
+        if (missing != NULL) {
+            fprintf(stderr, "worker/page/languages/%s.yaml: the text \"%s\" is missing\n",
+                    tl_catalogue_code(language), missing);
+            status = 1;
+        }
+    }
+    return status;
+}
+
+static int print_numbers(const struct tl_languages *languages, const char *code)
+{
+    static const uint64_t large[] = {999,    1000,    1001,    9999,   10000,
+                                     123456, 1000000, 1000001, 2000000};
+    const struct tl_plural_rule *rule = tl_plural_rule_find(code);
+    const struct tl_catalogue *language = tl_languages_find(languages, code);
+    for (size_t i = 0; rule != NULL && i <= 200 + sizeof(large) / sizeof(large[0]); i++) {
+        uint64_t number = i <= 200 ? i : large[i - 201];
+        char text[TL_PAGE_NUMBER_MAX] = "-";
+        if (language != NULL)
+            tl_write_number(number, language, text, sizeof(text));
+        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(tl_plural_of(rule, number)), text);
+    }
+    return rule != NULL ? 0 : 2;
+}
+
+static int run(const struct tl_languages *languages, int argc, char **argv)
 {
     if (argc >= 3 && strcmp(argv[1], "page") == 0)
-        return render(argc, argv);
+        return render(languages, argc, argv);
+    if (argc == 3 && strcmp(argv[1], "numbers") == 0)
+        return print_numbers(languages, argv[2]);
+    if (argc == 2 && strcmp(argv[1], "languages") == 0)
+        return check_languages(languages);
     if (argc == 3 && strcmp(argv[1], "asset") == 0) {
         const struct tl_asset *asset = tl_page_asset(argv[2]);
         return asset != NULL && fwrite(asset->bytes, 1, asset->length, stdout) == asset->length ? 0
                                                                                                 : 1;
     }
-    if (argc == 2 && strcmp(argv[1], "asset-paths") == 0) {
-        printf("%s\n%s\n%s\n", tl_page_style.path, tl_page_script.path, tl_page_icon.path);
-        return 0;
-    }
     if (argc == 5 && strcmp(argv[1], "range") == 0) {
         char text[TL_PAGE_TEXT_MAX];
         tl_write_range(strtoll(argv[3], NULL, 10), strtoll(argv[4], NULL, 10),
-                       tl_language_choose(argv[2], NULL, NULL), text, sizeof(text));
+                       tl_languages_choose(languages, argv[2], NULL, NULL), text, sizeof(text));
         printf("%s\n", text);
         return 0;
     }
     fprintf(stderr, "page_tool: see the head of its source for its use\n");
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    struct tl_error err;
+    struct tl_languages *languages = tl_languages_new(NULL, &err);
+    if (languages == NULL) {
+        fprintf(stderr, "page_tool: worker/page/languages: %s\n", err.text);
+        return 1;
+    }
+    int status = run(languages, argc, argv);
+    tl_languages_free(&languages);
+    return status;
 }

@@ -1,19 +1,20 @@
 /*
  * The waiting page of any view: no text of a visitor or an operator breaks out of the HTML. The
- * input: state, language, flags and a number of eight bytes, then visitor, ticket, notice and
- * addresses, each ended by a zero byte.
+ * input: state, language, flags and a number of eight bytes, then visitor, ticket, notice,
+ * addresses and the texts of an event, each ended by a zero byte.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/wire/names.h"
+#include "worker/page/event_look.h"
 #include "worker/page/page.h"
 #include "worker/page/return_address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { HEAD = 11, TEXTS = 5 };
+enum { HEAD = 11, EVENT = 5, TEXTS = EVENT + TL_EVENT_TEXTS };
 
 static void require(bool condition)
 {
@@ -24,18 +25,42 @@ static void require(bool condition)
 /* The control character is in no page of ours, so each of these is markup of somebody else's. */
 static const char *const hostile[] = {"\x01<\x01", "\x01>\x01", "\x01\"\x01", "\x01'\x01"};
 
-static void render(const struct tl_page_view *view, enum tl_language language)
+static void render(const struct tl_page_view *view, uint8_t number)
 {
+    static struct tl_languages *languages;
     static struct tl_brand *brand;
-    if (brand == NULL)
-        brand = tl_brand_load(&(struct tl_brand_settings){.name = "Hall"}, NULL);
+    if (brand == NULL) {
+        languages = tl_languages_new(NULL, NULL);
+        require(languages != NULL);
+        brand = tl_brand_load(&(struct tl_brand_settings){.name = "Hall"}, languages, NULL);
+    }
     require(brand != NULL);
+    const struct tl_catalogue *language =
+        tl_languages_get(languages, number % tl_languages_count(languages));
     struct tl_text out = {0};
     tl_page_render(view, brand, language, &out);
     require(!out.failed && strncmp(out.data, "<!doctype html>", 15) == 0);
     for (size_t i = 0; i < sizeof(hostile) / sizeof(hostile[0]); i++)
         require(strstr(out.data, hostile[i]) == NULL);
     tl_text_free(&out);
+}
+
+/* Page and wordings live as long as the texts. A text is for all languages, or for one of these. */
+static void make_event(struct tl_event_look *event, struct tl_event_page *page,
+                       struct tl_event_wording wordings[TL_EVENT_TEXTS], char *const text[],
+                       uint64_t number)
+{
+    static const char *const codes[] = {"", "en", "ko", "ar"};
+    *event = (struct tl_event_look){.page = page, .has_head = true};
+    if (number % 3 == 1)
+        event->date_ms = (int64_t)(number >> 20);
+    for (unsigned i = 0; i < TL_EVENT_TEXTS; i++) {
+        const char *code = codes[(number >> (2 * i)) % (sizeof(codes) / sizeof(codes[0]))];
+        wordings[i] = (struct tl_event_wording){.text = text[i]};
+        memcpy(wordings[i].language, code, strlen(code));
+        page->texts[i].wordings = &wordings[i];
+        page->texts[i].n = text[i][0] != '\0';
+    }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -52,9 +77,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         text[i] = next;
         next += strlen(next) + 1;
     }
+    char address[TL_ADDRESS_MAX] = "";
+    bool encoded = tl_address_append(address, text[4], false);
+    require(strpbrk(address, " \"<>\\\r\n") == NULL && strlen(address) < TL_ADDRESS_MAX);
+    struct tl_event_look event;
+    struct tl_event_page event_page = {0};
+    struct tl_event_wording wordings[TL_EVENT_TEXTS];
+    make_event(&event, &event_page, wordings, text + EVENT, number);
     const struct tl_page_view view = {
         .state = data[0] % TL_PAGE_STATES,
         .queue = "door",
+        .event = (data[2] & 8) != 0 ? &event : NULL,
+        .closed_text = (data[2] & 16) != 0 ? text[2] : NULL,
+        .sold_out_text = (data[2] & 16) != 0 ? text[2] : NULL,
+        .drawing = (data[2] & 32) != 0,
+        .called = (data[2] & 64) != 0,
+        .claimed = (data[2] & 128) != 0,
         .visitor = tl_visitor_valid(text[0], strlen(text[0])) ? text[0] : NULL,
         .ticket = tl_visitor_valid(text[1], strlen(text[1])) ? text[1] : NULL,
         .position = number,
@@ -73,9 +111,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .poll_after_ms = (int64_t)(number >> 48),
         .notice = text[2],
         .target_url = tl_address_valid(text[3]) ? text[3] : NULL,
-        .return_url = tl_address_valid(text[4]) ? text[4] : NULL,
+        .return_url = encoded && tl_address_valid(address) ? address : NULL,
     };
-    render(&view, data[1] % TL_LANGUAGES);
+    render(&view, data[1]);
     free(texts);
     return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * Tickets and key files from outside. The first byte chooses: 0 reads the rest as a ticket's text,
  * 1 as a key file; 2 signs the rest as a visitor, expects the ticket to verify, and a change of one
- * byte of it to be refused.
+ * byte of it to be refused; 3 reads the rest as a code that hands a place over; 4 signs such a code
+ * and expects that it is no ticket.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -52,6 +53,29 @@ static void sign_and_change(const struct tl_keyring *keyring, const uint8_t *byt
         abort();
 }
 
+static void sign_code(const struct tl_keyring *keyring, const uint8_t *bytes, size_t length)
+{
+    if (length < 3 || !tl_visitor_valid((const char *)bytes + 2, length - 2))
+        return;
+    struct tl_ticket ticket = {.generation = bytes[0],
+                               .place = bytes[1] + 1U,
+                               .issued = bytes[0],
+                               .serial = bytes[1] + 1U};
+    struct tl_ticket read;
+    char text[TL_TICKET_MAX];
+    memcpy(ticket.visitor, bytes + 2, length - 2);
+    tl_ticket_sign_code(keyring, "q", &ticket, text);
+    if (!tl_ticket_verify_code(keyring, "q", text, strlen(text), &read) ||
+        strcmp(read.visitor, ticket.visitor) != 0 || read.serial != ticket.serial ||
+        read.issued != ticket.issued || tl_ticket_verify(keyring, "q", text, strlen(text), &read))
+        abort();
+    tl_ticket_sign(keyring, "q", &ticket, text);
+    if (!tl_ticket_verify(keyring, "q", text, strlen(text), &read) ||
+        read.serial != ticket.serial ||
+        tl_ticket_verify_code(keyring, "q", text, strlen(text), &read))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
 {
     static const char key[] =
@@ -71,6 +95,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         tl_keyring_free(&other);
     } else if (bytes[0] == 2) {
         sign_and_change(keyring, bytes + 1, length - 1);
+    } else if (bytes[0] == 3) {
+        (void)tl_ticket_verify_code(keyring, "concert", (const char *)bytes + 1, length - 1,
+                                    &ticket);
+    } else if (bytes[0] == 4) {
+        sign_code(keyring, bytes + 1, length - 1);
     }
     return 0;
 }

@@ -8,7 +8,7 @@
 
 #include "common/base/networks.h"
 #include "common/base/units.h"
-#include "worker/page/language.h"
+#include "worker/page/languages.h"
 #include "worker/page/return_address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -38,6 +38,16 @@ static void try_networks(const char *text)
     tl_networks_free(&networks);
 }
 
+static void try_languages(const char *text)
+{
+    static struct tl_languages *languages;
+    if (languages == NULL)
+        languages = tl_languages_new(NULL, NULL);
+    if (languages == NULL || tl_languages_choose(languages, NULL, NULL, text) == NULL ||
+        tl_languages_choose(languages, text, text, NULL) == NULL)
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (size == 0)
@@ -50,9 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size - 1] = '\0';
     switch (data[0] % 4) {
     case 0:
-        if (tl_language_choose(NULL, NULL, text) >= TL_LANGUAGES ||
-            tl_language_choose(text, text, NULL) >= TL_LANGUAGES)
-            abort();
+        try_languages(text);
         break;
     case 1:
         try_return_address(text);

@@ -2,16 +2,19 @@
 #include <string.h>
 
 #include "common/auth/pass.h"
+#include "common/auth/reference.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/api/answer.h"
 #include "worker/api/cookie.h"
+#include "worker/api/navigation.h"
 #include "worker/api/restore.h"
 #include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
 #include "worker/http/problem.h"
 #include "worker/http/renderer.h"
+#include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
 struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
@@ -23,6 +26,7 @@ struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
     if (tl_local_queue_loaded(queue) && tl_place_seq(place) != 0) {
         ticket.generation = tl_local_queue_generation(queue);
         ticket.front = tl_local_queue_lane_front(queue, tl_place_lane(place));
+        ticket.serial = tl_handover_serial(queue, place);
     }
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     return ticket;
@@ -36,6 +40,7 @@ struct filled {
     struct tl_eta_range eta;
     char pass[TL_PASS_MAX];
     char ticket[TL_TICKET_MAX];
+    char reference[TL_REFERENCE_MAX];
 };
 
 /* The pass of an admitted visitor, valid until the session's deadline: the one given before, if it
@@ -74,7 +79,6 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                  const struct tl_ticket *ticket, const struct tl_ticket *give,
                  const struct tl_line_view *state, int64_t now_ms, struct filled *filled)
 {
-    const char *notice = tl_local_queue_notice(queue);
     struct tl_view *view = &filled->view;
     *view = (struct tl_view){.queue = tl_local_queue_name(queue),
                              .visitor = ticket->visitor,
@@ -85,15 +89,17 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                              .phase = tl_standing_phase(api, queue, now_ms),
                              .waiting = tl_local_queue_waiting(queue),
                              .active = tl_local_queue_active(queue),
-                             .notice = notice[0] != '\0' ? notice : NULL,
                              .store_ms = tl_queue_env_store_ms(api->env, now_ms),
                              .drawing = tl_local_queue_drawing(queue),
                              .draw = tl_local_queue_draw(queue),
                              .recovering = tl_local_queue_recovering(queue),
+                             .lost = tl_local_queue_lost(queue, ticket->place),
                              .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
     if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
         view->pass = filled->pass;
+    view->claimed = state->status == TL_LINE_ACTIVE && tl_local_queue_claimed(queue, ticket->place);
     if (state->status == TL_LINE_WAITING) {
+        view->has_admitted = tl_local_queue_admitted(queue, now_ms, &view->admitted);
         enum tl_eta_reason reason;
         if (tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta, &reason))
             view->eta = &filled->eta;
@@ -105,12 +111,67 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
     }
 }
 
-static void send_view(struct tl_api *api, struct tl_request *request, const struct tl_view *view)
+/* The language only matters to a notice of several: choosing it is a good part of a status. */
+static const char *language_of(const struct tl_api *api, const struct tl_local_queue *queue,
+                               const struct tl_request *request)
 {
+    return tl_notice_varies(tl_local_queue_notice(queue))
+               ? tl_catalogue_code(tl_language_of(api->languages, request))
+               : NULL;
+}
+
+/* What the operator says, in the visitor's language. */
+static void add_notice(const struct tl_local_queue *queue, const char *language,
+                       struct filled *filled)
+{
+    const char *notice = tl_notice_text(tl_local_queue_notice(queue), language);
+    filled->view.notice = notice[0] != '\0' ? notice : NULL;
+}
+
+/* Only beside a ticket: it stays as it is, and to compute it takes a tenth of a status. */
+static void add_reference(const struct tl_api *api, struct filled *filled)
+{
+    uint64_t seq = tl_place_seq(filled->view.place);
+    if (seq == 0)
+        return;
+    tl_reference_write(api->secrets.keyring, filled->view.queue, seq, filled->reference);
+    filled->view.reference = filled->reference;
+}
+
+/* Does the browser keep the ticket, of a place that is not over? Another place may be in the cookie
+ * by now when one is over. Likewise at the end of a question with `wait`: it went out with the
+ * cookie of up to a minute ago, and a place that was moved to this browser since has its only
+ * ticket there. Other answers come at once, or as soon as the store has said something. */
+static bool renews_cookie(const struct tl_request *request, const struct tl_view *view)
+{
+    bool lasts = view->state.status == TL_LINE_WAITING || view->state.status == TL_LINE_ACTIVE;
+    bool linked = tl_request_query(request, "ticket") != NULL;
+    bool waited = tl_request_query(request, "wait") != NULL;
+    return lasts && !waited && tl_visitor_bearer(request) == NULL &&
+           (linked ? tl_cookie_works(request, view->queue) : tl_cookie_sent(request, view->queue));
+}
+
+/* The view, with the cookie of the ticket that it carries, or with a renewed one. */
+static void send_view(struct tl_api *api, const struct tl_local_queue *queue,
+                      struct tl_request *request, struct filled *filled, int64_t now_ms)
+{
+    const struct tl_view *view = &filled->view;
     char cookie[TL_COOKIE_TEXT_MAX];
+    char renewed[TL_TICKET_MAX];
+    add_notice(queue, language_of(api, queue, request), filled);
     if (view->ticket != NULL)
-        tl_cookie_write(api, request, view->queue, view->ticket, cookie);
-    tl_render_view(request, view, view->ticket != NULL ? cookie : NULL);
+        add_reference(api, filled);
+    const char *ticket = view->ticket;
+    if (ticket == NULL && renews_cookie(request, view)) {
+        const struct tl_ticket fresh =
+            tl_answer_ticket(queue, api->env, view->visitor, view->place, now_ms);
+        tl_ticket_sign(api->secrets.keyring, view->queue, &fresh, renewed);
+        ticket = renewed;
+    }
+    if (ticket != NULL)
+        tl_cookie_write(api, request, view->queue, ticket,
+                        tl_cookie_life_s(view->settings, view->store_ms), cookie);
+    tl_render_view(request, view, ticket != NULL ? cookie : NULL);
 }
 
 void tl_answer_unknown(struct tl_api *api, const struct tl_held *held)
@@ -122,6 +183,18 @@ void tl_answer_unknown(struct tl_api *api, const struct tl_held *held)
     else
         tl_render_refused(held->request, TL_REFUSAL_STORE,
                           "The store could not be asked about this place; try again");
+}
+
+/* 200 to a ticket that does not count any more: it says no more than that. */
+static void answer_moved(struct tl_api *api, struct tl_local_queue *queue,
+                         struct tl_request *request, const struct tl_ticket *ticket)
+{
+    struct filled filled;
+    const struct tl_line_view ended = {.status = TL_LINE_ENDED, .reason = TL_REASON_MOVED};
+    int64_t now_ms = tl_clock_ms();
+    fill(api, queue, ticket, NULL, &ended, now_ms, &filled);
+    filled.view.moved = true;
+    send_view(api, queue, request, &filled, now_ms);
 }
 
 void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
@@ -137,6 +210,10 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
         (void)tl_restore_request(api, queue, request, ticket, &refusal);
         if (refusal.kind != TL_REFUSAL_HELD)
             tl_render_refusal(request, &refusal);
+        return;
+    }
+    if (tl_handover_moved(queue, ticket)) {
+        answer_moved(api, queue, request, ticket);
         return;
     }
     struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
@@ -155,7 +232,7 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     if (!give_ticket || state.status == TL_LINE_WAITING)
         tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
     fill(api, queue, ticket, give_ticket ? ticket : NULL, &state, now_ms, &filled);
-    send_view(api, request, &filled.view);
+    send_view(api, queue, request, &filled, now_ms);
 }
 
 void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
@@ -163,8 +240,9 @@ void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl
 {
     struct filled filled;
     const struct tl_line_view ended = {.status = TL_LINE_ENDED, .reason = reason};
-    fill(api, queue, ticket, NULL, &ended, tl_clock_ms(), &filled);
-    send_view(api, request, &filled.view);
+    int64_t now_ms = tl_clock_ms();
+    fill(api, queue, ticket, NULL, &ended, now_ms, &filled);
+    send_view(api, queue, request, &filled, now_ms);
 }
 
 void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
@@ -180,18 +258,22 @@ void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct 
         ticket.issued = joined->issued;
     tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_PENDING, 1);
     fill(api, queue, &ticket, &ticket, &unknown, now_ms, &filled);
-    send_view(api, request, &filled.view);
+    send_view(api, queue, request, &filled, now_ms);
 }
 
 size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
                             const struct tl_ticket *ticket, bool give_ticket,
-                            const struct tl_line_view *state, int64_t now_ms, char *text)
+                            const struct tl_line_view *state, const char *language, int64_t now_ms,
+                            char *text)
 {
     const struct tl_api *api = context;
     struct filled filled;
     const struct tl_ticket give =
         tl_answer_ticket(queue, api->env, ticket->visitor, ticket->place, now_ms);
     fill(api, queue, ticket, give_ticket ? &give : NULL, state, now_ms, &filled);
+    add_notice(queue, language, &filled);
+    if (give_ticket)
+        add_reference(api, &filled);
     return tl_view_write(&filled.view, text);
 }
 

@@ -31,7 +31,8 @@ void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl
  * its length. context is the api. */
 size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
                             const struct tl_ticket *ticket, bool give_ticket,
-                            const struct tl_line_view *state, int64_t now_ms, char *text);
+                            const struct tl_line_view *state, const char *language, int64_t now_ms,
+                            char *text);
 
 /* How JSON answers look; context is the api. */
 extern const struct tl_renderer tl_json_renderer;

@@ -7,6 +7,7 @@
 #include "worker/api/check.h"
 #include "worker/api/context.h"
 #include "worker/api/cross_site.h"
+#include "worker/api/draw_pages.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/outcome.h"
@@ -17,9 +18,11 @@
 #include "worker/api/verifications.h"
 #include "worker/http/problem.h"
 #include "worker/http/router.h"
+#include "worker/queue/handover.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 
 /* For holds: hands a lookup to the process. */
 static bool ask_store(void *context, const char *queue, const struct tl_ticket *ticket,
@@ -47,27 +50,31 @@ static bool is_blocked(void *context, struct tl_local_queue *queue,
     return tl_block_names(api, address, tl_local_queue_name(queue), tl_clock_ms());
 }
 
-static struct tl_brand *load_brand(const struct tl_config *config, struct tl_error *err)
+/* Files of keys that are gone since they were read again may still be there as of the start. */
+static bool load_secrets(struct tl_api *api, const struct tl_api_settings *settings,
+                         struct tl_error *err)
 {
-    const struct tl_brand_settings settings = {
-        .name = config->page.name,
-        .accent_light = config->page.accent_light,
-        .accent_dark = config->page.accent_dark,
-        .style_file = config->page.style,
-        .logo_file = config->page.logo,
-        .text = {[TL_LANGUAGE_EN] = config->page.text_en, [TL_LANGUAGE_KO] = config->page.text_ko}};
-    return tl_brand_load(&settings, err);
+    if (tl_secrets_load(&api->secrets, settings->files, false, err))
+        return true;
+    if (settings->files == settings->config)
+        return false;
+    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = err},
+           "the keys are those of the start: mend what is wrong, then reload (SIGHUP)");
+    return tl_secrets_load(&api->secrets, settings->config, false, err);
 }
 
 static bool load(struct tl_api *api, const struct tl_api_settings *settings, struct tl_error *err)
 {
     const struct tl_config *config = settings->config;
-    if (!tl_secrets_load(&api->secrets, config, false, err) ||
-        (api->brand = load_brand(config, err)) == NULL ||
+    const struct tl_brand_settings brand = tl_brand_settings_of(config);
+    if (!load_secrets(api, settings, err) ||
+        (api->languages = tl_languages_new(config->page.languages, err)) == NULL ||
+        (api->brand = tl_brand_again(&brand, api->languages, err)) == NULL ||
+        (api->events = tl_event_looks_again(settings->files, api->languages, err)) == NULL ||
         (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (api->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
-    api->passthrough = tl_passthrough_new(config);
+    api->passthrough = tl_passthrough_new(settings->files);
     const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
                                             .metrics = settings->env->metrics,
                                             .context = api,
@@ -78,6 +85,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
     api->verifications = tl_verifications_new(tl_join_verified);
+    api->draw_pages = tl_draw_pages_new();
     api->holds = tl_holds_new(&holds);
     api->clients = tl_clients_new(config->http.streams_per_address);
     const struct tl_queues_settings queues = {
@@ -100,23 +108,15 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     api->queues = tl_queues_new(&queues);
     if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
         api->kept_passes == NULL || api->passthrough == NULL || api->misuse == NULL ||
-        api->verifications == NULL)
+        api->verifications == NULL || api->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }
 
-bool tl_api_check_page(const struct tl_config *config, struct tl_error *err)
-{
-    struct tl_brand *brand = load_brand(config, err);
-    bool ok = brand != NULL;
-    tl_brand_free(&brand);
-    return ok;
-}
-
-bool tl_api_check_secrets(const struct tl_config *config, struct tl_error *err)
+bool tl_api_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
 {
     struct tl_secrets secrets;
-    bool ok = tl_secrets_load(&secrets, config, true, err);
+    bool ok = tl_secrets_load(&secrets, config, make, err);
     tl_secrets_free(&secrets);
     return ok;
 }
@@ -137,6 +137,7 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->signs = settings->signs;
     api->feedback = settings->feedback;
     api->ask = settings->ask;
+    api->read_drawn = settings->read_drawn;
     api->stream_fits = settings->stream_fits;
     api->verify = settings->verify;
     api->cancel = settings->cancel;
@@ -148,6 +149,7 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
 void tl_api_stop(struct tl_api *api)
 {
     tl_verifications_stop(api);
+    tl_draw_pages_stop(api);
     tl_holds_drop(api->holds, NULL);
     tl_queues_clear(api->queues);
 }
@@ -161,10 +163,13 @@ void tl_api_free(struct tl_api **api)
     tl_clients_free(&(*api)->clients);
     tl_misuse_free(&(*api)->misuse);
     tl_verifications_free(&(*api)->verifications);
+    tl_draw_pages_free(&(*api)->draw_pages);
     tl_networks_free(&(*api)->proxies);
     tl_bypass_free(&(*api)->bypass);
     tl_passthrough_free(&(*api)->passthrough);
+    tl_event_looks_free(&(*api)->events);
     tl_brand_free(&(*api)->brand);
+    tl_languages_free(&(*api)->languages);
     tl_kept_passes_free(&(*api)->kept_passes);
     tl_secrets_free(&(*api)->secrets);
     free(*api);
@@ -177,12 +182,16 @@ bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl
     struct tl_passthrough *passthrough = tl_passthrough_new(config);
     if (passthrough == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
-    if (!tl_secrets_load(&fresh, config, false, err)) {
+    struct tl_event_looks *events = tl_event_looks_new(config, api->languages, err);
+    if (events == NULL || !tl_secrets_load(&fresh, config, false, err)) {
+        tl_event_looks_free(&events);
         tl_passthrough_free(&passthrough);
         return false;
     }
     tl_passthrough_free(&api->passthrough);
     api->passthrough = passthrough;
+    tl_event_looks_free(&api->events);
+    api->events = events;
     tl_secrets_free(&api->secrets);
     api->secrets = fresh;
     tl_kept_passes_clear(api->kept_passes);
@@ -240,13 +249,19 @@ void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
                     struct tl_pending_command *pending, const struct tl_pending_result *result)
 {
     struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
+        tl_handover_serial(queue, result->place) == 0) /* else the pending ticket does not count */
+        api->leaving = tl_outbox_command(tl_local_queue_outbox(queue), TL_COMMAND_LEAVE,
+                                         pending->visitor, result->place);
     tl_holds_settle(api->holds, pending, result);
+    api->leaving = NULL;
     if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
         return;
     if (pending->kind == TL_COMMAND_JOIN)
         tell_join(subscribers, pending, result);
     else if (pending->kind == TL_COMMAND_RESTORE ||
-             (pending->kind == TL_COMMAND_RENEW && result->outcome == TL_OUTCOME_WAITING))
+             ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
+              result->outcome == TL_OUTCOME_WAITING))
         tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
 }
 
@@ -255,15 +270,21 @@ void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdic
     tl_verification_ended(api, number, verdict);
 }
 
+void tl_api_drawn(struct tl_api *api, uint64_t number, const void *ids, size_t length)
+{
+    tl_draw_page_read(api, number, ids, length);
+}
+
 void tl_api_tick(struct tl_api *api, int64_t now_ms)
 {
     tl_verifications_tick(api, now_ms);
+    tl_draw_pages_tick(api, now_ms);
     tl_misuse_tick(api, now_ms);
 }
 
-uint64_t tl_api_verifying(const struct tl_api *api)
+uint64_t tl_api_held(const struct tl_api *api)
 {
-    return tl_verifications_count(api->verifications);
+    return tl_verifications_count(api->verifications) + tl_draw_pages_count(api->draw_pages);
 }
 
 void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue)

@@ -24,6 +24,9 @@ struct tl_api;
 
 struct tl_api_settings {
     const struct tl_config *config;
+    /* Whose keys, pages of events and queues in passthrough count: that of the last SIGHUP before
+     * this start, or `config`. */
+    const struct tl_config *files;
     struct tl_queue_env *env;
     uv_loop_t *loop;
     struct tl_limiter *limiter;           /* of all processes */
@@ -37,6 +40,10 @@ struct tl_api_settings {
     /* Sends what the site reports (common/store/feedback.h) to the store. False: not possible now.
      */
     bool (*feedback)(void *process, const char *queue, const char *text);
+    /* Asks the store for n draw ids of a queue, from this rank on; tl_api_drawn is called with this
+     * number. False: not possible. */
+    bool (*read_drawn)(void *process, const char *queue, uint64_t from, uint64_t n,
+                       uint64_t number);
     /* Are connections left for another event stream or long poll, and for the requests beside it?
      */
     bool (*stream_fits)(void *process);
@@ -46,11 +53,9 @@ struct tl_api_settings {
     void (*cancel)(void *process, uint64_t number);
 };
 
-/* Can an api be made with these settings? Both read the files that they name and keep nothing:
- * those of the pages, and those with secrets. The second makes missing files with keys that sign;
- * nothing below does. */
-bool tl_api_check_page(const struct tl_config *config, struct tl_error *err);
-bool tl_api_check_secrets(const struct tl_config *config, struct tl_error *err);
+/* Can an api be made with these secrets? Reads the files with them and keeps nothing. `make`: makes
+ * missing files with keys that sign; nothing below does. The pages: worker/page/page_check.h. */
+bool tl_api_check_secrets(const struct tl_config *config, bool make, struct tl_error *err);
 
 /* Reads keys and the look of the pages. All settings are borrowed. NULL on failure. */
 struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_error *err);
@@ -58,8 +63,8 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
 void tl_api_stop(struct tl_api *api);
 /* After tl_api_stop, when no request is left. NULL allowed; clears the caller's pointer. */
 void tl_api_free(struct tl_api **api);
-/* Takes over the keys of a new configuration, and which queues it lets everyone into; on failure
- * the old ones stay. */
+/* Takes over the keys of a new configuration, the events of its queues, and which of them it lets
+ * everyone into; on failure the old ones stay. */
 bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl_error *err);
 
 /* The server's callbacks; context is the api. */
@@ -73,10 +78,12 @@ void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
 
 /* The challenge service has spoken. */
 void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict);
+/* The draw ids of that question, or NULL if the store could not say. */
+void tl_api_drawn(struct tl_api *api, uint64_t number, const void *ids, size_t length);
 /* Call every tick. */
 void tl_api_tick(struct tl_api *api, int64_t now_ms);
-/* Requests that wait for the challenge service. */
-uint64_t tl_api_verifying(const struct tl_api *api);
+/* Requests that wait for the challenge service, or for a page of a draw's list. */
+uint64_t tl_api_held(const struct tl_api *api);
 
 /* The queue has a line of another generation: ends what waits for places of the former one. */
 void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue);

@@ -4,6 +4,8 @@
 #include "worker/api/context.h"
 #include "worker/page/page_assets.h"
 
+#define SHORT_CACHE_CONTROL "public, max-age=300"
+
 static void send_asset(struct tl_request *request, const struct tl_asset *asset, const char *cache)
 {
     const char *encodings = tl_request_header(request, "Accept-Encoding");
@@ -23,6 +25,11 @@ static void send_asset(struct tl_request *request, const struct tl_asset *asset,
                      strncmp(asset->type, "text/javascript", strlen("text/javascript")) == 0
                          ? TL_ASSET_SCRIPT_POLICY
                          : TL_ASSET_POLICY);
+    /* For pages of other origins, also those that load it with an integrity hash. */
+    if (asset == &tl_page_embed) {
+        tl_answer_header(&answer, "Access-Control-Allow-Origin", "*");
+        tl_answer_header(&answer, "Cross-Origin-Resource-Policy", "cross-origin");
+    }
     if (gzip && answer.status == 200)
         tl_answer_header(&answer, "Content-Encoding", "gzip");
     tl_request_answer(request, &answer);
@@ -35,9 +42,15 @@ bool tl_handle_asset(void *context, struct tl_request *request, const char *queu
     (void)refusal;
     const struct tl_api *api = context;
     const char *path = tl_request_path(request);
+    if (strcmp(path, tl_page_embed.path) == 0) {
+        send_asset(request, &tl_page_embed, SHORT_CACHE_CONTROL);
+        return true;
+    }
     const struct tl_asset *asset = tl_page_asset(path);
     if (asset == NULL)
         asset = tl_brand_asset(api->brand, path);
+    if (asset == NULL)
+        asset = tl_event_looks_asset(api->events, path);
     if (asset != NULL) {
         send_asset(request, asset, TL_ASSET_CACHE_CONTROL);
         return true;
@@ -56,6 +69,6 @@ bool tl_handle_openapi(void *context, struct tl_request *request, const char *qu
     (void)context;
     (void)queue;
     (void)refusal;
-    send_asset(request, &tl_page_openapi, "public, max-age=300");
+    send_asset(request, &tl_page_openapi, SHORT_CACHE_CONTROL);
     return true;
 }

@@ -13,6 +13,7 @@
 #include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
+#include "worker/queue/handover.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
 
@@ -110,13 +111,14 @@ static bool is_active(const struct check *check, const struct tl_ticket *ticket)
 {
     bool known;
     struct tl_local_queue *queue = check->queue;
-    if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket))
+    if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket) ||
+        tl_handover_serial(queue, ticket->place) > ticket->serial)
         return false;
     struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
     if (state.status != TL_LINE_ACTIVE ||
         state.deadline_ms <= tl_queue_env_store_ms(check->api->env, check->now_ms))
         return false;
-    tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, check->now_ms);
+    tl_local_queue_use(queue, ticket->visitor, ticket->place, &state, check->now_ms);
     return true;
 }
 
@@ -155,6 +157,7 @@ static enum verdict ask_line(const struct check *check, const struct tl_pass *pa
     if (tl_local_queue_recovering(queue))
         return tl_restore_session(queue, pass) ? COUNTS : VOID;
     (void)tl_local_queue_adopt(queue, &ticket);
+    ticket.serial = tl_handover_serial(queue, ticket.place); /* who has the pass has the place */
     if (is_active(check, &ticket) || tl_local_queue_behind(queue, &ticket, check->now_ms))
         return COUNTS;
     if (tl_local_queue_may_return(queue, &ticket)) {
@@ -251,8 +254,10 @@ void tl_check_caught_up(void *context, const struct tl_held *held)
                                 .name = tl_local_queue_name(held->queue),
                                 .queue = held->queue,
                                 .now_ms = tl_clock_ms()};
-    if (is_active(&check, &held->ticket) || tl_local_queue_recovering(held->queue))
-        let_in(&check, held->ticket.visitor, held->ticket.generation, held->ticket.place);
+    struct tl_ticket ticket = held->ticket;
+    ticket.serial = tl_handover_serial(held->queue, ticket.place);
+    if (is_active(&check, &ticket) || tl_local_queue_recovering(held->queue))
+        let_in(&check, ticket.visitor, ticket.generation, ticket.place);
     else
         answer_out(&check);
 }

@@ -11,6 +11,7 @@
 #include "worker/http/clients.h"
 #include "worker/http/limiter.h"
 #include "worker/page/brand.h"
+#include "worker/page/event_look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
@@ -22,7 +23,9 @@ struct tl_api {
     const struct tl_queue_env *env;
     struct tl_secrets secrets;
     struct tl_kept_passes *kept_passes;
+    struct tl_languages *languages; /* of the pages */
     struct tl_brand *brand;
+    struct tl_event_looks *events;        /* what the queues' pages are for */
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
     struct tl_bypass *bypass;             /* who gets in past the line */
     struct tl_passthrough *passthrough;   /* the queues that everyone gets into by the file */
@@ -35,12 +38,16 @@ struct tl_api {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
+    struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
+    struct tl_draw_pages *draw_pages;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
     void *process;                      /* for the callbacks: see worker/api/api.h */
     bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
     void (*signs)(void *process, const char *queue, const char *text);
     bool (*feedback)(void *process, const char *queue, const char *text);
+    bool (*read_drawn)(void *process, const char *queue, uint64_t from, uint64_t n,
+                       uint64_t number);
     bool (*stream_fits)(void *process);
     bool (*verify)(void *process, const struct tl_question *question);
     void (*cancel)(void *process, uint64_t number);

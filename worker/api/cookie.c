@@ -2,11 +2,17 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/config/queue_settings.h"
 #include "worker/api/cookie.h"
 #include "worker/api/cross_site.h"
 
-/* The cookie outlives a closed browser, not the event. */
-enum { MAX_AGE_S = 86400 };
+enum {
+    LIFE_MIN_S = 86400,
+    LIFE_MAX_S = 400 * 86400, /* browsers keep none for longer */
+};
+
+/* No queue has a name with capitals. */
+#define PROBE "tellerline_COOKIES"
 
 static const char *const prefixes[] = {"__Host-", ""};
 enum { NAMES = sizeof(prefixes) / sizeof(prefixes[0]) };
@@ -23,12 +29,23 @@ static struct cookie_name name_of(const char *prefix, const char *queue)
 }
 
 void tl_cookie_write(const struct tl_api *api, const struct tl_request *request, const char *queue,
-                     const char *ticket, char text[TL_COOKIE_TEXT_MAX])
+                     const char *ticket, int64_t life_s, char text[TL_COOKIE_TEXT_MAX])
 {
     bool https = tl_cross_site_https(api, request);
-    snprintf(text, TL_COOKIE_TEXT_MAX, "%s=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax%s",
-             name_of(https ? prefixes[0] : "", queue).text, ticket, MAX_AGE_S,
+    snprintf(text, TL_COOKIE_TEXT_MAX, "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s",
+             name_of(https ? prefixes[0] : "", queue).text, ticket, (long long)life_s,
              https ? "; Secure" : "");
+}
+
+int64_t tl_cookie_life_s(const struct tl_queue_settings *settings, int64_t store_ms)
+{
+    int64_t session_ms = tl_queue_session_longest_ms(settings);
+    int64_t opens_in_ms = settings->opens_at_ms > store_ms ? settings->opens_at_ms - store_ms : 0;
+    int64_t life_s =
+        (opens_in_ms + settings->waiting_ttl_ms + settings->claim_ttl_ms + session_ms) / 1000;
+    if (life_s < LIFE_MIN_S)
+        return LIFE_MIN_S;
+    return life_s < LIFE_MAX_S ? life_s : LIFE_MAX_S;
 }
 
 struct search {
@@ -66,4 +83,17 @@ bool tl_cookie_sent(const struct tl_request *request, const char *queue)
             return true;
     }
     return false;
+}
+
+void tl_cookie_write_probe(const struct tl_api *api, const struct tl_request *request,
+                           char text[TL_COOKIE_TEXT_MAX])
+{
+    snprintf(text, TL_COOKIE_TEXT_MAX, PROBE "=1; Path=/q/; HttpOnly; SameSite=Lax%s",
+             tl_cross_site_https(api, request) ? "; Secure" : "");
+}
+
+bool tl_cookie_works(const struct tl_request *request, const char *queue)
+{
+    const char *probe = tl_request_cookie(request, PROBE);
+    return tl_cookie_sent(request, queue) || (probe != NULL && strcmp(probe, "1") == 0);
 }

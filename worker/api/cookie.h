@@ -10,21 +10,36 @@
 #define TL_COOKIE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/auth/ticket.h"
+#include "common/config/config.h"
 #include "worker/api/context.h"
 #include "worker/http/request.h"
 
 enum { TL_COOKIE_TEXT_MAX = 512 };
 
-/* The value for Set-Cookie. */
+/* For how long from now a ticket of this queue may be of use, in seconds: until the opening, and
+ * then as long as a place is kept for a visitor who is away, and as a session may last. At least a
+ * day, so that a visitor who comes back later learns how the place ended. */
+int64_t tl_cookie_life_s(const struct tl_queue_settings *settings, int64_t store_ms);
+/* The value for Set-Cookie. life_s: of tl_cookie_life_s; every view of the place restarts it. */
 void tl_cookie_write(const struct tl_api *api, const struct tl_request *request, const char *queue,
-                     const char *ticket, char text[TL_COOKIE_TEXT_MAX]);
+                     const char *ticket, int64_t life_s, char text[TL_COOKIE_TEXT_MAX]);
 /* The first valid ticket among all cookies of this queue: other sites of the domain may have set
  * one with the same name. *sent: was there any such cookie? */
 bool tl_cookie_ticket(const struct tl_api *api, const struct tl_request *request, const char *queue,
                       struct tl_ticket *ticket, bool *sent);
 /* Does the browser send a cookie of this queue? */
 bool tl_cookie_sent(const struct tl_request *request, const char *queue);
+
+/*
+ * A cookie without a ticket shows that the browser keeps cookies, so that the page's addresses need
+ * no ticket. It has the attributes of the ticket's cookie, and ends with the browser.
+ */
+void tl_cookie_write_probe(const struct tl_api *api, const struct tl_request *request,
+                           char text[TL_COOKIE_TEXT_MAX]);
+/* Does the browser send that cookie, or one of this queue? */
+bool tl_cookie_works(const struct tl_request *request, const char *queue);
 
 #endif

@@ -10,8 +10,10 @@
 #include "worker/api/answer.h"
 #include "worker/api/block.h"
 #include "worker/api/events.h"
+#include "worker/api/navigation.h"
 #include "worker/api/visitor.h"
 #include "worker/http/sse.h"
+#include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
 enum { RETRY_MIN_MS = 2000, RETRY_SPREAD_MS = 3000, SHORT_MAX = TL_VIEW_MAX + 128 };
@@ -25,11 +27,15 @@ static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
     int64_t now_ms = tl_clock_ms();
     bool known = false;
     size_t length = tl_sse_retry(text, sizeof(text), RETRY_MIN_MS, RETRY_SPREAD_MS);
-    if (queue != NULL && tl_place_seq(ticket->place) != 0) {
+    if (queue != NULL && tl_handover_moved(queue, ticket)) {
+        length += tl_sse_event(text + length, sizeof(text) - length, "moved", "{}", 2);
+    } else if (queue != NULL && tl_place_seq(ticket->place) != 0) {
         struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
         if (known) {
             tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
-            size_t n = tl_answer_write_view(api, queue, ticket, false, &state, now_ms, view);
+            size_t n = tl_answer_write_view(
+                api, queue, ticket, false, &state,
+                tl_catalogue_code(tl_language_of(api->languages, request)), now_ms, view);
             length += tl_sse_event(text + length, sizeof(text) - length,
                                    tl_telling_event_name(ticket->place, state.status), view, n);
         }
@@ -71,6 +77,7 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
     if (strcmp(tl_request_method(request), "GET") != 0 || api->env->draining ||
         !tl_visitor_may_stay(api, request, &address, &client) ||
         !tl_subscribers_stream(tl_local_queue_subscribers(queue), request, &ticket, client,
+                               tl_catalogue_code(tl_language_of(api->languages, request)),
                                tl_clock_ms())) {
         count_failed(api, request);
         answer_short(api, queue, request, &ticket);

@@ -17,6 +17,7 @@
 #include "worker/api/through.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
+#include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
 /* ---- joining ---- */
@@ -159,6 +160,11 @@ static struct tl_pending_command *repeat(struct tl_local_queue *queue,
                                   until_ms);
 }
 
+bool tl_join_gave_place(const struct tl_pending_result *result)
+{
+    return result->outcome != TL_OUTCOME_SPENT && result->outcome != TL_OUTCOME_FULL;
+}
+
 bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
 {
     if (join->invite == NULL || join->invite[0] != ' ')
@@ -192,6 +198,24 @@ bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct 
         return false;
     }
     return hold(api, queue, request, repeat(queue, ticket), ticket, refusal);
+}
+
+bool tl_join_then_leave(struct tl_api *api, struct tl_local_queue *queue,
+                        struct tl_request *request, const struct tl_ticket *ticket,
+                        struct tl_refusal *refusal)
+{
+    const struct tl_held held = {.queue = queue,
+                                 .request = request,
+                                 .ticket = *ticket,
+                                 .leaves = true,
+                                 .since_us = tl_clock_us()};
+    if (!may_repeat(queue, ticket, refusal) || !tl_visitor_may_send(api, refusal))
+        return false;
+    struct tl_pending_command *pending = repeat(queue, ticket);
+    if (pending != NULL)
+        pending->leaves = true;
+    return (pending != NULL && tl_holds_command(api->holds, &held, pending)) ||
+           tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this command; try again");
 }
 
 void tl_join_ask_number(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
@@ -233,22 +257,39 @@ static bool pass_by(const struct tl_api *api, const struct tl_local_queue *queue
     return true;
 }
 
-bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const char *text, struct tl_refusal *refusal)
+static bool read_invite(struct tl_api *api, const struct tl_local_queue *queue,
+                        const struct tl_request *request, const char *text,
+                        struct tl_invite *invite, struct tl_refusal *refusal)
 {
-    struct tl_invite invite;
     struct tl_error err = {0};
-    unsigned lane;
     int64_t now_ms = tl_clock_ms();
     int64_t store_s = tl_queue_env_store_ms(api->env, now_ms) / 1000;
     const struct tl_jwt_keys *keys = api->secrets.invite_keys;
     if (!tl_visitor_may_verify(api, request, keys, text, now_ms, refusal))
         return false;
-    if (!tl_invite_verify(keys, tl_local_queue_name(queue), text, strlen(text), store_s, &invite,
-                          &err)) {
-        tl_visitor_refused(api, request, keys, text, now_ms);
-        return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
-    }
+    if (tl_invite_verify(keys, tl_local_queue_name(queue), text, strlen(text), store_s, invite,
+                         &err))
+        return true;
+    tl_visitor_refused(api, request, keys, text, now_ms);
+    return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
+}
+
+bool tl_join_passes_by(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const char *text)
+{
+    struct tl_invite invite;
+    struct tl_refusal unused;
+    return read_invite(api, queue, request, text, &invite, &unused) && invite.bypass &&
+           pass_by(api, queue, request, text, &invite, &unused);
+}
+
+bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const char *text, struct tl_refusal *refusal)
+{
+    struct tl_invite invite;
+    unsigned lane;
+    if (!read_invite(api, queue, request, text, &invite, refusal))
+        return false;
     if (invite.bypass)
         return pass_by(api, queue, request, text, &invite, refusal);
     if (!find_lane(queue, invite.lane, &lane, refusal) || !may_join(api, queue, refusal))
@@ -308,7 +349,7 @@ void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct t
 /* As far as this process knows, the visitor holds the place. But it may have been given up through
  * another worker a moment ago, with the event still on its way here. A command knows: it follows in
  * the ingest stream what gave the place up. JOIN returns the place held, or takes a new one; where
- * an invite or a solution is needed for that, RENEW only looks. Without the store, the place is
+ * an invite or a solution is needed for that, CLAIM only looks. Without the store, the place is
  * given as known.
  */
 static void confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
@@ -322,7 +363,7 @@ static void confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     if (tl_visitor_may_send(api, &unused))
         pending = free
                       ? tl_outbox_join(outbox, ticket->visitor, lane_of(queue, ticket->place))
-                      : tl_outbox_command(outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
+                      : tl_outbox_command(outbox, TL_COMMAND_CLAIM, ticket->visitor, ticket->place);
     const struct tl_held held = {.queue = queue,
                                  .request = request,
                                  .ticket = *ticket,
@@ -340,6 +381,8 @@ static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct 
     bool pending = tl_place_seq(ticket->place) == 0;
     if (tl_local_queue_may_return(queue, ticket))
         return tl_restore_request(api, queue, request, ticket, refusal);
+    if (tl_handover_holds(queue, ticket))
+        return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (!pending && !tl_visitor_outdated(queue, ticket)) {
         bool known;
         enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;

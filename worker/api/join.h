@@ -30,9 +30,19 @@ bool tl_join_verified(struct tl_api *api, const struct tl_token_join *join,
 /* Joins the visitor of an invite. */
 bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const char *invite, struct tl_refusal *refusal);
+/* Lets the bearer of this invite past the line, if it is a bypass. False: it is not; nothing is
+ * answered. */
+bool tl_join_passes_by(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                       const char *invite);
 /* Joins the visitor of a pending ticket again: the same join. */
 bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, struct tl_refusal *refusal);
+/* The holder of a pending ticket leaves: the place is given up as soon as its number is known. */
+bool tl_join_then_leave(struct tl_api *api, struct tl_local_queue *queue,
+                        struct tl_request *request, const struct tl_ticket *ticket,
+                        struct tl_refusal *refusal);
+/* Has the join that was applied a place? */
+bool tl_join_gave_place(const struct tl_pending_result *result);
 /* Joins again after the place of a pending ticket has ended, as the same visitor, where the queue
  * lets newcomers in. Answers the request, which was held. */
 void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,

@@ -50,9 +50,10 @@ enum tl_navigation tl_navigation_of(const struct tl_request *request)
     return TL_NAVIGATION_PERSON;
 }
 
-enum tl_language tl_language_of(const struct tl_request *request)
+const struct tl_catalogue *tl_language_of(const struct tl_languages *languages,
+                                          const struct tl_request *request)
 {
-    return tl_language_choose(tl_request_query(request, "lang"),
-                              tl_request_cookie(request, "tellerline_lang"),
-                              tl_request_header(request, "Accept-Language"));
+    return tl_languages_choose(languages, tl_request_query(request, "lang"),
+                               tl_request_cookie(request, "tellerline_lang"),
+                               tl_request_header(request, "Accept-Language"));
 }

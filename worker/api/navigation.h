@@ -3,7 +3,7 @@
 #define TL_NAVIGATION_H
 
 #include "worker/http/request.h"
-#include "worker/page/language.h"
+#include "worker/page/languages.h"
 
 enum tl_navigation {
     TL_NAVIGATION_PERSON,  /* opens the page in a tab */
@@ -16,6 +16,7 @@ enum tl_navigation {
  */
 enum tl_navigation tl_navigation_of(const struct tl_request *request);
 /* The language of the answer. */
-enum tl_language tl_language_of(const struct tl_request *request);
+const struct tl_catalogue *tl_language_of(const struct tl_languages *languages,
+                                          const struct tl_request *request);
 
 #endif

@@ -4,12 +4,15 @@
 #include "worker/api/answer.h"
 #include "worker/api/challenge.h"
 #include "worker/api/check.h"
+#include "worker/api/handover.h"
 #include "worker/api/join.h"
 #include "worker/api/outcome.h"
+#include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
 #include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
+#include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
 /* The join of a pending ticket was not repeated: asks the store whether its place has ended. */
@@ -22,6 +25,24 @@ static void ask_for_end(struct tl_api *api, const struct tl_held *held)
         tl_answer_unknown(api, &asks);
 }
 
+/* Did the join find a place that was handed over to another device? Only that device's ticket, or a
+ * trusted caller, gets it. */
+static bool found_moved(const struct tl_api *api, const struct tl_held *held, tl_place place)
+{
+    return tl_handover_serial(held->queue, place) > held->ticket.serial &&
+           !tl_visitor_trusted(api, held->request);
+}
+
+/* The form of a page whose visitor's place is over has the invite of the address, which may be the
+ * one that opened that place. Where a newcomer needs none, it is left out of the address. */
+static bool goes_without(const struct tl_held *held)
+{
+    return strcmp(tl_request_method(held->request), "POST") == 0 &&
+           strncmp(tl_request_path(held->request), "/q/", 3) == 0 &&
+           tl_request_query(held->request, "invite") != NULL &&
+           tl_local_queue_settings(held->queue)->join != TL_JOIN_INVITED;
+}
+
 static void answer_join(struct tl_api *api, const struct tl_held *held,
                         const struct tl_pending_command *pending,
                         const struct tl_pending_result *result)
@@ -31,6 +52,8 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
     bool repeated = tl_place_seq(held->ticket.place) == 0 && held->ticket.issued != 0;
     if (applied && result->outcome == TL_OUTCOME_SPENT && repeated) {
         ask_for_end(api, held);
+    } else if (applied && result->outcome == TL_OUTCOME_SPENT && goes_without(held)) {
+        tl_page_send_clean(api, held->request, tl_local_queue_name(held->queue));
     } else if (applied && result->outcome == TL_OUTCOME_SPENT) {
         struct tl_refusal refusal;
         tl_challenge_refuse_spent(api, held->queue, held->request, pending->invite, &refusal);
@@ -40,6 +63,8 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
         tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
         tl_standing_no_place(api, held->request, held->queue, &refusal);
         tl_render_refusal(held->request, &refusal);
+    } else if (applied && found_moved(api, held, result->place)) {
+        tl_render_refused(held->request, TL_REFUSAL_MOVED, "");
     } else if (applied) {
         int64_t now_us = tl_clock_us();
         const struct tl_ticket ticket =
@@ -63,6 +88,29 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
     }
 }
 
+/* A visitor gives up a place whose number was not known: the LEAVE follows the join. Not numbered
+ * in time: the join remembers to leave (tl_join_then_leave). */
+static void answer_leaving(struct tl_api *api, const struct tl_held *held,
+                           const struct tl_pending_command *pending,
+                           const struct tl_pending_result *result)
+{
+    struct tl_held leaves = *held;
+    if (result == NULL || result->end != TL_PENDING_APPLIED || !tl_join_gave_place(result)) {
+        answer_join(api, held, pending, result);
+        return;
+    }
+    if (tl_handover_serial(held->queue, result->place) > 0) { /* a pending ticket has none */
+        tl_render_refused(held->request, TL_REFUSAL_MOVED, "");
+        return;
+    }
+    leaves.since_us = tl_clock_us();
+    leaves.ticket = tl_answer_ticket(held->queue, api->env, pending->visitor, result->place,
+                                     leaves.since_us / 1000);
+    if (api->leaving == NULL || !tl_holds_command(api->holds, &leaves, api->leaving))
+        tl_render_refused(held->request, TL_REFUSAL_BUSY,
+                          "There is no memory for this command; try again");
+}
+
 /* The place has ended, and a new one needs an invite or a solution. */
 static void refuse_new_place(struct tl_api *api, const struct tl_held *held)
 {
@@ -77,7 +125,7 @@ static void refuse_new_place(struct tl_api *api, const struct tl_held *held)
     tl_render_refusal(held->request, &refusal);
 }
 
-/* Joining again: by JOIN, or by RENEW where an invite is needed for a new place. Without an outcome
+/* Joining again: by JOIN, or by CLAIM where an invite is needed for a new place. Without an outcome
  * the visitor gets what is known here. */
 static void answer_again(struct tl_api *api, const struct tl_held *held,
                          const struct tl_pending_command *pending,
@@ -105,7 +153,10 @@ static void answer_lost_command(struct tl_api *api, const struct tl_held *held)
         tl_render_refused(held->request, TL_REFUSAL_OLD_GENERATION, "");
 }
 
+/* The answer to an EXTEND must not claim the session: it carries the ticket, like that to a join.
+ */
 static void answer_command(struct tl_api *api, const struct tl_held *held,
+                           const struct tl_pending_command *pending,
                            const struct tl_pending_result *result)
 {
     if (tl_visitor_outdated(held->queue, &held->ticket))
@@ -123,7 +174,8 @@ static void answer_command(struct tl_api *api, const struct tl_held *held,
     else if (result->outcome == TL_OUTCOME_WAITING)
         tl_render_refused(held->request, TL_REFUSAL_NOT_ADMITTED, "This place is still waiting");
     else
-        tl_answer_view(api, held->queue, held->request, &held->ticket, false);
+        tl_answer_view(api, held->queue, held->request, &held->ticket,
+                       pending->kind == TL_COMMAND_EXTEND);
 }
 
 /* The request is handled again: its ticket is of the present generation now, or is refused. */
@@ -147,12 +199,16 @@ void tl_outcome_settled(void *context, const struct tl_held *held,
         tl_check_claimed(context, held, result);
     else if (held->again)
         answer_again(context, held, pending, result);
+    else if (pending->kind == TL_COMMAND_JOIN && held->leaves)
+        answer_leaving(context, held, pending, result);
     else if (pending->kind == TL_COMMAND_JOIN)
         answer_join(context, held, pending, result);
     else if (pending->kind == TL_COMMAND_RESTORE)
         answer_restore(context, held, result);
+    else if (pending->kind == TL_COMMAND_HAND_OVER)
+        tl_handover_settled(context, held, result);
     else
-        answer_command(context, held, result);
+        answer_command(context, held, pending, result);
 }
 
 /* What the store says of a pending ticket, whose place may have ended. */

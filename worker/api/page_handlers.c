@@ -4,6 +4,7 @@
 #include "worker/api/answer.h"
 #include "worker/api/block.h"
 #include "worker/api/cookie.h"
+#include "worker/api/handover.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/navigation.h"
@@ -13,6 +14,7 @@
 #include "worker/api/standing.h"
 #include "worker/api/through.h"
 #include "worker/api/visitor.h"
+#include "worker/queue/handover.h"
 
 /* Does the visitor hold the place, as far as this process knows? */
 static bool holds_place(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
@@ -52,12 +54,27 @@ static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
                             &proof, refusal);
 }
 
+/* Does a browser open the page that says what it does, and has not shown yet that it keeps cookies?
+ * An answer sets one first, and the place is taken when the browser asks again: so its ticket needs
+ * to stand in no address. (A signed wait would be lost on the way.) */
+static bool asks_for_cookies(const struct tl_request *request, const char *name)
+{
+    return tl_request_header(request, "Sec-Fetch-Mode") != NULL &&
+           strcmp(tl_request_method(request), "GET") == 0 && !tl_cookie_works(request, name) &&
+           tl_request_query(request, "cookies") == NULL &&
+           tl_request_query(request, "solution") == NULL;
+}
+
 /* A visitor without a ticket. */
 static bool arrive(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                    const char *name, struct tl_refusal *refusal)
 {
     switch (tl_navigation_of(request)) {
     case TL_NAVIGATION_PERSON:
+        if (asks_for_cookies(request, name)) {
+            tl_page_send_probe(api, request, name);
+            return true;
+        }
         return join(api, queue, request, NULL, refusal);
     case TL_NAVIGATION_AHEAD: /* a browser then fetches the page again when it is opened */
         tl_request_answer(request, &(struct tl_answer){.status = 204});
@@ -79,19 +96,28 @@ bool tl_handle_page(void *context, struct tl_request *request, const char *name,
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;
+    if (tl_request_query(request, "move") != NULL)
+        return tl_handover_page(api, queue, request, name, refusal);
     bool by_cookie;
     if (!tl_visitor_ticket(api, request, name, &ticket))
         return arrive(api, queue, request, name, refusal);
     (void)tl_local_queue_adopt(queue, &ticket);
+    struct tl_ticket kept;
+    if (tl_page_is_secret(request) && tl_cookie_ticket(api, request, name, &kept, &by_cookie)) {
+        const char *invite = tl_request_query(request, "invite");
+        if (invite != NULL && tl_join_passes_by(api, queue, request, invite))
+            return true;
+        /* The cookie works, so the address need not hold what others could use: except an invite
+         * with which the visitor may join again. */
+        if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(queue, &kept)) {
+            tl_page_send_clean(api, request, name);
+            return true;
+        }
+    }
     if (tl_visitor_outdated(queue, &ticket))
         return tl_restore_request(api, queue, request, &ticket, refusal);
     if (tl_place_seq(ticket.place) == 0)
         return join(api, queue, request, &ticket, refusal);
-    /* The cookie works, so the address need not hold what others could use. */
-    if (tl_page_is_secret(request) && tl_cookie_ticket(api, request, name, &ticket, &by_cookie)) {
-        tl_page_send_clean(api, request, name);
-        return true;
-    }
     tl_answer_view(api, queue, request, &ticket, false);
     return true;
 }
@@ -110,6 +136,8 @@ bool tl_handle_page_join(void *context, struct tl_request *request, const char *
     bool known = tl_visitor_ticket(api, request, name, &ticket);
     if (known)
         (void)tl_local_queue_adopt(queue, &ticket);
+    if (known && tl_handover_holds(queue, &ticket))
+        return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (known && tl_restore_removed(queue, ticket.generation, ticket.place))
         return tl_refuse(refusal, TL_REFUSAL_REMOVED, "%s", "");
     return join(api, queue, request, known ? &ticket : NULL, refusal);

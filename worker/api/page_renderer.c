@@ -4,71 +4,86 @@
 
 #include <sodium.h>
 
+#include "common/auth/reference.h"
 #include "worker/api/challenge.h"
 #include "worker/api/context.h"
 #include "worker/api/cookie.h"
 #include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
+#include "worker/api/return_to.h"
 #include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
 #include "worker/http/problem.h"
 #include "worker/page/page.h"
-#include "worker/page/return_address.h"
 #include "worker/verify/provider.h"
 
 #include "common/base/clock.h"
+#include "common/config/queue_settings.h"
 
-enum { ALLOWED_MAX = 32, RETRY_TEXT = 16, LANGUAGE_COOKIE_MAX = 96, SOURCES_MAX = 768 };
+enum { RETRY_TEXT = 16, LANGUAGE_COOKIE_MAX = 96, SOURCES_MAX = 768 };
 
 /* A page of a refusal tries again after this, spread evenly; or after Retry-After. */
 enum { RETRY_MIN_MS = 4000, RETRY_SPREAD_MS = 4000 };
 
-/* `?return=` if it leads to the site that the queue guards, or to one the operator named. */
-static const char *return_address(const struct tl_api *api, const struct tl_request *request,
-                                  const char *target_url)
+/* Reads `?return=` for this page; `back` is where the address is stored. */
+static void set_return(const struct tl_api *api, const struct tl_request *request,
+                       const char *target_url, struct tl_return_to *back, struct tl_page_view *page)
 {
-    const char *wanted = tl_request_query(request, "return");
-    char copy[sizeof(api->config->page.return_urls)];
-    const char *allowed[ALLOWED_MAX];
-    size_t n = 0;
-    if (wanted == NULL)
+    tl_return_to_read(api, request, target_url, back);
+    page->return_url = back->address[0] != '\0' ? back->address : NULL;
+    page->return_refused = back->refused;
+}
+
+/* Compresses the answer's page if the browser takes it. Returns the memory, to be freed once the
+ * answer is sent; NULL: it stays as it is. */
+static unsigned char *compress_page(const struct tl_api *api, const struct tl_request *request,
+                                    const struct tl_text *page, struct tl_answer *answer)
+{
+    const char *encodings = tl_request_header(request, "Accept-Encoding");
+    unsigned char *bytes;
+    size_t length;
+    if (encodings == NULL || strstr(encodings, "gzip") == NULL ||
+        !tl_page_compress(page, api->brand, &bytes, &length))
         return NULL;
-    snprintf(copy, sizeof(copy), "%s", api->config->page.return_urls);
-    char *rest = NULL;
-    for (char *word = strtok_r(copy, " ", &rest); word != NULL && n < ALLOWED_MAX;
-         word = strtok_r(NULL, " ", &rest))
-        allowed[n++] = word;
-    return tl_return_address_allowed(wanted, target_url, allowed, n) ? wanted : NULL;
+    answer->body = (const char *)bytes;
+    answer->length = length;
+    tl_answer_header(answer, "Content-Encoding", "gzip");
+    return bytes;
 }
 
 static void send_page(const struct tl_api *api, struct tl_request *request,
                       const struct tl_page_view *view, unsigned status, unsigned retry_after_s,
                       const char *cookie)
 {
-    enum tl_language language = tl_language_of(request);
+    const struct tl_catalogue *language = tl_language_of(api->languages, request);
     char retry_after[RETRY_TEXT];
-    char policy[TL_PAGE_POLICY_MAX];
     char chosen[LANGUAGE_COOKIE_MAX];
     struct tl_text text = {0};
+    struct tl_text policy = {0};
     tl_page_render(view, api->brand, language, &text);
+    tl_page_policy(view, api->brand, &policy);
     struct tl_answer answer = {.status = status,
                                .type = "text/html; charset=utf-8",
                                .body = text.data,
                                .length = text.length};
-    if (text.failed) {
+    if (text.failed || policy.failed) {
         static const char sorry[] = "Please try again in a moment. 잠시 후 다시 시도해 주세요.\n";
         answer = (struct tl_answer){.status = 503,
                                     .type = "text/plain; charset=utf-8",
                                     .body = sorry,
                                     .length = sizeof(sorry) - 1};
     }
-    tl_page_policy(view, policy);
-    tl_answer_header(&answer, "Content-Security-Policy", policy);
+    unsigned char *compressed = NULL;
+    if (answer.body == text.data)
+        compressed = compress_page(api, request, &text, &answer);
+    tl_answer_header(&answer, "Content-Security-Policy",
+                     policy.failed ? "default-src 'none'" : policy.data);
     tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
-    tl_answer_header(&answer, "Vary", "Accept-Language, Cookie");
+    tl_answer_header(&answer, "Vary", "Accept-Encoding, Accept-Language, Cookie");
     tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_answer_header(&answer, "X-Tellerline-Return", view->return_refused);
     if (retry_after_s > 0) {
         snprintf(retry_after, sizeof(retry_after), "%u", retry_after_s);
         tl_answer_header(&answer, "Retry-After", retry_after);
@@ -76,20 +91,24 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
     if (tl_request_query(request, "lang") != NULL) {
         snprintf(chosen, sizeof(chosen),
                  "tellerline_lang=%s; Path=/q/; Max-Age=31536000; SameSite=Lax",
-                 tl_language_code(language));
+                 tl_catalogue_code(language));
         tl_answer_header(&answer, "Set-Cookie", chosen);
     }
     tl_request_answer(request, &answer);
+    free(compressed);
     tl_text_free(&text);
+    tl_text_free(&policy);
 }
 
 /* To the page by GET: after a form, so that a reload sends nothing twice. */
-static void send_back(struct tl_request *request, const struct tl_page_view *view,
-                      const char *cookie)
+static void send_back(const struct tl_api *api, struct tl_request *request,
+                      const struct tl_page_view *view, const char *cookie)
 {
     struct tl_text address = {0};
     bool chosen = tl_request_query(request, "lang") != NULL;
-    tl_page_address(view, "", chosen ? tl_language_code(tl_language_of(request)) : NULL, &address);
+    tl_page_address(view, "",
+                    chosen ? tl_catalogue_code(tl_language_of(api->languages, request)) : NULL,
+                    &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
     tl_answer_header(&answer, "Set-Cookie", cookie);
@@ -105,13 +124,17 @@ static enum tl_page_state state_of(const struct tl_view *view)
         [TL_REASON_ABSENT] = TL_PAGE_ABSENT,       [TL_REASON_REMOVED] = TL_PAGE_REMOVED,
         [TL_REASON_MOVED] = TL_PAGE_ENDED, /* which is no end */
     };
+    if (view->moved)
+        return TL_PAGE_MOVED;
     if (tl_view_pending(view))
         return TL_PAGE_PENDING;
     if (view->state.status == TL_LINE_WAITING)
         return TL_PAGE_WAITING;
     if (view->state.status == TL_LINE_ACTIVE)
         return TL_PAGE_ACTIVE;
-    return view->state.status == TL_LINE_ENDED ? ends[view->state.reason] : TL_PAGE_ENDED;
+    if (view->state.status == TL_LINE_ENDED)
+        return ends[view->state.reason];
+    return view->lost ? TL_PAGE_LOST : TL_PAGE_ENDED;
 }
 
 /* The position that the visitor began with, as the page's own addresses say. */
@@ -122,12 +145,23 @@ static uint64_t first_position(const struct tl_request *request)
 }
 
 /* What the operator says of states that take no joins. */
-static void set_texts(struct tl_page_view *page, const struct tl_request *request,
-                      const struct tl_queue_settings *settings)
+static void set_texts(const struct tl_api *api, struct tl_page_view *page,
+                      const struct tl_request *request, const struct tl_queue_settings *settings)
 {
-    enum tl_language language = tl_language_of(request);
-    page->closed_text = tl_standing_text(settings, TL_MODE_CLOSED, language);
-    page->sold_out_text = tl_standing_text(settings, TL_MODE_SOLD_OUT, language);
+    const char *language = tl_catalogue_code(tl_language_of(api->languages, request));
+    page->closed_text = tl_queue_closed_text(settings, TL_MODE_CLOSED, language);
+    page->sold_out_text = tl_queue_closed_text(settings, TL_MODE_SOLD_OUT, language);
+}
+
+/* What the page's addresses carry for its visitor. */
+static void set_carried(struct tl_page_view *page, const struct tl_request *request,
+                        const struct tl_view *view)
+{
+    /* Unless the browser has shown that it keeps cookies: the ticket. */
+    if (!tl_cookie_works(request, view->queue))
+        page->ticket = view->ticket != NULL ? view->ticket : tl_request_query(request, "ticket");
+    if (page->state >= TL_PAGE_COMPLETED && page->state <= TL_PAGE_LOST) /* for "join again" */
+        page->invite = tl_request_query(request, "invite");
 }
 
 static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
@@ -135,10 +169,12 @@ static void render_view(void *context, struct tl_request *request, const struct 
 {
     const struct tl_api *api = context;
     const struct tl_queue_settings *settings = view->settings;
-    const char *given = tl_request_query(request, "ticket");
+    char reference[TL_REFERENCE_MAX];
+    uint64_t seq = tl_place_seq(view->place);
     enum tl_queue_mode mode = tl_view_told_mode(view);
     struct tl_page_view page = {.state = state_of(view),
                                 .queue = view->queue,
+                                .event = tl_event_looks_find(api->events, view->queue),
                                 .visitor = view->visitor,
                                 .from = first_position(request),
                                 .paused = mode == TL_MODE_PAUSED,
@@ -147,21 +183,32 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .sold_out = mode == TL_MODE_SOLD_OUT,
                                 .no_capacity = tl_view_no_capacity(view),
                                 .called = view->state.called,
+                                .no_transfer = !api->config->page.transfer,
                                 .recovering = view->recovering,
                                 .drawing = view->drawing,
                                 .opens_at_ms = settings->opens_at_ms,
                                 .now_ms = view->store_ms,
                                 .as_of_ms = view->as_of_ms,
                                 .waiting_ttl_ms = settings->waiting_ttl_ms,
+                                .has_admitted = view->has_admitted,
+                                .admitted = view->admitted,
+                                .claimed = view->claimed,
+                                .claim_ttl_ms = settings->claim_ttl_ms,
+                                .session_ms = tl_queue_session_longest_ms(settings),
+                                .session_idle_ms =
+                                    settings->session_sliding ? settings->session_ttl_ms : 0,
                                 .poll_after_ms = tl_view_poll_after_ms(view),
                                 .eta_reason = view->eta_reason,
                                 .notice = view->notice,
-                                .target_url = settings->target_url,
-                                .return_url = return_address(api, request, settings->target_url)};
-    set_texts(&page, request, settings);
-    /* Until the browser has shown that it keeps the cookie, addresses carry the ticket. */
-    if (!tl_cookie_sent(request, view->queue))
-        page.ticket = view->ticket != NULL ? view->ticket : given;
+                                .target_url = settings->target_url};
+    if (seq != 0) {
+        tl_reference_write(api->secrets.keyring, view->queue, seq, reference);
+        page.reference = reference;
+    }
+    struct tl_return_to back;
+    set_return(api, request, settings->target_url, &back, &page);
+    set_texts(api, &page, request, settings);
+    set_carried(&page, request, view);
     if (page.state == TL_PAGE_WAITING && !view->drawing) {
         page.position = view->state.ahead + 1;
         page.ahead = view->state.ahead;
@@ -174,7 +221,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
     if (page.state == TL_PAGE_ACTIVE)
         page.expires_at_ms = view->state.deadline_ms;
     if (strcmp(tl_request_method(request), "POST") == 0)
-        send_back(request, &page, cookie);
+        send_back(api, request, &page, cookie);
     else
         send_page(api, request, &page, 200, 0, cookie);
 }
@@ -192,6 +239,12 @@ static enum tl_page_state state_refused(enum tl_refusal_kind kind)
         return TL_PAGE_BLOCKED;
     case TL_REFUSAL_REMOVED:
         return TL_PAGE_REMOVED;
+    case TL_REFUSAL_MOVED:
+        return TL_PAGE_MOVED;
+    case TL_REFUSAL_BAD_CODE:
+    case TL_REFUSAL_CODE_USED:
+    case TL_REFUSAL_CODE_OVER:
+        return TL_PAGE_CODE_OVER;
     case TL_REFUSAL_FOREIGN_ORIGIN:
         return TL_PAGE_OUTSIDE;
     case TL_REFUSAL_BY_INVITATION:
@@ -214,10 +267,11 @@ static enum tl_page_state state_refused(enum tl_refusal_kind kind)
     }
 }
 
-/* A page without a view of a place. The queue is a valid name. */
+/* A page without a view of a place. The queue is a valid name. back: as for set_return. */
 static struct tl_page_view view_without_place(const struct tl_api *api,
                                               const struct tl_request *request,
-                                              enum tl_page_state state, const char *name)
+                                              enum tl_page_state state, const char *name,
+                                              struct tl_return_to *back)
 {
     const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
     struct tl_page_view page = {.state = state,
@@ -225,30 +279,36 @@ static struct tl_page_view view_without_place(const struct tl_api *api,
                                 .now_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
                                 .poll_after_ms =
                                     RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
+                                .move = tl_request_query(request, "move"),
+                                .device = tl_request_query(request, "by"),
                                 .ticket = tl_request_query(request, "ticket"),
                                 .invite = tl_request_query(request, "invite")};
     if (queue != NULL) {
         const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+        page.event = tl_event_looks_find(api->events, name);
         page.target_url = settings->target_url;
         page.waiting_ttl_ms = settings->waiting_ttl_ms;
-        set_texts(&page, request, settings);
-        page.return_url = return_address(api, request, page.target_url);
+        set_texts(api, &page, request, settings);
+        set_return(api, request, page.target_url, back, &page);
     }
     return page;
 }
 
 void tl_page_send_outside(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
-    const struct tl_page_view page = view_without_place(api, request, TL_PAGE_OUTSIDE, queue);
+    struct tl_return_to back;
+    const struct tl_page_view page =
+        view_without_place(api, request, TL_PAGE_OUTSIDE, queue, &back);
     send_page(api, request, &page, 200, 0, NULL);
 }
 
 void tl_page_send_through(const struct tl_api *api, struct tl_request *request, const char *queue,
                           const char *target_url, const char *cookie)
 {
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PASSTHROUGH, queue);
+    struct tl_return_to back;
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PASSTHROUGH, queue, &back);
     page.target_url = target_url;
-    page.return_url = return_address(api, request, target_url);
+    set_return(api, request, target_url, &back, &page);
     page.ticket = page.invite = NULL;
     const char *address = page.return_url != NULL ? page.return_url : target_url;
     if (address[0] == '\0') {
@@ -261,6 +321,35 @@ void tl_page_send_through(const struct tl_api *api, struct tl_request *request, 
     tl_request_answer(request, &answer);
 }
 
+void tl_page_send_move(const struct tl_api *api, struct tl_request *request, const char *queue,
+                       const char *device)
+{
+    struct tl_return_to back;
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_MOVE, queue, &back);
+    page.ticket = page.invite = NULL;
+    page.device = device;
+    send_page(api, request, &page, 200, 0, NULL);
+}
+
+void tl_page_send_code(const struct tl_api *api, struct tl_request *request, const char *queue,
+                       const char *address, const struct tl_qr *qr)
+{
+    struct tl_return_to back;
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_CODE, queue, &back);
+    page.from = first_position(request);
+    page.code_address = address;
+    page.qr = qr;
+    send_page(api, request, &page, 200, 0, NULL);
+}
+
+void tl_page_send_back(const struct tl_api *api, struct tl_request *request, const char *queue)
+{
+    struct tl_return_to back;
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
+    page.from = first_position(request);
+    send_back(api, request, &page, NULL);
+}
+
 bool tl_page_is_secret(const struct tl_request *request)
 {
     return tl_request_query(request, "ticket") != NULL ||
@@ -269,10 +358,21 @@ bool tl_page_is_secret(const struct tl_request *request)
 
 void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_WAITING, queue);
+    struct tl_return_to back;
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
     page.from = first_position(request);
     page.ticket = page.invite = NULL;
-    send_back(request, &page, NULL);
+    send_back(api, request, &page, NULL);
+}
+
+void tl_page_send_probe(const struct tl_api *api, struct tl_request *request, const char *queue)
+{
+    char cookie[TL_COOKIE_TEXT_MAX];
+    struct tl_return_to back;
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
+    page.asks_for_cookies = true;
+    tl_cookie_write_probe(api, request, cookie);
+    send_back(api, request, &page, cookie);
 }
 
 /* The challenge service as the page needs it. sources: where its sources are written. */
@@ -309,9 +409,13 @@ static void render_refusal(void *context, struct tl_request *request,
     bool valid = tl_queue_name_valid(name, strlen(name));
     unsigned retry_after_s = tl_problem_retry_after_s(refusal->kind);
     /* A name that no queue can have is not shown. */
-    struct tl_page_view page = view_without_place(
-        api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED, valid ? name : "-");
+    struct tl_return_to back;
+    struct tl_page_view page =
+        view_without_place(api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
+                           valid ? name : "-", &back);
     const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    if (page.state == TL_PAGE_CODE_OVER || page.state == TL_PAGE_MOVED)
+        page.move = page.device = NULL;
     if (page.poll_after_ms < INT64_C(1000) * retry_after_s)
         page.poll_after_ms = INT64_C(1000) * retry_after_s;
     char sources[SOURCES_MAX];

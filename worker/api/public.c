@@ -28,11 +28,11 @@ static void write_state(struct tl_json *json, const struct tl_api *api,
     tl_json_bool(json, "joins", tl_phase_joins(settings, phase));
     if (tl_mode_holds(mode) && mode != TL_MODE_PASSTHROUGH)
         tl_json_bool(json, "paused", true);
-    for (int language = 0; !tl_phase_joins(settings, phase) && language < TL_LANGUAGES;
-         language++) {
-        const char *text = tl_standing_text(settings, mode, (enum tl_language)language);
+    static const char *const texts[][2] = {{"text_en", "en"}, {"text_ko", "ko"}};
+    for (size_t i = 0; !tl_phase_joins(settings, phase) && i < 2; i++) {
+        const char *text = tl_queue_closed_text(settings, mode, texts[i][1]);
         if (text[0] != '\0')
-            tl_json_string(json, language == TL_LANGUAGE_KO ? "text_ko" : "text_en", text);
+            tl_json_string(json, texts[i][0], text);
     }
     if (settings->closes_at_ms != 0) {
         char closes_at[TL_UNITS_TEXT_MAX];

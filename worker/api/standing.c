@@ -1,7 +1,10 @@
-#include "worker/api/standing.h"
+#include <string.h>
+
 #include "common/base/clock.h"
+#include "common/config/queue_settings.h"
 #include "worker/api/navigation.h"
 #include "worker/api/passthrough.h"
+#include "worker/api/standing.h"
 
 enum tl_queue_mode tl_standing_mode(const struct tl_api *api, const struct tl_local_queue *queue)
 {
@@ -21,15 +24,6 @@ enum tl_phase tl_standing_phase(const struct tl_api *api, const struct tl_local_
     return tl_phase_of(tl_local_queue_settings(queue), &facts);
 }
 
-const char *tl_standing_text(const struct tl_queue_settings *settings, enum tl_queue_mode mode,
-                             enum tl_language language)
-{
-    bool korean = language == TL_LANGUAGE_KO;
-    if (mode == TL_MODE_SOLD_OUT)
-        return korean ? settings->sold_out_text_ko : settings->sold_out_text_en;
-    return korean ? settings->closed_text_ko : settings->closed_text_en;
-}
-
 /* Why no one can join; false: someone can. */
 static bool refuse(const struct tl_api *api, const struct tl_request *request,
                    const struct tl_local_queue *queue, struct tl_refusal *refusal)
@@ -42,16 +36,17 @@ static bool refuse(const struct tl_api *api, const struct tl_request *request,
     const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
     enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
     enum tl_refusal_kind kind = of_mode[settings->mode];
+    const char *language = tl_catalogue_code(tl_language_of(api->languages, request));
     if (tl_phase_joins(settings, phase))
         return false;
     if (settings->mode == TL_MODE_PASSTHROUGH)
         (void)tl_refuse(refusal, kind, "Everyone gets in now; try again");
     else if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
         (void)tl_refuse(refusal, kind, "%s",
-                        tl_standing_text(settings, settings->mode, tl_language_of(request)));
+                        tl_queue_closed_text(settings, settings->mode, language));
     else if (phase == TL_PHASE_OVER)
         (void)tl_refuse(refusal, TL_REFUSAL_OVER, "%s",
-                        tl_standing_text(settings, settings->mode, tl_language_of(request)));
+                        tl_queue_closed_text(settings, settings->mode, language));
     else
         (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
     return true;

@@ -10,7 +10,6 @@
 #include "worker/api/context.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
-#include "worker/page/language.h"
 
 /* passthrough where this worker's file says so, else the setting. */
 enum tl_queue_mode tl_standing_mode(const struct tl_api *api, const struct tl_local_queue *queue);
@@ -22,9 +21,6 @@ bool tl_standing_joins(const struct tl_api *api, const struct tl_request *reques
 /* The store had no place for a join: fills in why, as far as this process knows. */
 void tl_standing_no_place(const struct tl_api *api, const struct tl_request *request,
                           const struct tl_local_queue *queue, struct tl_refusal *refusal);
-/* What the operator has visitors told in a state that takes no joins; "": nothing. */
-const char *tl_standing_text(const struct tl_queue_settings *settings, enum tl_queue_mode mode,
-                             enum tl_language language);
 /* A number that changes when those who wait must be told another state (for event streams; context
  * is the api). */
 unsigned tl_standing_number(void *context, const struct tl_local_queue *queue, int64_t now_ms);

@@ -5,6 +5,7 @@
 #include "worker/api/block.h"
 #include "worker/api/join.h"
 #include "worker/api/visitor.h"
+#include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -42,6 +43,10 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
         return tl_join_by_ticket(api, queue, request, &ticket, refusal);
     if (!wanted_wait(request, &wait_ms, refusal))
         return false;
+    if (tl_handover_moved(queue, &ticket)) {
+        tl_answer_view(api, queue, request, &ticket, false);
+        return true;
+    }
     enum tl_line_status status = tl_local_queue_look(queue, ticket.place, &known).status;
     bool may_change = status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
     int64_t now_ms = tl_clock_ms();
@@ -61,7 +66,8 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
     return true;
 }
 
-/* A place without a number takes no command; but if it has ended already, the answer says so. */
+/* A place without a number cannot be completed or renewed; but if it has ended already, the answer
+ * says so. */
 static bool refuse_pending(const struct tl_api *api, struct tl_local_queue *queue,
                            struct tl_request *request, const struct tl_ticket *ticket,
                            struct tl_refusal *refusal)
@@ -83,8 +89,12 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
     struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
     if (queue == NULL)
         return false;
+    if (tl_place_seq(ticket.place) == 0 && kind == TL_COMMAND_LEAVE)
+        return tl_join_then_leave(api, queue, request, &ticket, refusal);
     if (tl_place_seq(ticket.place) == 0)
         return refuse_pending(api, queue, request, &ticket, refusal);
+    if (tl_handover_moved(queue, &ticket))
+        return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (tl_local_queue_look(queue, ticket.place, &known).status == TL_LINE_ENDED) {
         tl_answer_view(api, queue, request, &ticket, false); /* already done, or never possible */
         return true;
@@ -119,4 +129,10 @@ bool tl_handle_renew(void *context, struct tl_request *request, const char *queu
                      struct tl_refusal *refusal)
 {
     return command(context, request, queue, TL_COMMAND_RENEW, refusal);
+}
+
+bool tl_handle_extend(void *context, struct tl_request *request, const char *queue,
+                      struct tl_refusal *refusal)
+{
+    return command(context, request, queue, TL_COMMAND_EXTEND, refusal);
 }

@@ -9,11 +9,11 @@
 
 enum { POLL_NEAR_MS = 1000, POLL_FAR_MS = 10000, POLL_ACTIVE_MS = 5000, NEAR = 100 };
 
-static const char *reason_name(enum tl_line_status status, enum tl_reason reason)
+static const char *reason_name(const struct tl_view *view)
 {
-    if (status == TL_LINE_UNKNOWN)
-        return "unknown";
-    switch (reason) {
+    if (view->state.status == TL_LINE_UNKNOWN)
+        return view->lost ? "lost" : "unknown";
+    switch (view->state.reason) {
     case TL_REASON_COMPLETED:
         return "completed";
     case TL_REASON_LEFT:
@@ -54,6 +54,8 @@ enum tl_queue_mode tl_view_told_mode(const struct tl_view *view)
 
 static const char *status_name(const struct tl_view *view)
 {
+    if (view->moved)
+        return "moved";
     if (tl_view_pending(view))
         return "pending";
     if (view->state.status == TL_LINE_WAITING)
@@ -89,6 +91,8 @@ static void write_waiting(struct tl_json *json, const struct tl_view *view)
         tl_json_bool(json, "called", true);
         return;
     }
+    if (view->has_admitted)
+        tl_json_uint(json, "admitted_last_minute", view->admitted);
     if (view->eta_reason != NULL)
         tl_json_string(json, "eta_reason", view->eta_reason);
     if (view->eta == NULL)
@@ -154,16 +158,20 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     tl_json_string(&json, "status", status_name(view));
     if (view->ticket != NULL)
         tl_json_string(&json, "ticket", view->ticket);
+    if (view->reference != NULL)
+        tl_json_string(&json, "reference", view->reference);
     if (!pending && status == TL_LINE_WAITING && !view->drawing)
         write_waiting(&json, view);
-    if (!pending && (status == TL_LINE_ENDED || status == TL_LINE_UNKNOWN))
-        tl_json_string(&json, "reason", reason_name(status, view->state.reason));
+    if (!pending && !view->moved && (status == TL_LINE_ENDED || status == TL_LINE_UNKNOWN))
+        tl_json_string(&json, "reason", reason_name(view));
     tl_json_uint(&json, "waiting", view->waiting);
     tl_json_uint(&json, "active", view->active);
     if (view->settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", tl_queue_capacity(view->settings));
     if (!pending && status == TL_LINE_ACTIVE) {
         write_time(&json, "expires_at", view->state.deadline_ms);
+        if (view->claimed)
+            tl_json_bool(&json, "claimed", true);
         if (view->pass != NULL)
             tl_json_string(&json, "pass", view->pass);
         if (view->settings->target_url[0] != '\0')

@@ -23,10 +23,16 @@ struct tl_view {
     uint64_t waiting, active;
     const struct tl_eta_range *eta; /* NULL: nothing honest to say */
     const char *eta_reason; /* why not, or why it is longer than it was; NULL: nothing to explain */
+    bool has_admitted;      /* is `admitted` known? */
+    uint64_t admitted;      /* of the whole queue, during the last minute */
+    bool claimed;           /* ACTIVE: the session is claimed, as far as is known here */
     bool drawing;           /* those who wait are yet to be drawn: nobody has a position */
     const struct tl_draw_record *draw; /* as the store says; of a queue with `opening: draw` */
     bool recovering;                   /* the queue recovers from a loss of its data */
+    bool moved;                        /* the place is on another device; its state is ENDED */
+    bool lost;                         /* the store lost the place, and it does not come back */
     const char *pass;                  /* ACTIVE; NULL: none */
+    const char *reference;             /* the code of the place; NULL: it has no number yet */
     const char *notice;                /* what the operator says; NULL: nothing */
     int64_t store_ms;                  /* Unix time by the store's clock */
     int64_t as_of_ms;                  /* Unix time when the line was last up to date; 0: it is */

@@ -5,40 +5,51 @@
 
 #include "common/base/error.h"
 
-#include "worker/page/language.h"
+#include "worker/page/languages.h"
 #include "worker/page/page_assets.h"
+#include "worker/page/page_source.h"
 #include "worker/page/template.h"
 
-#define TL_BRAND_NAME_MAX  80     /* bytes */
-#define TL_BRAND_TEXT_MAX  2000   /* bytes */
-#define TL_BRAND_LOGO_MAX  102400 /* bytes */
-#define TL_BRAND_STYLE_MAX 65536  /* bytes */
+#define TL_BRAND_NAME_MAX 80   /* bytes */
+#define TL_BRAND_TEXT_MAX 2000 /* bytes */
 
 /* As in the configuration; NULL or "" means the default. */
 struct tl_brand_settings {
-    const char *name;               /* default: the name of the queue */
-    const char *accent_light;       /* #rrggbb for buttons, links and progress on a light page... */
-    const char *accent_dark;        /* ...and on a dark one */
-    const char *style_file;         /* .css, applied after the built-in style sheet */
-    const char *logo_file;          /* .svg, .png or .webp */
-    const char *text[TL_LANGUAGES]; /* a sentence or two at the foot of the page */
+    const char *name;         /* default: the name of the queue */
+    const char *accent_light; /* #rrggbb for buttons, links and progress on a light page... */
+    const char *accent_dark;  /* ...and on a dark one */
+    const char *style_file;   /* .css, applied after the built-in style sheet */
+    const char *logo_file;    /* .svg, .png or .webp */
+    const char *text_en;      /* a sentence or two at the foot of the page; for all languages... */
+    const char *text_ko;      /* ...but Korean */
 };
 
 /* What a page shows of a brand. */
 struct tl_brand_look {
-    char name[TL_BRAND_NAME_MAX + 1];               /* "" when not set */
-    char text[TL_LANGUAGES][TL_BRAND_TEXT_MAX + 1]; /* "" when not set */
-    const struct tl_asset *colours;                 /* sets the accent colours; NULL: default */
-    const struct tl_asset *style;                   /* the operator's; NULL: none */
-    const struct tl_asset *logo;                    /* NULL: none */
-    const struct tl_template *template;             /* of the waiting page */
+    char name[TL_BRAND_NAME_MAX + 1];    /* "" when not set */
+    char text_en[TL_BRAND_TEXT_MAX + 1]; /* "" when not set */
+    char text_ko[TL_BRAND_TEXT_MAX + 1];
+    struct tl_page_source sources[TL_PAGE_SOURCES];
+    const struct tl_asset *logo;        /* NULL: none */
+    const struct tl_template *template; /* of the waiting page */
+    const struct tl_languages *languages;
 };
 
 struct tl_brand;
+struct tl_config;
 
-/* Reads the files and checks every setting. With empty settings the brand has the default look.
- * NULL on failure, with an error that names the setting; freed with tl_brand_free. */
-struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings, struct tl_error *err);
+/* Reads the files and checks every setting. With empty settings the brand has the default look. The
+ * languages are borrowed. NULL on failure, with an error that names the setting; freed with
+ * tl_brand_free. */
+struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
+                               const struct tl_languages *languages, struct tl_error *err);
+/* The same for a process that is started again: if that fails, because a file was changed or
+ * deleted since the program checked it, the brand has neither style sheet nor logo, and the log
+ * says why. */
+struct tl_brand *tl_brand_again(const struct tl_brand_settings *settings,
+                                const struct tl_languages *languages, struct tl_error *err);
+/* The settings of the configuration; valid as long as it is. */
+struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config);
 void tl_brand_free(struct tl_brand **brand);
 
 const struct tl_brand_look *tl_brand_look(const struct tl_brand *brand);

@@ -50,3 +50,40 @@ double tl_colour_contrast(uint32_t a, uint32_t b)
     }
     return (light + 0.05) / (dark + 0.05);
 }
+
+/* What a browser shows between two colours of a gradient: `share` of b, from 0 to 1. */
+static uint32_t mix(uint32_t a, uint32_t b, double share)
+{
+    uint32_t mixed = 0;
+    for (int shift = 16; shift >= 0; shift -= 8) {
+        double of_a = a >> shift & 0xFF;
+        double of_b = b >> shift & 0xFF;
+        mixed = mixed << 8 | (uint32_t)lround(of_a + (of_b - of_a) * share);
+    }
+    return mixed;
+}
+
+uint32_t tl_colour_readable(uint32_t colour, uint32_t background)
+{
+    const int steps = 100;
+    uint32_t white = 0xffffff;
+    uint32_t end =
+        tl_colour_contrast(white, background) > tl_colour_contrast(0, background) ? white : 0;
+    uint32_t mixed = colour;
+    for (int i = 1; i <= steps && tl_colour_contrast(mixed, background) < TL_COLOUR_AA; i++)
+        mixed = mix(colour, end, (double)i / steps);
+    return mixed;
+}
+
+double tl_colour_gradient_contrast(uint32_t text, const uint32_t *colours, size_t n)
+{
+    const int steps = 64;
+    double least = tl_colour_contrast(text, colours[0]);
+    for (size_t i = 1; i < n; i++) {
+        for (int step = 1; step <= steps; step++) {
+            uint32_t colour = mix(colours[i - 1], colours[i], (double)step / steps);
+            least = fmin(least, tl_colour_contrast(text, colour));
+        }
+    }
+    return least;
+}

@@ -5,15 +5,20 @@
 
 #include "common/base/units.h"
 
+#include "worker/page/event_look.h"
 #include "worker/page/page.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
+#include "worker/page/page_gzip.h"
 #include "worker/page/page_text.h"
+#include "worker/page/qr.h"
 #include "worker/page/return_address.h"
 #include "worker/page/template.h"
 
-#define REFRESH_MIN_S 5 /* without the script the page never reloads faster */
-#define GO_ON_AFTER_S 3 /* how long "it is your turn" shows before the page goes on */
+#define REFRESH_MIN_S 5   /* without the script the page never reloads faster */
+#define ALMOST        20  /* "almost there" from so many ahead on */
+#define CODE_S        120 /* how long a code is good, TL_TICKET_CODE_S */
+#define GO_ON_AFTER_S 3   /* how long "it is your turn" shows before the page goes on */
 
 /* ---- addresses ---- */
 
@@ -48,6 +53,12 @@ static void append_joining(const struct tl_page_view *view, const char *action,
 {
     bool first = true;
     char from[24] = "";
+    if (view->preview != NULL) { /* whatever a visitor would do, it shows the same page */
+        tl_text_append(out, "/preview/%s", view->queue);
+        append_parameter(out, &first, "state", view->preview_name);
+        append_parameter(out, &first, "lang", language);
+        return;
+    }
     bool waiting = view->state == TL_PAGE_WAITING || view->state == TL_PAGE_DOWN;
     if (waiting && first_position(view) > 0)
         snprintf(from, sizeof(from), "%" PRIu64, first_position(view));
@@ -58,6 +69,9 @@ static void append_joining(const struct tl_page_view *view, const char *action,
     append_parameter(out, &first, "from", from);
     append_parameter(out, &first, "return", valid_or_null(view->return_url));
     append_parameter(out, &first, "solution", solution);
+    append_parameter(out, &first, "move", view->move);
+    append_parameter(out, &first, "by", view->device);
+    append_parameter(out, &first, "cookies", view->asks_for_cookies ? "1" : NULL);
 }
 
 void tl_page_address(const struct tl_page_view *view, const char *action, const char *language,
@@ -71,7 +85,7 @@ void tl_page_address(const struct tl_page_view *view, const char *action, const 
 struct page {
     const struct tl_page_view *view;
     const struct tl_brand_look *look;
-    enum tl_language language;
+    const struct tl_catalogue *language;
     const char *values[N_FIELDS];   /* borrowed */
     struct tl_text texts[N_FIELDS]; /* owned; used where `values` has none */
 };
@@ -124,6 +138,10 @@ static const struct state_text states[TL_PAGE_STATES] = {
     [TL_PAGE_ENDED] = {"ended", "title_over"},
     [TL_PAGE_LOST] = {"lost", "title_over"},
     [TL_PAGE_REMOVED] = {"removed", "title_over"},
+    [TL_PAGE_MOVED] = {"moved", "moved_head"},
+    [TL_PAGE_CODE_OVER] = {"code_over", "code_over_head"},
+    [TL_PAGE_MOVE] = {"move_here", "move_here_head"},
+    [TL_PAGE_CODE] = {"transfer", "transfer_head"},
     [TL_PAGE_BLOCKED] = {"blocked", "title_blocked"},
     [TL_PAGE_CLOSED] = {"closed", "title_closed"},
     [TL_PAGE_INVITED] = {"invited", "title_invited"},
@@ -136,24 +154,89 @@ static const struct state_text states[TL_PAGE_STATES] = {
     [TL_PAGE_DOWN] = {"down", "title_down"},
 };
 
-static const char *path_of(const struct tl_asset *asset)
+static const struct tl_page_source *source_of(const struct tl_page_view *view,
+                                              const struct tl_brand_look *look, unsigned i)
 {
-    return asset == NULL ? NULL : asset->path;
+    return i == TL_SOURCE_EVENT && view->event != NULL ? &view->event->style : &look->sources[i];
 }
 
-/* Brand, style sheets, script. */
+/* In the page's language, or in another one, which is then named. */
+static void set_event_text(struct page *page, enum tl_event_text text)
+{
+    const char *own = tl_catalogue_code(page->language);
+    const struct tl_event_wording *wording = tl_event_look_text(page->view->event, text, own);
+    if (wording == NULL)
+        return;
+    page->values[FIELD_EVENT_TEXT + text] = wording->text;
+    if (wording->language[0] != '\0' && strcmp(wording->language, own) != 0)
+        page->values[FIELD_EVENT_LANG + text] = wording->language;
+}
+
+/* A time is written like any other, and the script writes it again in the visitor's zone. */
+static void set_event_date(struct page *page)
+{
+    const int64_t date_ms = page->view->event->date_ms;
+    char text[TL_PAGE_TEXT_MAX];
+    set_number(page, FIELD_EVENT_DATE_MS, date_ms);
+    tl_time_format(date_ms, text, sizeof(text));
+    set_text(page, FIELD_EVENT_DATE_ISO, text);
+    tl_write_time(date_ms, page->language, text, sizeof(text));
+    page->values[FIELD_EVENT_TEXT + TL_EVENT_DATE] = NULL; /* as it is in the file */
+    set_text(page, FIELD_EVENT_TEXT + TL_EVENT_DATE, text);
+}
+
+static void set_event(struct page *page)
+{
+    const struct tl_event_look *event = page->view->event;
+    page->values[FIELD_NAME] = page->values[FIELD_BRAND];
+    if (event == NULL)
+        return;
+    for (unsigned text = 0; text < TL_EVENT_TEXTS; text++)
+        set_event_text(page, (enum tl_event_text)text);
+    if (event->date_ms != 0)
+        set_event_date(page);
+    set_if(page, FIELD_EVENT, event->has_head || event->image.bytes != NULL);
+    set_if(page, FIELD_HAS_EVENT_STYLE, event->style.text != NULL);
+    page->values[FIELD_EVENT_IMAGE_URL] = event->image.asset.path;
+    page->values[FIELD_HELP_URL] = event->page->help.text;
+    if (event->logo.bytes != NULL) {
+        page->values[FIELD_LOGO_URL] = event->logo.asset.path;
+        page->values[FIELD_LOGO_DARK_URL] = event->logo_dark.asset.path;
+    }
+    const char *title = page->values[FIELD_EVENT_TEXT + TL_EVENT_TITLE];
+    if (title == NULL)
+        return;
+    page->values[FIELD_NAME] = title;
+    if (page->look->name[0] == '\0')
+        page->values[FIELD_BRAND] = title; /* of the logo */
+}
+
+/* Texts that operators have in English and Korean only are English elsewhere. NULL: the page's. */
+static const char *operators_language(const struct page *page)
+{
+    const char *own = tl_catalogue_code(page->language);
+    return strcmp(own, "en") == 0 || strcmp(own, "ko") == 0 ? NULL : "en";
+}
+
+/* Brand, event, style sheets, scripts. */
 static void set_look(struct page *page)
 {
     const struct tl_brand_look *look = page->look;
     page->values[FIELD_BRAND] = look->name[0] == '\0' ? page->view->queue : look->name;
-    page->values[FIELD_BRAND_TEXT] = look->text[page->language];
-    page->values[FIELD_LOGO_URL] = path_of(look->logo);
-    set_if(page, FIELD_NO_LOGO, look->logo == NULL);
+    bool korean = strcmp(tl_catalogue_code(page->language), "ko") == 0;
+    page->values[FIELD_BRAND_TEXT] = korean ? look->text_ko : look->text_en;
+    page->values[FIELD_BRAND_LANG] = operators_language(page);
+    page->values[FIELD_LOGO_URL] = look->logo == NULL ? NULL : look->logo->path;
+    set_event(page);
+    /* Without a name of its own, the header would repeat the event's. */
+    set_if(page, FIELD_NO_LOGO,
+           page->values[FIELD_LOGO_URL] == NULL &&
+               (look->name[0] != '\0' || page->values[FIELD_EVENT_TEXT + TL_EVENT_TITLE] == NULL));
     page->values[FIELD_FAVICON_URL] = tl_page_icon.path;
-    page->values[FIELD_STYLE_URL] = tl_page_style.path;
-    page->values[FIELD_COLOURS_URL] = path_of(look->colours);
-    page->values[FIELD_BRAND_STYLE_URL] = path_of(look->style);
-    page->values[FIELD_SCRIPT_URL] = tl_page_script.path;
+    set_if(page, FIELD_HAS_COLOURS, look->sources[TL_SOURCE_COLOURS].text != NULL);
+    set_if(page, FIELD_HAS_OWN_STYLE, look->sources[TL_SOURCE_OWN].text != NULL);
+    for (unsigned i = 0; i < TL_PAGE_SOURCES; i++)
+        page->values[FIRST_SOURCE + i] = source_of(page->view, look, i)->text;
 }
 
 /* The page's own addresses, how it reloads itself without the script, and where it takes an
@@ -161,19 +244,23 @@ static void set_look(struct page *page)
 static void set_addresses(struct page *page)
 {
     const struct tl_page_view *view = page->view;
-    const char *code = tl_language_code(page->language);
+    const char *code = tl_catalogue_code(page->language);
     /* A browser without cookies does not remember the language either. */
     const char *carried = view->ticket == NULL ? NULL : code;
     page->values[FIELD_LANG] = code;
-    set_if(page, FIELD_IS_EN, page->language == TL_LANGUAGE_EN);
-    set_if(page, FIELD_IS_KO, page->language == TL_LANGUAGE_KO);
-    tl_page_address(view, "", tl_language_code(TL_LANGUAGE_EN), &page->texts[FIELD_EN_URL]);
-    tl_page_address(view, "", tl_language_code(TL_LANGUAGE_KO), &page->texts[FIELD_KO_URL]);
+    page->values[FIELD_LANGUAGE] = tl_catalogue_name(page->language);
+    page->values[FIELD_DIR] = tl_catalogue_right_to_left(page->language) ? "rtl" : "ltr";
+    page->values[FIELD_LOCALE] = tl_catalogue_locale(page->language);
+    page->values[FIELD_PLURALS] = tl_catalogue_forms(page->language);
     tl_page_address(view, "", carried, &page->texts[FIELD_SELF_URL]);
     tl_page_address(view, "/join", carried, &page->texts[FIELD_JOIN_URL]);
     tl_page_address(view, "/leave", carried, &page->texts[FIELD_LEAVE_URL]);
-    if (view->state == TL_PAGE_WAITING || view->state == TL_PAGE_PENDING ||
-        view->state == TL_PAGE_FULL || view->state == TL_PAGE_DOWN) {
+    if (!view->no_transfer)
+        tl_page_address(view, "/transfer", carried, &page->texts[FIELD_TRANSFER_URL]);
+    tl_page_address(view, "/move", carried, &page->texts[FIELD_MOVE_URL]);
+    bool reloads = view->state == TL_PAGE_WAITING || view->state == TL_PAGE_PENDING ||
+                   view->state == TL_PAGE_FULL || view->state == TL_PAGE_DOWN;
+    if (reloads && view->preview == NULL) {
         int64_t seconds = (view->poll_after_ms + 999) / 1000;
         if (seconds < REFRESH_MIN_S)
             seconds = REFRESH_MIN_S;
@@ -188,8 +275,24 @@ static void set_addresses(struct page *page)
     page->values[FIELD_RETURN_URL] = return_url;
     page->values[FIELD_TARGET_URL] = target;
     set_if(page, FIELD_NO_TARGET, target == NULL);
-    if (target != NULL)
+    if (target != NULL && view->preview == NULL)
         tl_text_append(&page->texts[FIELD_REFRESH], "%d;url=%s", GO_ON_AFTER_S, target);
+}
+
+/* The code for another device. When it is over, the page goes back to the place. */
+static void set_code(struct page *page)
+{
+    const struct tl_page_view *view = page->view;
+    if (view->qr == NULL)
+        return;
+    page->values[FIELD_CODE_ADDRESS] = view->code_address;
+    page->values[FIELD_QR_PATH] = view->qr->path.data;
+    tl_text_append(&page->texts[FIELD_QR_VIEW], "0 0 %u %u", view->qr->size, view->qr->size);
+    set_duration(page, FIELD_CODE_LEFT, "move_left", CODE_S);
+    if (view->preview != NULL)
+        return;
+    tl_text_append(&page->texts[FIELD_REFRESH], "%d;url=", CODE_S);
+    tl_page_address(view, "", NULL, &page->texts[FIELD_REFRESH]);
 }
 
 /* The puzzle; and how a browser without scripts joins after the signed wait: by itself, or with the
@@ -197,7 +300,7 @@ static void set_addresses(struct page *page)
 static void set_puzzle(struct page *page)
 {
     const struct tl_page_view *view = page->view;
-    const char *carried = view->ticket == NULL ? NULL : tl_language_code(page->language);
+    const char *carried = view->ticket == NULL ? NULL : tl_catalogue_code(page->language);
     page->values[FIELD_PUZZLE] = view->puzzle;
     if (view->puzzle == NULL)
         return;
@@ -232,6 +335,7 @@ static void set_state(struct page *page)
     page->values[FIELD_STATE] = states[state].name;
     page->values[FIELD_QUEUE] = view->queue;
     page->values[FIELD_VISITOR] = view->visitor;
+    page->values[FIELD_PREVIEW] = view->preview;
     for (unsigned i = 0; i < TL_PAGE_STATES; i++)
         set_if(page, (enum tl_page_field)(FIELD_NOT_STATE + i), i != state);
     bool over = state >= TL_PAGE_COMPLETED && state <= TL_PAGE_LOST;
@@ -239,30 +343,34 @@ static void set_state(struct page *page)
     set_if(page, FIELD_NO_JOIN, !over && state != TL_PAGE_OUTSIDE);
     page->values[FIELD_JOIN_LABEL] =
         tl_page_message(state == TL_PAGE_OUTSIDE ? "join" : "join_again", page->language);
-    set_if(page, FIELD_NOT_IN_LINE, !in_line && state != TL_PAGE_DOWN && state != TL_PAGE_FULL);
-    set_if(page, FIELD_NOT_IN_LINE_OR_DOWN, !in_line);
+    set_if(page, FIELD_NOT_IN_LINE, !in_line);
 
-    char position[TL_UNITS_TEXT_MAX];
-    tl_write_number(view->position, position, sizeof(position));
+    char position[TL_PAGE_NUMBER_MAX];
+    tl_write_number(view->position, page->language, position, sizeof(position));
     bool drawing = state == TL_PAGE_WAITING && view->drawing;
     set_message(page, FIELD_TITLE, drawing ? "drawing_head" : states[state].title, position);
-    tl_text_append(&page->texts[FIELD_TITLE], " – %s", page->values[FIELD_BRAND]);
+    tl_text_append(&page->texts[FIELD_TITLE], " – %s", page->values[FIELD_NAME]);
+}
+
+/* The operator's text, and its language in the next field; else the built-in one. */
+static void set_said(struct page *page, enum tl_page_field field, const char *text,
+                     const char *built_in)
+{
+    bool own = text != NULL && text[0] != '\0';
+    page->values[field] = own ? text : tl_page_message(built_in, page->language);
+    page->values[field + 1] = own ? operators_language(page) : NULL;
 }
 
 /* What the mode and the capacity mean for those who wait, and for those who cannot join. */
 static void set_mode(struct page *page)
 {
     const struct tl_page_view *view = page->view;
-    const char *closed = view->closed_text, *sold_out = view->sold_out_text;
     set_if(page, FIELD_NO_DRAINING, !view->draining);
     set_if(page, FIELD_NO_CLOSING, !view->closed);
     set_if(page, FIELD_NO_SOLD_OUT, !view->sold_out);
     set_if(page, FIELD_HAS_CAPACITY, !view->no_capacity);
-    page->values[FIELD_SHUT_SAYS] =
-        closed != NULL && closed[0] != '\0' ? closed : tl_page_message("shut_text", page->language);
-    page->values[FIELD_SOLD_OUT_SAYS] = sold_out != NULL && sold_out[0] != '\0'
-                                            ? sold_out
-                                            : tl_page_message("sold_out_text", page->language);
+    set_said(page, FIELD_SHUT_SAYS, view->closed_text, "shut_text");
+    set_said(page, FIELD_SOLD_OUT_SAYS, view->sold_out_text, "sold_out_text");
 }
 
 /* A reason that this version has no words for is not named. */
@@ -272,7 +380,8 @@ static void set_eta_reason(struct page *page)
     const char *reason = page->view->eta_reason;
     snprintf(name, sizeof(name), "why_%s", reason != NULL ? reason : "");
     page->values[FIELD_ETA_WHY] = reason != NULL ? tl_page_message(name, page->language) : "";
-    set_if(page, FIELD_NO_ETA_WHY, page->values[FIELD_ETA_WHY][0] == '\0');
+    bool said = page->view->paused || page->view->no_capacity; /* by a note */
+    set_if(page, FIELD_NO_ETA_WHY, page->values[FIELD_ETA_WHY][0] == '\0' || said);
 }
 
 static void set_place(struct page *page)
@@ -283,28 +392,40 @@ static void set_place(struct page *page)
     if (view->position > 0) {
         uint64_t from = first_position(view);
         progress = (int64_t)((double)(from - view->position) * 1000 / (double)from);
-        tl_write_number(view->position, text, sizeof(text));
-        set_text(page, FIELD_POSITION, text);
         set_number(page, FIELD_POSITION_RAW, (int64_t)view->position);
         set_number(page, FIELD_FROM_RAW, (int64_t)from);
     }
     set_number(page, FIELD_PROGRESS, progress);
-    tl_write_number(view->ahead, text, sizeof(text));
-    set_message(page, FIELD_AHEAD, "ahead_value", text);
+    tl_write_number((uint64_t)progress / 10, page->language, text, sizeof(text));
+    set_message(page, FIELD_PROGRESS_TEXT, "progress_value", text);
+    tl_page_message_count("ahead_value", page->language, view->ahead, text, sizeof(text));
+    set_text(page, FIELD_AHEAD, text);
+    tl_page_message_count("ahead_value", page->language, view->admitted, text, sizeof(text));
+    set_text(page, FIELD_ADMITTED, text);
+    set_if(page, FIELD_NO_ADMITTED, !view->has_admitted);
     if (view->has_eta) {
         tl_write_range(view->eta_low_s, view->eta_high_s, page->language, text, sizeof(text));
         set_text(page, FIELD_ETA, text);
+        set_number(page, FIELD_ETA_LOW, view->eta_low_s);
+        set_number(page, FIELD_ETA_HIGH, view->eta_high_s);
     } else {
         page->values[FIELD_ETA] = tl_page_message("range_unknown", page->language);
     }
-    set_if(page, FIELD_NO_ETA, !view->has_eta && view->opens_at_ms > view->now_ms);
+    set_if(page, FIELD_NO_ETA,
+           !view->has_eta && (view->opens_at_ms > view->now_ms || view->paused || view->called ||
+                              view->recovering || view->no_capacity));
     set_eta_reason(page);
+    bool moves = !view->paused && !view->recovering && !view->no_capacity && !view->called &&
+                 view->opens_at_ms <= view->now_ms;
+    set_if(page, FIELD_NOT_ALMOST, !moves || view->position == 0 || view->ahead >= ALMOST);
     set_if(page, FIELD_NOT_PAUSED, !view->paused);
     set_if(page, FIELD_NOT_RECOVERING, !view->recovering);
     set_mode(page);
     set_if(page, FIELD_DRAWING, view->drawing);
     set_if(page, FIELD_NOT_DRAWING, !view->drawing);
     set_if(page, FIELD_NOT_CALLED, !view->called);
+    page->values[FIELD_REFERENCE] = view->reference;
+    set_if(page, FIELD_NO_REFERENCE, view->reference == NULL);
     page->values[FIELD_NOTICE] = view->notice;
     set_if(page, FIELD_NO_NOTICE, view->notice == NULL || view->notice[0] == '\0');
 }
@@ -327,7 +448,35 @@ static void set_opening(struct page *page)
     set_text(page, FIELD_COUNTDOWN, text);
 }
 
-/* The time of this view, how long the place is kept, when the session ends. */
+/* What happens at the turn, how long the session then is, and how long one may be away. */
+static void set_outlook(struct page *page)
+{
+    const struct tl_page_view *view = page->view;
+    char longest[TL_PAGE_TEXT_MAX];
+    char idle[TL_PAGE_TEXT_MAX];
+    char text[TL_PAGE_TEXT_MAX];
+    bool goes_on =
+        valid_or_null(view->return_url) != NULL || valid_or_null(view->target_url) != NULL;
+    page->values[FIELD_NEXT_STEP] =
+        tl_page_message(goes_on ? "next_text" : "next_nowhere", page->language);
+    if (view->session_idle_ms > 0 && view->session_idle_ms < view->session_ms) {
+        tl_write_duration(view->session_ms / 1000, page->language, longest, sizeof(longest));
+        tl_write_duration(view->session_idle_ms / 1000, page->language, idle, sizeof(idle));
+        tl_page_message_format("session_sliding", page->language, longest, idle, text,
+                               sizeof(text));
+        set_text(page, FIELD_SESSION_THEN, text);
+    } else if (view->session_ms > 0) {
+        set_duration(page, FIELD_SESSION_THEN, "session_time", view->session_ms / 1000);
+    }
+    if (view->waiting_ttl_ms > 0)
+        set_duration(page, FIELD_KEPT, "kept_text", view->waiting_ttl_ms / 1000);
+    if (view->waiting_ttl_ms > 0 && view->claim_ttl_ms > 0) {
+        set_text(page, FIELD_KEPT, " ");
+        set_duration(page, FIELD_KEPT, "claim_time", view->claim_ttl_ms / 1000);
+    }
+}
+
+/* The time of this view, and when the session ends. */
 static void set_times(struct page *page)
 {
     const struct tl_page_view *view = page->view;
@@ -341,28 +490,50 @@ static void set_times(struct page *page)
     set_number(page, FIELD_NOW_MS, view->now_ms);
     set_number(page, FIELD_POLL_MS, view->poll_after_ms);
     set_number(page, FIELD_KEPT_MS, view->waiting_ttl_ms);
-    if (view->waiting_ttl_ms > 0)
-        set_duration(page, FIELD_KEPT, "kept_text", view->waiting_ttl_ms / 1000);
     set_duration(page, FIELD_ABSENT, "absent_text", view->waiting_ttl_ms / 1000);
+    set_number(page, FIELD_STALE, stale ? view->now_ms - view->as_of_ms : 0);
+    set_if(page, FIELD_CLAIMED, view->claimed);
+    set_if(page, FIELD_NOT_CLAIMED, !view->claimed);
     set_if(page, FIELD_NO_UNTIL, view->expires_at_ms == 0);
     if (view->expires_at_ms > 0) {
+        set_number(page, FIELD_ENDS_MS, view->expires_at_ms);
         tl_write_time(view->expires_at_ms, page->language, text, sizeof(text));
-        set_message(page, FIELD_UNTIL, "active_until", text);
+        set_message(page, FIELD_UNTIL, view->claimed ? "session_until" : "claim_until", text);
     }
 }
 
-void tl_page_policy(const struct tl_page_view *view, char policy[TL_PAGE_POLICY_MAX])
+/* Appends the hashes of the sources from `first` to before `end` that exist. */
+static void append_hashes(struct tl_text *out, const struct tl_page_view *view,
+                          const struct tl_brand_look *look, unsigned first, unsigned end)
 {
-    if (view->service == NULL) {
-        snprintf(policy, TL_PAGE_POLICY_MAX, "%s", TL_PAGE_POLICY);
-        return;
+    for (unsigned i = first; i < end; i++) {
+        const struct tl_page_source *source = source_of(view, look, i);
+        if (source->text != NULL)
+            tl_text_append(out, " %s", source->hash);
     }
-    const char *sources = view->service->sources;
-    snprintf(policy, TL_PAGE_POLICY_MAX,
-             "default-src 'none'; script-src 'self' %s; frame-src %s; style-src 'self' %s; "
-             "img-src 'self'; connect-src 'self' %s; form-action 'self'; frame-ancestors 'none'; "
-             "base-uri 'none'",
-             sources, sources, sources, sources);
+}
+
+void tl_page_policy(const struct tl_page_view *view, const struct tl_brand *brand,
+                    struct tl_text *out)
+{
+    const struct tl_brand_look *look = tl_brand_look(brand);
+    bool challenge = view->puzzle != NULL || view->service != NULL;
+    const char *service = view->service != NULL ? view->service->sources : "";
+    const char *space = view->service != NULL ? " " : "";
+    const char *asks = view->preview != NULL ? "'none'" : "'self'";
+    tl_text_append(out, "default-src 'none'; script-src");
+    append_hashes(out, view, look, 0, challenge ? TL_SOURCE_LOOK : TL_SOURCE_CHALLENGE);
+    tl_text_append(out, "%s%s; style-src", space, service);
+    append_hashes(out, view, look, TL_SOURCE_LOOK, TL_PAGE_SOURCES);
+    tl_text_append(out, "%s%s", space, service);
+    if (view->puzzle != NULL)
+        tl_text_append(out, "; worker-src 'self'");
+    if (view->service != NULL)
+        tl_text_append(out, "; frame-src %s", service);
+    tl_text_append(out,
+                   "; img-src 'self'; connect-src %s%s%s; form-action %s; "
+                   "frame-ancestors 'none'; base-uri 'none'",
+                   asks, space, service, asks);
 }
 
 /* ---- rendering ---- */
@@ -370,30 +541,60 @@ void tl_page_policy(const struct tl_page_view *view, char policy[TL_PAGE_POLICY_
 static const char *value_of(const void *context, int number)
 {
     const struct page *page = context;
-    if (number >= N_FIELDS) {
-        size_t n;
-        return tl_page_messages(&n)[number - N_FIELDS].in[page->language];
-    }
+    if (number >= N_FIELDS)
+        return tl_catalogue_text(page->language, number - N_FIELDS);
     const char *value = page->values[number];
     return value != NULL ? value : page->texts[number].data;
 }
 
+/* The languages that a visitor can choose. */
+static bool take_item(void *context, int number, size_t i)
+{
+    struct page *page = context;
+    const struct tl_languages *languages = page->look->languages;
+    if (number != FIELD_LANGUAGES || i == tl_languages_count(languages))
+        return false;
+    const struct tl_catalogue *language = tl_languages_get(languages, i);
+    struct tl_text *url = &page->texts[FIELD_ITEM_URL];
+    page->values[FIELD_ITEM_CODE] = tl_catalogue_code(language);
+    page->values[FIELD_ITEM_NAME] = tl_catalogue_name(language);
+    set_if(page, FIELD_ITEM_CURRENT, language == page->language);
+    tl_text_free(url);
+    tl_page_address(page->view, "", tl_catalogue_code(language), url);
+    return true;
+}
+
 void tl_page_render(const struct tl_page_view *view, const struct tl_brand *brand,
-                    enum tl_language language, struct tl_text *out)
+                    const struct tl_catalogue *language, struct tl_text *out)
 {
     struct page page = {.view = view, .look = tl_brand_look(brand), .language = language};
     set_look(&page);
     set_addresses(&page);
+    set_code(&page);
     set_puzzle(&page);
     set_service(&page);
     set_state(&page);
     set_place(&page);
     set_opening(&page);
     set_times(&page);
+    set_outlook(&page);
     for (size_t i = 0; i < N_FIELDS; i++)
         out->failed = out->failed || page.texts[i].failed;
     if (!out->failed)
-        tl_template_render(page.look->template, value_of, &page, out);
+        tl_template_render(page.look->template, value_of, take_item, &page, out);
+    out->failed = out->failed || page.texts[FIELD_ITEM_URL].failed;
     for (size_t i = 0; i < N_FIELDS; i++)
         tl_text_free(&page.texts[i]);
+}
+
+bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
+                      unsigned char **bytes, size_t *length)
+{
+    const struct tl_page_source *all = tl_brand_look(brand)->sources;
+    /* As they stand in the page. */
+    const struct tl_page_source *const sources[] = {&all[TL_SOURCE_LOOK], &all[TL_SOURCE_OWN],
+                                                    &all[TL_SOURCE_PAGE], &all[TL_SOURCE_ATTENTION],
+                                                    &all[TL_SOURCE_CHALLENGE]};
+    return tl_page_gzip(page->data, page->length, sources, sizeof(sources) / sizeof(sources[0]),
+                        bytes, length);
 }

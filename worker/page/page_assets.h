@@ -25,13 +25,23 @@ struct tl_asset {
 /* The built-in asset with exactly this path, or NULL. Static storage. See also tl_brand_asset. */
 const struct tl_asset *tl_page_asset(const char *path);
 
-extern const struct tl_asset tl_page_style;
-extern const struct tl_asset tl_page_script;
-extern const struct tl_asset tl_page_challenge; /* the script of a page with a puzzle */
+/* The script of a page with a puzzle, which stands in that page; a web worker needs an address. */
+extern const struct tl_asset tl_page_challenge;
 extern const struct tl_asset tl_page_icon;
+/* The script for pages of other sites. Its address stays, for they cannot know a hash. */
+extern const struct tl_asset tl_page_embed;
 /* The description of the API; its path is where it is served. */
 extern const struct tl_asset tl_page_openapi;
-/* The source of the waiting page's template. Static storage. */
-const void *tl_page_html(size_t *length);
+/* A built-in file that is served as a part of the page only. */
+struct tl_page_file {
+    const void *bytes; /* static storage; not terminated */
+    size_t length;
+};
+
+extern const struct tl_page_file tl_page_html; /* the template */
+extern const struct tl_page_file tl_page_style;
+extern const struct tl_page_file tl_page_script;
+extern const struct tl_page_file tl_page_attention; /* the script of the sound and the screen */
+extern const struct tl_page_file tl_page_refresh;   /* the script that replaces the refresh */
 
 #endif

@@ -1,5 +1,6 @@
+#include <string.h>
+
 #include "worker/page/return_address.h"
-#include "common/base/origin.h"
 
 bool tl_address_valid(const char *address)
 {
@@ -22,4 +23,25 @@ bool tl_return_address_allowed(const char *address, const char *target_url,
             return true;
     }
     return false;
+}
+
+bool tl_address_append(char address[TL_ADDRESS_MAX], const char *text, bool part)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    const char *encoded = part ? " \"<>^`{|}&=+%#?" : " \"<>^`{|}";
+    size_t n = strlen(address);
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < ' ' || c == 127 || c == '\\' || n + 3 >= TL_ADDRESS_MAX)
+            return false;
+        if (c < 128 && strchr(encoded, c) == NULL) {
+            address[n++] = (char)c;
+        } else {
+            address[n++] = '%';
+            address[n++] = hex[c >> 4];
+            address[n++] = hex[c & 15];
+        }
+        address[n] = '\0';
+    }
+    return true;
 }

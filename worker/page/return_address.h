@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/base/origin.h"
+
 /* Is this an absolute http or https address, in printable ASCII without characters that RFC 3986
  * forbids? Only such an address is put into a link. */
 bool tl_address_valid(const char *address);
@@ -15,5 +17,11 @@ bool tl_address_valid(const char *address);
  * tl_origin_parse refuses are refused. */
 bool tl_return_address_allowed(const char *address, const char *target_url,
                                const char *const *allowed, size_t n_allowed);
+
+/* Appends text to an address as browsers would: spaces, quotes, letters beyond ASCII and the like
+ * are percent-encoded. part: it is a name or a value of a query, in which "&", "=" and so on are
+ * encoded, too. False: the address is too long, or the text has a control character or a backslash,
+ * which programs take for different things. */
+bool tl_address_append(char address[TL_ADDRESS_MAX], const char *text, bool part);
 
 #endif

@@ -6,13 +6,13 @@
 
 #define NAME_MAX_BYTES 40
 
-enum node_kind { NODE_TEXT, NODE_VALUE, NODE_OPEN, NODE_CLOSE };
+enum node_kind { NODE_TEXT, NODE_VALUE, NODE_SOURCE, NODE_OPEN, NODE_REPEAT, NODE_CLOSE };
 
 struct node {
     enum node_kind kind;
     int number;           /* of the name; TEXT: none */
     size_t start, length; /* TEXT: the bytes */
-    size_t close;         /* OPEN: the index of the node that closes it */
+    size_t close;         /* OPEN, REPEAT: the index of the node that closes it */
 };
 
 struct tl_template {
@@ -33,6 +33,8 @@ enum html_part {
 
 struct open_section {
     size_t node;
+    int number;
+    bool is_list;
     enum html_part part;
 };
 
@@ -42,6 +44,7 @@ struct parser {
     const char *bytes;
     size_t length, at;
     tl_template_find *find;
+    const void *context; /* of find */
     enum html_part part;
     bool raw_tag; /* the current tag opens a script or style */
     struct open_section open[TL_TEMPLATE_DEPTH];
@@ -49,10 +52,10 @@ struct parser {
     struct tl_error *err;
 };
 
-/* {{name}}, {{#name}} or {{/name}}. */
+/* {{name}}, {{#name}}, {{*name}}, {{/name}} or {{>name}}. */
 struct braces {
     size_t at;
-    char sign; /* '#', '/' or none */
+    char sign; /* '#', '*', '/', '>' or none */
     const char *name;
     size_t length;
     int number;
@@ -172,22 +175,34 @@ static bool open_section(struct parser *parser, const struct braces *braces)
 {
     if (parser->n_open == TL_TEMPLATE_DEPTH)
         return fail_at(parser, braces->at, "too many nested sections, at most 16");
-    parser->open[parser->n_open++] =
-        (struct open_section){.node = parser->template->n_nodes, .part = parser->part};
-    return add_node(parser, &(struct node){.kind = NODE_OPEN, .number = braces->number});
+    for (size_t i = 0; i < parser->n_open && braces->sign == '*'; i++) {
+        if (parser->open[i].is_list)
+            return fail_braces(parser, braces, "a list cannot stand in a list:");
+    }
+    bool is_list = braces->sign == '*';
+    const struct open_section section = {.node = parser->template->n_nodes,
+                                         .number = braces->number,
+                                         .is_list = is_list,
+                                         .part = parser->part};
+    if (!add_node(parser, &(struct node){.kind = is_list ? NODE_REPEAT : NODE_OPEN,
+                                         .number = braces->number}))
+        return false;
+    parser->open[parser->n_open++] = section;
+    return true;
 }
 
 static bool close_section(struct parser *parser, const struct braces *braces)
 {
-    if (parser->n_open == 0)
+    struct node *nodes = parser->template->nodes;
+    if (parser->n_open == 0 || nodes == NULL)
         return fail_braces(parser, braces, "no section is open, but this closes");
     const struct open_section *open = &parser->open[parser->n_open - 1];
-    if (parser->template->nodes[open->node].number != braces->number)
+    if (open->number != braces->number)
         return fail_braces(parser, braces, "another section must be closed before");
     if (parser->part != open->part)
         return fail_braces(parser, braces,
                            "the section ends in another part of a tag than it began in:");
-    parser->template->nodes[open->node].close = parser->template->n_nodes;
+    nodes[open->node].close = parser->template->n_nodes;
     parser->n_open--;
     return add_node(parser, &(struct node){.kind = NODE_CLOSE, .number = braces->number});
 }
@@ -200,19 +215,24 @@ static bool parse_braces(struct parser *parser)
     if (end == NULL)
         return fail_at(parser, parser->at, "{{ without }}");
     struct braces braces = {.at = parser->at};
-    braces.sign = *inside == '#' || *inside == '/' ? *inside : '\0';
+    braces.sign = strchr("#*/>", *inside) != NULL ? *inside : '\0';
     braces.name = inside + (braces.sign != '\0');
     braces.length = (size_t)(end - braces.name);
-    braces.number = braces.length == 0 || braces.length > NAME_MAX_BYTES
-                        ? -1
-                        : parser->find(braces.name, braces.length);
+    braces.number =
+        braces.length == 0 || braces.length > NAME_MAX_BYTES
+            ? -1
+            : parser->find(parser->context, braces.name, braces.length, braces.sign == '>');
     parser->at = (size_t)(end + 2 - parser->bytes);
     if (braces.number < 0)
         return fail_braces(parser, &braces, "there is no such name:");
-    if (braces.sign == '#')
+    if (braces.sign == '#' || braces.sign == '*')
         return open_section(parser, &braces);
     if (braces.sign == '/')
         return close_section(parser, &braces);
+    if (braces.sign == '>')
+        return parser->part == HTML_RAW
+                   ? add_node(parser, &(struct node){.kind = NODE_SOURCE, .number = braces.number})
+                   : fail_braces(parser, &braces, "only a script or style can hold a source:");
     if (parser->part != HTML_TEXT && parser->part != HTML_DOUBLE_QUOTES &&
         parser->part != HTML_SINGLE_QUOTES)
         return fail_braces(parser, &braces,
@@ -244,7 +264,8 @@ static bool parse(struct parser *parser)
 }
 
 struct tl_template *tl_template_parse(const char *label, const void *bytes, size_t length,
-                                      tl_template_find *find, struct tl_error *err)
+                                      tl_template_find *find, const void *context,
+                                      struct tl_error *err)
 {
     if (length > TL_TEMPLATE_MAX) {
         tl_error_set(err, TL_ERR_INVALID, "%s: %zu bytes, at most %zu", label, length,
@@ -268,6 +289,7 @@ struct tl_template *tl_template_parse(const char *label, const void *bytes, size
                             .bytes = copy,
                             .length = length,
                             .find = find,
+                            .context = context,
                             .err = err};
     if (!parse(&parser))
         tl_template_free(&template);
@@ -301,20 +323,46 @@ static void append_escaped(struct tl_text *out, const char *text)
     }
 }
 
-void tl_template_render(const struct tl_template *template, tl_template_value *value,
-                        const void *context, struct tl_text *out)
+struct renderer {
+    const struct tl_template *template;
+    tl_template_value *value;
+    tl_template_item *item;
+    void *context;
+    struct tl_text *out;
+};
+
+/* The nodes from `start` up to `end`. */
+static void render(const struct renderer *renderer, size_t start, size_t end)
 {
-    for (size_t i = 0; i < template->n_nodes; i++) {
+    const struct tl_template *template = renderer->template;
+    struct tl_text *out = renderer->out;
+    for (size_t i = start; i < end; i++) {
         const struct node *node = &template->nodes[i];
         if (node->kind == NODE_TEXT) {
             tl_text_append(out, "%.*s", (int)node->length, template->bytes + node->start);
             continue;
         }
-        const char *text = value(context, node->number);
+        if (node->kind == NODE_REPEAT) {
+            for (size_t n = 0; renderer->item(renderer->context, node->number, n); n++)
+                render(renderer, i + 1, node->close);
+            i = node->close;
+            continue;
+        }
+        const char *text = renderer->value(renderer->context, node->number);
         bool empty = text == NULL || text[0] == '\0';
         if (node->kind == NODE_VALUE && !empty)
             append_escaped(out, text);
+        else if (node->kind == NODE_SOURCE && !empty)
+            tl_text_append(out, "%s", text);
         else if (node->kind == NODE_OPEN && empty)
             i = node->close;
     }
+}
+
+void tl_template_render(const struct tl_template *template, tl_template_value *value,
+                        tl_template_item *item, void *context, struct tl_text *out)
+{
+    const struct renderer renderer = {
+        .template = template, .value = value, .item = item, .context = context, .out = out};
+    render(&renderer, 0, template->n_nodes);
 }

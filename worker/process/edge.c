@@ -2,7 +2,6 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <uv.h>
 
@@ -132,6 +131,12 @@ static bool send_feedback(void *process, const char *queue, const char *text)
            !edge->env.memory_full && tl_ingest_feedback(edge->ingest, queue, text);
 }
 
+static bool read_drawn(void *process, const char *queue, uint64_t from, uint64_t n, uint64_t number)
+{
+    const struct edge *edge = process;
+    return tl_ingest_drawn(edge->ingest, queue, from, n, number);
+}
+
 static uint64_t streams(void *context)
 {
     const struct edge *edge = context;
@@ -171,6 +176,12 @@ static void on_checked(void *context, const char *queue, uint64_t number,
 {
     const struct edge *edge = context;
     tl_queues_batch_checked(edge->queues, queue, number, check, tl_clock_ms());
+}
+
+static void on_drawn(void *context, uint64_t number, const void *ids, size_t length)
+{
+    const struct edge *edge = context;
+    tl_api_drawn(edge->api, number, ids, length);
 }
 
 static void on_found(void *context, uint64_t number, enum tl_lookup_found found,
@@ -365,11 +376,12 @@ static void on_tick(uv_timer_t *timer)
     tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
     tl_queues_check(edge->queues, edge->ingest, now_ms);
+    tl_queues_report(edge->queues, edge->ingest, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
     log_limits(edge, now_ms);
-    uint64_t held = tl_holds_count(edge->holds) + tl_api_verifying(edge->api);
+    uint64_t held = tl_holds_count(edge->holds) + tl_api_held(edge->api);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
     atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->queues));
     atomic_store(&slot->accepted, edge->accepted);
@@ -407,7 +419,7 @@ static void on_signal(uv_poll_t *poll, int status, int events)
                                           .take = take_keys,
                                           .context = edge,
                                           .outcome = edge->settings->reload,
-                                          .taken = "keys, queues in passthrough"});
+                                          .taken = "keys, pages of events, queues in passthrough"});
     }
 }
 
@@ -415,12 +427,10 @@ static void on_signal(uv_poll_t *poll, int status, int events)
 
 static bool start_api(struct edge *edge, struct tl_error *err)
 {
-    struct timespec wall; /* the store's clock is not known yet: ours stands for it */
-    clock_gettime(CLOCK_REALTIME, &wall);
     edge->env = (struct tl_queue_env){.worker_id = edge->id,
                                       .metrics = edge->settings->metrics,
-                                      .store_offset_ms = (int64_t)wall.tv_sec * 1000 +
-                                                         wall.tv_nsec / 1000000 - tl_clock_ms(),
+                                      /* not known yet: our clock stands for the store's */
+                                      .store_offset_ms = tl_clock_wall_ms() - tl_clock_ms(),
                                       .queue_counts = edge->settings->queue_counts,
                                       .context = edge,
                                       .rebuild = on_rebuild,
@@ -429,6 +439,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       .recreated = on_recreated,
                                       .changed = on_changed};
     const struct tl_api_settings api = {.config = edge->config,
+                                        .files = edge->settings->files,
                                         .env = &edge->env,
                                         .loop = &edge->loop,
                                         .limiter = edge->settings->limiter,
@@ -438,6 +449,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                         .ask = ask_store,
                                         .signs = send_signs,
                                         .feedback = send_feedback,
+                                        .read_drawn = read_drawn,
                                         .stream_fits = stream_fits,
                                         .verify = verify,
                                         .cancel = cancel};
@@ -482,6 +494,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                               .sent = on_sent,
                                               .checked = on_checked,
                                               .found = on_found,
+                                              .drawn = on_drawn,
                                               .store = on_ingest_store};
     struct tl_follower_settings follower = {
         .redis = redis, .key_prefix = config->redis.key_prefix, .compares = edge->settings->first};

@@ -18,6 +18,8 @@ struct tl_edge_settings {
     bool first;       /* of the processes of this worker: says what one of them has to say */
     const char *config_path;
     const struct tl_config *config;
+    /* As the other processes read it last, at a SIGHUP before this start; or `config`. */
+    const struct tl_config *files;
     int listen_fd; /* stays the caller's */
     bool
         keeps_listening; /* the socket stays open when this process stops: another one takes over */

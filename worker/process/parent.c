@@ -10,6 +10,7 @@
 #include "common/auth/ticket.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/config/config.h"
 #include "common/role/listen.h"
 #include "common/role/notify.h"
 #include "common/role/signals.h"
@@ -18,6 +19,7 @@
 #include "common/store/store.h"
 #include "worker/admin/server.h"
 #include "worker/api/api.h"
+#include "worker/page/page_check.h"
 #include "worker/process/board.h"
 #include "worker/process/edge.h"
 #include "worker/process/hearing.h"
@@ -49,6 +51,7 @@ struct process {
 struct parent {
     const struct tl_config *config;
     const char *config_path;
+    const struct tl_config *reread; /* at the last SIGHUP that found no mistake; or NULL */
     unsigned n;
     int *listen_fds;
     unsigned sockets;     /* different ones among them: process i has socket i % sockets */
@@ -64,6 +67,18 @@ struct parent {
 
 /* ---- in the children ---- */
 
+/* The configuration whose keys, pages and level of the log count: files that only that of the start
+ * names may be gone. */
+static const struct tl_config *newest(const struct parent *parent)
+{
+    return parent->reread != NULL ? parent->reread : parent->config;
+}
+
+static void start_log(const struct process *process)
+{
+    tl_start_log(newest(process->parent), process->name);
+}
+
 static int run_admin(void *context)
 {
     const struct process *process = context;
@@ -74,7 +89,7 @@ static int run_admin(void *context)
     const struct tl_admin_server_settings settings = {.config = parent->config,
                                                       .source = tl_board_source(&parent->board),
                                                       .limiter = parent->limiter};
-    tl_start_log(parent->config, process->name);
+    start_log(process);
     if (!tl_signals_open(&signals, &err) ||
         (server = tl_admin_server_start(&settings, &err)) == NULL) {
         tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err},
@@ -93,7 +108,7 @@ static int run_worker(void *context)
 {
     const struct process *process = context;
     struct parent *parent = process->parent;
-    tl_start_log(parent->config, process->name);
+    start_log(process);
     for (unsigned other = 0; other < parent->n; other++) {
         if (other != process->i)
             close(parent->listen_fds[other]);
@@ -102,6 +117,7 @@ static int run_worker(void *context)
                                                   .first = process->i == 0,
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,
+                                                  .files = newest(parent),
                                                   .listen_fd = parent->listen_fds[process->i],
                                                   .keeps_listening = parent->keeps_listening,
                                                   .metrics = parent->board.metrics[process->i],
@@ -113,6 +129,22 @@ static int run_worker(void *context)
 }
 
 /* ---- what the supervisor calls ---- */
+
+/* Keeps what the processes are about to read, for those that are started again. Of a mistake they
+ * say what it is, and go on with what they have. */
+static void read_again(void *context)
+{
+    struct parent *parent = context;
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_load(parent->config_path, &err);
+    if (config != NULL && tl_page_check(config, &err) &&
+        tl_api_check_secrets(config, false, &err)) {
+        tl_config_free(&parent->reread);
+        parent->reread = config;
+    } else {
+        tl_config_free(&config);
+    }
+}
 
 static pid_t start_process(struct process *process, int (*run)(void *context))
 {
@@ -322,8 +354,10 @@ static bool open_sockets(struct parent *parent, struct tl_error *err)
 
 static bool prepare(struct parent *parent, struct tl_error *err)
 {
-    static const struct tl_supervisor_settings restarts = {.restart_base_ms = RESTART_BASE_MS,
-                                                           .restart_limit_ms = RESTART_LIMIT_MS};
+    const struct tl_supervisor_settings restarts = {.restart_base_ms = RESTART_BASE_MS,
+                                                    .restart_limit_ms = RESTART_LIMIT_MS,
+                                                    .reload = read_again,
+                                                    .context = parent};
     const struct tl_config *config = parent->config;
     const struct tl_redis_settings redis = {.url = config->redis.url,
                                             .ca_file = config->redis.ca_file,
@@ -338,11 +372,11 @@ static bool prepare(struct parent *parent, struct tl_error *err)
     parent->supervisor = tl_supervisor_new(&restarts, err);
     /* Settings that would make every child fail are found before anything waits for the store. */
     struct tl_store *store = tl_store_new(&redis, err);
-    bool ok = store != NULL && tl_api_check_page(config, err);
+    bool ok = store != NULL && tl_page_check(config, err);
     tl_store_free(&store);
     return ok && parent->supervisor != NULL &&
            tl_notify_open(&parent->notify, tl_clock_ms(), err) && wait_for_keys(parent, err) &&
-           tl_api_check_secrets(config, err) && add_processes(parent, err) &&
+           tl_api_check_secrets(config, true, err) && add_processes(parent, err) &&
            open_sockets(parent, err) &&
            tl_board_init(&parent->board, n, parent->config->metrics.queues, err) &&
            (parent->limiter = tl_limiter_new(err)) != NULL &&
@@ -361,6 +395,7 @@ static void release(struct parent *parent)
     tl_limiter_free(&parent->limiter);
     tl_sharing_free(&parent->sharing);
     tl_notify_free(&parent->notify);
+    tl_config_free(&parent->reread);
     free(parent->listen_fds);
     free(parent->processes);
 }

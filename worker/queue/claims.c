@@ -8,7 +8,7 @@ enum {
     TURN_MAX_MS = 2000,  /* who has the next turn claims again so often */
 };
 
-/* Both: active place -> local ms + 1 of the last RENEW known. */
+/* Both: active place -> local ms + 1 of the last RENEW known; 0: none is. */
 struct tl_claims {
     struct tl_placemap *claimed;
     struct tl_placemap *turns; /* not claimed: another session must end first */
@@ -47,6 +47,12 @@ void tl_claims_note(struct tl_claims *claims, tl_place place, int64_t now_ms)
     (void)tl_placemap_put(claims->claimed, place, (uint64_t)now_ms + 1);
 }
 
+void tl_claims_note_claim(struct tl_claims *claims, tl_place place)
+{
+    if (!tl_claims_has(claims, place))
+        (void)tl_placemap_put(claims->claimed, place, 0);
+}
+
 static bool is_active(void *line, tl_place place)
 {
     return tl_line_look(line, place).status == TL_LINE_ACTIVE;
@@ -75,15 +81,19 @@ bool tl_claims_due(const struct tl_claims *claims, const struct tl_queue_setting
                    tl_place place, int64_t now_ms)
 {
     uint64_t last = 0;
-    int64_t pause = settings->session_ttl_ms / 10;
-    if (tl_placemap_get(claims->turns, place, &last)) {
-        pause = settings->claim_ttl_ms / 4 < TURN_MAX_MS ? settings->claim_ttl_ms / 4 : TURN_MAX_MS;
-        return now_ms + 1 - (int64_t)last >= pause;
-    }
-    if (!tl_placemap_get(claims->claimed, place, &last))
-        return true;
-    if (!settings->session_sliding)
+    if (!tl_placemap_get(claims->turns, place, &last))
+        return !tl_claims_has(claims, place);
+    int64_t pause = settings->claim_ttl_ms / 4;
+    return now_ms + 1 - (int64_t)last >= (pause < TURN_MAX_MS ? pause : TURN_MAX_MS);
+}
+
+bool tl_claims_extends(const struct tl_claims *claims, const struct tl_queue_settings *settings,
+                       tl_place place, int64_t now_ms)
+{
+    uint64_t last = 0;
+    if (!settings->session_sliding || !tl_placemap_get(claims->claimed, place, &last))
         return false;
+    int64_t pause = settings->session_ttl_ms / 10;
     return now_ms + 1 - (int64_t)last >= (pause > SLIDE_MIN_MS ? pause : SLIDE_MIN_MS);
 }
 
@@ -97,7 +107,10 @@ void tl_claims_settled(struct tl_claims *claims, const struct tl_line *line,
         (void)tl_placemap_put(claims->turns, pending->place, (uint64_t)now_ms + 1);
     else
         (void)tl_placemap_remove(claims->turns, pending->place, NULL);
-    if (applied && result->outcome == TL_OUTCOME_DONE && active)
+    if (applied && result->outcome == TL_OUTCOME_DONE && active &&
+        pending->kind == TL_COMMAND_CLAIM)
+        tl_claims_note_claim(claims, pending->place);
+    else if (applied && result->outcome == TL_OUTCOME_DONE && active)
         tl_claims_note(claims, pending->place, now_ms);
     else if (!applied || result->outcome == TL_OUTCOME_WAITING)
         (void)tl_placemap_remove(claims->claimed, pending->place, NULL); /* the next touch claims */

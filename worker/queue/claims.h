@@ -21,16 +21,21 @@ struct tl_claims *tl_claims_new(void); /* NULL: out of memory */
 void tl_claims_free(struct tl_claims **claims);
 void tl_claims_clear(struct tl_claims *claims);
 
-/* A RENEW is on its way, or an event told of one. Without memory it is not noted, and the next
- * touch claims again, which is harmless. */
+/* A RENEW is on its way, or an event told of one. Without memory it is not noted, and the
+ * next touch claims again, which is harmless. */
 void tl_claims_note(struct tl_claims *claims, tl_place place, int64_t now_ms);
+/* A CLAIM is on its way: when the session was last extended is not known, so the next use does. */
+void tl_claims_note_claim(struct tl_claims *claims, tl_place place);
 /* Keeps what is known of places that are still active in this line. */
 void tl_claims_keep(struct tl_claims *claims, const struct tl_line *line);
 bool tl_claims_has(const struct tl_claims *claims, tl_place place);
-/* Must the session at this place be claimed or extended now? */
+/* Must the session at this place be claimed now? */
 bool tl_claims_due(const struct tl_claims *claims, const struct tl_queue_settings *settings,
                    tl_place place, int64_t now_ms);
-/* Notes the outcome of a RENEW. */
+/* Must the session that is claimed be extended, now that the visitor uses it? */
+bool tl_claims_extends(const struct tl_claims *claims, const struct tl_queue_settings *settings,
+                       tl_place place, int64_t now_ms);
+/* Notes the outcome of a RENEW or CLAIM. */
 void tl_claims_settled(struct tl_claims *claims, const struct tl_line *line,
                        const struct tl_pending_command *pending,
                        const struct tl_pending_result *result, int64_t now_ms);

@@ -1,6 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "worker/queue/admissions.h"
 #include "worker/queue/eta.h"
 #include "worker/queue/outlook.h"
 #include "worker/queue/sessions.h"
@@ -17,6 +18,7 @@ static const double z =
     1.2815515655; /* of the normal distribution: one in ten lies beyond it on either side */
 
 struct tl_eta {
+    struct tl_admissions admissions;
     struct tl_sessions *sessions;
     struct tl_eta_rule rule;
     bool open;
@@ -146,6 +148,7 @@ static void find(void *context, tl_place place)
 
 void tl_eta_set_line(struct tl_eta *eta, const struct tl_line *line, int64_t now_ms)
 {
+    tl_admissions_begin(&eta->admissions, now_ms);
     pass(eta, now_ms);
     tl_sessions_lose(eta->sessions);
     tl_line_each_active(line, find, eta->sessions);
@@ -159,6 +162,7 @@ void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_
 {
     uint64_t admitted = 0;
     pass(eta, now_ms);
+    tl_admissions_apply(&eta->admissions, entry, now_ms);
     for (size_t i = 0; i < entry->n_events; i++) {
         const struct tl_event *event = &entry->events[i];
         for (size_t r = 0; r < event->places.n; r++) {
@@ -182,6 +186,11 @@ void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_
     if (admitted > 0)
         eta->possible_ms = now_ms;
     eta->changed = true;
+}
+
+bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count)
+{
+    return tl_admissions_minute(&eta->admissions, now_ms, count);
 }
 
 /* ---- the estimate ---- */

@@ -29,6 +29,7 @@ struct tl_held {
     bool again;                 /* joins again with the ticket of a place held as far as we know */
     bool give_ticket;           /* a lookup: the answer carries the ticket, as that to a join */
     bool gate;                  /* a RENEW: whether it claims decides about a check */
+    bool leaves;                /* a JOIN: the place is given up as soon as it is known */
     bool joins; /* it asks for a new place if that of its pending ticket has ended */
     /* A lookup for a pending ticket: why the request is refused if its place has not ended; and in
      * the answer how it ended (enum tl_reason), or 0. */

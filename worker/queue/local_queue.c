@@ -10,7 +10,6 @@
 #include "worker/queue/claims.h"
 #include "worker/queue/local_queue.h"
 #include "worker/queue/lost.h"
-#include "worker/queue/notice.h"
 #include "worker/queue/presence.h"
 #include "worker/queue/promises.h"
 #include "worker/report/worker_metrics.h"
@@ -60,7 +59,7 @@ static void on_settled(void *context, struct tl_pending_command *pending,
                        const struct tl_pending_result *result)
 {
     struct tl_local_queue *queue = context;
-    if (pending->kind == TL_COMMAND_RENEW)
+    if (pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM)
         tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
@@ -100,7 +99,7 @@ void tl_local_queue_free(struct tl_local_queue **queue)
     tl_promises_free(&(*queue)->promises);
     tl_eta_free(&(*queue)->eta);
     tl_line_free(&(*queue)->line);
-    free((*queue)->notice.json);
+    tl_notice_clear(&(*queue)->notice);
     free(*queue);
     *queue = NULL;
 }
@@ -120,6 +119,11 @@ const struct tl_queue_settings *tl_local_queue_settings(const struct tl_local_qu
 bool tl_local_queue_loaded(const struct tl_local_queue *queue)
 {
     return queue->line != NULL;
+}
+
+struct tl_line *tl_local_queue_line(const struct tl_local_queue *queue)
+{
+    return queue->line;
 }
 
 bool tl_local_queue_deleted(const struct tl_local_queue *queue)
@@ -195,15 +199,9 @@ bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)
     return tl_queue_env_as_of_ms(queue->env, now_ms) != 0;
 }
 
-const char *tl_local_queue_notice(const struct tl_local_queue *queue)
+const struct tl_notice *tl_local_queue_notice(const struct tl_local_queue *queue)
 {
-    return queue->notice.text;
-}
-
-const char *tl_local_queue_notice_json(const struct tl_local_queue *queue, uint64_t *version)
-{
-    *version = queue->notice.version;
-    return queue->notice.json;
+    return &queue->notice;
 }
 
 struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
@@ -248,14 +246,14 @@ bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t positi
     return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
 }
 
+bool tl_local_queue_admitted(const struct tl_local_queue *queue, int64_t now_ms, uint64_t *count)
+{
+    return tl_eta_admitted(queue->eta, now_ms, count);
+}
+
 struct tl_promises *tl_local_queue_promises(const struct tl_local_queue *queue)
 {
     return queue->promises;
-}
-
-size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places, size_t most)
-{
-    return tl_line_first(queue->line, places, most);
 }
 
 void tl_local_queue_set_settings(struct tl_local_queue *queue,
@@ -339,11 +337,12 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     tl_promises_drop(queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
-    if (recreated) {
+    if (recreated)
         tl_outbox_forget_places(queue->outbox);
+    if (recreated || !again)
         tl_lost_tell(queue->lost, queue->outbox); /* before the first who comes back */
+    if (recreated)
         queue->env->recreated(queue->env->context, queue);
-    }
 }
 
 void tl_local_queue_set_turns(struct tl_local_queue *queue, const struct tl_turns_state *turns)
@@ -384,6 +383,11 @@ bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct 
            !tl_lost_refused(queue->lost, ticket->place);
 }
 
+bool tl_local_queue_lost(const struct tl_local_queue *queue, tl_place place)
+{
+    return tl_line_lost(queue->line, place) && tl_lost_refused(queue->lost, place);
+}
+
 bool tl_local_queue_ended_before(const struct tl_local_queue *queue, uint64_t generation,
                                  tl_place place)
 {
@@ -396,9 +400,13 @@ struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
 {
     if (!tl_queue_env_store_up(queue->env))
         return NULL;
-    return tl_outbox_restore(queue->outbox, ticket->visitor, tl_lost_place(queue->lost, ticket),
-                             (const uint64_t[TL_COMMAND_NUMBERS]){ticket->generation, deadline_ms,
-                                                                  ticket->front, event});
+    return tl_lost_ask(queue->lost, queue->outbox, ticket, deadline_ms, event);
+}
+
+uint32_t tl_local_queue_serial(const struct tl_local_queue *queue, tl_place place)
+{
+    uint32_t now = tl_line_serial(queue->line, place), before = tl_lost_serial(queue->lost, place);
+    return now > before ? now : before;
 }
 
 void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length)
@@ -494,6 +502,16 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
 
 /* ---- presence and claims ---- */
 
+/* Sends a RENEW or CLAIM that no request waits for. Returns whether it is known to claim: where the
+ * queue is overbooked, only the outcome tells. */
+static bool send_claim(struct tl_local_queue *queue, enum tl_command_kind kind, const char *visitor,
+                       tl_place place)
+{
+    return tl_queue_env_store_up(queue->env) && !queue->env->full &&
+           tl_outbox_command(queue->outbox, kind, visitor, place) != NULL &&
+           queue->settings.overbook == 0;
+}
+
 void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_place place,
                           const struct tl_line_view *view, int64_t now_ms)
 {
@@ -501,9 +519,17 @@ void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_
         tl_presence_mark(queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
              tl_claims_due(queue->claims, &queue->settings, place, now_ms) &&
-             tl_queue_env_store_up(queue->env) && !queue->env->full &&
-             tl_outbox_command(queue->outbox, TL_COMMAND_RENEW, visitor, place) != NULL &&
-             queue->settings.overbook == 0) /* else only the outcome tells */
+             send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
+        tl_claims_note_claim(queue->claims, place);
+}
+
+void tl_local_queue_use(struct tl_local_queue *queue, const char *visitor, tl_place place,
+                        const struct tl_line_view *view, int64_t now_ms)
+{
+    if (view->status == TL_LINE_ACTIVE &&
+        (tl_claims_due(queue->claims, &queue->settings, place, now_ms) ||
+         tl_claims_extends(queue->claims, &queue->settings, place, now_ms)) &&
+        send_claim(queue, TL_COMMAND_RENEW, visitor, place))
         tl_claims_note(queue->claims, place, now_ms);
 }
 

@@ -21,6 +21,7 @@
 #include "worker/feed/outbox.h"
 #include "worker/queue/env.h"
 #include "worker/queue/eta.h"
+#include "worker/queue/notice.h"
 #include "worker/queue/promises.h"
 
 struct tl_local_queue;
@@ -37,6 +38,8 @@ const char *tl_local_queue_name(const struct tl_local_queue *queue);
 const struct tl_queue_settings *tl_local_queue_settings(const struct tl_local_queue *queue);
 /* Is there a line? The functions below that say so need one. */
 bool tl_local_queue_loaded(const struct tl_local_queue *queue);
+/* The line, borrowed until the next turn of the loop; NULL: there is none. */
+struct tl_line *tl_local_queue_line(const struct tl_local_queue *queue);
 /* What the store says of a recovery from a loss. */
 void tl_local_queue_set_recovery(struct tl_local_queue *queue, const struct tl_recovery *recovery);
 /* Was the queue deleted from the store? Pending commands are then answered so. */
@@ -66,10 +69,8 @@ const struct tl_draw_record *tl_local_queue_draw(const struct tl_local_queue *qu
 bool tl_local_queue_drawing(const struct tl_local_queue *queue);
 /* Is what is known of the line old, because the store has not been heard of for a while? */
 bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms);
-/* The operator's notice; "": none. */
-const char *tl_local_queue_notice(const struct tl_local_queue *queue);
-/* The notice as JSON {"text":...}, and its version. NULL and 0 until the first notice. */
-const char *tl_local_queue_notice_json(const struct tl_local_queue *queue, uint64_t *version);
+/* What the operator says (worker/queue/notice.h). Valid as long as the queue. */
+const struct tl_notice *tl_local_queue_notice(const struct tl_local_queue *queue);
 
 /* The state of a place, from the line or from an earlier answer of the store. *known is false when
  * the store must be asked. Needs a line. */
@@ -88,10 +89,10 @@ bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place plac
  * not, or why it is longer than it was (worker/queue/eta.h). */
 bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
                              struct tl_eta_range *range, enum tl_eta_reason *reason);
+/* How many visitors were admitted during the last minute; false: not all of it was seen. */
+bool tl_local_queue_admitted(const struct tl_local_queue *queue, int64_t now_ms, uint64_t *count);
 /* What was told about waits, against what came true. */
 struct tl_promises *tl_local_queue_promises(const struct tl_local_queue *queue);
-/* The first places in the line, at most `most`, in the order of admission. Returns how many. */
-size_t tl_local_queue_front(const struct tl_local_queue *queue, tl_place *places, size_t most);
 
 /* ---- what changes ---- */
 
@@ -108,10 +109,14 @@ void tl_local_queue_set_deleted(struct tl_local_queue *queue);
 /* Applies one entry of the events stream. */
 void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, size_t length,
                           int64_t now_ms);
-/* Heartbeat of the visitor at this place: marks a waiting one as present; claims the session of an
- * active one, or extends it where sessions slide. */
+/* The visitor at this place asks, or is told: marks a waiting one as present; claims the session of
+ * an active one. It extends none, or a forgotten tab would keep its session. */
 void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_place place,
                           const struct tl_line_view *view, int64_t now_ms);
+/* The visitor uses the session at this place, as the site says: claims it, or extends it where
+ * sessions slide. */
+void tl_local_queue_use(struct tl_local_queue *queue, const char *visitor, tl_place place,
+                        const struct tl_line_view *view, int64_t now_ms);
 /* The store's answer about a place the line does not know; reason 0: the store does not know it
  * either. */
 void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, unsigned reason);
@@ -142,9 +147,14 @@ bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket 
 /* Is the place of this ticket lost, and can it come back, as far as is known? It is of another
  * generation, or the store has lost the end of this one. Needs a line. */
 bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket);
+/* Did the store lose this place, and say that it does not come back? Needs a line. */
+bool tl_local_queue_lost(const struct tl_local_queue *queue, tl_place place);
 /* Had the session at this place of this generation ended before the loss, as far as is known? */
 bool tl_local_queue_ended_before(const struct tl_local_queue *queue, uint64_t generation,
                                  tl_place place);
+/* The serial that tickets of this place have to have, by the line or by that of before a loss; 0:
+ * any has. Needs a line. */
+uint32_t tl_local_queue_serial(const struct tl_local_queue *queue, tl_place place);
 /* Asks the store for the place, which may return. deadline_ms, event: of the session that a pass
  * tells of, or 0. NULL when out of memory, or when the store is down. */
 struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,

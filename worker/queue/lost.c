@@ -100,8 +100,13 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
 {
     const struct tl_line *line = lost->line;
     struct telling telling = {.lost = lost, .outbox = outbox};
-    if (line == NULL)
+    if (!tl_lost_recovering(lost))
         return;
+    if (line == NULL) { /* nothing before the present generation: only that there is a worker */
+        (void)tl_outbox_tell(outbox, TL_COMMAND_LOST,
+                             (const uint64_t[TL_COMMAND_NUMBERS]){lost->known.present});
+        return;
+    }
     (void)tl_outbox_tell(outbox, TL_COMMAND_LOST,
                          (const uint64_t[TL_COMMAND_NUMBERS]){
                              tl_line_generation(line), tl_line_event(line), tl_line_last_seq(line),
@@ -112,6 +117,30 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
             tell_called(&telling, tl_place_make(lane, front), 0);
     }
     tl_line_each_active(line, tell_session, &telling);
+}
+
+/* The place to which the visitor of this ticket returns: another one than it names, where this
+ * process remembers that the visitor was moved to another lane. */
+static tl_place place_of(const struct tl_lost *lost, const struct tl_ticket *ticket)
+{
+    if (lost->line == NULL || tl_line_generation(lost->line) != ticket->generation)
+        return ticket->place;
+    return tl_line_find(lost->line, ticket->place);
+}
+
+struct tl_pending_command *tl_lost_ask(const struct tl_lost *lost, struct tl_outbox *outbox,
+                                       const struct tl_ticket *ticket, uint64_t deadline_ms,
+                                       uint64_t event)
+{
+    const tl_place place = place_of(lost, ticket);
+    const uint32_t serial = tl_lost_serial(lost, place);
+    struct tl_pending_command *pending =
+        tl_outbox_restore(outbox, ticket->visitor, place,
+                          (const uint64_t[TL_COMMAND_NUMBERS]){ticket->generation, deadline_ms,
+                                                               ticket->front, event});
+    if (serial > 0) /* an old ticket, or a pass, brings it back to the device that had it last */
+        (void)tl_outbox_hand_over(outbox, ticket->visitor, place, serial, 0);
+    return pending;
 }
 
 /* ---- what is known ---- */
@@ -143,11 +172,9 @@ bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticke
     return now_ms - lost->ahead_ms < NEWS_MS;
 }
 
-tl_place tl_lost_place(const struct tl_lost *lost, const struct tl_ticket *ticket)
+uint32_t tl_lost_serial(const struct tl_lost *lost, tl_place place)
 {
-    if (lost->line == NULL || tl_line_generation(lost->line) != ticket->generation)
-        return ticket->place;
-    return tl_line_find(lost->line, ticket->place);
+    return lost->line != NULL ? tl_line_serial(lost->line, place) : 0;
 }
 
 /* Was a place up to this seq given before the draw, which has begun? */

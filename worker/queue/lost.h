@@ -24,8 +24,16 @@ void tl_lost_free(struct tl_lost **lost);
 void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery);
 /* The queue has a new line, of another generation: keeps the former one. */
 void tl_lost_keep(struct tl_lost *lost, struct tl_line *line);
-/* Tells the store what the former line remembers. */
+/* While the queue recovers: tells the store what the former line remembers, or that there is a
+ * worker which remembers nothing: without one, the time of the recovery does not pass. */
 void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox);
+/* Asks the store for the place of a ticket: for another one than it names, where this process
+ * remembers that the visitor was moved to another lane. Tells the serial, too, that the place had,
+ * if it is remembered. deadline_ms, event: of the session that a pass tells of, or 0. NULL when out
+ * of memory. */
+struct tl_pending_command *tl_lost_ask(const struct tl_lost *lost, struct tl_outbox *outbox,
+                                       const struct tl_ticket *ticket, uint64_t deadline_ms,
+                                       uint64_t event);
 
 /* Does the queue recover? Nobody is admitted then. */
 bool tl_lost_recovering(const struct tl_lost *lost);
@@ -40,9 +48,8 @@ bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *tick
  * clock was set back, and the ticket is of a generation before. */
 bool tl_lost_ahead(struct tl_lost *lost, uint64_t present, const struct tl_ticket *ticket,
                    int64_t now_ms);
-/* The place to which the visitor of this ticket returns: another one than it names, where this
- * process remembers that the visitor was moved to another lane. */
-tl_place tl_lost_place(const struct tl_lost *lost, const struct tl_ticket *ticket);
+/* The serial that this place had before the loss, as far as this process knows; 0: none. */
+uint32_t tl_lost_serial(const struct tl_lost *lost, tl_place place);
 /* Did the session at this place end before the loss, as far as this process knows? */
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place);
 /* Has the store refused this place? */

@@ -24,7 +24,10 @@ struct tl_promises {
     unsigned waiting;  /* promises in the list */
     int64_t ticked_ms; /* 0: never */
     struct tl_promises_score score;
-    struct tl_promises_news news;
+    struct {
+        struct tl_promises_news news;
+        int64_t since_ms; /* 0: there is none */
+    } readers[TL_PROMISES_READERS];
 };
 
 struct tl_promises *tl_promises_new(uint64_t seed)
@@ -52,11 +55,18 @@ struct tl_promises_score tl_promises_score(const struct tl_promises *promises)
     return promises->score;
 }
 
-struct tl_promises_news tl_promises_news(struct tl_promises *promises)
+struct tl_promises_news tl_promises_news(struct tl_promises *promises,
+                                         enum tl_promises_reader reader)
 {
-    struct tl_promises_news news = promises->news;
-    promises->news = (struct tl_promises_news){0};
+    struct tl_promises_news news = promises->readers[reader].news;
+    promises->readers[reader].news = (struct tl_promises_news){0};
+    promises->readers[reader].since_ms = 0;
     return news;
+}
+
+int64_t tl_promises_news_since(const struct tl_promises *promises, enum tl_promises_reader reader)
+{
+    return promises->readers[reader].since_ms;
 }
 
 /* ---- what came true ---- */
@@ -77,10 +87,15 @@ static void judge(struct tl_promises *promises, const struct promise *promise, i
     double error = fabs(promise->range.median_s - waited_s) / fmax(1, waited_s);
     double weight = fmax(forget, 1.0 / (double)(score->judged + 1));
     score->judged++;
-    promises->news.judged++;
-    promises->news.early += early;
-    promises->news.late += late;
-    promises->news.error_percent += (uint64_t)llround(100 * fmin(error, ERROR_MAX));
+    for (int reader = 0; reader < TL_PROMISES_READERS; reader++) {
+        struct tl_promises_news *news = &promises->readers[reader].news;
+        if (news->judged == 0)
+            promises->readers[reader].since_ms = now_ms;
+        news->judged++;
+        news->early += early;
+        news->late += late;
+        news->error_percent += (uint64_t)llround(100 * fmin(error, ERROR_MAX));
+    }
     score->inside += weight * ((early || late ? 0 : 1) - score->inside);
     score->error += weight * (fmin(error, ERROR_MAX) - score->error);
 }

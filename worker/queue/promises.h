@@ -38,13 +38,17 @@ struct tl_promises_score {
     double error;    /* mean distance from the median over the wait; fading */
 };
 
-/* For counters: what came true since it was last asked for. */
+/* For counters: what came true since this reader last asked. */
+enum tl_promises_reader { TL_PROMISES_METRICS, TL_PROMISES_STORE, TL_PROMISES_READERS };
 struct tl_promises_news {
     uint64_t judged, early, late; /* all; before and after the range */
     uint64_t error_percent; /* distances from the median in percent of the wait, added up; each at
                                most 1,000 */
 };
-struct tl_promises_news tl_promises_news(struct tl_promises *promises);
+struct tl_promises_news tl_promises_news(struct tl_promises *promises,
+                                         enum tl_promises_reader reader);
+/* When the oldest of these came true; 0: there are none. */
+int64_t tl_promises_news_since(const struct tl_promises *promises, enum tl_promises_reader reader);
 struct tl_promises_score tl_promises_score(const struct tl_promises *promises);
 
 #endif

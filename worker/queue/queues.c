@@ -8,6 +8,8 @@
 #include "worker/report/queue_counts.h"
 #include "worker/report/worker_metrics.h"
 
+enum { REPORT_EVERY_MS = 10000 };
+
 /* A queue whose data is damaged. It may have no line. */
 struct trouble {
     char name[TL_QUEUE_NAME_MAX + 1];
@@ -417,7 +419,8 @@ void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
 static void report_promises(const struct tl_queue_env *env, struct tl_local_queue *queue)
 {
     const char *name = tl_local_queue_name(queue);
-    struct tl_promises_news news = tl_promises_news(tl_local_queue_promises(queue));
+    struct tl_promises_news news =
+        tl_promises_news(tl_local_queue_promises(queue), TL_PROMISES_METRICS);
     if (news.judged == 0)
         return;
     uint32_t stream = tl_queue_counts_stream(name);
@@ -437,6 +440,25 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
         bytes += tl_local_queue_bytes(queues->queues[i]);
     }
     tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
+}
+
+void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
+{
+    const struct tl_queue_env *env = queues->settings.env;
+    if (!tl_queue_env_store_up(env) || env->refuses != TL_OK || env->memory_full)
+        return;
+    for (size_t i = 0; i < queues->n; i++) {
+        struct tl_promises *promises = tl_local_queue_promises(queues->queues[i]);
+        int64_t since_ms = tl_promises_news_since(promises, TL_PROMISES_STORE);
+        if (since_ms == 0 || now_ms < since_ms + REPORT_EVERY_MS)
+            continue;
+        struct tl_promises_news news = tl_promises_news(promises, TL_PROMISES_STORE);
+        const struct tl_promised promised = {.judged = news.judged,
+                                             .early = news.early,
+                                             .late = news.late,
+                                             .error_percent = news.error_percent};
+        tl_ingest_promised(ingest, tl_local_queue_name(queues->queues[i]), &promised);
+    }
 }
 
 void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)

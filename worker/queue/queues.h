@@ -63,6 +63,9 @@ void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_
 /* Call at the end of each turn of the loop: hands gathered batches to the ingest thread, and says
  * whether too many commands are in progress. */
 void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest);
+/* Call every tick: sends what came true of the waits told, for a queue every ten seconds at most.
+ */
+void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms);
 /* Call every tick. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
 /* Call every few ms: serves the subscribers that are due. */

@@ -127,6 +127,7 @@ struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
     subscriber->generation = ticket->generation;
     subscriber->invite = ticket->invite;
     subscriber->issued = ticket->issued;
+    subscriber->serial = ticket->serial;
     snprintf(subscriber->visitor, sizeof(subscriber->visitor), "%s", ticket->visitor);
     if (!chain(table, subscriber)) {
         free(subscriber);

@@ -30,6 +30,7 @@ struct tl_subscriber {
     uint64_t generation;               /* of the place; 0: not numbered yet */
     uint64_t invite;                   /* not numbered yet: as in its ticket */
     uint32_t issued;                   /* not numbered yet: as in its ticket */
+    uint32_t serial;                   /* as in its ticket */
     bool give_ticket;                  /* the next view carries the ticket */
     bool spent;                 /* not numbered: a JOIN is refused, its place may have ended */
     bool over;                  /* not numbered: its place has ended, for this... */
@@ -43,6 +44,7 @@ struct tl_subscriber {
     enum tl_line_status status; /* as told */
     uint64_t ahead;             /* as told */
     uint64_t notice;            /* version of the notice told */
+    const char *language;       /* of a stream: in which it is told; lasts as long; NULL: any */
     int64_t told_ms;            /* the last view */
     int64_t moved_ms;           /* the last view that changed the position; 0: none */
     int64_t wrote_ms;           /* the last byte */

@@ -5,6 +5,7 @@
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
 #include "worker/http/stream_head.h"
+#include "worker/queue/handover.h"
 #include "worker/queue/subscriber_table.h"
 #include "worker/queue/subscribers.h"
 #include "worker/report/worker_metrics.h"
@@ -185,6 +186,22 @@ static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
     return false;
 }
 
+/* The place was handed over to another device: ends the stream and tells its reader so, or answers
+ * the request. False if it was not. */
+static bool end_moved(struct tl_subscriber *subscriber, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
+    if (!tl_handover_moved(self->queue, &ticket))
+        return false;
+    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
+        (void)tl_telling_event(&self->telling, subscriber, "moved", "{}", 2, now_ms);
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->answer(self->settings->context, self->queue, request, &ticket, false);
+    return true;
+}
+
 /* The state of a subscriber's place; *known is false when only the store can tell. */
 static struct tl_line_view state_of(const struct tl_subscriber *subscriber, bool *known)
 {
@@ -215,7 +232,7 @@ static void update(struct tl_subscriber *subscriber, const struct tl_line_view *
 static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     bool known;
-    if (!come_back(subscriber, now_ms))
+    if (!come_back(subscriber, now_ms) || end_moved(subscriber, now_ms))
         return;
     const struct tl_line_view state = state_of(subscriber, &known);
     update(subscriber, &state, known, now_ms);
@@ -240,7 +257,8 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
     for (size_t i = 0; tl_subscriber_table_count(subscribers->table) > 0 && i < entry->n_events;
          i++) {
         const struct tl_event *event = &entry->events[i];
-        if (event->kind == TL_EVENT_RENEWED && event->places.n > 0) /* a turn has come */
+        if ((event->kind == TL_EVENT_RENEWED || event->kind == TL_EVENT_HANDED) &&
+            event->places.n > 0) /* a turn has come, or another device */
             tl_subscribers_look(subscribers, event->places.runs[0].first, now_ms);
         if (event->kind != TL_EVENT_ADMITTED && event->kind != TL_EVENT_REMOVED &&
             event->kind != TL_EVENT_FREED)
@@ -253,7 +271,7 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
     if (!moved || tl_subscriber_table_count(subscribers->table) == 0)
         return;
     tl_place front[TL_TELLING_FRONT];
-    size_t n = tl_local_queue_front(subscribers->queue, front, TL_TELLING_FRONT);
+    size_t n = tl_line_first(tl_local_queue_line(subscribers->queue), front, TL_TELLING_FRONT);
     for (size_t i = 0; i < n; i++)
         tl_subscribers_look(subscribers, front[i], now_ms);
 }
@@ -434,7 +452,7 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         return;
     }
     bool known;
-    if (!come_back(subscriber, now_ms))
+    if (!come_back(subscriber, now_ms) || end_moved(subscriber, now_ms))
         return;
     const struct tl_line_view state = state_of(subscriber, &known);
     /* An open subscription marks its visitor as present. It also claims the session, in case the
@@ -510,7 +528,7 @@ static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
 
 bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
                            const struct tl_ticket *ticket, const struct tl_address *client,
-                           int64_t now_ms)
+                           const char *language, int64_t now_ms)
 {
     const struct tl_subscribers_settings *settings = subscribers->settings;
     char head[TL_STREAM_HEAD_MAX];
@@ -524,6 +542,7 @@ bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request
         return false;
     int fd = tl_request_take_over(request);
     subscriber->wrote_ms = subscriber->ticket_ms = now_ms;
+    subscriber->language = language;
     subscriber->give_ticket = ticket->outdated;
     if (fd >= 0)
         subscriber->stream = tl_stream_open(settings->loop, fd, on_broken, subscriber);

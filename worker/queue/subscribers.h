@@ -64,11 +64,12 @@ void tl_subscribers_free(struct tl_subscribers **subscribers);
 
 /* Turns the request into an event stream of the ticket's visitor, and sends the first event if
  * the place is known or pending. A ticket that has per_ticket of them loses its oldest stream.
- * client: whose streams are counted and may be blocked; NULL: nobody's. False when out of memory:
- * then the request is still to be answered. */
+ * client: whose streams are counted and may be blocked; NULL: nobody's. language: a BCP 47 code
+ * that lasts as long as the process, or NULL. False when out of memory: then the request is still
+ * to be answered. */
 bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
                            const struct tl_ticket *ticket, const struct tl_address *client,
-                           int64_t now_ms);
+                           const char *language, int64_t now_ms);
 /* Holds the request until the ticket's place changes, or until deadline_ms, and answers it with the
  * view. The place must be known. False when the ticket has per_ticket already, or when out of
  * memory. */

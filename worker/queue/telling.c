@@ -28,7 +28,8 @@ struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber)
     struct tl_ticket ticket = {.generation = subscriber->generation,
                                .place = subscriber->place,
                                .invite = subscriber->invite,
-                               .issued = subscriber->issued};
+                               .issued = subscriber->issued,
+                               .serial = subscriber->serial};
     memcpy(ticket.visitor, subscriber->visitor, sizeof(ticket.visitor));
     return ticket;
 }
@@ -115,7 +116,7 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
         return true;
     tl_local_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
     size_t length = telling->write_view(telling->context, telling->queue, &ticket, give_ticket,
-                                        state, now_ms, text);
+                                        state, subscriber->language, now_ms, text);
     tl_telling_note(telling, subscriber, state, now_ms);
     subscriber->give_ticket = false;
     if (give_ticket)
@@ -127,13 +128,13 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
 bool tl_telling_maintain(const struct tl_telling *telling, struct tl_subscriber *subscriber,
                          int64_t now_ms)
 {
-    uint64_t version;
-    const char *notice = tl_local_queue_notice_json(telling->queue, &version);
+    const struct tl_notice *notice = tl_local_queue_notice(telling->queue);
     if (!tl_stream_ready(subscriber->stream))
         return now_ms - subscriber->wrote_ms < STUCK_MS;
-    if (subscriber->notice != version) { /* a new stream is at version 0 */
-        subscriber->notice = version;
-        return tl_telling_event(telling, subscriber, "notice", notice, strlen(notice), now_ms);
+    if (subscriber->notice != notice->version) { /* a new stream is at version 0 */
+        const char *json = tl_notice_json(notice, subscriber->language);
+        subscriber->notice = notice->version;
+        return tl_telling_event(telling, subscriber, "notice", json, strlen(json), now_ms);
     }
     if (now_ms - subscriber->wrote_ms < HEARTBEAT_MS)
         return true;

@@ -24,10 +24,11 @@
 #define TL_TELLING_FRONT 20
 
 /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes). Returns its length.
- * give_ticket: the view carries the ticket. */
+ * give_ticket: the view carries the ticket. language: the visitor's, or NULL. */
 typedef size_t tl_write_view(void *context, struct tl_local_queue *queue,
                              const struct tl_ticket *ticket, bool give_ticket,
-                             const struct tl_line_view *state, int64_t now_ms, char *text);
+                             const struct tl_line_view *state, const char *language, int64_t now_ms,
+                             char *text);
 
 /* The same for all subscribers of a queue. */
 struct tl_telling {

@@ -388,6 +388,7 @@ static void what_no_person_opened_takes_no_place(void **state)
     struct tl_request person = {
         .method = "GET",
         .path = "/q/concert",
+        .cookies = {{"tellerline_COOKIES", "1"}},
         .headers = {{"Sec-Fetch-Dest", "document"},
                     {"Sec-Fetch-Mode", "navigate"},
                     {"Sec-Fetch-Site", "cross-site"},
@@ -419,6 +420,50 @@ static void a_secret_leaves_the_address_once_the_cookie_works(void **state)
     request.answers = 0;
     world_handle(world, &request);
     assert_answer(&request, 200, "data-state=\"waiting\" data-visitor");
+}
+
+/* The page of a waiting visitor, asked for with this return address and more of the query. */
+static struct tl_request page_with(struct world *world, const char *address, struct fake_value more)
+{
+    const struct world_ticket ticket = numbered(world, 4);
+    struct tl_request request = {.method = "GET",
+                                 .path = "/q/concert",
+                                 .headers = {{"Authorization", ticket.text}},
+                                 .queries = {{"lang", "en"}, {"return", address}, more}};
+    world_handle(world, &request);
+    return request;
+}
+
+static void return_addresses_are_taken_as_they_are_meant(void **state)
+{
+    struct world *world = *state;
+    static const struct {
+        const char *address;
+        struct fake_value more;
+        const char *taken; /* NULL: refused */
+    } cases[] = {
+        {"https://shop.example/a?b=1", {"lang", "ko"}, "https://shop.example/a?b=1"},
+        {"https://shop.example/a?b=1", {"c", "2 +"}, "https://shop.example/a?b=1&amp;c=2%20%2B"},
+        {"https://shop.example/a?b=1", {"c", NULL}, "https://shop.example/a?b=1&amp;c"},
+        {"https://shop.example/a", {"c", "2"}, "https://shop.example/a"}, /* the sender's own */
+        {"https://shop.example/\xed\x95\x9c", {NULL, NULL}, "https://shop.example/%ED%95%9C"},
+        {"https://evil.example/", {NULL, NULL}, NULL},
+        {"https://shop.example\\@evil.example/", {NULL, NULL}, NULL},
+        {"https://shop.example/?", {"c", "\n"}, NULL},
+        {"", {NULL, NULL}, NULL},
+    };
+    snprintf(world->settings.target_url, sizeof(world->settings.target_url), "%s",
+             "https://shop.example/");
+    world_load(world);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char data[256];
+        const struct tl_request page = page_with(world, cases[i].address, cases[i].more);
+        const char *said = fake_answer_header(&page, "X-Tellerline-Return");
+        snprintf(data, sizeof(data), " data-return=\"%s\"",
+                 cases[i].taken != NULL ? cases[i].taken : "");
+        assert_answer(&page, 200, data);
+        assert_true((said == NULL) == (cases[i].taken != NULL));
+    }
 }
 
 static void the_page_says_why_there_is_no_place(void **state)
@@ -479,6 +524,7 @@ int main(void)
         TEST(a_prefetch_takes_no_place),
         TEST(what_no_person_opened_takes_no_place),
         TEST(a_secret_leaves_the_address_once_the_cookie_works),
+        TEST(return_addresses_are_taken_as_they_are_meant),
         TEST(the_page_says_why_there_is_no_place),
         TEST(a_form_leads_back_to_the_page),
     };

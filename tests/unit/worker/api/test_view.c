@@ -81,7 +81,12 @@ static void test_waiting(void **state)
     view.eta = &eta;
     view.eta_reason = "slower";
     view.ticket = "TICKET";
-    json = read_view(&view, 14);
+    view.reference = "Q5T9-4XDR";
+    view.has_admitted = true;
+    view.admitted = 240;
+    json = read_view(&view, 16);
+    number_is(json, "admitted_last_minute", 240);
+    string_is(json, "reference", "Q5T9-4XDR");
     string_is(json, "ticket", "TICKET");
     number_is(json, "eta_low", 10);
     string_is(json, "eta_reason", "slower");
@@ -100,6 +105,11 @@ static void test_active(void **state)
     string_is(json, "expires_at", "2026-11-21T03:55:40.500Z");
     string_is(json, "target_url", settings.target_url);
     json_decref(json);
+    view.claimed = true;
+    json = read_view(&view, 10);
+    assert_true(json_is_true(json_object_get(json, "claimed")));
+    json_decref(json);
+    view.claimed = false;
     settings.target_url[0] = '\0';
     settings.policy = TL_POLICY_RATE;
     json_decref(read_view(&view, 7));
@@ -129,6 +139,11 @@ static void test_ended(void **state)
         string_is(json, "reason", cases[i].reason_name);
         json_decref(json);
     }
+    struct tl_view lost = sample(TL_LINE_UNKNOWN);
+    lost.lost = true;
+    json_t *json = read_view(&lost, 7);
+    string_is(json, "reason", "lost");
+    json_decref(json);
 }
 
 static void test_pending(void **state)

@@ -214,7 +214,7 @@ static void a_command_too_early_is_refused(void **state)
     world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);
     assert_problem(&request, 409, "not-admitted");
     ticket = world_ticket(world, 0, tl_place_make(0, 0));
-    request = command(&ticket, "/v1/queues/concert/leave");
+    request = command(&ticket, "/v1/queues/concert/renew");
     world_handle(world, &request);
     assert_waits(&request); /* its place may have ended */
     struct tl_holds *holds = tl_api_holds(world->api);
@@ -226,8 +226,59 @@ static void a_command_too_early_is_refused(void **state)
     tl_holds_found(holds, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
     assert_answer(&request, 200, "\"status\":\"left\"");
     world->deaf = true;
-    request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
+    request = world_send(world, "POST", "/v1/queues/concert/renew", ticket.text);
     assert_problem(&request, 409, "not-numbered");
+}
+
+static void a_pending_place_is_left_when_its_number_is_known(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = world_ticket(world, 0, tl_place_make(0, 0));
+    struct tl_request request = command(&ticket, "/v1/queues/concert/leave");
+    world_handle(world, &request);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, place(4));
+    assert_waits(&request); /* the LEAVE is on its way */
+    world_applied(world, world_batch(world, true), 0);
+    assert_answer(&request, 200, "\"visitor\":\"alice\"");
+    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+
+    request.answers = 0; /* left before */
+    world_handle(world, &request);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
+    tl_holds_found(tl_api_holds(world->api), world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
+    assert_answer(&request, 200, "\"status\":\"left\"");
+}
+
+static void extending_claims_nothing(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = numbered(world, 1), waits = numbered(world, 4);
+    struct tl_request request = command(&ticket, "/v1/queues/concert/extend");
+    world_handle(world, &request);
+    world_applied(world, world_batch(world, true), 0);
+    assert_answer(&request, 200, "\"status\":\"active\"");
+    assert_non_null(strstr(request.text, "\"pass\":\""));
+    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0); /* no CLAIM */
+    assert_false(tl_local_queue_claimed(world_queue(world), place(1)));
+    request = command(&waits, "/v1/queues/concert/extend");
+    world_handle(world, &request);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);
+    assert_problem(&request, 409, "not-admitted");
+}
+
+static void a_leave_is_remembered_until_the_number_is_known(void **state)
+{
+    struct world *world = *state;
+    const struct world_ticket ticket = world_ticket(world, 0, tl_place_make(0, 0));
+    struct tl_request request = command(&ticket, "/v1/queues/concert/leave");
+    world_handle(world, &request);
+    uint64_t batch = world_batch(world, true);
+    tl_holds_tick(tl_api_holds(world->api), tl_clock_ms() + 60000);
+    assert_answer(&request, 202, "\"status\":\"pending\"");
+    world_excepted(world, batch, TL_OUTCOME_WAITING, place(4));
+    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 1); /* the LEAVE */
+    world_applied(world, world_batch(world, true), 0);
+    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
 }
 
 static void a_command_after_the_end_needs_no_store(void **state)
@@ -447,6 +498,9 @@ int main(void)
         TEST(a_place_unknown_here_is_asked_of_the_store),
         TEST(a_command_is_answered_with_its_outcome),
         TEST(a_command_too_early_is_refused),
+        TEST(a_pending_place_is_left_when_its_number_is_known),
+        TEST(extending_claims_nothing),
+        TEST(a_leave_is_remembered_until_the_number_is_known),
         TEST(a_command_after_the_end_needs_no_store),
         TEST(a_command_without_an_outcome_says_so),
         TEST(a_stream_tells_the_position_at_once),

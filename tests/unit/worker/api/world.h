@@ -35,8 +35,9 @@ struct world {
     struct tl_queue_settings settings;    /* of the queue */
     bool crowded;                         /* no stream fits */
     bool deaf;                            /* lookups cannot be asked */
-    unsigned asked;                       /* lookups so far */
+    unsigned asked;                       /* lookups and pages of draws so far */
     uint64_t number;                      /* of the last one */
+    uint64_t from, n;                     /* the ranks of the last page */
     struct {                              /* what the challenge service was asked last */
         unsigned asked, cancelled;        /* how often so far */
         uint64_t number;

@@ -10,20 +10,24 @@
 
 #include <cmocka.h>
 
+#include "worker/page/asset_file.h"
 #include "worker/page/brand.h"
 #include "worker/page/colour.h"
 
 static char folder[] = "/tmp/tellerline-brand-XXXXXX";
+static struct tl_languages *languages;
 
 static int make_folder(void **state)
 {
     (void)state;
-    return mkdtemp(folder) == NULL ? -1 : 0;
+    languages = tl_languages_new(NULL, NULL);
+    return languages == NULL || mkdtemp(folder) == NULL ? -1 : 0;
 }
 
 static int remove_folder(void **state)
 {
     (void)state;
+    tl_languages_free(&languages);
     return rmdir(folder);
 }
 
@@ -42,7 +46,7 @@ static const char *write_file(const char *name, const void *bytes, size_t length
 static struct tl_brand *load(const struct tl_brand_settings *settings)
 {
     struct tl_error err;
-    struct tl_brand *brand = tl_brand_load(settings, &err);
+    struct tl_brand *brand = tl_brand_load(settings, languages, &err);
     if (brand == NULL)
         fail_msg("%s", err.text);
     return brand;
@@ -51,7 +55,7 @@ static struct tl_brand *load(const struct tl_brand_settings *settings)
 static void is_refused(const struct tl_brand_settings *settings, const char *message)
 {
     struct tl_error err = {.kind = TL_OK};
-    struct tl_brand *brand = tl_brand_load(settings, &err);
+    struct tl_brand *brand = tl_brand_load(settings, languages, &err);
     if (brand != NULL)
         fail_msg("taken, instead of: %s", message);
     if (strstr(err.text, message) == NULL)
@@ -74,14 +78,20 @@ static void test_colours(void **state)
     assert_true(tl_colour_contrast(0x777777, 0xffffff) < 4.5);
 }
 
+static const char *source_of(const struct tl_brand *brand, enum tl_page_sources source)
+{
+    return tl_brand_look(brand)->sources[source].text;
+}
+
 static void test_default(void **state)
 {
     (void)state;
     struct tl_brand *brand = load(&(struct tl_brand_settings){.name = NULL});
     assert_string_equal(tl_brand_look(brand)->name, "");
-    assert_string_equal(tl_brand_look(brand)->text[TL_LANGUAGE_KO], "");
-    assert_null(tl_brand_look(brand)->colours);
-    assert_null(tl_brand_look(brand)->style);
+    assert_string_equal(tl_brand_look(brand)->text_ko, "");
+    assert_null(source_of(brand, TL_SOURCE_COLOURS));
+    assert_null(source_of(brand, TL_SOURCE_OWN));
+    assert_non_null(source_of(brand, TL_SOURCE_PAGE));
     assert_null(tl_brand_look(brand)->logo);
     assert_non_null(tl_brand_look(brand)->template);
     assert_null(tl_brand_asset(brand, "/q/assets/brand-.css"));
@@ -95,13 +105,10 @@ static void test_accents(void **state)
     (void)state;
     struct tl_brand *brand = load(&(struct tl_brand_settings){
         .name = "Hall", .accent_light = "#8b1a4a", .accent_dark = "#f0a0c0"});
-    const struct tl_asset *style = tl_brand_look(brand)->colours;
+    const char *style = source_of(brand, TL_SOURCE_COLOURS);
     assert_non_null(style);
-    assert_non_null(strstr(style->bytes, "--accent: #8b1a4a"));
-    assert_non_null(strstr(style->bytes, "--accent: #f0a0c0"));
-    assert_int_equal(strlen(style->bytes), style->length);
-    assert_int_equal(strncmp(style->path, "/q/assets/brand-", 16), 0);
-    assert_ptr_equal(tl_brand_asset(brand, style->path), style);
+    assert_non_null(strstr(style, "--accent: #8b1a4a"));
+    assert_non_null(strstr(style, "--accent: #f0a0c0"));
     tl_brand_free(&brand);
 
     is_refused(&(struct tl_brand_settings){.accent_light = "#ffcc00"},
@@ -111,7 +118,7 @@ static void test_accents(void **state)
     is_refused(&(struct tl_brand_settings){.accent_light = "red; }"},
                "accent_light: not a colour such as #1a5fb4");
     /* Enough on white, not enough on the page behind it. */
-    is_refused(&(struct tl_brand_settings){.accent_light = "#767676"}, "on #f4f6f9");
+    is_refused(&(struct tl_brand_settings){.accent_light = "#767676"}, "on #f5f4fa");
 }
 
 static void test_logo(void **state)
@@ -159,11 +166,11 @@ static void test_texts(void **state)
     longest[sizeof(longest) - 1] = '\0';
     is_refused(&(struct tl_brand_settings){.name = longest}, "name: 81 bytes, at most 80");
     longest[TL_BRAND_NAME_MAX] = '\0';
-    struct tl_brand *brand =
-        load(&(struct tl_brand_settings){.name = longest, .text = {"English", "한국어"}});
+    struct tl_brand *brand = load(
+        &(struct tl_brand_settings){.name = longest, .text_en = "English", .text_ko = "한국어"});
     assert_string_equal(tl_brand_look(brand)->name, longest);
-    assert_string_equal(tl_brand_look(brand)->text[TL_LANGUAGE_EN], "English");
-    assert_string_equal(tl_brand_look(brand)->text[TL_LANGUAGE_KO], "한국어");
+    assert_string_equal(tl_brand_look(brand)->text_en, "English");
+    assert_string_equal(tl_brand_look(brand)->text_ko, "한국어");
     tl_brand_free(&brand);
 }
 
@@ -174,14 +181,7 @@ static void test_style(void **state)
     const char *path = write_file("own.css", css, sizeof(css) - 1);
     struct tl_brand *brand =
         load(&(struct tl_brand_settings){.style_file = path, .accent_light = "#8b1a4a"});
-    const struct tl_asset *style = tl_brand_look(brand)->style;
-    assert_non_null(style);
-    assert_string_equal(style->type, "text/css; charset=utf-8");
-    assert_int_equal(strncmp(style->path, "/q/assets/style-", 16), 0);
-    assert_int_equal(style->length, sizeof(css) - 1);
-    assert_memory_equal(style->bytes, css, style->length);
-    assert_ptr_equal(tl_brand_asset(brand, style->path), style);
-    assert_ptr_not_equal(tl_brand_look(brand)->colours, style);
+    assert_string_equal(source_of(brand, TL_SOURCE_OWN), css);
     tl_brand_free(&brand);
 
     write_file("own.css", css, 0);
@@ -190,6 +190,11 @@ static void test_style(void **state)
     write_file("own.css", css, sizeof(css)); /* with its zero byte */
     is_refused(&(struct tl_brand_settings){.style_file = path},
                "own.css: its content is not text/css");
+    static const char ends[] = "p::after { content: '</STYLE>' }";
+    write_file("own.css", ends, sizeof(ends) - 1);
+    is_refused(&(struct tl_brand_settings){.style_file = path}, "own.css: holds </style");
+    write_file("own.css", "p { content: '\xff' }", 18);
+    is_refused(&(struct tl_brand_settings){.style_file = path}, "own.css: is not UTF-8");
     unlink(path);
     is_refused(&(struct tl_brand_settings){.style_file = path}, "style: cannot open /tmp/");
     is_refused(&(struct tl_brand_settings){.style_file = "own.html"},
@@ -203,10 +208,35 @@ static void test_style(void **state)
                "is too large, at most 65536 bytes");
     write_file("large.css", large, TL_BRAND_STYLE_MAX);
     brand = load(&(struct tl_brand_settings){.style_file = path});
-    assert_int_equal(tl_brand_look(brand)->style->length, TL_BRAND_STYLE_MAX);
+    assert_int_equal(strlen(source_of(brand, TL_SOURCE_OWN)), TL_BRAND_STYLE_MAX);
     tl_brand_free(&brand);
     unlink(path);
     free(large);
+}
+
+/* A hash that a browser computes, of the text as it reads it. */
+static void test_source(void **state)
+{
+    (void)state;
+    struct tl_page_source source = {0};
+    struct tl_error err;
+    assert_true(tl_page_source_init(&source, TL_SOURCE_SCRIPT, "t", "abc", 3, &err));
+    assert_string_equal(source.hash, "'sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0='");
+    tl_page_source_deinit(&source);
+    assert_null(source.text);
+    static const char raw[] = "\xef\xbb\xbf"
+                              "a\r\nb\rc\n\xed\x95\x9c";
+    assert_true(tl_page_source_init(&source, TL_SOURCE_STYLE, "t", raw, sizeof(raw) - 1, &err));
+    assert_string_equal(source.text, "a\nb\nc\n\xed\x95\x9c");
+    tl_page_source_deinit(&source);
+    static const char *const bad[] = {"</Script ", "<!--", "\xc0\x80", "\xed\xa0\x80"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        assert_false(
+            tl_page_source_init(&source, TL_SOURCE_SCRIPT, "t", bad[i], strlen(bad[i]), &err));
+        assert_null(source.text);
+    }
+    assert_false(tl_page_source_init(&source, TL_SOURCE_SCRIPT, "t", "a\0b", 3, &err));
+    assert_string_equal(err.text, "t: has a zero byte");
 }
 
 int main(void)
@@ -215,6 +245,7 @@ int main(void)
         cmocka_unit_test(test_colours), cmocka_unit_test(test_default),
         cmocka_unit_test(test_accents), cmocka_unit_test(test_logo),
         cmocka_unit_test(test_texts),   cmocka_unit_test(test_style),
+        cmocka_unit_test(test_source),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

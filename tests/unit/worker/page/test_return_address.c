@@ -121,6 +121,43 @@ static void test_length(void **state)
     assert_true(is_allowed(address));
 }
 
+static void an_address_is_encoded_as_browsers_do(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *encoded;
+    } cases[] = {
+        {"https://shop.example/a?b=c&d=%26#e", "https://shop.example/a?b=c&d=%26#e"},
+        {"https://shop.example/\xed\x95\x9c a", "https://shop.example/%ED%95%9C%20a"},
+        {"https://shop.example/\"<script>`{|}^",
+         "https://shop.example/%22%3Cscript%3E%60%7B%7C%7D%5E"},
+        {"https://shop.example\\@evil.example/", NULL},
+        {"https://shop.example/\r\nSet-Cookie: a=b", NULL},
+        {"https://shop.example/\x7f", NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char address[TL_ADDRESS_MAX] = "";
+        bool ok = tl_address_append(address, cases[i].text, false);
+        assert_int_equal(ok, cases[i].encoded != NULL);
+        if (ok)
+            assert_string_equal(address, cases[i].encoded);
+        assert_true(!ok || is_allowed(address));
+    }
+    /* What would be another host after encoding is none: escapes are not allowed there. */
+    char host[TL_ADDRESS_MAX] = "";
+    assert_true(tl_address_append(host, "https://shop.example\xe3\x80\x82.evil.example/", false));
+    assert_false(is_allowed(host));
+    char part[TL_ADDRESS_MAX] = "https://shop.example/?";
+    assert_true(tl_address_append(part, "a&b=c%d+e#f", true));
+    assert_string_equal(part, "https://shop.example/?a%26b%3Dc%25d%2Be%23f");
+    char longest[TL_ADDRESS_MAX + 1];
+    memset(longest, 'a', sizeof(longest) - 1);
+    longest[TL_ADDRESS_MAX] = '\0';
+    char full[TL_ADDRESS_MAX] = "";
+    assert_false(tl_address_append(full, longest, false));
+    assert_true(strlen(full) < TL_ADDRESS_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -128,6 +165,7 @@ int main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_nothing_is_allowed_without_a_target),
         cmocka_unit_test(test_length),
+        cmocka_unit_test(an_address_is_encoded_as_browsers_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,30 +9,47 @@
 
 #include "worker/page/template.h"
 
-static const char *const names[] = {"name", "empty", "other"};
+static const char *const names[] = {"name", "empty", "other", "source"};
 
-static int find(const char *name, size_t length)
+static int find(const void *context, const char *name, size_t length, bool source)
 {
-    for (int i = 0; i < 3; i++) {
+    (void)context;
+    for (int i = source ? 3 : 0; i < (source ? 4 : 3); i++) {
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
             return i;
     }
     return -1;
 }
 
+struct values {
+    const char *name;
+    char item[2]; /* what the value of "other" is: "x", in a list the number of the item */
+};
+
 static const char *value(const void *context, int number)
 {
-    return number == 0 ? context : number == 1 ? NULL : "x";
+    const struct values *values = context;
+    return number == 0 ? values->name : number == 1 ? NULL : number == 2 ? values->item : "x";
+}
+
+/* Lists: "name" has three items, "empty" none. */
+static bool item(void *context, int number, size_t i)
+{
+    struct values *values = context;
+    values->item[0] = (char)('0' + i);
+    return number == 0 && i < 3;
 }
 
 static void renders(const char *template, const char *name, const char *expected)
 {
     struct tl_error err;
     struct tl_text out = {0};
-    struct tl_template *parsed = tl_template_parse("t", template, strlen(template), find, &err);
+    struct tl_template *parsed =
+        tl_template_parse("t", template, strlen(template), find, NULL, &err);
     if (parsed == NULL)
         fail_msg("%s", err.text);
-    tl_template_render(parsed, value, name, &out);
+    struct values values = {.name = name, .item = "x"};
+    tl_template_render(parsed, value, item, &values, &out);
     assert_false(out.failed);
     assert_string_equal(out.data == NULL ? "" : out.data, expected);
     tl_text_free(&out);
@@ -43,7 +60,7 @@ static void renders(const char *template, const char *name, const char *expected
 static void is_refused(const char *template, const char *message)
 {
     struct tl_error err = {.kind = TL_OK};
-    assert_null(tl_template_parse("t", template, strlen(template), find, &err));
+    assert_null(tl_template_parse("t", template, strlen(template), find, NULL, &err));
     assert_int_equal(err.kind, TL_ERR_INVALID);
     assert_string_equal(err.text, message);
 }
@@ -101,13 +118,43 @@ static void test_values_only_where_escaping_helps(void **state)
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         struct tl_error err = {.kind = TL_OK};
         struct tl_template *template =
-            tl_template_parse("t", places[i], strlen(places[i]), find, &err);
+            tl_template_parse("t", places[i], strlen(places[i]), find, NULL, &err);
         if (template != NULL)
             fail_msg("taken: %s", places[i]);
         assert_non_null(strstr(err.text, "only text and quoted attributes"));
     }
     renders("<script src=\"{{name}}\"></script>{{name}}<!-- > -->{{name}}", "1",
             "<script src=\"1\"></script>1<!-- > -->1");
+}
+
+/* A source is what the program wrote: it stands unescaped, and only where escaping would break it.
+ */
+static void test_sources_only_in_scripts_and_styles(void **state)
+{
+    (void)state;
+    renders("<script>{{>source}}</script>{{name}}", "<", "<script>x</script>&lt;");
+    renders("<style>a{{>source}}b</style>", "", "<style>axb</style>");
+    static const char *const places[] = {"{{>source}}", "<p title=\"{{>source}}\">",
+                                         "<!--{{>source}}-->", "<script {{>source}}></script>"};
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        struct tl_error err = {.kind = TL_OK};
+        assert_null(tl_template_parse("t", places[i], strlen(places[i]), find, NULL, &err));
+        assert_non_null(strstr(err.text, "only a script or style can hold a source: \"source\""));
+    }
+    is_refused("<script>{{>name}}</script>", "t:1:9: there is no such name: \"name\"");
+    is_refused("{{source}}", "t:1:1: there is no such name: \"source\"");
+}
+
+static void test_lists(void **state)
+{
+    (void)state;
+    renders("<ul>{{*name}}<li>{{other}} {{name}}</li>{{/name}}</ul>", "&",
+            "<ul><li>0 &amp;</li><li>1 &amp;</li><li>2 &amp;</li></ul>");
+    renders("{{*name}}{{#other}}{{other}}{{/other}}{{#empty}}-{{/empty}}{{/name}}.", "", "012.");
+    renders("{{*empty}}x{{/empty}}.", "", ".");
+    is_refused("{{*name}}{{*other}}{{/other}}{{/name}}",
+               "t:1:10: a list cannot stand in a list: \"other\"");
+    is_refused("{{*name}}", "t:1:10: a section is not closed");
 }
 
 static void test_limits(void **state)
@@ -117,18 +164,18 @@ static void test_limits(void **state)
     char deep[1024] = "";
     for (int i = 0; i <= TL_TEMPLATE_DEPTH; i++)
         strcat(deep, "{{#name}}"); /* NOLINT: the buffer is large enough */
-    assert_null(tl_template_parse("t", deep, strlen(deep), find, &err));
+    assert_null(tl_template_parse("t", deep, strlen(deep), find, NULL, &err));
     assert_non_null(strstr(err.text, "too many nested sections"));
 
-    assert_null(tl_template_parse("t", "a\0b", 3, find, &err));
+    assert_null(tl_template_parse("t", "a\0b", 3, find, NULL, &err));
     assert_string_equal(err.text, "t:1:2: a zero byte");
 
     char *large = calloc(1, TL_TEMPLATE_MAX + 1);
     assert_non_null(large);
     memset(large, 'a', TL_TEMPLATE_MAX + 1);
-    assert_null(tl_template_parse("t", large, TL_TEMPLATE_MAX + 1, find, &err));
+    assert_null(tl_template_parse("t", large, TL_TEMPLATE_MAX + 1, find, NULL, &err));
     assert_string_equal(err.text, "t: 65537 bytes, at most 65536");
-    struct tl_template *template = tl_template_parse("t", large, TL_TEMPLATE_MAX, find, &err);
+    struct tl_template *template = tl_template_parse("t", large, TL_TEMPLATE_MAX, find, NULL, &err);
     assert_non_null(template);
     tl_template_free(&template);
     free(large);
@@ -141,6 +188,8 @@ int main(void)
         cmocka_unit_test(test_sections),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_values_only_where_escaping_helps),
+        cmocka_unit_test(test_sources_only_in_scripts_and_styles),
+        cmocka_unit_test(test_lists),
         cmocka_unit_test(test_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

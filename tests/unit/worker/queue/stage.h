@@ -36,9 +36,11 @@ struct stage {
 /* "w3", and "w3+ticket" where the view carries the ticket. */
 static inline size_t write_view(void *context, struct tl_local_queue *queue,
                                 const struct tl_ticket *ticket, bool give_ticket,
-                                const struct tl_line_view *state, int64_t now_ms, char *text)
+                                const struct tl_line_view *state, const char *language,
+                                int64_t now_ms, char *text)
 {
     (void)context;
+    (void)language;
     (void)now_ms;
     if (tl_place_seq(ticket->place) != 0)
         assert_int_equal(ticket->generation, tl_local_queue_generation(queue));
@@ -173,7 +175,7 @@ static inline struct tl_stream *open_stream(struct stage *stage, const char *vis
 {
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of(visitor, place);
-    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, NULL, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, NULL, "ko", T));
     assert_true(request.taken_over);
     struct tl_stream *stream = &fake_streams[fake_streams_n - 1];
     static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";

@@ -250,6 +250,46 @@ static void test_a_slower_site_is_named(void **state)
     tl_eta_free(&world.eta);
 }
 
+static void expect_news(struct tl_promises *promises, enum tl_promises_reader reader,
+                        int64_t since_ms, uint64_t judged, uint64_t late)
+{
+    assert_int_equal(tl_promises_news_since(promises, reader), since_ms);
+    struct tl_promises_news news = tl_promises_news(promises, reader);
+    assert_int_equal(news.judged, judged);
+    assert_int_equal(news.early, 0);
+    assert_int_equal(news.late, late);
+    assert_int_equal(news.error_percent > 0, late > 0);
+}
+
+/* All of those who were told are called at once, long after what they were told. */
+static void test_each_reader_gets_what_came_true_once(void **state)
+{
+    (void)state;
+    struct world world;
+    struct tl_line *line = tl_line_new();
+    struct tl_promises *promises = tl_promises_new(1);
+    struct tl_run run = {.first = tl_place_make(0, 3000), .count = 200};
+    struct tl_event event = {
+        .kind = TL_EVENT_ADMITTED, .places = {.n = 1, .runs = &run}, .deadline_ms = 1};
+    struct tl_event_entry entry = {.number = 1, .n_events = 1, .events = &event, .active = 200};
+    assert_true(line != NULL && promises != NULL);
+    start(&world, &(struct tl_eta_rule){.counted = true, .capacity = 20});
+    assert_true(tl_line_add_waiting(line, run.first, run.count));
+    int64_t now_ms = run_steadily(&world, 20);
+    tl_promises_tick(promises, world.eta, line, now_ms); /* one of each class */
+    expect_news(promises, TL_PROMISES_STORE, 0, 0, 0);
+    now_ms += 36000000;
+    assert_int_equal(tl_line_apply(line, &entry, now_ms), TL_LINE_APPLIED);
+    tl_promises_apply(promises, line, &entry, now_ms);
+    expect_news(promises, TL_PROMISES_METRICS, now_ms, 4, 4);
+    expect_news(promises, TL_PROMISES_METRICS, 0, 0, 0);
+    expect_news(promises, TL_PROMISES_STORE, now_ms, 4, 4);
+    expect_news(promises, TL_PROMISES_STORE, 0, 0, 0);
+    tl_promises_free(&promises);
+    tl_line_free(&line);
+    tl_eta_free(&world.eta);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -262,6 +302,7 @@ int main(void)
         cmocka_unit_test(test_a_rate_that_is_not_kept_says_nothing),
         cmocka_unit_test(test_a_rate_beside_a_capacity_is_a_bound),
         cmocka_unit_test(test_a_slower_site_is_named),
+        cmocka_unit_test(test_each_reader_gets_what_came_true_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ enum { SEEDS = 4 };
 static struct bank data;
 
 /* In each class: eight in ten, give or take, and better than the baselines. near: how much worse
- * than the best baseline it may be. */
+ * than the best baseline it may be on so few seeds. */
 static void expect(const char *name, const struct outcome *outcome, double near)
 {
     for (unsigned band = 0; band < POSITION_CLASSES; band++) {
@@ -40,7 +40,7 @@ static void test_the_bank(void **state)
     for (uint64_t seed = 1; seed <= SEEDS / 2; seed++)
         for (unsigned fold = 0; fold < FOLDS; fold++)
             scenario_bank(&data, fold, seed, &outcome);
-    expect("bank", &outcome, 1.03);
+    expect("bank", &outcome, 1.02);
     outcome_free(&outcome);
 }
 

@@ -108,11 +108,14 @@ static void what_the_store_has_lost_may_return_unless_it_ended(void **state)
     ticket.place = 6;
     tl_local_queue_remember_end(world->queue, 6, 0); /* the store does not know it */
     assert_true(tl_local_queue_may_return(world->queue, &ticket));
+    assert_false(tl_local_queue_lost(world->queue, 6));
     assert_non_null(tl_local_queue_restore(world->queue, &ticket, 0, 0));
     assert_int_equal(world_send(world), 1);
     world_apply_text(world, "[1,11,7,1,3,[[1,\"w\",1,8,[[0,3,6,0]]]]]", 1000); /* GONE */
     assert_int_equal(world->applied, 1);
     assert_false(tl_local_queue_may_return(world->queue, &ticket));
+    assert_true(tl_local_queue_lost(world->queue, 6));
+    assert_false(tl_local_queue_lost(world->queue, 21));
 }
 
 static void a_gap_asks_for_one_rebuild(void **state)
@@ -172,7 +175,7 @@ static void what_an_entry_says_is_passed_on(void **state)
     world_apply(world, 5, 3, "[7]", 0);
     assert_int_equal(world->reloads, 1);
     world_apply(world, 5, 3, "[8,\"Soon\"]", 0);
-    assert_string_equal(tl_local_queue_notice(world->queue), "Soon");
+    assert_string_equal(tl_notice_text(tl_local_queue_notice(world->queue), NULL), "Soon");
     assert_int_equal(world->changes, 2);
     assert_int_equal(world_metric(world, TL_WORKER_EVENTS), 2);
 }
@@ -216,22 +219,39 @@ static void a_session_is_claimed_once(void **state)
     assert_true(tl_local_queue_claimed(world->queue, 1));
 }
 
-static void a_sliding_session_is_extended_every_tenth_of_it(void **state)
+static void use_extends_a_sliding_session_every_tenth_of_it(void **state)
 {
     struct world *world = *state;
     struct tl_queue_settings settings = world_settings();
     settings.session_sliding = true;
     tl_local_queue_set_settings(world->queue, &settings, 0);
-    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
-    tl_local_queue_touch(world->queue, "a", 1, &active, 6999);
+    tl_local_queue_use(world->queue, "a", 1, &active, 1000);
+    tl_local_queue_use(world->queue, "a", 1, &active, 6999);
     assert_int_equal(pending(world), 1);
-    tl_local_queue_touch(world->queue, "a", 1, &active, 7000);
+    tl_local_queue_use(world->queue, "a", 1, &active, 7000);
     assert_int_equal(pending(world), 2);
     settings.session_ttl_ms = 500; /* not more often than every second */
     tl_local_queue_set_settings(world->queue, &settings, 0);
-    tl_local_queue_touch(world->queue, "a", 1, &active, 7999);
+    tl_local_queue_use(world->queue, "a", 1, &active, 7999);
     assert_int_equal(pending(world), 2);
-    tl_local_queue_touch(world->queue, "a", 1, &active, 8000);
+    tl_local_queue_use(world->queue, "a", 1, &active, 8000);
+    assert_int_equal(pending(world), 3);
+}
+
+static void asking_extends_no_session(void **state)
+{
+    struct world *world = *state;
+    struct tl_queue_settings settings = world_settings();
+    settings.session_sliding = true;
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    tl_local_queue_use(world->queue, "a", 1, &active, 1000);
+    for (int64_t now_ms = 2000; now_ms < 100000; now_ms += 1000)
+        tl_local_queue_touch(world->queue, "a", 1, &active, now_ms);
+    assert_int_equal(pending(world), 1);
+    /* A process that does not know the claim sends one; the next use extends at once. */
+    tl_local_queue_touch(world->queue, "b", 2, &active, 100000);
+    assert_int_equal(pending(world), 2);
+    tl_local_queue_use(world->queue, "b", 2, &active, 100001);
     assert_int_equal(pending(world), 3);
 }
 
@@ -321,10 +341,10 @@ static void the_stores_answers_are_remembered(void **state)
 static void expect_notice(const struct world *world, const char *text, const char *json,
                           uint64_t version)
 {
-    uint64_t seen;
-    const char *as_json = tl_local_queue_notice_json(world->queue, &seen);
-    assert_int_equal(seen, version);
-    assert_string_equal(tl_local_queue_notice(world->queue), text);
+    const struct tl_notice *notice = tl_local_queue_notice(world->queue);
+    const char *as_json = tl_notice_json(notice, NULL);
+    assert_int_equal(notice->version, version);
+    assert_string_equal(tl_notice_text(notice, NULL), text);
     if (json == NULL)
         assert_null(as_json);
     else
@@ -334,7 +354,7 @@ static void expect_notice(const struct world *world, const char *text, const cha
 static void a_notice_has_a_version(void **state)
 {
     struct world *world = *state;
-    char much[TL_NOTICE_MAX + 100];
+    char much[TL_NOTICE_TEXT_MAX + 100];
     expect_notice(world, "", NULL, 0);
     tl_local_queue_set_notice(world->queue, "A \"late\" start", 14);
     expect_notice(world, "A \"late\" start", "{\"text\":\"A \\\"late\\\" start\"}\n", 1);
@@ -344,7 +364,25 @@ static void a_notice_has_a_version(void **state)
     expect_notice(world, "", "{\"text\":\"\"}\n", 2);
     memset(much, 'x', sizeof(much));
     tl_local_queue_set_notice(world->queue, much, sizeof(much));
-    assert_int_equal(strlen(tl_local_queue_notice(world->queue)), TL_NOTICE_MAX);
+    const struct tl_notice *notice = tl_local_queue_notice(world->queue);
+    assert_int_equal(strlen(tl_notice_text(notice, NULL)), TL_NOTICE_TEXT_MAX);
+}
+
+static void a_notice_is_told_in_the_visitors_language(void **state)
+{
+    struct world *world = *state;
+    const struct tl_notice *notice = tl_local_queue_notice(world->queue);
+    static const char texts[] = "\x1e[ko] \xea\xb3\xa7\x1e[en] Soon";
+    assert_false(tl_notice_varies(notice));
+    tl_local_queue_set_notice(world->queue, texts, sizeof(texts) - 1);
+    assert_true(tl_notice_varies(notice));
+    assert_string_equal(tl_notice_text(notice, "ko"), "\xea\xb3\xa7");
+    assert_string_equal(tl_notice_text(notice, "de"), "Soon");
+    assert_string_equal(tl_notice_text(notice, NULL), "Soon");
+    assert_string_equal(tl_notice_json(notice, "ko"), "{\"text\":\"\xea\xb3\xa7\"}\n");
+    assert_int_equal(notice->version, 1);
+    tl_local_queue_set_notice(world->queue, "", 0);
+    assert_string_equal(tl_notice_text(notice, "ko"), "");
 }
 
 static bool estimate(const struct world *world, uint64_t position, int64_t now_ms,
@@ -442,14 +480,14 @@ static void the_front_goes_over_the_lanes(void **state)
     assert_true(tl_line_add_waiting(line, tl_place_make(0, 7), 2));
     assert_true(tl_line_add_waiting(line, tl_place_make(2, 10), 2));
     tl_local_queue_set_line(world->queue, line, 0);
-    assert_int_equal(tl_local_queue_front(world->queue, places, 8), 5);
+    assert_int_equal(tl_line_first(tl_local_queue_line(world->queue), places, 8), 5);
     assert_int_equal(places[0], 7);
     assert_int_equal(places[1], 8);
     assert_int_equal(places[2], tl_place_make(2, 5));
     assert_int_equal(places[3], tl_place_make(2, 10));
     assert_int_equal(places[4], tl_place_make(2, 11));
-    assert_int_equal(tl_local_queue_front(world->queue, places, 3), 3);
-    assert_int_equal(tl_local_queue_front(world->queue, places, 0), 0);
+    assert_int_equal(tl_line_first(tl_local_queue_line(world->queue), places, 3), 3);
+    assert_int_equal(tl_line_first(tl_local_queue_line(world->queue), places, 0), 0);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
@@ -467,7 +505,8 @@ int main(void)
         TEST(applied_settles_the_commands_of_this_worker),
         TEST(applied_counts_also_in_an_entry_that_the_snapshot_contains),
         TEST(a_session_is_claimed_once),
-        TEST(a_sliding_session_is_extended_every_tenth_of_it),
+        TEST(use_extends_a_sliding_session_every_tenth_of_it),
+        TEST(asking_extends_no_session),
         TEST(a_refused_claim_is_made_again),
         TEST(claims_follow_the_events),
         TEST(a_claim_and_the_end_of_its_session_may_come_in_one_entry),
@@ -475,6 +514,7 @@ int main(void)
         TEST(presence_waits_until_the_last_was_applied),
         TEST(the_stores_answers_are_remembered),
         TEST(a_notice_has_a_version),
+        TEST(a_notice_is_told_in_the_visitors_language),
         TEST(the_estimate_follows_sessions),
         TEST(promises_are_judged),
         TEST(a_queue_opens_by_the_stores_clock),

@@ -62,6 +62,18 @@ static bool may_return(const struct tl_lost *lost, uint64_t generation, tl_place
     return tl_lost_may_return(lost, &ticket);
 }
 
+/* The place that the store is asked for. */
+static tl_place asked_for(const struct tl_lost *lost, uint64_t generation, tl_place place)
+{
+    const struct tl_ticket ticket = {.visitor = "anna", .generation = generation, .place = place};
+    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    const struct tl_pending_command *pending = tl_lost_ask(lost, outbox, &ticket, 0, 0);
+    assert_non_null(pending);
+    tl_place asked = pending->place;
+    tl_outbox_free(&outbox);
+    return asked;
+}
+
 static void a_memory_knows_who_comes_back(void **state)
 {
     (void)state;
@@ -72,13 +84,9 @@ static void a_memory_knows_who_comes_back(void **state)
     assert_true(may_return(lost, LOST, 4, 0));   /* waits */
     assert_true(may_return(lost, LOST, 10, 0));  /* joined after the last event seen */
     assert_false(may_return(lost, LOST, 9, 0));  /* ended long ago */
-    assert_true(may_return(lost, LOST, tl_place_make(1, 5), 0)); /* was moved to lane 0... */
-    assert_int_equal(
-        tl_lost_place(lost, &(struct tl_ticket){.generation = LOST, .place = tl_place_make(1, 5)}),
-        5); /* ...and comes back there */
-    assert_int_equal(tl_lost_place(lost, &(struct tl_ticket){.generation = PRESENT,
-                                                             .place = tl_place_make(1, 5)}),
-                     tl_place_make(1, 5));
+    assert_true(may_return(lost, LOST, tl_place_make(1, 5), 0));     /* was moved to lane 0... */
+    assert_int_equal(asked_for(lost, LOST, tl_place_make(1, 5)), 5); /* ...and comes back there */
+    assert_int_equal(asked_for(lost, PRESENT, tl_place_make(1, 5)), tl_place_make(1, 5));
     assert_false(may_return(lost, LOST - 1, 4, 0));
     assert_false(may_return(lost, PRESENT, 4, 0));
     assert_false(may_return(lost, LOST, 0, 0)); /* pending */
@@ -142,8 +150,6 @@ static void the_store_is_told_fronts_and_sessions(void **state)
     struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
     struct tl_outbox_payload payload;
     struct tl_batch batch;
-    tl_lost_tell(lost, outbox); /* nothing is known yet */
-    assert_false(tl_outbox_next(outbox, &payload));
     tl_lost_keep(lost, lost_line());
     tl_lost_tell(lost, outbox);
     assert_true(tl_outbox_next(outbox, &payload));
@@ -160,6 +166,73 @@ static void the_store_is_told_fronts_and_sessions(void **state)
         assert_int_equal(batch.commands[i].numbers[3], 5000 + batch.commands[i].numbers[2]);
     tl_batch_free(&batch);
     free(payload.bytes);
+    tl_outbox_free(&outbox);
+    tl_lost_free(&lost);
+}
+
+/* Only a ticket tells its serial. An old one and a pass bring the place back, to the device that
+ * had it. */
+static void the_store_is_told_the_serial_of_a_place(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(LOST);
+    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    struct tl_ticket ticket = {.visitor = "anna", .generation = LOST, .place = 4};
+    struct tl_line *line = lost_line();
+    assert_int_equal(tl_lost_serial(lost, 4), 0);
+    assert_true(tl_line_add_serial(line, 4, 7));
+    tl_lost_keep(lost, line);
+    assert_int_equal(tl_lost_serial(lost, 4), 7);
+    assert_int_equal(tl_lost_serial(lost, tl_place_make(2, 4)), 7); /* in any lane */
+    assert_int_equal(tl_lost_serial(lost, 5), 0);
+    assert_non_null(tl_lost_ask(lost, outbox, &ticket, 0, 0));
+    ticket.place = 5;
+    assert_non_null(tl_lost_ask(lost, outbox, &ticket, 9000, 8));
+    assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    assert_int_equal(batch.n_commands, 3);
+    assert_int_equal(batch.commands[0].kind, TL_COMMAND_RESTORE);
+    assert_int_equal(batch.commands[1].kind, TL_COMMAND_HAND_OVER);
+    assert_int_equal(batch.commands[1].number, 4);
+    assert_int_equal(batch.commands[1].numbers[0], 7);
+    assert_int_equal(batch.commands[1].numbers[1], 0); /* of no device: what is known */
+    assert_int_equal(batch.commands[1].visitor_length, 4);
+    assert_memory_equal(batch.commands[1].visitor, "anna", 4);
+    assert_int_equal(batch.commands[2].kind, TL_COMMAND_RESTORE);
+    const uint64_t session[] = {LOST, 9000, 0, 8};
+    assert_memory_equal(batch.commands[2].numbers, session, sizeof(session));
+    tl_batch_free(&batch);
+    free(payload.bytes);
+    tl_outbox_free(&outbox);
+    tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
+    assert_int_equal(tl_lost_serial(lost, 4), 0); /* the recovery is over */
+    tl_lost_free(&lost);
+}
+
+/* That there is a worker is news to a queue that recovers. */
+static void the_store_is_told_that_nothing_is_remembered(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(LOST);
+    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    tl_lost_tell(lost, outbox);
+    assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    assert_int_equal(batch.n_commands, 1);
+    assert_int_equal(batch.commands[0].kind, TL_COMMAND_LOST);
+    const uint64_t nothing[] = {PRESENT, 0, 0, 0};
+    assert_memory_equal(batch.commands[0].numbers, nothing, sizeof(nothing));
+    tl_batch_free(&batch);
+    free(payload.bytes);
+    tl_outbox_free(&outbox);
+    outbox = tl_outbox_new("w", ignore, NULL);
+    tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
+    tl_lost_tell(lost, outbox);
+    assert_false(tl_outbox_next(outbox, &payload));
     tl_outbox_free(&outbox);
     tl_lost_free(&lost);
 }
@@ -280,6 +353,8 @@ int main(void)
         cmocka_unit_test(a_ticket_that_begins_the_recovery_lets_the_others_return),
         cmocka_unit_test(a_line_of_another_generation_is_not_kept),
         cmocka_unit_test(the_store_is_told_fronts_and_sessions),
+        cmocka_unit_test(the_store_is_told_the_serial_of_a_place),
+        cmocka_unit_test(the_store_is_told_that_nothing_is_remembered),
         cmocka_unit_test(a_place_that_came_back_keeps_its_origin),
         cmocka_unit_test(a_later_generation_is_awaited_for_a_while),
         cmocka_unit_test(a_place_of_before_the_draw_leads_to_that_after_it),

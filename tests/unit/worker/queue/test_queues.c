@@ -26,6 +26,7 @@ static struct {
     char queue[TL_QUEUE_NAME_MAX + 1];
     uint64_t number;
     unsigned checks;
+    uint64_t promised, late;
 } sent;
 
 bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
@@ -55,6 +56,15 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
         return false;
     sent.checks++;
     return true;
+}
+
+void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
+                        const struct tl_promised *promised)
+{
+    (void)ingest;
+    snprintf(sent.queue, sizeof(sent.queue), "%s", queue);
+    sent.promised += promised->judged;
+    sent.late += promised->late;
 }
 
 static bool ask(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number)
@@ -166,7 +176,7 @@ static void the_follower_reaches_the_queue(void **state)
     stage->follower.settings(context, "a", &settings);
     assert_int_equal(tl_local_queue_settings(queue)->capacity, 99);
     stage->follower.notice(context, "a", "Soon", 4);
-    assert_string_equal(tl_local_queue_notice(queue), "Soon");
+    assert_string_equal(tl_notice_text(tl_local_queue_notice(queue), NULL), "Soon");
     msgpack_sbuffer buffer;
     pack_text(&buffer, "[1,11,7,6,3,[[2,[9,1]]]]");
     stage->follower.entry(context, "a", buffer.data, buffer.size);
@@ -344,6 +354,58 @@ static void ticks_measure_the_lines(void **state)
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)
 
+/* One of the five is told a wait by the rate, and is called an hour later. */
+static void break_a_promise(struct tl_promises *promises, int64_t now_ms)
+{
+    struct tl_line *line = world_line(5);
+    struct tl_eta *eta = tl_eta_new();
+    struct tl_run run = {.first = tl_place_make(0, 4), .count = 5};
+    struct tl_event event = {.kind = TL_EVENT_JOINED, .places = {.n = 1, .runs = &run}};
+    struct tl_event_entry entry = {.n_events = 1, .events = &event, .waiting = 5};
+    assert_true(line != NULL && eta != NULL);
+    tl_eta_set_rule(eta, &(struct tl_eta_rule){.admit = 10, .every_ms = 10000}, now_ms);
+    tl_eta_set_open(eta, true, now_ms);
+    tl_eta_apply(eta, &entry, now_ms);
+    tl_promises_tick(promises, eta, line, now_ms);
+    event = (struct tl_event){
+        .kind = TL_EVENT_ADMITTED, .places = {.n = 1, .runs = &run}, .deadline_ms = 1};
+    entry = (struct tl_event_entry){.number = tl_line_event(line) + 1,
+                                    .generation = tl_line_generation(line),
+                                    .n_events = 1,
+                                    .events = &event,
+                                    .active = 8};
+    assert_int_equal(tl_line_apply(line, &entry, now_ms + 3600000), TL_LINE_APPLIED);
+    tl_promises_apply(promises, line, &entry, now_ms + 3600000);
+    tl_eta_free(&eta);
+    tl_line_free(&line);
+}
+
+/* Ten seconds after it came true, while the store takes it, and once. */
+static void what_came_true_goes_to_the_store(void **state)
+{
+    struct stage *stage = *state;
+    int64_t at_ms = 3601000;
+    (void)add(stage, "a");
+    break_a_promise(tl_local_queue_promises(add(stage, "b")), at_ms - 3600000);
+    stage->world.env.follower_up = true;
+    tl_queues_report(stage->queues, NULL, at_ms + 9999);
+    stage->world.env.ingest_up = false;
+    tl_queues_report(stage->queues, NULL, at_ms + 10000);
+    stage->world.env.ingest_up = true;
+    stage->world.env.memory_full = true;
+    tl_queues_report(stage->queues, NULL, at_ms + 10000);
+    assert_int_equal(sent.promised, 0);
+    stage->world.env.memory_full = false;
+    tl_queues_report(stage->queues, NULL, at_ms + 10000);
+    tl_queues_report(stage->queues, NULL, at_ms + 20000);
+    assert_string_equal(sent.queue, "b");
+    assert_true(sent.promised >= 1);
+    assert_int_equal(sent.late, sent.promised);
+    uint64_t once = sent.promised;
+    tl_queues_report(stage->queues, NULL, at_ms + 40000);
+    assert_int_equal(sent.promised, once);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +419,7 @@ int main(void)
         TEST(drained_means_all_sent_and_no_subscribers),
         TEST(a_deleted_queue_leaves_no_request_behind),
         TEST(ticks_measure_the_lines),
+        TEST(what_came_true_goes_to_the_store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -145,7 +145,7 @@ static void a_broken_stream_is_dropped(void **state)
     breaking->breaks = true;
     admit_next(stage, 0, T + 1);
     assert_false(breaking->open);
-    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, NULL, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, NULL, NULL, T));
     assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
 }
 
@@ -193,7 +193,7 @@ static void a_client_is_counted_as_long_as_it_listens(void **state)
     struct tl_request stream = {0}, poll = {0};
     struct tl_ticket ticket = ticket_of("d", 4);
     assert_true(tl_address_parse("192.0.2.1", &address));
-    assert_true(tl_subscribers_stream(stage->subscribers, &stream, &ticket, &address, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &stream, &ticket, &address, NULL, T));
     assert_true(tl_clients_may(clients, &address));
     assert_true(tl_subscribers_wait(stage->subscribers, &poll, &ticket, &address, T, T + 1000));
     assert_false(tl_clients_may(clients, &address));
@@ -501,8 +501,8 @@ static void blocked_clients_are_sent_off(void **state)
                      third = ticket_of("f", 6);
     assert_true(tl_address_parse_bare("192.0.2.7", &bad));
     assert_true(tl_address_parse_bare("192.0.2.8", &good));
-    assert_true(tl_subscribers_stream(stage->subscribers, &streams[0], &first, &bad, T));
-    assert_true(tl_subscribers_stream(stage->subscribers, &streams[1], &second, &good, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &streams[0], &first, &bad, NULL, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, &streams[1], &second, &good, NULL, T));
     assert_true(tl_subscribers_wait(stage->subscribers, &poll, &third, &bad, T, T + 25000));
     struct tl_stream *unknown = open_stream(stage, "g", 7);
     sweep(stage, T + 500);

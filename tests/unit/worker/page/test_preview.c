@@ -1,0 +1,105 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "worker/page/page.h"
+#include "worker/page/preview.h"
+
+#define NOW_MS INT64_C(1800000000000)
+
+static struct tl_languages *languages;
+static struct tl_brand *brand;
+
+static int load(void **state)
+{
+    (void)state;
+    languages = tl_languages_new(NULL, NULL);
+    brand =
+        languages != NULL ? tl_brand_load(&(struct tl_brand_settings){0}, languages, NULL) : NULL;
+    return brand != NULL ? 0 : -1;
+}
+
+static int release(void **state)
+{
+    (void)state;
+    tl_brand_free(&brand);
+    tl_languages_free(&languages);
+    return 0;
+}
+
+static struct tl_page_view preview(const char *name)
+{
+    struct tl_page_view view;
+    assert_true(tl_page_preview(name, NOW_MS, &view));
+    view.queue = "concert";
+    view.target_url = "https://shop.example/";
+    return view;
+}
+
+/* A preview that asked would join, leave or go to the shop. */
+static void test_previews_ask_for_nothing(void **state)
+{
+    (void)state;
+    const struct tl_catalogue *english = tl_languages_find(languages, "en");
+    for (size_t i = 0; i < tl_page_previews(); i++) {
+        const struct tl_page_view view = preview(tl_page_preview_name(i));
+        struct tl_text page = {0}, policy = {0};
+        tl_page_render(&view, brand, english, &page);
+        tl_page_policy(&view, brand, &policy);
+        assert_false(page.failed || policy.failed);
+        assert_null(strstr(page.data, "http-equiv"));
+        assert_null(strstr(page.data, "\"/q/concert"));
+        assert_non_null(strstr(page.data, "\"/preview/concert?state="));
+        assert_non_null(strstr(policy.data, "connect-src 'none'; form-action 'none'"));
+        tl_text_free(&page);
+        tl_text_free(&policy);
+    }
+}
+
+/* Each state that a visitor can see has a preview. */
+static void test_every_state_has_one(void **state)
+{
+    (void)state;
+    bool shown[TL_PAGE_STATES] = {false};
+    for (size_t i = 0; i < tl_page_previews(); i++)
+        shown[preview(tl_page_preview_name(i)).state] = true;
+    for (size_t i = 0; i < TL_PAGE_STATES; i++)
+        assert_true(shown[i]);
+    for (size_t i = 0; i < tl_page_previews(); i++) {
+        for (size_t j = 0; j < i; j++)
+            assert_string_not_equal(tl_page_preview_name(i), tl_page_preview_name(j));
+    }
+}
+
+static void test_times_count_from_now(void **state)
+{
+    (void)state;
+    assert_int_equal(preview("before").opens_at_ms, NOW_MS + 12 * 60 * 1000);
+    assert_int_equal(preview("turn").expires_at_ms, NOW_MS + 2 * 60 * 1000);
+    assert_int_equal(preview("stale").as_of_ms, NOW_MS - 40 * 1000);
+    assert_int_equal(preview("waiting").opens_at_ms, 0);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    struct tl_page_view view;
+    assert_false(tl_page_preview("", NOW_MS, &view));
+    assert_false(tl_page_preview("waiting ", NOW_MS, &view));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_previews_ask_for_nothing),
+        cmocka_unit_test(test_every_state_has_one),
+        cmocka_unit_test(test_times_count_from_now),
+        cmocka_unit_test(test_unknown),
+    };
+    return cmocka_run_group_tests(tests, load, release);
+}

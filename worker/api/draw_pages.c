@@ -1,0 +1,273 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/auth/draw.h"
+#include "common/base/clock.h"
+#include "common/base/units.h"
+#include "worker/api/draw_pages.h"
+#include "worker/api/visitor.h"
+#include "worker/http/json_text.h"
+#include "worker/http/renderer.h"
+
+enum {
+    IDS_MAX = 1000,   /* in a page */
+    WAITING_MAX = 16, /* requests */
+    WAIT_MS = 5000,
+    PAGES_PER_SECOND = 20, /* of an address: a list of a million in less than a minute */
+    HEAD_MAX = 1024,       /* bytes of JSON beside the ids */
+    ID_TEXT_MAX = TL_DRAW_ID_DIGITS + 3,
+    TAG_MAX = 80,
+    TAG_DIGITS = 16, /* of the seed's hash, in the tag */
+};
+#define RANK_MAX (UINT64_C(1) << 40)
+/* The list never changes, but it can be lost. */
+#define CACHE_CONTROL "public, max-age=3600"
+
+struct page {
+    struct tl_request *request; /* NULL: this place is free */
+    uint64_t number;            /* of the question */
+    int64_t deadline_ms;
+    uint64_t from, limit;
+    char queue[TL_QUEUE_NAME_MAX + 1]; /* which may be deleted meanwhile */
+    char tag[TAG_MAX];                 /* of this page of this draw, for ETag */
+};
+
+struct tl_draw_pages {
+    struct page waiting[WAITING_MAX];
+    uint64_t count, last_number;
+};
+
+struct tl_draw_pages *tl_draw_pages_new(void)
+{
+    return calloc(1, sizeof(struct tl_draw_pages));
+}
+
+void tl_draw_pages_free(struct tl_draw_pages **pages)
+{
+    free(*pages);
+    *pages = NULL;
+}
+
+uint64_t tl_draw_pages_count(const struct tl_draw_pages *pages)
+{
+    return pages->count;
+}
+
+/* ---- answers ---- */
+
+static bool is_done(const struct tl_draw_record *draw)
+{
+    return draw->phase == TL_DRAW_DONE && draw->seed[0] != '\0';
+}
+
+/* The same members as in the admin API. */
+static void write_head(struct tl_json *json, const struct tl_local_queue *queue)
+{
+    static const char *const phases[] = {[TL_DRAW_NONE] = "none",
+                                         [TL_DRAW_CUT] = "cut",
+                                         [TL_DRAW_DRAWING] = "drawing",
+                                         [TL_DRAW_DONE] = "done"};
+    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    bool done = is_done(draw), draws = settings->opening == TL_OPENING_DRAW;
+    int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
+    tl_json_string(json, "queue", tl_local_queue_name(queue));
+    tl_json_string(json, "opening", draws ? "draw" : "fifo");
+    if (opens_at_ms != 0) {
+        char opens_at[TL_UNITS_TEXT_MAX];
+        tl_time_format(opens_at_ms, opens_at, sizeof(opens_at));
+        tl_json_string(json, "opens_at", opens_at);
+    }
+    tl_json_string(json, "phase", phases[draw->phase]);
+    tl_json_uint(json, "drawn", done ? draw->drawn : 0);
+    if (done || (draws && draw->announced_for_ms == settings->opens_at_ms))
+        tl_json_string(json, "hash", draw->hash);
+    if (done)
+        tl_json_string(json, "seed", draw->seed);
+}
+
+/* Another draw has another hash, or is of another generation. "" before the draw is done. */
+static void write_tag(const struct tl_local_queue *queue, const struct page *page,
+                      char tag[TAG_MAX])
+{
+    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    tag[0] = '\0';
+    if (is_done(draw))
+        snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
+                 (unsigned long long)tl_local_queue_generation(queue),
+                 (unsigned long long)page->from, (unsigned long long)page->limit);
+}
+
+/* Answers with n ids. Before the draw is done there are none, and the answer is not kept. */
+static bool answer(struct tl_request *request, const struct tl_local_queue *queue,
+                   const struct page *page, const unsigned char *ids, size_t n,
+                   struct tl_refusal *refusal)
+{
+    bool done = page->tag[0] != '\0';
+    size_t size = HEAD_MAX + n * ID_TEXT_MAX;
+    char digits[TL_DRAW_ID_DIGITS + 1];
+    char *text = malloc(size);
+    struct tl_json json;
+    if (text == NULL)
+        return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this page; try again");
+    tl_json_begin(&json, text, size);
+    write_head(&json, queue);
+    if (done) {
+        tl_json_array(&json, "ids");
+        for (size_t i = 0; i < n; i++) {
+            tl_draw_format_hex(ids + i * TL_DRAW_ID_BYTES, TL_DRAW_ID_BYTES, digits);
+            tl_json_item(&json, digits);
+        }
+        tl_json_array_end(&json);
+    }
+    struct tl_answer page_answer = {.status = 200, .type = "application/json", .body = text};
+    page_answer.length = tl_json_end(&json);
+    if (done) {
+        page_answer.cache = CACHE_CONTROL;
+        tl_answer_header(&page_answer, "ETag", page->tag);
+    }
+    tl_request_answer(request, &page_answer);
+    free(text);
+    return true;
+}
+
+/* Does the client have this page already? Then says so. */
+static bool is_known(struct tl_request *request, const struct page *page)
+{
+    const char *known = tl_request_header(request, "If-None-Match");
+    if (page->tag[0] == '\0' || known == NULL || strstr(known, page->tag) == NULL)
+        return false;
+    struct tl_answer same = {.status = 304, .cache = CACHE_CONTROL};
+    tl_answer_header(&same, "ETag", page->tag);
+    tl_request_answer(request, &same);
+    return true;
+}
+
+/* ---- requests ---- */
+
+/* A number of the query; *value stays without one. */
+static bool read_number(const struct tl_request *request, const char *name, uint64_t least,
+                        uint64_t most, uint64_t *value, struct tl_refusal *refusal)
+{
+    const char *text = tl_request_query(request, name);
+    if (text == NULL)
+        return true;
+    size_t length = strlen(text);
+    bool digits = length > 0 && length <= 13 && strspn(text, "0123456789") == length;
+    uint64_t number = digits ? strtoull(text, NULL, 10) : 0;
+    if (!digits || number < least || number > most)
+        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "%s: expected a number from %llu to %llu",
+                         name, (unsigned long long)least, (unsigned long long)most);
+    *value = number;
+    return true;
+}
+
+static bool within_limit(const struct tl_api *api, const struct tl_request *request)
+{
+    struct tl_address address;
+    return !tl_visitor_address(api, request, &address) ||
+           tl_limiter_allow(api->limiter, TL_LIMITER_PAGES, &address, PAGES_PER_SECOND,
+                            tl_clock_ms());
+}
+
+/* Asks the store for n ids, and holds the request. */
+static bool ask(const struct tl_api *api, struct tl_request *request, struct page *page, uint64_t n,
+                struct tl_refusal *refusal)
+{
+    struct tl_draw_pages *pages = api->draw_pages;
+    struct page *free_place = NULL;
+    for (size_t i = 0; i < WAITING_MAX && free_place == NULL; i++)
+        if (pages->waiting[i].request == NULL)
+            free_place = &pages->waiting[i];
+    if (free_place == NULL)
+        return tl_refuse(refusal, TL_REFUSAL_BUSY, "Too many ask for this list now; try again");
+    page->number = ++pages->last_number;
+    page->deadline_ms = tl_clock_ms() + WAIT_MS;
+    page->request = request;
+    if (!tl_queue_env_store_up(api->env) ||
+        !api->read_drawn(api->process, page->queue, page->from, n, page->number))
+        return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
+    *free_place = *page;
+    pages->count++;
+    tl_request_hold(request);
+    return true;
+}
+
+bool tl_handle_draw(void *context, struct tl_request *request, const char *name,
+                    struct tl_refusal *refusal)
+{
+    const struct tl_api *api = context;
+    struct page page = {.from = 1, .limit = IDS_MAX};
+    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    if (queue == NULL || !read_number(request, "from", 1, RANK_MAX, &page.from, refusal) ||
+        !read_number(request, "limit", 0, IDS_MAX, &page.limit, refusal))
+        return false;
+    if (!within_limit(api, request))
+        return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
+                         PAGES_PER_SECOND);
+    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    write_tag(queue, &page, page.tag);
+    if (is_known(request, &page))
+        return true;
+    uint64_t left = is_done(draw) && page.from <= draw->drawn ? draw->drawn - page.from + 1 : 0;
+    uint64_t n = left < page.limit ? left : page.limit;
+    if (n == 0)
+        return answer(request, queue, &page, NULL, 0, refusal);
+    snprintf(page.queue, sizeof(page.queue), "%s", tl_local_queue_name(queue));
+    return ask(api, request, &page, n, refusal);
+}
+
+/* Frees the place of a request that waits. Returns what it held. */
+static struct page release(struct tl_draw_pages *pages, struct page *page)
+{
+    const struct page copy = *page;
+    *page = (struct page){0};
+    pages->count--;
+    return copy;
+}
+
+static void settle(struct tl_api *api, const struct page *page, const void *ids, size_t length)
+{
+    struct tl_refusal refusal;
+    const struct tl_local_queue *queue = tl_visitor_queue(api, page->queue, &refusal);
+    bool ok = queue != NULL;
+    char tag[TAG_MAX] = "";
+    if (ok)
+        write_tag(queue, page, tag);
+    if (ok && (ids == NULL || strcmp(tag, page->tag) != 0)) /* another draw, meanwhile */
+        ok = tl_refuse(&refusal, TL_REFUSAL_STORE, "%s", "");
+    uint64_t drawn = ok ? tl_local_queue_draw(queue)->drawn : 0;
+    uint64_t n = drawn - page->from + 1 < page->limit ? drawn - page->from + 1 : page->limit;
+    if (ok && length != n * TL_DRAW_ID_BYTES)
+        ok = tl_refuse(&refusal, TL_REFUSAL_NOT_FOUND, "The store has lost the list of this draw");
+    if (!ok || !answer(page->request, queue, page, ids, n, &refusal))
+        tl_render_refusal(page->request, &refusal);
+}
+
+void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length)
+{
+    struct tl_draw_pages *pages = api->draw_pages;
+    for (size_t i = 0; i < WAITING_MAX; i++)
+        if (pages->waiting[i].request != NULL && pages->waiting[i].number == number) {
+            const struct page page = release(pages, &pages->waiting[i]);
+            settle(api, &page, ids, length);
+            return;
+        }
+}
+
+void tl_draw_pages_tick(struct tl_api *api, int64_t now_ms)
+{
+    struct tl_draw_pages *pages = api->draw_pages;
+    for (size_t i = 0; i < WAITING_MAX; i++)
+        if (pages->waiting[i].request != NULL && pages->waiting[i].deadline_ms <= now_ms)
+            tl_render_refused(release(pages, &pages->waiting[i]).request, TL_REFUSAL_STORE, "");
+}
+
+void tl_draw_pages_stop(struct tl_api *api)
+{
+    struct tl_draw_pages *pages = api->draw_pages;
+    for (size_t i = 0; i < WAITING_MAX; i++)
+        if (pages->waiting[i].request != NULL)
+            tl_render_refused(release(pages, &pages->waiting[i]).request, TL_REFUSAL_STOPPING, "");
+}

@@ -1,0 +1,264 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "common/base/clock.h"
+#include "worker/api/answer.h"
+#include "worker/api/block.h"
+#include "worker/api/handover.h"
+#include "worker/api/page_renderer.h"
+#include "worker/api/return_to.h"
+#include "worker/api/visitor.h"
+#include "worker/http/json_text.h"
+#include "worker/http/renderer.h"
+#include "worker/page/qr.h"
+#include "worker/page/return_address.h"
+#include "worker/queue/handover.h"
+
+enum {
+    DEVICE_DIGITS_MAX = 13, /* 52 bits */
+    SLACK_S = 5,            /* workers estimate the store's clock */
+};
+
+static bool may_move(const struct tl_api *api, const struct tl_request *request,
+                     struct tl_refusal *refusal)
+{
+    const uint64_t most = api->config->http.joins_per_minute;
+    struct tl_address address;
+    return most == 0 || !tl_visitor_address(api, request, &address) ||
+           tl_limiter_allow(api->limiter, TL_LIMITER_MOVES, &address, most, tl_clock_ms()) ||
+           tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %llu codes a minute; please wait",
+                     (unsigned long long)most);
+}
+
+/* ---- making a code ---- */
+
+struct made {
+    char code[TL_TICKET_MAX];
+    char address[TL_QR_TEXT_MAX + 1];
+    struct tl_qr qr;
+};
+
+/* Does the ticket's place wait, with a number that lasts? Who has the next turn is called already.
+ */
+static bool is_waiting(struct tl_local_queue *queue, const struct tl_ticket *ticket)
+{
+    bool known;
+    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
+    return state.status == TL_LINE_WAITING && !state.called && !tl_local_queue_drawing(queue);
+}
+
+/* Where the visitor wants to go, for the other device: unless the code would get hard to scan. */
+static void append_return(const struct tl_api *api, const struct tl_local_queue *queue,
+                          const struct tl_request *request, struct made *made)
+{
+    static const char name[] = "&return=";
+    const size_t n = strlen(made->address);
+    char encoded[TL_ADDRESS_MAX] = "";
+    struct tl_return_to back;
+    tl_return_to_read(api, request, tl_local_queue_settings(queue)->target_url, &back);
+    if (back.address[0] != '\0' && tl_address_append(encoded, back.address, true) &&
+        n + strlen(name) + strlen(encoded) <= TL_QR_TEXT_MAX)
+        snprintf(made->address + n, sizeof(made->address) - n, "%s%s", name, encoded);
+}
+
+/* Makes the code; tl_qr_free frees made->qr if it returns true. */
+static bool make(struct tl_api *api, struct tl_request *request, const char *name,
+                 struct made *made, struct tl_refusal *refusal)
+{
+    struct tl_ticket ticket = {0};
+    if (!api->config->page.transfer)
+        return tl_refuse(refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
+    if (!tl_block_passes(api, request, name, refusal))
+        return false;
+    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    if (queue == NULL)
+        return false;
+    if (tl_place_seq(ticket.place) == 0)
+        return tl_refuse(refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
+    if (tl_handover_moved(queue, &ticket))
+        return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
+    if (!tl_visitor_may_send(api, refusal) || !may_move(api, request, refusal))
+        return false;
+    if (!is_waiting(queue, &ticket) || ticket.serial == UINT32_MAX)
+        return tl_refuse(refusal, TL_REFUSAL_NOT_WAITING, "%s", "");
+    ticket.serial++;
+    ticket.issued = (uint32_t)(tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000);
+    tl_ticket_sign_code(api->secrets.keyring, name, &ticket, made->code);
+    snprintf(made->address, sizeof(made->address), "%s/q/%s?move=%s", api->config->http.public_url,
+             name, made->code);
+    append_return(api, queue, request, made);
+    tl_qr_make(made->address, &made->qr);
+    if (!made->qr.path.failed)
+        return true;
+    tl_qr_free(&made->qr);
+    return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for the code; try again");
+}
+
+bool tl_handle_transfer(void *context, struct tl_request *request, const char *name,
+                        struct tl_refusal *refusal)
+{
+    struct made made;
+    if (!make(context, request, name, &made, refusal))
+        return false;
+    struct tl_text svg = {0};
+    tl_qr_svg(&made.qr, &svg);
+    tl_qr_free(&made.qr);
+    const size_t size = TL_JSON_ESCAPED_MAX(svg.length) + sizeof(made);
+    char *text = svg.failed ? NULL : malloc(size);
+    if (text == NULL) {
+        tl_text_free(&svg);
+        return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for the code; try again");
+    }
+    struct tl_json json;
+    tl_json_begin(&json, text, size);
+    tl_json_string(&json, "code", made.code);
+    tl_json_string(&json, "address", made.address);
+    tl_json_uint(&json, "expires_in", TL_TICKET_CODE_S);
+    tl_json_string(&json, "svg", svg.data);
+    const struct tl_answer answer = {
+        .status = 200, .type = "application/json", .body = text, .length = tl_json_end(&json)};
+    tl_request_answer(request, &answer);
+    tl_text_free(&svg);
+    free(text);
+    return true;
+}
+
+bool tl_handle_page_transfer(void *context, struct tl_request *request, const char *name,
+                             struct tl_refusal *refusal)
+{
+    const struct tl_api *api = context;
+    struct made made;
+    if (make(context, request, name, &made, refusal)) {
+        tl_page_send_code(api, request, name, made.address, &made.qr);
+        tl_qr_free(&made.qr);
+        return true;
+    }
+    /* The page says what became of the place meanwhile. */
+    if (refusal->kind != TL_REFUSAL_NOT_WAITING && refusal->kind != TL_REFUSAL_NOT_NUMBERED &&
+        refusal->kind != TL_REFUSAL_NO_TRANSFER)
+        return false;
+    tl_page_send_back(api, request, name);
+    return true;
+}
+
+/* ---- redeeming it ---- */
+
+/* Was this code, or another one for its serial, redeemed? The store knows by which device. */
+static bool is_redeemed(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+{
+    return !tl_visitor_outdated(queue, ticket) &&
+           tl_handover_serial(queue, ticket->place) >= ticket->serial;
+}
+
+/* The code of the request, as the ticket that it gives. One that was redeemed has no age: if the
+ * answer was lost, no device has the place until that device repeats the request. */
+static bool read_code(const struct tl_api *api, const struct tl_local_queue *queue,
+                      const struct tl_request *request, struct tl_ticket *ticket,
+                      struct tl_refusal *refusal)
+{
+    const char *text = tl_request_query(request, "move");
+    int64_t now_ms = tl_clock_ms();
+    if (text == NULL)
+        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "move: the code is missing");
+    if (!tl_visitor_may_fail(api, request, now_ms, refusal))
+        return false;
+    if (!tl_ticket_verify_code(api->secrets.keyring, tl_local_queue_name(queue), text, strlen(text),
+                               ticket)) {
+        tl_visitor_failed(api, request, now_ms);
+        return tl_refuse(refusal, TL_REFUSAL_BAD_CODE, "%s", "");
+    }
+    int64_t age_s = tl_queue_env_store_ms(api->env, now_ms) / 1000 - ticket->issued;
+    if ((age_s > TL_TICKET_CODE_S && !is_redeemed(queue, ticket)) || age_s < -SLACK_S)
+        return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "It is good for %d seconds",
+                         TL_TICKET_CODE_S);
+    return true;
+}
+
+/* The number of the device, from 1: a random one unless the request names it. */
+static bool read_device(const struct tl_request *request, uint64_t *device,
+                        struct tl_refusal *refusal)
+{
+    const char *text = tl_request_query(request, "by");
+    if (text == NULL) {
+        *device = ((uint64_t)randombytes_random() << 20 | randombytes_uniform(1 << 20)) + 1;
+        return true;
+    }
+    size_t n = strlen(text);
+    if (n == 0 || n > DEVICE_DIGITS_MAX || strspn(text, "0123456789abcdef") != n)
+        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "by: 1 to %d hexadecimal digits",
+                         DEVICE_DIGITS_MAX);
+    *device = strtoull(text, NULL, 16) + 1;
+    return true;
+}
+
+bool tl_handover_page(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                      const char *name, struct tl_refusal *refusal)
+{
+    struct tl_ticket ticket = {0};
+    uint64_t device = 0;
+    char digits[DEVICE_DIGITS_MAX + 4];
+    if (!read_code(api, queue, request, &ticket, refusal) ||
+        !read_device(request, &device, refusal))
+        return false;
+    snprintf(digits, sizeof(digits), "%" PRIx64, device - 1);
+    tl_page_send_move(api, request, name, digits);
+    return true;
+}
+
+bool tl_handle_move(void *context, struct tl_request *request, const char *name,
+                    struct tl_refusal *refusal)
+{
+    struct tl_api *api = context;
+    struct tl_ticket ticket = {0};
+    uint64_t device = 0;
+    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    if (queue == NULL || !tl_block_passes(api, request, name, refusal) ||
+        !tl_visitor_may_send(api, refusal) || !may_move(api, request, refusal) ||
+        !read_code(api, queue, request, &ticket, refusal) ||
+        !read_device(request, &device, refusal))
+        return false;
+    if (tl_local_queue_behind(queue, &ticket, tl_clock_ms()))
+        return tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
+    if (tl_visitor_outdated(queue, &ticket))
+        return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
+    struct tl_pending_command *pending = tl_outbox_hand_over(
+        tl_local_queue_outbox(queue), ticket.visitor, ticket.place, ticket.serial, device);
+    const struct tl_held held = {
+        .queue = queue, .request = request, .ticket = ticket, .since_us = tl_clock_us()};
+    if (pending != NULL && tl_holds_command(api->holds, &held, pending))
+        return true;
+    return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this command; try again");
+}
+
+static void answer_moved_here(struct tl_api *api, const struct tl_held *held)
+{
+    struct tl_ticket ticket = tl_answer_ticket(held->queue, api->env, held->ticket.visitor,
+                                               held->ticket.place, tl_clock_ms());
+    ticket.serial = held->ticket.serial;
+    (void)tl_local_queue_adopt(held->queue, &ticket); /* in another lane meanwhile */
+    tl_answer_view(api, held->queue, held->request, &ticket, true);
+}
+
+void tl_handover_settled(struct tl_api *api, const struct tl_held *held,
+                         const struct tl_pending_result *result)
+{
+    if (result != NULL && result->end == TL_PENDING_REFUSED)
+        tl_render_refused(held->request, TL_REFUSAL_STORE,
+                          "The store did not take the command; try again");
+    else if (result == NULL || result->end != TL_PENDING_APPLIED)
+        tl_render_refused(held->request, TL_REFUSAL_UNKNOWN_OUTCOME,
+                          "The command is in progress; repeat it with the same code and device");
+    else if (result->outcome == TL_OUTCOME_DONE)
+        answer_moved_here(api, held);
+    else if (result->outcome == TL_OUTCOME_WAITING)
+        tl_render_refused(held->request, TL_REFUSAL_CODE_USED, "");
+    else
+        tl_render_refused(held->request, TL_REFUSAL_CODE_OVER,
+                          result->outcome == TL_OUTCOME_ACTIVE
+                              ? "Its turn has come on the other device"
+                              : "Its place has ended");
+}

@@ -1,0 +1,291 @@
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/quote.h"
+#include "common/base/units.h"
+#include "common/config/checks.h"
+#include "worker/page/accent.h"
+#include "worker/page/colour.h"
+#include "worker/page/event_look.h"
+
+/* Text over a gradient: the one of these that is readable on all of it. */
+static const uint32_t on_gradient[] = {0xffffff, 0x15121f};
+
+struct named_look {
+    char queue[TL_QUEUE_NAME_MAX + 1];
+    struct tl_event_look look;
+};
+
+struct tl_event_looks {
+    size_t n;
+    struct named_look all[];
+};
+
+/* The event that is being made, and for messages where it is written. */
+struct maker {
+    const char *file, *queue;
+    const struct tl_languages *languages;
+    struct tl_event_look *look;
+    struct tl_error *err;
+};
+
+/* Puts the setting and the place before the sentence in err. */
+static bool locate(const struct maker *maker, struct tl_yaml_place place)
+{
+    tl_error_prefix(maker->err, "queues.%s.page", maker->queue);
+    return tl_yaml_locate(maker->err, maker->file, place);
+}
+
+static bool is_set(const struct tl_event_value *value)
+{
+    return value->text[0] != '\0';
+}
+
+static bool check_languages(const struct maker *maker)
+{
+    char quoted[64];
+    for (unsigned text = 0; text < TL_EVENT_TEXTS; text++) {
+        for (size_t i = 0; i < maker->look->page->texts[text].n; i++) {
+            const struct tl_event_wording *wording = &maker->look->page->texts[text].wordings[i];
+            if (wording->language[0] == '\0' ||
+                tl_languages_find(maker->languages, wording->language) != NULL)
+                continue;
+            tl_quote(wording->language, quoted, sizeof(quoted));
+            tl_error_set(maker->err, TL_ERR_INVALID,
+                         "%s: the page has no language %s; write its code as the page's menu of "
+                         "languages does, such as ko or zh-Hant",
+                         tl_event_text_name((enum tl_event_text)text), quoted);
+            return locate(maker, wording->place);
+        }
+    }
+    return true;
+}
+
+/* "2026-12-12...": meant as a date and time. */
+static bool looks_like_time(const char *text)
+{
+    static const char form[] = "dddd-dd-dd";
+    for (size_t i = 0; form[i] != '\0'; i++)
+        if (form[i] == 'd' ? isdigit((unsigned char)text[i]) == 0 : text[i] != form[i])
+            return false;
+    return true;
+}
+
+static bool make_date(const struct maker *maker)
+{
+    const struct tl_event_page *page = maker->look->page;
+    if (page->texts[TL_EVENT_DATE].n == 0)
+        return true;
+    const struct tl_event_wording *date = &page->texts[TL_EVENT_DATE].wordings[0];
+    if (date->language[0] != '\0' || !looks_like_time(date->text))
+        return true;
+    if (tl_time_parse(date->text, &maker->look->date_ms, maker->err) && maker->look->date_ms > 0)
+        return true;
+    tl_error_set(
+        maker->err, TL_ERR_INVALID,
+        "date: a time has a zone, such as 2026-12-12T19:00:00+09:00; or write a text, such "
+        "as \"12 December\"");
+    return locate(maker, date->place);
+}
+
+/* Colours and the text on them, for the event's style sheet. */
+static bool write_gradient(const struct maker *maker, struct tl_text *out)
+{
+    const struct tl_event_page *page = maker->look->page;
+    uint32_t colours[TL_EVENT_COLOURS_MAX];
+    double contrasts[2];
+    if (page->n_colours == 0)
+        return true;
+    for (size_t i = 0; i < page->n_colours; i++) {
+        if (!tl_colour_parse(page->colours[i].text, &colours[i])) {
+            tl_error_set(maker->err, TL_ERR_INVALID, "gradient: not a colour such as #1a5fb4");
+            return locate(maker, page->colours[i].place);
+        }
+    }
+    for (size_t i = 0; i < 2; i++)
+        contrasts[i] = tl_colour_gradient_contrast(on_gradient[i], colours, page->n_colours);
+    if (contrasts[0] < TL_COLOUR_AA && contrasts[1] < TL_COLOUR_AA) {
+        tl_error_set(maker->err, TL_ERR_INVALID,
+                     "gradient: white text has a contrast of %.2f to 1 somewhere on it, dark text "
+                     "of %.2f to 1; readable text needs %.1f to 1 (WCAG AA): choose colours that "
+                     "are all darker, or all lighter",
+                     contrasts[0], contrasts[1], TL_COLOUR_AA);
+        return locate(maker, page->colours[0].place);
+    }
+    tl_text_append(out, ":root { --event: linear-gradient(120deg");
+    for (size_t i = 0; i < page->n_colours; i++)
+        tl_text_append(out, ", #%06x", colours[i]);
+    tl_text_append(out, "); --on-event: #%06x }\n",
+                   on_gradient[contrasts[0] >= TL_COLOUR_AA ? 0 : 1]);
+    return true;
+}
+
+static bool make_style(const struct maker *maker)
+{
+    const struct tl_event_page *page = maker->look->page;
+    struct tl_text text = {0};
+    uint32_t accent;
+    bool good = write_gradient(maker, &text);
+    if (good && is_set(&page->accent)) {
+        good = tl_accent_parse(TL_ACCENT_LIGHT, "accent", page->accent.text, &accent, maker->err) ||
+               locate(maker, page->accent.place);
+        if (good) {
+            tl_accent_write(TL_ACCENT_LIGHT, accent, &text);
+            tl_accent_write(TL_ACCENT_DARK, tl_accent_adjusted(TL_ACCENT_DARK, accent), &text);
+        }
+    }
+    if (good && text.failed)
+        good = tl_error_set(maker->err, TL_ERR_NOMEM, "no memory for the page of an event");
+    if (good && text.length > 0)
+        good = tl_page_source_init(&maker->look->style, TL_SOURCE_STYLE, "event", text.data,
+                                   text.length, maker->err);
+    tl_text_free(&text);
+    return good;
+}
+
+/* https, or a path of this host. */
+static bool check_help(const struct maker *maker)
+{
+    const struct tl_event_value *help = &maker->look->page->help;
+    bool path = help->text[0] == '/' && strpbrk(help->text + 1, "/\\") != help->text + 1;
+    bool https = strncmp(help->text, "https://", 8) == 0 && tl_check_url(help->text, NULL);
+    for (const char *at = help->text; path && *at != '\0'; at++)
+        path = *at > ' ' && *at <= '~' && *at != '\\';
+    if (!is_set(help) || path || https)
+        return true;
+    tl_error_set(maker->err, TL_ERR_INVALID,
+                 "help: expected an address that starts with https://, or a path of this host such "
+                 "as /help, in ASCII without spaces");
+    return locate(maker, help->place);
+}
+
+static bool read_file(const struct maker *maker, const struct tl_event_value *value,
+                      enum tl_asset_file_kind kind, const char *setting, struct tl_asset_file *file)
+{
+    return !is_set(value) || tl_asset_file_init(file, kind, setting, value->text, maker->err) ||
+           locate(maker, value->place);
+}
+
+static bool make_look(const struct maker *maker, const struct tl_event_page *page)
+{
+    struct tl_event_look *look = maker->look;
+    look->page = tl_event_page_copy(page);
+    if (look->page == NULL)
+        return tl_error_set(maker->err, TL_ERR_NOMEM, "no memory for the page of an event");
+    look->has_head = page->texts[TL_EVENT_TITLE].n + page->texts[TL_EVENT_PLACE].n +
+                         page->texts[TL_EVENT_DATE].n >
+                     0;
+    return check_languages(maker) && make_date(maker) && make_style(maker) && check_help(maker) &&
+           read_file(maker, &page->image, TL_FILE_IMAGE, "image", &look->image) &&
+           read_file(maker, &page->logo, TL_FILE_LOGO, "logo", &look->logo) &&
+           read_file(maker, &page->logo_dark, TL_FILE_LOGO, "logo.dark", &look->logo_dark);
+}
+
+static void deinit_look(struct tl_event_look *look)
+{
+    tl_event_page_free(&look->page);
+    tl_page_source_deinit(&look->style);
+    tl_asset_file_deinit(&look->image);
+    tl_asset_file_deinit(&look->logo);
+    tl_asset_file_deinit(&look->logo_dark);
+    *look = (struct tl_event_look){0};
+}
+
+/* leave_out: an event that cannot be made is logged and left out, instead of a failure. */
+static struct tl_event_looks *make_looks(const struct tl_config *config,
+                                         const struct tl_languages *languages, bool leave_out,
+                                         struct tl_error *err)
+{
+    struct tl_event_looks *looks =
+        calloc(1, sizeof(*looks) + config->n_queues * sizeof(looks->all[0]));
+    if (looks == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the pages of events");
+        return NULL;
+    }
+    for (size_t i = 0; i < config->n_queues && looks != NULL; i++) {
+        const struct tl_queue_config *queue = &config->queues[i];
+        if (queue->page == NULL)
+            continue;
+        struct named_look *named = &looks->all[looks->n++];
+        snprintf(named->queue, sizeof(named->queue), "%s", queue->name);
+        const struct maker maker = {.file = config->queues_source,
+                                    .queue = queue->name,
+                                    .languages = languages,
+                                    .look = &named->look,
+                                    .err = err};
+        if (make_look(&maker, queue->page))
+            continue;
+        if (!leave_out || err->kind == TL_ERR_NOMEM) {
+            tl_event_looks_free(&looks);
+            continue;
+        }
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name, .error = err},
+               "the page of the queue shows nothing of its event: mend what is wrong, then reload "
+               "(SIGHUP)");
+        *err = (struct tl_error){0};
+        deinit_look(&named->look);
+        looks->n--;
+    }
+    return looks;
+}
+
+struct tl_event_looks *tl_event_looks_new(const struct tl_config *config,
+                                          const struct tl_languages *languages,
+                                          struct tl_error *err)
+{
+    return make_looks(config, languages, false, err);
+}
+
+struct tl_event_looks *tl_event_looks_again(const struct tl_config *config,
+                                            const struct tl_languages *languages,
+                                            struct tl_error *err)
+{
+    return make_looks(config, languages, true, err);
+}
+
+void tl_event_looks_free(struct tl_event_looks **looks)
+{
+    if (*looks == NULL)
+        return;
+    for (size_t i = 0; i < (*looks)->n; i++)
+        deinit_look(&(*looks)->all[i].look);
+    free(*looks);
+    *looks = NULL;
+}
+
+const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *looks,
+                                                const char *queue)
+{
+    for (size_t i = 0; i < looks->n; i++)
+        if (strcmp(looks->all[i].queue, queue) == 0)
+            return &looks->all[i].look;
+    return NULL;
+}
+
+const struct tl_asset *tl_event_looks_asset(const struct tl_event_looks *looks, const char *path)
+{
+    for (size_t i = 0; i < looks->n; i++) {
+        const struct tl_event_look *look = &looks->all[i].look;
+        const struct tl_asset_file *const files[] = {&look->image, &look->logo, &look->logo_dark};
+        for (size_t j = 0; j < sizeof(files) / sizeof(files[0]); j++)
+            if (files[j]->bytes != NULL && strcmp(files[j]->path, path) == 0)
+                return &files[j]->asset;
+    }
+    return NULL;
+}
+
+const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,
+                                                  enum tl_event_text text, const char *language)
+{
+    const struct tl_event_wording *wordings = look->page->texts[text].wordings;
+    const char *const wanted[] = {language, "", "en"};
+    size_t n = look->page->texts[text].n;
+    for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(wordings[i].language, wanted[k]) == 0)
+                return &wordings[i];
+    return n > 0 ? wordings : NULL;
+}

@@ -1,0 +1,14 @@
+/* The check of everything that the configuration says about pages, before anything runs. */
+#ifndef TL_PAGE_CHECK_H
+#define TL_PAGE_CHECK_H
+
+#include <stdbool.h>
+
+#include "common/base/error.h"
+#include "common/config/settings.h"
+
+/* Reads the languages, the brand and the events of the queues, with their files. On failure err
+ * says what is wrong and where. */
+bool tl_page_check(const struct tl_config *config, struct tl_error *err);
+
+#endif

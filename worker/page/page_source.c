@@ -1,0 +1,113 @@
+#include <iconv.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+#define ZLIB_CONST /* it does not change its input */
+#include <zlib.h>
+
+#include "worker/page/page_source.h"
+
+#define BYTE_ORDER_MARK "\xef\xbb\xbf"
+
+/* Copies UTF-8 and ends it with a zero; false if it is not valid. `copy` has room for length + 1.
+ */
+static bool copy_utf8(char *bytes, size_t length, char *copy)
+{
+    iconv_t converter = iconv_open("UTF-8", "UTF-8");
+    if (converter == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): as it is specified */
+        return false;
+    char *end = copy;
+    size_t room = length;
+    bool valid = iconv(converter, &bytes, &length, &end, &room) == 0 && length == 0;
+    (void)iconv_close(converter);
+    *end = '\0';
+    return valid;
+}
+
+/* CR LF and CR become LF, as in the input of an HTML parser. */
+static void unify_lines(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        if (*from == '\r' && from[1] == '\n')
+            continue;
+        *to++ = (char)(*from == '\r' ? '\n' : *from);
+    }
+    *to = '\0';
+}
+
+static void make_hash(const char *text, char hash[TL_SOURCE_HASH_MAX])
+{
+    unsigned char digest[crypto_hash_sha256_BYTES];
+    char base64[sodium_base64_ENCODED_LEN(sizeof(digest), sodium_base64_VARIANT_ORIGINAL)];
+    crypto_hash_sha256(digest, (const unsigned char *)text, strlen(text));
+    sodium_bin2base64(base64, sizeof(base64), digest, sizeof(digest),
+                      sodium_base64_VARIANT_ORIGINAL);
+    snprintf(hash, TL_SOURCE_HASH_MAX, "'sha256-%s'", base64);
+}
+
+void tl_page_source_deinit(struct tl_page_source *source)
+{
+    free(source->text);
+    free(source->deflated);
+    *source = (struct tl_page_source){0};
+}
+
+static bool compress_source(struct tl_page_source *source)
+{
+    z_stream stream = {.next_in = (const Bytef *)source->text, .avail_in = (uInt)source->length};
+    if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, MAX_MEM_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
+    size_t size = deflateBound(&stream, (uLong)source->length) + 16; /* and a flush */
+    source->deflated = malloc(size);
+    if (source->deflated != NULL) {
+        stream.next_out = source->deflated;
+        stream.avail_out = (uInt)size;
+        (void)deflate(&stream, Z_FULL_FLUSH); /* writes all of it: there is room */
+        source->deflated_length = size - stream.avail_out;
+    }
+    (void)deflateEnd(&stream);
+    source->crc = crc32(crc32(0, NULL, 0), (const Bytef *)source->text, (uInt)source->length);
+    return source->deflated != NULL;
+}
+
+bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind, const char *name,
+                         const void *bytes, size_t length, struct tl_error *err)
+{
+    const char *end_tag = kind == TL_SOURCE_SCRIPT ? "</script" : "</style";
+    const char *what = NULL;
+    char *input = malloc(length + 1);
+    char *text = malloc(length + 1);
+    if (input == NULL || text == NULL) {
+        free(input);
+        free(text);
+        return tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", name);
+    }
+    memcpy(input, bytes, length);
+    if (memchr(input, '\0', length) != NULL)
+        what = "has a zero byte";
+    else if (!copy_utf8(input, length, text))
+        what = "is not UTF-8";
+    else if (strcasestr(text, end_tag) != NULL)
+        what = kind == TL_SOURCE_SCRIPT ? "holds </script" : "holds </style, which would end it";
+    else if (kind == TL_SOURCE_SCRIPT && strstr(text, "<!--") != NULL)
+        what = "holds <!--";
+    free(input);
+    if (what != NULL) {
+        free(text);
+        return tl_error_set(err, TL_ERR_INVALID, "%s: %s", name, what);
+    }
+    if (strncmp(text, BYTE_ORDER_MARK, 3) == 0)
+        memmove(text, text + 3, strlen(text + 3) + 1);
+    unify_lines(text);
+    source->text = text;
+    source->length = strlen(text);
+    make_hash(text, source->hash);
+    if (compress_source(source))
+        return true;
+    tl_page_source_deinit(source);
+    return tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", name);
+}

@@ -1,0 +1,47 @@
+/* The scripts and style sheets that stand in the page itself, and the hashes by which the page's
+ * policy allows exactly these (CSP 3, "hash-source"). One request shows the page, and a page of one
+ * release never asks a worker of another for its files. */
+#ifndef TL_PAGE_SOURCE_H
+#define TL_PAGE_SOURCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/error.h"
+
+#define TL_SOURCE_HASH_MAX 56 /* 'sha256-...' in single quotes, with the terminating zero */
+
+/* The sources of a page: first its scripts, then its style sheets, each of which can change what
+ * those before it say. */
+enum tl_page_sources {
+    TL_SOURCE_REFRESH,
+    TL_SOURCE_PAGE,
+    TL_SOURCE_ATTENTION, /* the sound at the turn, the screen that stays on */
+    TL_SOURCE_CHALLENGE, /* of a page with a puzzle or the widget of a challenge service */
+    TL_SOURCE_LOOK,      /* the built-in style sheet */
+    TL_SOURCE_COLOURS,   /* sets the accent colours; absent: default */
+    TL_SOURCE_EVENT,     /* the colours of the queue's event; absent: none */
+    TL_SOURCE_OWN,       /* the operator's style sheet; absent: none */
+    TL_PAGE_SOURCES
+};
+
+enum tl_source_kind { TL_SOURCE_SCRIPT, TL_SOURCE_STYLE };
+
+/* Zeroed before the first use. */
+struct tl_page_source {
+    char *text; /* owned; NULL: there is none */
+    size_t length;
+    unsigned long crc;       /* of the text (CRC-32) */
+    unsigned char *deflated; /* owned: the text as blocks of raw deflate, none of them the last */
+    size_t deflated_length;
+    char hash[TL_SOURCE_HASH_MAX];
+};
+
+/* Copies the bytes the way a browser reads them: without a byte order mark, with line feeds only.
+ * Fails, with an error that begins with `name`, on what a browser would read differently or take
+ * for the end of the element: an end tag, a zero byte, what is not UTF-8. */
+bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind, const char *name,
+                         const void *bytes, size_t length, struct tl_error *err);
+void tl_page_source_deinit(struct tl_page_source *source);
+
+#endif

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include <sodium.h>
 
@@ -30,13 +29,6 @@ struct tl_admin_access {
     int64_t second;        /* of the lines counted */
     unsigned lines, dropped;
 };
-
-static int64_t unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* Nobody but this machine, or a proxy with TLS, sees what a browser sends. */
 static bool is_private(const struct tl_config *config)
@@ -234,13 +226,13 @@ static enum outcome check_session(struct tl_admin_access *access, struct tl_admi
     *bearer = (struct tl_admin_bearer){.by_session = true};
     if (!access->in_browsers || !tl_admin_session_parse(cookie, &session))
         return WRONG;
-    if (session.ends_ms <= unix_ms())
+    if (session.ends_ms <= tl_clock_wall_ms())
         return OVER;
     tl_admin_secrets_look(access->secrets, &secrets);
     enum outcome outcome = find_token(access, backend, &secrets, session.name, bearer, err);
     const struct tl_token_key *key = seal_key(&secrets, session.name);
-    if (outcome == GENUINE &&
-        !tl_admin_sessions_check(access->sessions, &session, key, &bearer->hash, unix_ms()))
+    if (outcome == GENUINE && !tl_admin_sessions_check(access->sessions, &session, key,
+                                                       &bearer->hash, tl_clock_wall_ms()))
         outcome = WRONG;
     bearer->session = session;
     if (outcome == GENUINE)
@@ -279,7 +271,7 @@ bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_bac
     }
     tl_admin_secrets_look(access->secrets, &secrets);
     tl_admin_session_make(seal_key(&secrets, bearer->name), bearer->name, &bearer->hash,
-                          unix_ms() + access->config->admin.session_ttl_ms, cookie);
+                          tl_clock_wall_ms() + access->config->admin.session_ttl_ms, cookie);
     bearer->by_session = tl_admin_session_parse(cookie, &bearer->session);
     tl_admin_session_csrf(seal_key(&secrets, bearer->name), &bearer->session, bearer->csrf);
     sodium_memzero(&secrets, sizeof(secrets));
@@ -291,7 +283,7 @@ bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_bac
 void tl_admin_access_sign_out(struct tl_admin_access *access, const struct tl_admin_bearer *bearer)
 {
     if (bearer->by_session)
-        tl_admin_sessions_end(access->sessions, &bearer->session, unix_ms());
+        tl_admin_sessions_end(access->sessions, &bearer->session, tl_clock_wall_ms());
 }
 
 /* ---- requests ---- */
@@ -375,9 +367,9 @@ bool tl_admin_access_still(struct tl_admin_access *access, struct tl_admin_backe
     enum outcome outcome = find_token(access, backend, &secrets, bearer->name, &now, NULL);
     bool same = tl_token_hash_equal(&now.hash, &bearer->hash);
     if (outcome == GENUINE && bearer->by_session)
-        same =
-            same && tl_admin_sessions_check(access->sessions, &bearer->session,
-                                            seal_key(&secrets, bearer->name), &now.hash, unix_ms());
+        same = same && tl_admin_sessions_check(access->sessions, &bearer->session,
+                                               seal_key(&secrets, bearer->name), &now.hash,
+                                               tl_clock_wall_ms());
     sodium_memzero(&secrets, sizeof(secrets));
     return outcome == UNKNOWN || (outcome == GENUINE && same);
 }

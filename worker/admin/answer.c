@@ -71,6 +71,22 @@ static bool answer_stream(struct MHD_Connection *connection, struct tl_admin_cal
     return queue(connection, MHD_HTTP_OK, response, complete);
 }
 
+/* A waiting page, or another page of ours. */
+static bool answer_page(struct MHD_Connection *connection, struct tl_admin_call *call)
+{
+    struct tl_text *html = &call->page.html;
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(html->length, html->data, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL)
+        return false;
+    *html = (struct tl_text){0}; /* the response's now */
+    bool complete =
+        add_protection(response, call->page.policy != NULL ? call->page.policy : PAGE_POLICY) &&
+        add(response, "Cache-Control", "no-store") &&
+        add(response, "Content-Type", "text/html; charset=utf-8");
+    return queue(connection, MHD_HTTP_OK, response, complete);
+}
+
 bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_call *call,
                           bool secure)
 {
@@ -78,6 +94,8 @@ bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_cal
     char retry_after[SMALL];
     if (call->stream != NULL)
         return answer_stream(connection, call);
+    if (call->page.html.length > 0)
+        return answer_page(connection, call);
     char *text = answer->body != NULL ? json_dumps(answer->body, JSON_COMPACT) : NULL;
     if (answer->body != NULL && text == NULL)
         return false;
@@ -125,4 +143,16 @@ bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_adm
                     add(response, "Content-Type", file->type) &&
                     add(response, "Content-Encoding", gzip && !same ? "gzip" : NULL);
     return queue(connection, same ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response, complete);
+}
+
+bool tl_admin_answer_asset(struct MHD_Connection *connection, const struct tl_asset *asset)
+{
+    struct MHD_Response *response = MHD_create_response_from_buffer(
+        asset->length, (void *)(uintptr_t)asset->bytes, MHD_RESPMEM_MUST_COPY);
+    if (response == NULL)
+        return false;
+    bool complete = add_protection(response, TL_ASSET_POLICY) &&
+                    add(response, "Cache-Control", TL_ASSET_CACHE_CONTROL) &&
+                    add(response, "Content-Type", asset->type);
+    return queue(connection, MHD_HTTP_OK, response, complete);
 }

@@ -8,6 +8,7 @@
 
 #include "worker/admin/call.h"
 #include "worker/admin/files.h"
+#include "worker/page/page_assets.h"
 
 /* Queues the answer of a call. secure: cookies are for https only. False: the connection should be
  * closed. */
@@ -15,5 +16,8 @@ bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_cal
                           bool secure);
 /* Queues a file of the dashboard. */
 bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_admin_file *file);
+
+/* Queues a file that a waiting page shows. */
+bool tl_admin_answer_asset(struct MHD_Connection *connection, const struct tl_asset *asset);
 
 #endif

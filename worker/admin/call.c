@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "common/base/clock.h"
 #include "common/base/units.h"
 #include "common/control/body.h"
 #include "worker/admin/call.h"
@@ -26,6 +27,7 @@ void tl_admin_call_free(struct tl_admin_call **call)
     if (*call == NULL)
         return;
     tl_control_answer_clear(&(*call)->answer);
+    tl_admin_page_clear(&(*call)->page);
     if ((*call)->body != NULL) /* it may hold a token */
         sodium_memzero((*call)->body, (*call)->body_length);
     free((*call)->body);
@@ -56,6 +58,15 @@ static bool find_session_call(struct tl_admin_call *call)
     return false;
 }
 
+static bool find_preview(struct tl_admin_call *call)
+{
+    if (is_method(call, "GET"))
+        return true;
+    tl_control_problem(&call->answer, 405, "This path takes GET");
+    memcpy(call->answer.allow, "GET", sizeof("GET"));
+    return false;
+}
+
 bool tl_admin_call_find(struct tl_admin_call *call)
 {
     char allow[sizeof(call->answer.allow)] = "";
@@ -63,6 +74,9 @@ bool tl_admin_call_find(struct tl_admin_call *call)
         call->head.method = "GET";
     if (is_session(call))
         return find_session_call(call);
+    call->preview = strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) == 0;
+    if (call->preview)
+        return find_preview(call);
     call->route = tl_control_route_find(call->head.method, call->target, allow);
     if (call->route != NULL)
         return true;
@@ -189,11 +203,11 @@ bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_c
     if (call->route != NULL) {
         need.role = call->route->role;
         need.changes = call->route->changes;
-    } else if (is_method(call, "POST")) {
+    } else if (!call->preview && is_method(call, "POST")) {
         return true; /* the token is in the body */
     } else {
         need.changes = is_method(call, "DELETE");
-        need.quiet = !need.changes; /* a page asks whether it is signed in */
+        need.quiet = !call->preview && !need.changes; /* a page asks whether it is signed in */
     }
     return tl_admin_access_allows(env->access, backend, &call->head, &need, &call->bearer,
                                   &call->answer);
@@ -214,7 +228,11 @@ void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_cal
                                                .if_match = call->head.if_match,
                                                .idempotency_key = call->head.idempotency_key,
                                                .actor = &actor};
-    if (call->route == NULL) {
+    if (call->preview) {
+        if (tl_admin_previews_render(env->previews, backend, call->target, tl_clock_wall_ms(),
+                                     &call->page, &call->answer))
+            call->answer.status = 200;
+    } else if (call->route == NULL) {
         perform_session(call, env, backend, body);
     } else if (call->route->kind == TL_CONTROL_CALL) {
         tl_control_call(tl_admin_backend_control(backend), &request, &call->answer);

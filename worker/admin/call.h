@@ -9,6 +9,7 @@
 #include "worker/admin/access.h"
 #include "worker/admin/events.h"
 #include "worker/admin/exports.h"
+#include "worker/admin/previews.h"
 
 /* What all calls share; borrowed. */
 struct tl_admin_call_env {
@@ -16,6 +17,7 @@ struct tl_admin_call_env {
     struct tl_admin_access *access;
     struct tl_admin_events *events;
     struct tl_admin_exports *exports;
+    struct tl_admin_previews *previews;
 };
 
 struct tl_admin_call {
@@ -23,11 +25,13 @@ struct tl_admin_call {
     char *target; /* owned */
     char *body;   /* owned */
     size_t body_length, body_received;
-    const struct tl_control_route *route; /* NULL: a call about the session */
+    const struct tl_control_route *route; /* NULL: a preview, or a call about the session */
+    bool preview;                         /* of a waiting page */
     struct tl_admin_bearer bearer;
     struct tl_control_answer answer; /* status 0: not answered yet */
     char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1];
     enum { TL_COOKIE_KEEP, TL_COOKIE_SET, TL_COOKIE_REMOVE } cookie_change;
+    struct tl_admin_page page;      /* answers instead, with text in it */
     struct tl_admin_stream *stream; /* answers instead; the response's share of it */
     const char *stream_type;
 };

@@ -111,15 +111,22 @@ static bool serve_file(const struct request *request, struct tl_admin *admin, co
     struct tl_admin_call *call = request->call;
     size_t length = tl_admin_head_path(&call->head);
     const struct tl_admin_file *file = tl_admin_file_find(call->target, length);
-    if (file == NULL) {
+    struct tl_admin_previews *previews = request->server->env.previews;
+    const struct tl_asset *asset = tl_admin_previews_borrow(previews, call->target, length);
+    bool responds = true;
+    bool sent = false;
+    if (file == NULL && asset == NULL) {
         tl_control_problem(&call->answer, 404, "There is no such page");
     } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         tl_control_problem(&call->answer, 405, "This path takes GET");
         memcpy(call->answer.allow, "GET", sizeof("GET"));
     } else if (tl_admin_access_browser(request->server->env.access, &call->head, &call->answer)) {
-        return tl_admin_answer_file(request->connection, file);
+        responds = false;
+        sent = file != NULL ? tl_admin_answer_file(request->connection, file)
+                            : tl_admin_answer_asset(request->connection, asset);
     }
-    return respond(request, admin);
+    tl_admin_previews_return(previews);
+    return responds ? respond(request, admin) : sent;
 }
 
 static bool start(struct request *request, struct tl_admin *admin, const char *method,
@@ -134,7 +141,8 @@ static bool start(struct request *request, struct tl_admin *admin, const char *m
         tl_control_problem(&call->answer, 400, "%s", problem);
         return respond(request, admin);
     }
-    if (strncmp(call->target, "/v1/", 4) != 0)
+    if (strncmp(call->target, "/v1/", 4) != 0 &&
+        strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) != 0)
         return serve_file(request, admin, method);
     if (!tl_admin_call_find(call) || !hand_over(request, admin, STEP_ASKED))
         return respond(request, admin);
@@ -213,6 +221,8 @@ static bool open_parts(struct tl_admin_server *server,
            (server->pool = tl_admin_pool_new(contexts, THREADS, WAITING_MAX, err)) != NULL &&
            (server->env.events = tl_admin_events_new(server->env.access, server->pool, err)) !=
                NULL &&
+           (server->env.previews = tl_admin_previews_new(server->config, settings->files, err)) !=
+               NULL &&
            (server->env.exports = tl_admin_exports_new(server->config, server->pool, err)) != NULL;
 }
 
@@ -237,6 +247,12 @@ struct tl_admin_server *tl_admin_server_start(const struct tl_admin_server_setti
     return server;
 }
 
+bool tl_admin_server_reload(struct tl_admin_server *server, const struct tl_config *config,
+                            struct tl_error *err)
+{
+    return tl_admin_previews_reload(server->env.previews, config, err);
+}
+
 void tl_admin_server_stop(struct tl_admin_server **server_in)
 {
     struct tl_admin_server *server = *server_in;
@@ -255,6 +271,7 @@ void tl_admin_server_stop(struct tl_admin_server **server_in)
     tl_admin_pool_free(&server->pool);
     tl_admin_events_free(&server->env.events);
     tl_admin_exports_free(&server->env.exports);
+    tl_admin_previews_free(&server->env.previews);
     for (size_t i = 0; i < THREADS; i++)
         tl_admin_backend_free(&server->backends[i]);
     tl_admin_access_free(&server->env.access);

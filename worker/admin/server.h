@@ -14,6 +14,7 @@ struct tl_admin_server;
 
 struct tl_admin_server_settings {
     const struct tl_config *config; /* borrowed */
+    const struct tl_config *files;  /* borrowed: whose pages of events count */
     struct tl_admin_source source;
     struct tl_limiter *limiter; /* borrowed */
 };
@@ -21,6 +22,10 @@ struct tl_admin_server_settings {
 /* NULL on failure. */
 struct tl_admin_server *tl_admin_server_start(const struct tl_admin_server_settings *settings,
                                               struct tl_error *err);
+/* Takes over the pages of events of a new configuration, for the previews; on failure the old ones
+ * stay. */
+bool tl_admin_server_reload(struct tl_admin_server *server, const struct tl_config *config,
+                            struct tl_error *err);
 /* Answers what is in work, ends the streams and closes all connections. */
 void tl_admin_server_stop(struct tl_admin_server **server);
 

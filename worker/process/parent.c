@@ -79,6 +79,16 @@ static void start_log(const struct process *process)
     tl_start_log(newest(process->parent), process->name);
 }
 
+/* The processes of the worker read the same file, and log and count a mistake in it. */
+static void reload_previews(const struct parent *parent, struct tl_admin_server *server)
+{
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_load(parent->config_path, &err);
+    if (config == NULL || !tl_admin_server_reload(server, config, &err))
+        tl_debug("the previews stay as they are: %s", err.text);
+    tl_config_free(&config);
+}
+
 static int run_admin(void *context)
 {
     const struct process *process = context;
@@ -87,6 +97,7 @@ static int run_admin(void *context)
     struct tl_admin_server *server = NULL;
     struct tl_signals signals;
     const struct tl_admin_server_settings settings = {.config = parent->config,
+                                                      .files = newest(parent),
                                                       .source = tl_board_source(&parent->board),
                                                       .limiter = parent->limiter};
     start_log(process);
@@ -97,8 +108,13 @@ static int run_admin(void *context)
         return 1;
     }
     atomic_store(&parent->board.head->admin_started, true);
-    while (tl_signals_next(&signals) != TL_SIGNAL_STOP)
-        tl_signals_wait(&signals, INT64_MAX);
+    enum tl_signal signal;
+    while ((signal = tl_signals_next(&signals)) != TL_SIGNAL_STOP) {
+        if (signal == TL_SIGNAL_RELOAD)
+            reload_previews(parent, server);
+        else
+            tl_signals_wait(&signals, INT64_MAX);
+    }
     tl_admin_server_stop(&server);
     tl_signals_close(&signals);
     return 0;

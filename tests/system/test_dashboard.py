@@ -3,12 +3,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from datetime import datetime
 
 import pytest
 from selenium import webdriver
 
 from admin import ADMIN_TOKEN, Admin, admin_file
 from browser import chromium, make_new, visit
+from hook_stand_in import Receiver
+from sale_story import NOTICE, check_record, story
 from tellerline import CALM, PATIENCE, System
 from test_page_live import AXE, SCREENSHOTS, check_accessible
 from waiting import wait_until
@@ -18,6 +21,8 @@ pytestmark = pytest.mark.together
 #: What reaches beyond the screen, and is not in something that scrolls.
 WIDE = """return [...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1
     && !e.closest('.scroll')).map((e) => e.outerHTML.slice(0, 120))"""
+#: What the page says of a visitor under this name, or null.
+FACT = """([...document.querySelectorAll('.facts dt')].find((e) => e.innerText === name) || {}).nextElementSibling?.innerText ?? null"""
 HOSTILE = "<img src=x onerror=document.title='stolen'>"
 
 
@@ -121,10 +126,12 @@ def test_a_sale_from_the_dashboard_alone(browser, room):
     desk.confirm("Resume", "5 people in line now")
     wait_until(visitors[0].is_active, PATIENCE, "the first is in")
     desk.sees("1 / 1")
-    desk.fill("#notice", "The sale is extended to 18:00.")
+    desk.fill("#notice", NOTICE["en"])
+    desk.press("Add a language")
+    desk.fill("#notice-1", NOTICE["ko"])
     desk.press("Preview")
-    desk.confirm("Publish", "4 people read it at once", "The sale is extended to 18:00.")
-    wait_until(lambda: visitors[1].status().get("notice") == "The sale is extended to 18:00.", PATIENCE, "the notice")
+    desk.confirm("Publish", "4 people read it at once", "all others read English", *NOTICE.values())
+    wait_until(lambda: visitors[1].status().get("notice") == NOTICE["en"], PATIENCE, "the notice")
     desk.fill("#capacity", "2")
     desk.press("Review change")
     desk.confirm("Change", "1 → 2 people may be in at once", "At once: up to 1 more are let in")
@@ -135,7 +142,7 @@ def test_a_sale_from_the_dashboard_alone(browser, room):
     wait_until(lambda: visitors[2].status().get("paused"), PATIENCE, "paused")
     desk.press("Open")
     desk.confirm("Resume")
-    desk.fill("#visitor", visitors[4].status()["visitor"])
+    desk.fill("#visitor", visitors[4].view["reference"].lower().replace("-", " "))
     desk.press("Show")
     desk.sees("waiting")
     desk.press("Move")
@@ -153,14 +160,63 @@ def test_a_sale_from_the_dashboard_alone(browser, room):
     desk.sees("draining")
     rows = [json.loads(line) for line in desk.fetch("/v1/admin/queues/sale/export?format=jsonl").splitlines()]
     assert {row["visitor"] for row in rows} >= {visitor.status()["visitor"] for visitor in visitors[2:4]}
+    desk.press("Sold out")
+    desk.confirm("Sold out", typed="sale")
+    desk.sees("sold out")
     admin = Admin(system.of("worker")[0])
-    changes = admin.done("GET", "changes?queue=sale")["changes"]
-    assert [entry["what"] for entry in reversed(changes)] == [
-        "create", "mode", "notice", "set", "mode", "mode", "move", "remove", "mode"], changes
-    assert {entry["who"] for entry in changes} == {"admin"}
+    expected = story(important=visitors[4].view["visitor"], revoked=visitors[1].view["visitor"])
+    check_record(system, admin.done("GET", "changes?queue=sale")["changes"][::-1], expected, "admin", "127.0.0.1")
     desk.sees("What was changed", "capacity: 1 → 2")
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     assert browser.save_screenshot(str(SCREENSHOTS / "dashboard.png"))
+    admin.close()
+
+
+def test_a_visitor_has_the_time_of_the_join(browser, room):
+    """And the page says what came true of the waits told."""
+    system = room({"sale": CALM | {"capacity": 0}})
+    history, shown = system.key("sale", "history"), "const [name] = arguments; return " + FACT
+    wait_until(lambda: system.store.command("XLEN", history), PATIENCE, "the history has begun", 0.2)
+    visitor = system.join("sale").status()["visitor"]
+    seq = int(system.store.command("HGET", system.key("sale", "state"), "seq"))
+    wait_until(lambda: dict(zip(*[iter(system.store.command("XREVRANGE", history, "+", "-", "COUNT", 1)[0][1])] * 2))["seq"]
+               == str(seq), PATIENCE, "the history knows the place", 0.2)
+    admin = Admin(system.of("worker")[0])
+    joined = admin.done("GET", f"queues/sale/visitors/{visitor}")["joined_at"]
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.fill("#visitor", visitor)
+    desk.press("Show")
+    text = wait_until(lambda: browser.execute_script(shown, "Joined"), PATIENCE, "when the visitor joined", 0.1)
+    when = datetime.fromisoformat(joined.replace("Z", "+00:00")).astimezone()
+    assert f"{when:%Y}" in text and f"{when:%b} {when.day}" in text and f"{when:%H:%M:%S}" in text, (text, joined)
+    system.store.command("HSET", system.key("sale", "state"), "eta_judged", 200, "eta_early", 20, "eta_late", 10, "eta_error",
+                         2500)
+    desk.sees("Of 200 waits told in the last hour, 85 % held, 10 % came in sooner, 5 % later. Off by 12.5 % on average.")
+    admin.close()
+
+
+def test_the_opening_is_set_in_the_time_of_the_operator(browser, room):
+    """By lot, half a year away, too, where summer time is another; and once more as it is."""
+    system = room({"sale": CALM | {"capacity": 1}})
+    admin = Admin(system.of("worker")[0])
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Europe/Berlin"})
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.sees("no time is set, first come first served")
+    for day, shown, expected in (("2999-01-15", "Jan 15, 2999", "2999-01-15T19:00:00"),
+                                 ("2999-07-15", "Jul 15, 2999", "2999-07-15T18:00:00")):
+        desk.press("Set the opening")
+        desk.fill("#opens-at", f"{day}T20:00")
+        desk.fill("#opening", "draw")
+        desk.confirm("Set", "Until then visitors join and wait")
+        desk.sees(shown, "20:00:00", "by a draw")
+        desk.press("Set the opening")
+        desk.confirm("Set")
+        stats = admin.done("GET", "queues/sale/stats")
+        assert stats["opening"] == "draw" and stats["opens_at"].startswith(expected), stats
+    assert len(admin.done("GET", "changes?queue=sale")["changes"]) == 3, "created, and opened at two times"
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
     admin.close()
 
 
@@ -235,6 +291,35 @@ def test_numbers_of_before_are_said_to_be_old(browser, room):
     desk.sees("You were signed out")
 
 
+def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
+    receiver = Receiver(tmp_path)
+    with receiver.serving():
+        system = start({"sale": CALM}, notifiers=1, prepare=admin_file,
+                       settings={"hooks": [receiver.hook("site", ["paused"], queues="sale")]})
+        wait_until(lambda: system.store.hash(system.key("sale", "state")).get("journal"), PATIENCE, "it is watched")
+        desk = Desk(browser, system)
+        desk.open("#/queues/sale")
+        desk.sees("Webhooks", "nothing told yet")
+        desk.press("Test")
+        desk.sees("site was told of the test: it answers 204.", "answers")
+        receiver.mood = "error"
+        assert system.ctl("pause", "sale").returncode == 0
+        desk.sees("The hook site fails since", "1 wait, the oldest for", "500")
+        if AXE.exists():
+            check_accessible(browser, AXE.read_text(encoding="utf-8"))
+        receiver.mood = "well"
+        wait_until(lambda: "The hook site fails" not in desk.text(), PATIENCE, "it is well again", 0.1)
+        system.of("notifier")[0].stop()
+        desk.sees("No notifier tells the hook site.", "no notifier")
+        viewer = Admin(desk.worker).make_token("looks", "viewer")
+        desk.press("Sign out")
+        desk = Desk(browser, system, viewer)
+        desk.open("#/queues/sale")
+        desk.sees("Webhooks")
+        assert "Test" not in browser.execute_script(
+            "return [...document.querySelectorAll('button')].map((b) => b.innerText.trim())")
+
+
 @pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core beside the repository")
 def test_axe_finds_nothing(browser, room):
     system = room({"sale": CALM | {"capacity": 1, "lanes": ["vip", "normal"], "default_lane": "normal"}})
@@ -245,7 +330,7 @@ def test_axe_finds_nothing(browser, room):
     desk.sees("sale", "open")
     check_accessible(browser, source)
     desk.open("#/queues/sale")
-    desk.sees("Who waits how long", "Doors open late")
+    desk.sees("Who waits how long", "In the line now", "under 1 min", "Doors open late")
     desk.fill("#visitor", visitors[2].status()["visitor"])
     desk.press("Show")
     desk.sees("Remove")

@@ -38,6 +38,7 @@ export function marksOf(changes) {
 
 /* What takes the entry back, as a call; null: nothing does. */
 function undoOf(entry) {
+  /* A notice of several languages stands there as the store keeps it, and the call takes it like that. */
   if (entry.what === 'notice') return ['POST', '/notice', { text: (entry.before && entry.before.notice) || '' }];
   const before = Object.keys(entry.before || {});
   if ((entry.what === 'set' || entry.what === 'mode') && before.length > 0) return ['PATCH', '', entry.before];

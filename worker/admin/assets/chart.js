@@ -65,9 +65,11 @@ export function timeChart(options) {
   for (const mark of marks.filter((m) => m.at >= from && m.at <= to)) {
     const at = x(mark.at);
     image.append(svg('line', { class: 'mark', x1: at, x2: at, y1: TOP - 6, y2: y(0) }, svg('title', {}, mark.label)));
-    if (at - labelled < 110) continue; /* it would cover the one before; the title and the table have it */
-    labelled = at;
-    const last = at > width - 130;
+    const long = mark.label.length * 6;
+    const last = at + long > width - RIGHT;
+    const start = last ? at - 4 - long : at + 4;
+    if (start < labelled) continue; /* it would cover the one before; the title and the table have it */
+    labelled = start + long + 8;
     image.append(svg('text', { x: at + (last ? -4 : 4), y: TOP - 8, 'text-anchor': last ? 'end' : 'start' }, mark.label));
   }
   const keys = series.map((one) => h('li', {}, svg('svg', { class: 'chart', viewBox: '0 0 24 10', 'aria-hidden': 'true' },
@@ -78,7 +80,7 @@ export function timeChart(options) {
 /* Bars of shares: [{ label, n }]. */
 export function barChart(title, bars) {
   const most = Math.max(1, ...bars.map((bar) => bar.n));
-  return h('table', {}, h('caption', {}, title), h('tbody', {}, bars.map((bar) => h('tr', {},
+  return h('table', { class: 'bars' }, h('caption', {}, title), h('tbody', {}, bars.map((bar) => h('tr', {},
     h('th', { scope: 'row' }, bar.label), h('td', { class: 'n' }, number(bar.n)),
     h('td', {}, svg('svg', { class: 'chart', viewBox: '0 0 200 12', 'aria-hidden': 'true', preserveAspectRatio: 'none' },
       svg('rect', { class: 'bar', x: 0, y: 1, width: 200 * bar.n / most, height: 10 })))))));

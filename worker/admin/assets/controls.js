@@ -4,6 +4,7 @@ import { ask } from './dialog.js';
 import { change, readWithTag, queuePath, may } from './api.js';
 import { capacityChange, modeChange, rateChange } from './forecast.js';
 import { number, people, full } from './format.js';
+import { NoticeEditor } from './notice.js';
 
 const MODES = [
   { mode: 'open', call: 'open', verb: 'Open' },
@@ -16,6 +17,9 @@ const MODES = [
 
 /* From "sold out" only these follow (docs/operators/states.md). */
 const allowed = (from, to) => from !== 'sold_out' || to === 'closed' || to === 'passthrough';
+
+/* As a field for time and date takes it. Summer time is that of the day, not of today. */
+const localTime = (when) => new Date(when.getTime() - when.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
 
 export class Controls {
   /* done: called after each change. */
@@ -48,15 +52,11 @@ export class Controls {
     this.every = h('span', { class: 'soft' });
     this.rateForm = h('form', { onsubmit: (event) => this.setRate(event) }, h('label', { for: 'rate-admit' }, 'Rate'), this.admit, this.every,
       h('button', { class: 'main', disabled: locked }, 'Review change'));
-    this.notice = h('textarea', { id: 'notice', maxlength: 1000, disabled: locked });
-    const noticeForm = h('form', { class: 'stack', onsubmit: (event) => this.setNotice(event) },
-      h('label', { class: 'field' }, 'Notice to everyone who waits', this.notice),
-      h('div', { class: 'row' }, h('button', { class: 'main', disabled: locked }, 'Preview'),
-        h('button', { type: 'button', disabled: locked, onclick: () => this.removeNotice() }, 'Remove')));
+    this.notice = new NoticeEditor(locked, (rest) => this.path(rest), (question) => this.run(question));
     return h('section', { class: 'panel', 'aria-labelledby': 'control-head' }, h('h2', { id: 'control-head' }, 'Control'),
       locked && h('p', { class: 'soft' }, 'Your token may look, not change.'),
       h('div', { class: 'row', role: 'group', 'aria-label': 'Mode' }, this.buttons), h('h3', {}, 'How many'), this.capacityForm,
-      this.rateForm, h('h3', {}, 'Notice'), noticeForm, h('h3', {}, 'Opening'), this.buildOpening(locked), h('h3', {}, 'Data'), this.buildData());
+      this.rateForm, h('h3', {}, 'Notice'), this.notice.element, h('h3', {}, 'Opening'), this.buildOpening(locked), h('h3', {}, 'Data'), this.buildData());
   }
 
   buildOpening(locked) {
@@ -85,7 +85,7 @@ export class Controls {
     if (!before || before.capacity !== stats.capacity) this.capacity.value = stats.capacity === null ? '' : stats.capacity;
     if (stats.rate && (!before || !before.rate || before.rate.admit !== stats.rate.admit)) this.admit.value = stats.rate.admit;
     if (stats.rate) this.every.textContent = 'in each ' + stats.rate.every;
-    if (!before || before.notice !== stats.notice) this.notice.value = stats.notice || '';
+    this.notice.update(stats);
     const opens = stats.opens_at ? full(Date.parse(stats.opens_at)) : 'no time is set';
     const text = 'Opens: ' + opens + (stats.opening === 'draw' ? ', by a draw' : ', first come first served');
     if (this.opensAt.textContent !== text) this.opensAt.textContent = text;
@@ -124,30 +124,17 @@ export class Controls {
     this.setSettings('Change the rate of ' + this.stats.queue + '?', rateChange(this.stats, admit), { rate: { admit } });
   }
 
-  setNotice(event) {
-    event.preventDefault();
-    const text = this.notice.value.trim();
-    const preview = (lang, label) => h('div', { lang }, h('h3', {}, label), h('p', { class: 'preview' }, text));
-    this.run({ title: 'Publish this notice?', says: [people(this.stats.waiting) + ' read it at once; who joins later reads it, too.'],
-      fields: [preview('en', 'From the organiser'), preview('ko', '안내')], confirm: 'Publish',
-      act: () => change('POST', this.path('/notice'), { text }) });
-  }
-
-  removeNotice() {
-    this.run({ title: 'Remove the notice?', says: ['The page shows none any more.'], confirm: 'Remove',
-      act: () => change('POST', this.path('/notice'), { text: '' }) });
-  }
-
-  setOpening() {
-    const stats = this.stats;
-    const at = stats.opens_at ? new Date(Date.parse(stats.opens_at) - new Date().getTimezoneOffset() * 60000).toISOString().slice(0, 16) : '';
+  async setOpening() {
+    const { body, etag } = await readWithTag(this.path()); /* the numbers may be a second old */
+    const { opens_at: opensAt, opening } = body.settings;
+    const at = opensAt ? localTime(new Date(opensAt)) : '';
     const time = h('input', { type: 'datetime-local', id: 'opens-at', value: at });
     const draw = h('select', { id: 'opening' }, h('option', { value: 'fifo' }, 'first come, first served'),
-      h('option', { value: 'draw', selected: stats.opening === 'draw' }, 'a draw among all who are there'));
-    this.run({ title: 'The opening of ' + stats.queue, says: ['Until then visitors join and wait. No time: it is open.'],
+      h('option', { value: 'draw', selected: opening === 'draw' }, 'a draw among all who are there'));
+    this.run({ title: 'The opening of ' + this.stats.queue, says: ['Until then visitors join and wait. No time: it is open.'],
       fields: [h('label', { class: 'field' }, 'Opens at (your time)', time), h('label', { class: 'field' }, 'Who goes first', draw)],
       confirm: 'Set', act: () => change('PATCH', this.path(),
-        { opening: draw.value, opens_at: time.value ? new Date(time.value).toISOString() : null }) });
+        { opening: draw.value, opens_at: time.value ? new Date(time.value).toISOString() : null }, etag) });
   }
 
   deleteQueue() {

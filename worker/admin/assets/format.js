@@ -31,6 +31,14 @@ export function duration(ms) {
   return Math.round(minutes / 1440) + ' d';
 }
 
+/* "23 – 24 min", "45 s – 2 min" */
+export function durations(from, to) {
+  const [first, last] = [duration(from), duration(to)];
+  const unit = (text) => text.replace(/^\d+ /, '');
+  if (first === last) return first;
+  return (unit(first) === unit(last) && /^\d+ \w+$/.test(last) ? first.replace(/ .*/, '') : first) + ' – ' + last;
+}
+
 export function bytes(n) {
   if (!known(n)) return '–';
   for (const unit of ['B', 'KiB', 'MiB', 'GiB']) {

@@ -54,21 +54,3 @@ export function perMinute(points, field, from, to, steps) {
   }
   return found;
 }
-
-/*
- * How many of those who wait came how long ago, by the order of arrival: who waits are the last to have joined. About:
- * who left from the middle of the line is counted as one who was first.
- */
-export function waitsNow(points, waiting, now) {
-  const bounds = [60000, 300000, 600000, 1200000, 1800000, 3600000, Infinity];
-  const labels = ['under 1 min', '1 to 5 min', '5 to 10 min', '10 to 20 min', '20 to 30 min', '30 to 60 min', 'over 1 h'];
-  const last = points[points.length - 1];
-  let younger = 0;
-  return bounds.map((bound, i) => {
-    const before = bound === Infinity ? null : holding(points, now - bound);
-    const joined = before && last ? last.joined - before.joined : Infinity;
-    const n = Math.max(0, Math.min(waiting, joined) - younger);
-    younger += n;
-    return { label: labels[i], n };
-  });
-}

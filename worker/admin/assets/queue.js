@@ -1,14 +1,16 @@
 /* The page of one queue: its numbers once a second, its past, and its controls. */
 import { h, setText, setClass } from './dom.js';
-import { number, rate, percent, duration, people, clock, known } from './format.js';
+import { number, rate, percent, duration, durations, people, clock, known } from './format.js';
 import { queuePath, read, whoAmI } from './api.js';
 import { emptyAt, lastWait, msOf, pace, rateLimit, waitText } from './forecast.js';
-import { timeChart, barChart } from './chart.js';
-import { levels, loadHistory, perMinute, pointOf, waitsNow } from './history.js';
+import { timeChart } from './chart.js';
+import { levels, loadHistory, perMinute, pointOf } from './history.js';
 import { Controls } from './controls.js';
 import { Changes, loadChanges, marksOf } from './changes.js';
 import { visitorPanel } from './visitor.js';
 import { healthTable, troubles } from './health.js';
+import { Hooks, hookTroubles } from './hooks.js';
+import { waitCharts } from './waits.js';
 
 const SPANS = [[1800000, '30 min'], [7200000, '2 h'], [86400000, '24 h'], [604800000, '7 d']];
 const STEPS = 120;
@@ -33,7 +35,7 @@ function policyText(stats) {
 
 /* What an operator should know at once. */
 function alerts(stats) {
-  const found = troubles(stats);
+  const found = troubles(stats).concat(hookTroubles(stats));
   const going = pace(stats);
   if (stats.waiting > 0 && stats.mode === 'paused') found.push('Paused: ' + people(stats.waiting) + ' wait and no one is let in.');
   if (stats.waiting > 0 && stats.capacity_now === 0) found.push('The capacity is 0: no one is let in.');
@@ -50,6 +52,10 @@ export class QueuePage {
     Object.assign(this, { name, who, report, points: [], changes: [], span: 7200000, stats: null, drawnAt: 0, changesAt: 0 });
     this.offset = 0; /* of the store's clock */
     this.element = this.build();
+    this.resized = new ResizeObserver(() => {
+      if (this.line.clientWidth !== this.drawnWidth) this.draw();
+    });
+    this.resized.observe(this.line);
     this.connect();
     this.load();
   }
@@ -78,9 +84,11 @@ export class QueuePage {
     this.health = h('div', {});
     this.lanes = h('div', {});
     this.controls = new Controls(this.who, () => this.load());
+    this.hooks = new Hooks(this.name, this.who);
     this.changesPanel = new Changes(this.name, this.who, () => this.load());
     const lanes = () => (this.stats ? this.stats.lanes.map((lane) => lane.name) : []);
-    return h('div', {}, h('div', { class: 'head' }, h('h1', {}, this.name), this.badge, this.policy, this.at), this.alert, tiles,
+    return h('div', {}, h('div', { class: 'head' }, h('h1', {}, this.name), this.badge, this.policy, this.at,
+      h('p', {}, h('a', { href: '/preview/' + encodeURIComponent(this.name) }, 'What visitors see'))), this.alert, tiles,
       h('div', { class: 'columns' },
         h('div', {}, h('section', { class: 'panel', 'aria-labelledby': 'line-head' },
           h('div', { class: 'ranges', role: 'group', 'aria-label': 'Time span' }, this.spans), h('h2', { id: 'line-head' }, 'The line'), this.line),
@@ -88,7 +96,8 @@ export class QueuePage {
         this.changesPanel.element),
         h('div', {}, this.controls.element, visitorPanel(this.name, this.who, lanes, () => this.load()),
           h('section', { class: 'panel', 'aria-labelledby': 'waits-head' }, h('h2', { id: 'waits-head' }, 'Who waits how long'), this.waits, this.lanes),
-          h('section', { class: 'panel', 'aria-labelledby': 'health-head' }, h('h2', { id: 'health-head' }, 'Health'), this.health))));
+          h('section', { class: 'panel', 'aria-labelledby': 'health-head' }, h('h2', { id: 'health-head' }, 'Health'), this.health),
+          this.hooks.element)));
   }
 
   /* ---- from the server ---- */
@@ -133,6 +142,7 @@ export class QueuePage {
 
   close() {
     clearTimeout(this.again);
+    this.resized.disconnect();
     this.source.close();
   }
 
@@ -156,6 +166,7 @@ export class QueuePage {
     this.showAlerts(alerts(stats));
     this.showTiles(stats);
     this.controls.update(stats);
+    this.hooks.update(stats);
     if (Date.now() - this.drawnAt >= REDRAW_EVERY) this.draw();
     if (Date.now() - this.changesAt >= CHANGES_EVERY) this.load();
   }
@@ -180,7 +191,7 @@ export class QueuePage {
       known(stats.capacity_now) ? number(Math.max(0, stats.capacity_now - stats.active)) + ' free' : '');
     this.showTile('admitted', going ? rate(going.admitted) : '–', limit < Infinity ? 'limit ' + rate(limit) : '');
     const waited = stats.waited;
-    this.showTile('wait', waited ? duration(waited.p50_ms) + ' – ' + duration(waited.p90_ms) : '–',
+    this.showTile('wait', waited ? durations(waited.p50_ms, waited.p90_ms) : '–',
       'last in line: ' + (stats.waiting ? waitText(lastWait(stats.waiting, going && going.admitted)) : '–'));
     this.showTile('gaveUp', going ? rate(going.gaveUp) : '–', 'of ' + number(stats.totals.joined) + ' joins: '
       + percent(stats.totals.joined ? (stats.totals.left + stats.totals.absent) / stats.totals.joined : null));
@@ -196,7 +207,8 @@ export class QueuePage {
     const points = this.points.filter((point) => point.at < to).concat(pointOf(stats, to));
     const from = Math.max(to - this.span, points[0].at);
     const marks = marksOf(this.changes);
-    const width = Math.max(320, this.line.clientWidth || 800);
+    this.drawnWidth = this.line.clientWidth;
+    const width = Math.max(280, this.drawnWidth || 800);
     const level = (field) => levels(points, field, from, to, STEPS);
     this.line.replaceChildren(timeChart({ title: 'The line', from, to, width, height: 260, marks, series: [
       { name: 'waiting', label: 'waiting', points: level('waiting'), area: true },
@@ -205,7 +217,7 @@ export class QueuePage {
     this.counters.replaceChildren(timeChart({ title: 'Per minute', from, to, width, height: 200, marks, series: [
       { name: 'joined', label: 'joined', points: perMinute(points, 'joined', from, to, STEPS) },
       { name: 'admitted', label: 'let in', points: perMinute(points, 'admitted', from, to, STEPS) }] }));
-    this.waits.replaceChildren(barChart('By the order of arrival, about', waitsNow(points, stats.waiting, to)));
+    this.waits.replaceChildren(...waitCharts(stats));
     this.lanes.replaceChildren(h('table', {}, h('thead', {}, h('tr', {}, ['Lane', 'Waiting', 'Oldest'].map((text, i) =>
       h('th', { scope: 'col', class: i ? 'n' : '' }, text)))), h('tbody', {}, stats.lanes.map((lane) => h('tr', {},
       h('th', { scope: 'row' }, lane.name), h('td', { class: 'n' }, number(lane.waiting)), h('td', { class: 'n' }, duration(lane.oldest_wait_ms)))))));

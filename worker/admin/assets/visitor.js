@@ -4,8 +4,10 @@ import { ask } from './dialog.js';
 import { change, read, queuePath, may } from './api.js';
 import { number, full } from './format.js';
 
-const FACTS = [['status', 'Status'], ['position', 'Place in line'], ['lane', 'Lane'], ['claimed', 'Has come'], ['joined_at', 'Joined'],
-  ['admitted_at', 'Let in'], ['expires_at', 'Session until'], ['ended_at', 'Ended'], ['seq', 'Number']];
+const FACTS = [['visitor', 'Visitor'], ['status', 'Status'], ['position', 'Place in line'], ['lane', 'Lane'], ['claimed', 'Has come'], ['joined_at', 'Joined'],
+  ['admitted_at', 'Let in'], ['expires_at', 'Session until'], ['ended_at', 'Ended'], ['seq', 'Number'],
+  ['reference', 'Reference']];
+const CODE = /^(?:[- ]*[0-9a-z]){8}[- ]*$/i;
 
 function valueOf(name, value) {
   if (name.endsWith('_at')) return full(Date.parse(value));
@@ -16,11 +18,26 @@ function valueOf(name, value) {
 export function visitorPanel(queue, who, lanes, done) {
   const input = h('input', { id: 'visitor', autocomplete: 'off', spellcheck: 'false', size: 26, required: true });
   const result = h('div', { 'aria-live': 'polite' });
-  const path = () => queuePath(queue) + '/visitors/' + encodeURIComponent(input.value.trim());
+  const visitors = queuePath(queue) + '/visitors';
+  const typed = () => input.value.trim();
+  let found = '';               /* the id of the visitor that is shown */
+  const path = () => visitors + '/' + encodeURIComponent(found);
 
-  async function look() {
+  /* An id may look like a code; then the id counts. */
+  async function findOne(text) {
     try {
-      show(await read(path()));
+      return await read(visitors + '/' + encodeURIComponent(text));
+    } catch (problem) {
+      if (!CODE.test(text) || (problem.status !== 404 && problem.status !== 422)) throw problem;
+      return read(visitors + '?reference=' + encodeURIComponent(text));
+    }
+  }
+
+  async function look(text) {
+    try {
+      const visitor = await findOne(text);
+      found = visitor.visitor;
+      show(visitor);
     } catch (problem) {
       result.replaceChildren(h('p', {}, problem.message));
     }
@@ -40,7 +57,7 @@ export function visitorPanel(queue, who, lanes, done) {
   async function act(question) {
     if (await ask(question)) {
       done();
-      look();
+      look(found);
     }
   }
 
@@ -59,6 +76,6 @@ export function visitorPanel(queue, who, lanes, done) {
   return h('section', { class: 'panel', 'aria-labelledby': 'find-head' }, h('h2', { id: 'find-head' }, 'Find a visitor'),
     h('form', { onsubmit: (event) => {
       event.preventDefault();
-      look();
-    } }, h('label', { for: 'visitor' }, 'Visitor'), input, h('button', {}, 'Show')), result);
+      look(typed());
+    } }, h('label', { for: 'visitor' }, 'Visitor: id, ticket or reference code'), input, h('button', {}, 'Show')), result);
 }

@@ -53,7 +53,7 @@ def test_tellerline_gets_its_own_cookies_only(open_shop: Shops, stand_in: StandI
                                                 ("User-Agent", "tester"), ("Authorization", "Bearer abc")])
             headers = stand_in.headers[-1]
             got = [cookie.strip() for cookie in headers.get("cookie", "").split(";")]
-            assert sorted({cookie for cookie in got if cookie not in ("", "tellerline_lang=")}) == sorted(ours), path
+            assert sorted({cookie for cookie in got if cookie not in ("", "tellerline_lang=", "tellerline_COOKIES=")}) == sorted(ours), path
             assert headers["x-forwarded-for"] == "127.0.0.1" and headers["user-agent"] == "tester", path
             assert headers["authorization"] == "Bearer abc" and headers["x-forwarded-proto"] == "http", path
             for _, cookies in (pair for pair in (place.site.headers or [[]])[-1] if pair[0].lower() == "cookie"):
@@ -67,3 +67,13 @@ def test_other_cookies_shut_nobody_out(open_shop: Shops):  # noqa: F811
     assert browser.is_inside() and browser.status() == "active"
     page = browser.get("/q/shop", {"Accept-Language": "ko"})
     assert page.status in (200, 303), page
+
+
+def test_the_page_learns_that_cookies_work(open_shop: Shops):  # noqa: F811
+    """Before it joins, a browser shows a cookie of the page's own; then no address needs the ticket."""
+    browser = Browser(open_shop().port)
+    opens = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"}
+    asked = browser.get("/q/shop", opens)
+    assert asked.status == 303 and browser.cookies == {"tellerline_COOKIES": "1"}, asked
+    page = browser.get(asked.headers["location"], opens)
+    assert page.status == 200 and b"/q/shop" in page.body and b"ticket=A" not in page.body, page

@@ -44,6 +44,21 @@ def test_one_address_cannot_flood(open_shop: Shops, stand_in: StandIn):  # noqa:
 
 
 @pytest.mark.parametrize("open_shop", ["nginx", "haproxy"], indirect=True)
+def test_a_flood_is_refused_in_the_visitors_language(open_shop: Shops, stand_in: StandIn):  # noqa: F811
+    place = open_shop.alone(stand_in.port, FEW_REQUESTS[open_shop.kind])
+    wait_until(lambda: status(place.port, "127.0.0.2") == 429, PATIENCE, "refused", every=0)
+    for language, text in (("ko-KR,ko;q=0.9,en;q=0.8", "요청이 너무 많습니다."), ("en-US", "Too many requests."),
+                           ("", "Too many requests.")):
+        for path in ("/", "/checkout.html", "/public/style.css", "/q/shop", "/v1/queues/shop/status"):
+            with connect(place.port, "127.0.0.2") as connection:
+                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAccept-Language: {language}\r\n"
+                                   "Connection: close\r\n\r\n".encode())
+                head, body = connection.makefile("rb").read().decode().split("\r\n\r\n", 1)
+                assert " 429 " in head.splitlines()[0] and text in body, (path, head, body)
+                assert "retry-after: 10\r\n" in f"{head.lower()}\r\n" and "content-type: text/plain" in head.lower(), head
+
+
+@pytest.mark.parametrize("open_shop", ["nginx", "haproxy"], indirect=True)
 def test_one_address_cannot_hold_all_connections(open_shop: Shops, stand_in: StandIn):  # noqa: F811
     place = open_shop.alone(stand_in.port, FEW_CONNECTIONS[open_shop.kind])
     with ExitStack() as held:

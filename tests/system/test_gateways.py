@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 
@@ -298,3 +298,36 @@ def test_the_demo_shop(open_shop):
         for shop in shops:
             shop.terminate()
             assert shop.wait(10) == 0
+
+
+def test_a_page_that_keeps_trying_while_only_the_store_is_away(open_shop):
+    """A new visitor who asks for the site is shown a page that says so and asks again, never a bare error; one in line
+    keeps seeing the place."""
+    place = open_shop()
+    place.inside()
+    waits = place.browser()
+    assert waits.join() == "waiting"
+    place.system.expect(STORE_TROUBLE)
+    place.system.redis.stop()
+    place.system.forget_store()
+    page = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate"}
+
+    def is_shown() -> bool:
+        new = place.browser()
+        answer = new.get("/", page)
+        while answer.status == 303:
+            address = urljoin(f"http://localhost:{new.port}", answer.headers["location"])
+            answer = new.get(new.path_of(address), page)
+        if answer.status != 503:
+            return False  # not noticed yet
+        assert answer.headers["content-type"].startswith("text/html") and int(answer.headers["retry-after"]) >= 1, answer
+        assert answer.headers["cache-control"] == "no-store", answer
+        text = answer.body.decode()
+        assert 'http-equiv="refresh"' in text and "<h1" in text and "<script" in text, text
+        return True
+
+    wait_until(is_shown, PATIENCE, "the page is shown", every=0.2)
+    assert b'data-state="waiting"' in waits.get("/q/shop", page).body
+    place.system.redis.start()
+    for program in place.system.programs:
+        program.wait_ready()

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import subprocess
+from datetime import datetime, timezone
 
 from admin import ADMIN_TOKEN, Admin, EventReader, admin_file
 from redis_server import Redis, RedisError, RedisGone, RedisServer
@@ -80,11 +81,16 @@ def denied(client: Redis, *command: str) -> bool:
 def test_whole_life_with_a_user_for_each_program(start):
     """Joins, admission, claim, renewal, ends of all kinds, presence, settings, notices, a restart and a total loss."""
     system = start({"bank": {"capacity": 2} | CALM,
+                    "sale": {"paused": True, "opening": "draw", "opens_at": "2999-01-01T00:00:00Z"} | CALM,
                     "short": {"capacity": 1, "session_ttl": "1s", "claim_ttl": "1s", "waiting_ttl": "2s"}},
                    workers=2, prepare=guarded)
     for client in (system.client(0), system.client(1)):
         wait_until(lambda client=client: client.get("/v1/queues/short").status == 200, PATIENCE, "it is served")
     assert not denied_but_creating(system)
+    system.join("sale")
+    system.set("sale", f"opens_at={datetime.now(timezone.utc).isoformat()}")
+    wait_until(lambda: len(system.client().get("/v1/queues/sale/draw").json.get("ids", [])) == 1, PATIENCE,
+               "the list of the draw")
     visitors = [system.join("bank", worker=i % 2) for i in range(5)]
     wait_until(visitors[0].is_active, PATIENCE, "the first is active")
     assert visitors[0].renew()["status"] == "active"
@@ -155,7 +161,7 @@ def test_the_admin_api_has_a_user_of_its_own(start):
     assert bulk.status in (200, 202), bulk.body
     wait_until(lambda: system.waiting("bank") == 2, PATIENCE, "they wait")
     done("GET", "queues")
-    for call in ("stats", "line", "draw", "visitors/a.friend"):
+    for call in ("stats", "line", "draw", "visitors/a.friend", "visitors?reference=Q5T9-4XDR"):
         assert admin.call("GET", f"queues/bank/{call}").status in (200, 404, 409), call
     for kind in ("csv", "jsonl"):
         assert b"a.friend" in admin.call("GET", f"queues/bank/export?format={kind}").body
@@ -190,6 +196,9 @@ def test_what_the_users_may_not_do(start):
         call = ", ".join(f"'{word}'" for word in [command, *key, *rest])
         script = worker.command("SCRIPT", "LOAD", f"return redis.call({call})")
         assert denied(worker, "EVALSHA", script, "0"), (command, name)
+    promised = "".join((TOP / name).read_text() for name in ("common/store/prelude.lua", "worker/feed/promised.lua"))
+    assert worker.command("EVAL", promised, 1, system.key("bank", "state"), 5, 1, 1, 100) is None, "a worker may count these"
+    assert system.store.command("HGET", system.key("bank", "state"), "eta_judged") == "5"
     worker.close()
     for name in (*ROLES, "operator", "control"):
         client = system.redis.login(name)

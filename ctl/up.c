@@ -190,6 +190,21 @@ static bool start_program(struct up *up, const char *role, struct tl_error *err)
     return tl_programs_add(up->programs, &start, err);
 }
 
+/* Without an address the page can only say that it is the visitor's turn, which looks like a fault
+ * to an operator who tries it. */
+static void say_where_queues_lead(const struct up *up)
+{
+    for (size_t i = 0; i < up->config->n_queues; i++) {
+        const char *name = up->config->queues[i].name;
+        if (up->config->queues[i].settings.target_url[0] == '\0')
+            tl_programs_say(up->programs,
+                            "queue %s has no target_url in the configuration: admitted visitors "
+                            "see \"It is your turn\", and no site opens. tellerline set %s "
+                            "target_url=ADDRESS",
+                            name, name);
+    }
+}
+
 static bool start_all(struct up *up, struct tl_error *err)
 {
     if (is_private(up) && !start_redis(up, err))
@@ -211,6 +226,7 @@ static bool start_all(struct up *up, struct tl_error *err)
         tl_programs_say(up->programs,
                         "no queues are configured: list some under `queues` in a file and "
                         "pass it with --config");
+    say_where_queues_lead(up);
     return true;
 }
 

@@ -1,15 +1,18 @@
 #!/usr/bin/python3
 """A simulated crowd for a Tellerline queue: people arrive, wait their turn, lose patience, get in, finish or vanish.
 
-Arrivals are a Poisson process whose rate surges now and then; patience is exponential; sessions are log-normal. Every
-person is drawn from one seed and their number, so a run can be repeated. Needs nothing but Python 3.11.
+Arrivals are a Poisson process whose rate surges now and then, or as many as keep a line of some length (--line); patience
+is exponential; sessions are log-normal. Every person is drawn from one seed and their number, so a run can be repeated.
+Needs nothing but Python 3.11.
 """
 from __future__ import annotations
 
 import argparse
 import asyncio
 import json
+import math
 import random
+import shutil
 import signal
 import sys
 import time
@@ -17,7 +20,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-SUMMARY_EVERY = 5.0  # seconds between two summary lines
+SUMMARY_EVERY = 5.0  # seconds between two summary lines...
+UPDATE_EVERY = 1.0   # ...or, on a terminal, between two changes of the only one
+LOOK_EVERY = 0.2     # seconds between two looks at the length of the line
+SWING = 60.0         # in which the line grows and shrinks once
 ANSWER_TIMEOUT = 15.0
 WAITS_REMEMBERED = 50  # waits that the median in the summary is over
 
@@ -123,7 +129,7 @@ class Tally:
 
     def line(self, elapsed: float) -> str:
         wait = f"{sorted(self.waits)[len(self.waits) // 2]:.0f} s" if self.waits else "-"
-        return (f"crowd after {elapsed:4.0f} s: {self.arrived} came, {self.waiting} wait, {self.inside} are in, "
+        return (f"crowd after {elapsed:4.0f} s: {self.waiting} wait, {self.inside} are in, {self.arrived} came, "
                 f"{self.completed} finished, {self.left} lost patience, {self.vanished} vanished, "
                 f"{self.dropped} dropped, {self.refused} tries refused; median wait lately {wait}")
 
@@ -225,10 +231,36 @@ async def arrive(options: argparse.Namespace, net: Connections, tally: Tally, st
             people.create_task(Person(tally.arrived, options, net, tally).live())
 
 
-async def report(tally: Tally, started: float) -> None:
+def line_wanted(elapsed: float, least: int, most: int) -> int:
+    """How many should wait: it swings between the two. A fifth from both ends is left for what changes between two looks."""
+    middle, swing = (least + most) / 2, (most - least) * 0.3
+    return round(middle + swing * math.sin(2 * math.pi * elapsed / SWING))
+
+
+async def keep_line(options: argparse.Namespace, net: Connections, tally: Tally, started: float) -> None:
+    """Starts as many visitors as are missing in the line."""
+    async with asyncio.TaskGroup() as people:
+        while True:
+            missing = line_wanted(time.monotonic() - started, *options.line) - tally.waiting
+            for _ in range(missing):
+                people.create_task(Person(tally.arrived, options, net, tally).live())
+                await asyncio.sleep(0)  # it comes, and counts
+            await asyncio.sleep(LOOK_EVERY)
+
+
+def show(text: str, in_place: bool, end: bool = False) -> None:
+    """A line of its own; or on a terminal the last one again, cut at its width."""
+    if not in_place:
+        print(text, flush=True)
+        return
+    width = shutil.get_terminal_size().columns
+    print(f"\r\x1b[2K{text[:width - 1]}", end="\n" if end else "", flush=True)
+
+
+async def report(tally: Tally, started: float, in_place: bool) -> None:
     while True:
-        await asyncio.sleep(SUMMARY_EVERY)
-        print(tally.line(time.monotonic() - started), flush=True)
+        await asyncio.sleep(UPDATE_EVERY if in_place else SUMMARY_EVERY)
+        show(tally.line(time.monotonic() - started), in_place)
 
 
 async def run(options: argparse.Namespace) -> None:
@@ -236,11 +268,14 @@ async def run(options: argparse.Namespace) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    work = [asyncio.create_task(arrive(options, net, tally, started)), asyncio.create_task(report(tally, started))]
+    in_place = sys.stdout.isatty()
+    come = keep_line if options.line else arrive
+    work = [asyncio.create_task(come(options, net, tally, started)),
+            asyncio.create_task(report(tally, started, in_place))]
     end = asyncio.create_task(stop.wait())
     done, _ = await asyncio.wait([end, *work], timeout=options.duration or None,
                                  return_when=asyncio.FIRST_COMPLETED)
-    print(tally.line(time.monotonic() - started), flush=True)
+    show(tally.line(time.monotonic() - started), in_place, end=True)
     for task in (end, *work):
         task.cancel()
     await asyncio.gather(end, *work, return_exceptions=True)
@@ -263,10 +298,19 @@ def share(text: str) -> float:
     return value
 
 
+def lengths(text: str) -> tuple[int, int]:
+    least, dash, most = text.partition("-")
+    if not (dash and least.isdecimal() and most.isdecimal() and 0 < int(least) < int(most) <= 10000):
+        raise argparse.ArgumentTypeError("must be two lengths, as in 20-60")
+    return int(least), int(most)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--url", default="http://127.0.0.1:8080", help="the worker (default: %(default)s)")
     parser.add_argument("--queue", default="demo", help="(default: %(default)s)")
+    parser.add_argument("--line", type=lengths, metavar="LEAST-MOST",
+                        help="keep so many of them waiting, whatever the rate would be")
     parser.add_argument("--rate", type=positive, default=1.0, help="people per second, in calm (default: %(default)s)")
     parser.add_argument("--surge", type=positive, default=4.0, help="times as many in a surge (default: %(default)s)")
     parser.add_argument("--surge-every", type=positive, default=60.0, metavar="SECONDS",

@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from http_client import CONNECTION_TROUBLE, Client, Visitor
+from terminal import Terminal
 from tellerline import BIN, PATIENCE, TOP, alive, environment, free_port, yaml
 from waiting import wait_until
+
+CROWD = TOP / "deploy" / "demo" / "crowd.py"
 
 
 def descendants(pid: int) -> list[int]:
@@ -129,6 +132,7 @@ def test_up_serves_and_stops_cleanly(tmp_path, up):
     for trouble in ("AddressSanitizer", "LeakSanitizer", "runtime error:", "level=error",
                     "level=fatal"):
         assert trouble not in text, text
+    assert "queue bank has no target_url" in text, text
 
     # The places survive a restart.
     third = up(config)
@@ -221,16 +225,42 @@ def copy_sources(target: Path) -> None:
             shutil.copy2(source, target / entry)
 
 
-@pytest.mark.long(seconds=90)
+def sources(folder: Path) -> set[str]:
+    """The files of a checkout, what was built aside."""
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
+            and path.relative_to(folder).parts[0] != "build" and "__pycache__" not in path.parts}
+
+
+def test_crowd_updates_one_line_of_a_terminal(tmp_path):
+    """Where its output is a terminal: the last line is written again, and cut at the width."""
+    config, port = write_config(tmp_path)
+    up = Up(tmp_path, config)
+    try:
+        up.wait_ready(port)
+        crowd = Terminal(str(CROWD), "--url", f"http://127.0.0.1:{port}", "--queue", "bank", "--line", "5-10",
+                         "--duration", "4", columns=60)
+        assert crowd.end() == 0, crowd.text
+        up.end(signal.SIGTERM)
+    finally:
+        up.abandon()
+    first, *updates = crowd.text.split("\r\x1b[2K")
+    assert first == "" and len(updates) >= 3, crowd.text
+    assert all(len(update) < 60 and "\n" not in update for update in updates[:-1]), crowd.text
+    assert updates[-1].endswith("\r\n") and " wait, 1 are in" in updates[-1], crowd.text
+
+
+@pytest.mark.long(seconds=130)
 def test_quickstart_on_a_clean_copy(tmp_path):
-    """Builds, shows a moving line, and exits by itself without leaving a process."""
+    """Builds, shows a line within seconds and a turn within a minute, and exits by itself without leaving a process or
+    a file."""
     copy_sources(tmp_path / "clone")
-    port = free_port()
+    before = sources(tmp_path / "clone")
+    port, shop_port = free_port(), free_port()
     log = tmp_path / "quickstart.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "TERM", "./deploy/quickstart", "--port", str(port),
-             "--seconds", "30"], cwd=tmp_path / "clone", env=environment(),
+             "--shop-port", str(shop_port), "--seconds", "90"], cwd=tmp_path / "clone", env=environment(),
             stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:
         def up_and_ready() -> bool:
@@ -239,19 +269,33 @@ def test_quickstart_on_a_clean_copy(tmp_path):
 
         wait_until(up_and_ready, 900, "built and ready", every=0.2)
         client = Client(port)
-        seen = set()
+        wait_until(lambda: client.get("/v1/queues/demo").json["waiting"] >= 20, 5, "there is a line", every=0.1)
+        newcomer = Visitor(client, "demo").join()
+        place = newcomer.status()["position"]
+        assert 15 <= place <= 70, place
+        turn = time.monotonic() + 60
+        lengths = []
 
-        def moving() -> bool:
-            view = client.get("/v1/queues/demo").json
-            seen.add((view["waiting"], view["active"]))
-            return view["active"] > 0 and len(seen) >= 5
+        def in_turn() -> bool:
+            view = newcomer.status()
+            lengths.append(view["waiting"])
+            return view["status"] == "active"
 
-        wait_until(moving, 20, "the line moves", every=0.1)
+        wait_until(in_turn, turn - time.monotonic(), "the newcomer's turn", every=0.5)
+        assert min(lengths) >= 15 and max(lengths) <= 70 and len(set(lengths)) > 3, lengths
+        page = client.get("/q/demo").body.decode()
+        assert "This is a demo on your own machine" in page
         client.close()
+        shop = Client(shop_port)
+        assert shop.get("/public/shop.css").status == 200
+        shop.close()
         family = descendants(process.pid)
         assert process.wait(180) == 0, log.read_text(errors="replace")[-4000:]
         wait_until(lambda: not any(alive(pid) for pid in family), PATIENCE, "no process is left")
-        assert f":{port}" in log.read_text(errors="replace"), "the address is printed"
+        said = log.read_text(errors="replace")
+        assert f"http://localhost:{shop_port}" in said and f":{port}" in said, "the addresses are printed"
+        assert "\r" not in said and said.count("crowd after") >= 2, "plain lines where there is no terminal"
+        assert sources(tmp_path / "clone") == before, "nothing is left in the checkout"
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import http.client
+import json
 import secrets
 import signal
 import string
@@ -27,35 +28,10 @@ MAX_FORM = 4096  # bytes
 POLICY = ("default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; base-uri 'none'; "
           "frame-ancestors 'none'")
 
-CONCERTS = {
-    "1": {"en": ("Autumn Strings", "String quartet · small hall · 19:30"),
-          "ko": ("가을의 현", "현악 사중주 · 소극장 · 오후 7시 30분"), "price": 45000},
-    "2": {"en": ("Night Train", "Jazz quintet · club stage · 21:00"),
-          "ko": ("밤 기차", "재즈 퀸텟 · 클럽 무대 · 오후 9시"), "price": 38000},
-    "3": {"en": ("First Snow", "Orchestra and choir · main hall · 17:00"),
-          "ko": ("첫눈", "관현악과 합창 · 대극장 · 오후 5시"), "price": 62000},
-}
-
-WORDS = {
-    "en": {
-        "shop": "Han River Tickets", "other": "한국어", "other_code": "ko",
-        "title": "Concerts", "lead": "You are in. Your place is yours while you look around; once you have bought, it goes to the next in line.",
-        "seats": "Choose a seat", "seat": "Seat", "buy": "Buy this ticket", "back": "All concerts",
-        "thanks": "Thank you!", "order": "Your order",
-        "done": "Your place went to the next person in line. Coming back means waiting again.",
-        "again": "Back to the shop", "missing": "There is no such page", "price": "₩{:,}",
-        "sorry": "The purchase could not be finished. Please try again.",
-    },
-    "ko": {
-        "shop": "한강 티켓", "other": "English", "other_code": "en",
-        "title": "공연 목록", "lead": "입장하셨습니다. 둘러보시는 동안 자리가 유지되며, 구매를 마치시면 다음 분께 넘어갑니다.",
-        "seats": "좌석을 고르세요", "seat": "좌석", "buy": "이 티켓 구매하기", "back": "전체 공연",
-        "thanks": "감사합니다!", "order": "주문 번호",
-        "done": "자리가 다음 분께 넘어갔습니다. 다시 들어오시려면 새로 줄을 서야 합니다.",
-        "again": "공연 목록으로", "missing": "없는 페이지입니다", "price": "{:,}원",
-        "sorry": "구매를 마치지 못했습니다. 다시 시도해 주세요.",
-    },
-}
+PRICES = {"1": 45000, "2": 38000, "3": 62000}  # by concert, in the order of those in WORDS
+WORDS = json.loads((FOLDER / "words.json").read_text(encoding="utf-8"))  # by language: those of the waiting page
+RIGHT_TO_LEFT = ("ar", "he")
+TRADITIONAL = ("hant", "tw", "hk", "mo")
 
 
 @dataclass
@@ -87,12 +63,20 @@ class Waiting:
             connection.close()
 
 
+def spoken(tag: str) -> str | None:
+    """The language of this tag, if we speak it."""
+    first, *more = tag.strip().lower().split("-")
+    if first == "zh":
+        return "zh-Hant" if any(part in TRADITIONAL for part in more) else "zh-Hans"
+    first = {"iw": "he", "in": "id"}.get(first, first)
+    return first if first in WORDS else None
+
+
 def language_of(query: dict[str, list[str]], accepted: str) -> str:
     """`?lang=`, else the first of Accept-Language that we speak."""
-    asked = query.get("lang", [""])[0]
-    for wanted in (asked, *(part.split(";")[0].strip()[:2].lower() for part in accepted.split(","))):
-        if wanted in WORDS:
-            return wanted
+    for tag in (query.get("lang", [""])[0], *(part.split(";")[0] for part in accepted.split(","))):
+        if language := spoken(tag):
+            return language
     return "en"
 
 
@@ -101,14 +85,14 @@ def language_of(query: dict[str, list[str]], accepted: str) -> str:
 def concert_list(lang: str) -> str:
     words = WORDS[lang]
     items = "".join(
-        f'<li><a href="/concert/{key}?lang={lang}"><strong>{escape(concert[lang][0])}</strong>'
-        f'<span>{escape(concert[lang][1])}</span></a></li>' for key, concert in CONCERTS.items())
+        f'<li><a href="/concert/{key}?lang={lang}"><strong>{escape(name)}</strong><span>{escape(about)}</span></a></li>'
+        for key, (name, about) in zip(PRICES, words["concerts"]))
     return f'<h1>{words["title"]}</h1><p>{words["lead"]}</p><ul class="list">{items}</ul>'
 
 
 def concert_page(lang: str, key: str, wanted_seat: str) -> str:
-    words, concert = WORDS[lang], CONCERTS[key]
-    name, about = concert[lang]
+    words = WORDS[lang]
+    name, about = words["concerts"][list(PRICES).index(key)]
     seats = [f"{row}{number}" for row in "AB" for number in range(1, 6)]
     chosen = wanted_seat if wanted_seat in seats else seats[0]
     options = "".join(f'<label><input type="radio" name="seat" value="{seat}"{" checked" if seat == chosen else ""}>'
@@ -116,7 +100,7 @@ def concert_page(lang: str, key: str, wanted_seat: str) -> str:
     return (f'<p><a href="/?lang={lang}">{words["back"]}</a></p><h1>{escape(name)}</h1><p>{escape(about)}</p>'
             f'<form method="post" action="/checkout?lang={lang}"><input type="hidden" name="concert" value="{key}">'
             f'<fieldset><legend>{words["seats"]}</legend><div class="seats">{options}</div></fieldset>'
-            f'<p class="buy"><strong>{words["price"].format(concert["price"])}</strong>'
+            f'<p class="buy"><strong>{words["price"].format(PRICES[key])}</strong>'
             f'<button>{words["buy"]}</button></p></form>')
 
 
@@ -141,7 +125,7 @@ class Shop(BaseHTTPRequestHandler):
             self.page(200, lang, thanks_page(lang, query.get("order", ["-"])[0][:16]))
         elif address.path in ("/", "/checkout"):  # back from the waiting page, sent there during a purchase: start again
             self.page(200, lang, concert_list(lang))
-        elif kind == "concert" and key in CONCERTS:
+        elif kind == "concert" and key in PRICES:
             self.page(200, lang, concert_page(lang, key, query.get("seat", [""])[0]))
         else:
             self.page(404, lang, f'<h1>{WORDS[lang]["missing"]}</h1>')
@@ -158,7 +142,7 @@ class Shop(BaseHTTPRequestHandler):
             self.answer(413, "text/plain", b"")
             return
         form = parse_qs(self.rfile.read(length).decode("latin-1"))
-        if urlsplit(self.path).path == "/checkout" and form.get("concert", [""])[0] in CONCERTS:
+        if urlsplit(self.path).path == "/checkout" and form.get("concert", [""])[0] in PRICES:
             self.buy()
         else:
             self.page(404, self.language(), f'<h1>{WORDS[self.language()]["missing"]}</h1>')
@@ -180,8 +164,11 @@ class Shop(BaseHTTPRequestHandler):
 
     def page(self, status: int, lang: str, content: str) -> None:
         words = WORDS[lang]
-        text = PAGE.substitute(lang=lang, shop=words["shop"], content=content, other=words["other"],
-                               other_code=words["other_code"])
+        languages = "".join(
+            f'<li><a href="?lang={code}" lang="{code}" hreflang="{code}"{" aria-current=true" if code == lang else ""}>'
+            f'{other["name"]}</a></li>' for code, other in WORDS.items())
+        text = PAGE.substitute(lang=lang, direction="rtl" if lang in RIGHT_TO_LEFT else "ltr", shop=words["shop"],
+                               menu=words["menu"], name=words["name"], languages=languages, content=content)
         self.answer(status, "text/html; charset=utf-8", text.encode())
 
     def answer(self, status: int, kind: str, body: bytes, cache: str = "no-store") -> None:

@@ -1,0 +1,59 @@
+/* The input is a file of texts of the pages. It is refused with a sentence that begins with the
+ * file's name, or each text of the language holds no more values than English has. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/page/catalogue.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char english[] = "language: {code: en, name: English}\n"
+                              "texts:\n"
+                              "  hello: Hello\n"
+                              "  place: \"Place {0} of {1}\"\n"
+                              "  minute: {one: \"{0} minute\", other: \"{0} minutes\"}\n";
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void check(const struct tl_catalogue *catalogue)
+{
+    int hello = tl_catalogue_find(catalogue, "hello", 5);
+    int place = tl_catalogue_find(catalogue, "place", 5);
+    int minute = tl_catalogue_find(catalogue, "minute", 6);
+    require(hello == 0 && place == 1 && minute == 2);
+    require(strchr(tl_catalogue_text(catalogue, hello), '{') == NULL);
+    require(strstr(tl_catalogue_text(catalogue, place), "{0}") != NULL);
+    require(strstr(tl_catalogue_text(catalogue, place), "{1}") != NULL);
+    for (uint64_t number = 0; number < 130; number++)
+        require(strchr(tl_catalogue_form(catalogue, minute, number), '|') == NULL);
+    require(tl_catalogue_group_from(catalogue) >= 4 && tl_catalogue_code(catalogue)[0] != '\0');
+    require(strstr(tl_catalogue_date(catalogue), "{year}") != NULL);
+    for (unsigned month = 0; month < 12; month++)
+        (void)tl_catalogue_month(catalogue, month);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct tl_error err = {0};
+    char code[TL_LANGUAGE_CODE_MAX + 1];
+    struct tl_catalogue *source =
+        tl_catalogue_source("en.yaml", english, sizeof(english) - 1, NULL);
+    require(source != NULL);
+    struct tl_catalogue *catalogue = tl_catalogue_new(source, NULL);
+    require(catalogue != NULL);
+    if (tl_catalogue_read(catalogue, "fuzz.yaml", data, size, &err)) {
+        require(tl_catalogue_read_code("fuzz.yaml", data, size, code, NULL));
+        require(strcmp(code, tl_catalogue_code(catalogue)) == 0);
+        check(catalogue);
+    } else {
+        require(err.kind == TL_ERR_INVALID && strncmp(err.text, "fuzz.yaml:", 10) == 0);
+    }
+    tl_catalogue_free(&catalogue);
+    tl_catalogue_free(&source);
+    return 0;
+}

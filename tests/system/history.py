@@ -3,7 +3,8 @@
 Clients record each answer and its time. The checker then tests the whole history: was an acknowledged place lost or
 given twice, was a visitor placed or admitted before an earlier one, were more visitors active than the capacity
 allows, or admitted in any window of time than the rate allows, did more claim than fit or pass one who had the next
-turn, was a pass given without an admission, did a position rise without a cause, is anyone left. If the clients use
+turn, was a pass given without an admission, did a device that gave its place away get anything, did a position rise
+without a cause, is anyone left. If the clients use
 Redis's clock (time.time() on the same machine), every position they saw can be compared with the true state of the
 line.
 
@@ -22,6 +23,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 import wire
+from hand_overs import HandOver, OldDevice, check_hand_overs
 
 
 #: All programs share the machine's clock, but Redis counts whole milliseconds and reads the clock once per command.
@@ -154,6 +156,8 @@ class History:
     shares: list[Shares] = field(default_factory=list)  # of the lanes, in order; empty: not judged
     blocks: list[Block] = field(default_factory=list)
     knocks: list[Knock] = field(default_factory=list)
+    hand_overs: list[HandOver] = field(default_factory=list)  # to another device
+    old_devices: list[OldDevice] = field(default_factory=list)
     leases: dict[str, set[str]] = field(default_factory=dict)  # fence -> which dispatchers held the lease with it
     full: list[tuple[float, float]] = field(default_factory=list)  # when the store was at its memory limit
     poisoned: int = 0  # entries that nobody can decode
@@ -200,6 +204,7 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int | None, fi
     _check_stream(steps, capacity + (overbook or 0) if capacity is not None else None, history)
     _check_fates(history, steps)
     _check_passes(history, steps)
+    _check_extensions(steps)
     _check_turns_as_seen(history, staleness)
     if capacity is not None and overbook is not None:
         _check_claims(history, steps, capacity)
@@ -210,6 +215,8 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int | None, fi
     _check_final(history, steps, final)
     _check_leases(history)
     _check_blocks(history, staleness)
+    lost = {stay.place for stay in history.stays if history.lost(stay) is not None}
+    check_hand_overs(history.hand_overs, history.old_devices, steps, staleness, _CLOCK_GRAIN, lost)
     _check_ends_when_full(history, staleness)
     if one_clock:
         _check_changes(history, steps)
@@ -473,6 +480,20 @@ def _check_passes(history: History, steps: list[wire.Step]) -> None:
             assert claims.get("place", stay.place) in {stay.place} | stay.names, f"place {stay.place} got a pass of {claims['place']}"
         if stay.passes and history.lost(stay) is None:
             assert stay.place in admitted_at, f"place {stay.place} got a pass but was never admitted"
+
+
+def _check_extensions(steps: list[wire.Step]) -> None:
+    """A visitor who was admitted and has not claimed gets as much time again, once."""
+    claim_by: dict[int, tuple[int, int]] = {}  # place -> when it was admitted and until when it could claim
+    extended: set[int] = set()
+    for step in steps:
+        claim_by |= {place: (step.time_ms, step.deadlines[place]) for place in step.admitted if place in step.deadlines}
+        for place, until in step.extended.items():
+            assert place not in extended, f"step {step.number} extends place {place} twice"
+            extended.add(place)
+            assert place in claim_by, f"step {step.number} extends place {place}, which was not admitted"
+            admitted, first = claim_by[place]
+            assert first < until <= first + (first - admitted) + 1000, f"place {place} may claim for {until - admitted} ms"
 
 
 def _check_turns_as_seen(history: History, staleness: float) -> None:

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from actors import Actor
+from hand_overs import HandOver, OldDevice
 from history import Block, Change, History, Knock, Loss, Rate, Shares, Stay, check
 from http_client import Client, Visitor
 from redis_server import Redis, RedisError, RedisGone
 from tellerline import System
 from waiting import wait_until
+from wire import read_ticket
 
 CAPACITY = 3
 #: By rate instead of the capacity, in the story "rate".
@@ -132,6 +134,20 @@ def desertion(system: System, history: History) -> None:
     spend(2)
 
 
+def extension(system: System, history: History) -> None:
+    """Visitors are called, ask for more time again and again, and never claim."""
+    for _ in range(2):
+        visitor, stay = enter(system, history)
+        asked = wait_until(lambda: (answer := visitor.client.post(f"{visitor.path}/extend", ticket=visitor.ticket)).status == 200
+                           and answer, PATIENT, "is called")
+        assert asked.json["status"] == "active", asked
+        stay.end = "unclaimed"
+        for _ in range(5):
+            visitor.client.post(f"{visitor.path}/extend", ticket=visitor.ticket)
+        wait_until(lambda one=stay: is_over(system, one), PATIENT, "the session is given on")
+    spend(1)
+
+
 def restart(system: System, _: History) -> None:
     wait_until(lambda: system.numbers("door")["joined"] > ACTORS, PATIENT, "some joined", again_on=KeyError)
     dispatcher = system.of("dispatcher")[0]
@@ -183,6 +199,65 @@ def full(system: System, history: History) -> None:
     history.full.append((since, time.time()))
     system.store.command("CONFIG", "SET", "maxmemory", "0")
     spend(0.5)
+
+
+def hand_over(visitor: Visitor, stay: Stay, history: History) -> None:
+    """Two other devices redeem codes of the visitor's ticket. The visitor goes on with the first that has the place."""
+    codes = [visitor.client.post(f"{visitor.path}/transfer", ticket=visitor.ticket) for _ in range(2)]
+    given = []
+    for device, code in zip("ab", codes):
+        assert code.status == 200, f"place {stay.place} was refused a code: {code.body!r}"
+        sent = time.time()
+        answer = visitor.client.post(f"{visitor.path}/move?move={code.json['code']}&by={device}")
+        if answer.status != 200:
+            assert answer.status == 409, answer.body
+            continue
+        given.append(answer.json["ticket"])
+        stay.saw_ticket(given[-1])
+        stay.saw_position(sent, time.time(), answer.json["position"])
+        history.hand_overs.append(HandOver(stay.place, read_ticket(given[-1]).serial, device, sent, time.time()))
+    assert given, "no device got the place"
+    visitor.ticket = given[0]
+
+
+def ask_as_before(client: Client, path: str, place: int, ticket: str, history: History) -> None:
+    """The device that had the place asks, and knocks at the gate."""
+    sent, serial = time.time(), read_ticket(ticket).serial
+    answer = client.get(f"{path}/status", ticket=ticket)
+    view = answer.json if answer.status == 200 else {"status": f"{answer.status}"}
+    history.old_devices.append(OldDevice(place, serial, sent, view["status"], "pass" in view))
+    sent = time.time()
+    if client.get(f"{path}/check", ticket=ticket).status == 204:
+        history.old_devices.append(OldDevice(place, serial, sent, "let in"))
+
+
+def handover(system: System, history: History) -> None:
+    """Places go to other devices while they wait, twice each. All devices go on asking, until the session is over."""
+    change(system, history, "paused", "true")
+    there = [enter(system, history) for _ in range(3)]
+    before: list[tuple[Visitor, Stay, str]] = []
+    for visitor, stay in [*there, *there]:
+        before.append((visitor, stay, str(visitor.ticket)))
+        hand_over(visitor, stay, history)
+    end = time.monotonic() + STALENESS + 0.5
+    while time.monotonic() < end:
+        for visitor, stay, ticket in before:
+            ask_as_before(visitor.client, visitor.path, stay.place, ticket, history)
+        spend(0.2)
+    change(system, history, "paused", "false")
+
+    def serve() -> bool:
+        for visitor, stay in there:
+            if stay.end is None and visitor.is_active():
+                stay.saw_active(time.time(), visitor.view)
+                for _, other, ticket in before:
+                    if other is stay:
+                        ask_as_before(visitor.client, visitor.path, stay.place, ticket, history)
+                stay.gives_back(time.time())
+                stay.end, stay.ended_at = visitor.complete()["status"], time.time()
+        return all(stay.end is not None for _, stay in there)
+
+    wait_until(serve, PATIENT, "all are served", every=0.05)
 
 
 def blocks(system: System, history: History) -> None:
@@ -324,7 +399,8 @@ def draw(system: System, _: History) -> None:
 
 
 def overload(system: System, history: History) -> None:
-    """The site reports that it is overloaded, again and again: the capacity is cut once per adaptive_hold."""
+    """The site reports that it is overloaded, again and again: the capacity is cut once per adaptive_hold. It is cut by
+    those who are active, who stay so long here that the first cut is from all of the capacity."""
     def capacity() -> int:
         return int(system.store.command("HGET", system.key("door", "state"), "capacity_now") or 0)
 
@@ -380,6 +456,7 @@ PLOTS = {
     "pause": Plot(pause, {"waiting_ttl": "2s"}, longer=8),
     "absence": Plot(absence, {"waiting_ttl": "2s"}, longer=16),
     "desertion": Plot(desertion, SHORT, longer=8, served=(0.2, 0.5)),
+    "extension": Plot(extension, {"claim_ttl": "1500ms", "session_ttl": "30s"}, longer=12),
     "restart": Plot(restart),
     "removal": Plot(removal, longer=4),
     "poison": Plot(poison),
@@ -388,11 +465,12 @@ PLOTS = {
                            "session_ttl": f"{RATE.ttl:g}s"}, rate=RATE),
     "lanes": Plot(lanes, {"lanes": ["vip", "normal"], "lane_weights": list(WEIGHTS)}, longer=16),
     "overload": Plot(overload, {"capacity_mode": "auto", "capacity_min": CAPACITY, "adaptive": {"hold": "20s"}},
-                     served=(0.3, 0.6), longer=8),
+                     served=(2, 3), longer=16),
     "overbook": Plot(overbook, {"overbook": OVERBOOK, "claim_ttl": "1500ms", "session_ttl": "30s"}, served=(0.3, 0.9),
                      longer=20, overbook=OVERBOOK, actors=14),
     "full": Plot(full, served=(0.2, 0.5), longer=8),
     "blocks": Plot(blocks, longer=2 * STALENESS),
+    "handover": Plot(handover, longer=16),
     "unlisted": Plot(unlisted, longer=8),
     "damage": Plot(damage, longer=8),
     "tail": Plot(tail, redis={"appendfsync": "always"}, longer=8),

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import pytest
 
+from hand_overs import HandOver, OldDevice
 from history import FORGOTTEN, Block, Change, Final, History, Knock, Loss, Rate, Shares, Sighting, Stay, check
 from wire import LANE, Step, Ticket
 
@@ -418,6 +419,71 @@ def test_a_move_gives_a_place_another_name():
     steps[1].moved = []
     with pytest.raises(AssertionError, match="became another one|does not wait|never joined"):
         judge_lanes(history, steps)
+
+
+def handed_over() -> tuple[History, list[Step]]:
+    """b hands its place over at 1.05, and the old device goes on asking."""
+    history, steps = good_story()
+    steps.insert(1, Step(1050, 2, 7, 3, 0, 1, handed={2: 1}))
+    for number, step in enumerate(steps, 1):
+        step.number = number
+    history.stays[1].tickets.add(Ticket(7, 0, 2, "b", 1))
+    history.hand_overs.append(HandOver(2, 1, "x", 1.0, 1.1))
+    history.old_devices += [OldDevice(2, 0, 0.9, "waiting"), OldDevice(2, 0, 1.3, "waiting"), OldDevice(2, 0, 1.7, "moved")]
+    return history, steps
+
+
+def to_two_devices(history, steps):
+    """place 2 went to two devices"""
+    history.hand_overs.append(HandOver(2, 1, "y", 1.1, 1.2))
+
+
+def in_silence(history, steps):
+    """no event told that place 2 went"""
+    steps[1].handed = {}
+
+
+def same_serial_again(history, steps):
+    """gives place 2 the serial 1 after 1"""
+    steps[2].handed = {2: 1}
+
+
+def after_the_turn(history, steps):
+    """hands over place 1, which does not wait"""
+    steps[3].handed = {1: 1}
+
+
+def old_device_still_waits(history, steps):
+    """the device that gave it away was told waiting, 0.6 s later"""
+    history.old_devices.append(OldDevice(2, 0, 1.7, "waiting"))
+
+
+def old_device_gets_in(history, steps):
+    """the device that gave it away was told let in"""
+    history.old_devices.append(OldDevice(2, 0, 4.5, "let in"))
+
+
+def old_device_gets_a_pass(history, steps):
+    """the device that gave it away got a pass"""
+    history.old_devices.append(OldDevice(2, 0, 1.2, "active", True))
+
+
+def comes_with_another_number(history, steps):
+    """place 2 became another one"""
+    history.stays[1].tickets.add(Ticket(7, 0, 9, "b", 1))
+
+
+def test_a_hand_over_passes():
+    verdict(*handed_over())
+
+
+@pytest.mark.parametrize("spoil", [to_two_devices, in_silence, same_serial_again, after_the_turn, old_device_still_waits,
+                                   old_device_gets_in, old_device_gets_a_pass, comes_with_another_number])
+def test_a_wrong_hand_over_fails(spoil):
+    history, steps = handed_over()
+    spoil(history, steps)
+    with pytest.raises(AssertionError, match=spoil.__doc__):
+        verdict(history, steps)
 
 
 def overbooked() -> tuple[History, list[Step]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 JOIN, LEAVE, COMPLETE, RENEW, SEEN = 1, 2, 3, 4, 5
-APPLIED, JOINED, ADMITTED, REMOVED, FREED, RENEWED, CONFIG, NOTICE = range(1, 9)
+APPLIED, JOINED, ADMITTED, REMOVED, FREED, RENEWED, CONFIG, NOTICE, EXTENDED, HANDED = range(1, 11)
 REASONS = {1: "completed", 2: "left", 3: "expired", 4: "unclaimed", 5: "absent"}
 MOVED = 7  # as a reason of REMOVED
 LANE = 2**48
@@ -102,6 +102,8 @@ class Step:
     freed: list[tuple[int, str]] = field(default_factory=list)
     moved: list[tuple[int, int]] = field(default_factory=list)  # from and to: to another lane, by the operator
     deadlines: dict[int, int] = field(default_factory=dict)  # of admitted and renewed places
+    handed: dict[int, int] = field(default_factory=dict)  # places on another device now, and their serial
+    extended: dict[int, int] = field(default_factory=dict)  # places with more time to claim, and until when
 
 
 def step_of(entry_id: str, payload: str) -> Step:
@@ -118,6 +120,10 @@ def step_of(entry_id: str, payload: str) -> Step:
             step.deadlines |= dict.fromkeys(expand(event[1]), event[2])
         elif event[0] == RENEWED:
             step.deadlines[event[1]] = event[2]
+        elif event[0] == EXTENDED:
+            step.extended[event[1]] = event[2]
+        elif event[0] == HANDED:
+            step.handed[event[1]] = event[2]
         elif event[0] == REMOVED and event[2] == MOVED:
             step.moved += [(place, 0) for place in expand(event[1])]
         elif event[0] == REMOVED:
@@ -147,6 +153,7 @@ class Ticket:
     lane: int
     seq: int
     visitor: str
+    serial: int = 0  # of the device, once the place was handed over
 
     @property
     def place(self) -> int:
@@ -156,6 +163,7 @@ class Ticket:
 def read_ticket(text: str) -> Ticket:
     """The content of a ticket. Does not check the MAC."""
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    _version, _key, generation, place, _issued, length = struct.unpack_from(">B4sQQIB", data)
-    visitor = data[26:26 + length].decode()
-    return Ticket(generation, place // LANE, place % LANE, visitor)
+    version, _key, generation, place, _issued = struct.unpack_from(">B4sQQI", data)
+    serial, at = (struct.unpack_from(">I", data, 25)[0], 29) if version == 2 else (0, 25)
+    visitor = data[at + 1:at + 1 + data[at]].decode()
+    return Ticket(generation, place // LANE, place % LANE, visitor, serial)

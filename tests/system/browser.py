@@ -137,6 +137,14 @@ def scripts(browser: webdriver.Chrome, enabled: bool) -> None:
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not enabled})
 
 
+def forget_errors(browser: webdriver.Chrome) -> None:
+    """Drops what the console holds, for errors that a test brought about. Of Firefox, too."""
+    if hasattr(browser, "execute_cdp_cmd"):
+        browser.get_log("browser")
+    else:
+        browser.command_executor.inside("Services.console.reset()")
+
+
 def make_new(browser: webdriver.Chrome) -> None:
     """Resets the browser to a fresh profile. Its console must not hold errors of the pages."""
     for extra in browser.window_handles[1:]:

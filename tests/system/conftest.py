@@ -105,6 +105,14 @@ def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
             system.close(keep=not fine)
 
 
+@pytest.fixture(scope="session")
+def one_firefox() -> Iterator[Any]:
+    """Firefox, started once: by the first test that asks for it."""
+    from firefox import firefox  # pylint: disable=import-outside-toplevel
+    with firefox() as driver:
+        yield driver
+
+
 @pytest.fixture
 def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Records a measured figure. All figures are printed at the end of the run."""

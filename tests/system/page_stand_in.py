@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import subprocess
 import threading
 import time
@@ -18,12 +19,14 @@ from urllib.parse import parse_qs, urlsplit
 TOP = Path(__file__).resolve().parents[2]
 BIN = Path(os.environ.get("TELLERLINE_TEST_BIN", TOP / "build" / "asan" / "bin")).resolve()
 TOOL = BIN / "page_tool"
-POLICY = ("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-          "form-action 'self'; frame-ancestors 'none'; base-uri 'none'")
+
+
+def run_tool(*args: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([str(TOOL), *args], check=True, capture_output=True, timeout=30)
 
 
 def page_tool(*args: str) -> bytes:
-    return subprocess.run([str(TOOL), *args], check=True, capture_output=True, timeout=30).stdout
+    return run_tool(*args).stdout
 
 
 class StandIn:
@@ -37,7 +40,11 @@ class StandIn:
         self.streams = 0                # number of open streams
         self.streams_begun = 0
         self.statuses = 0
+        self.retry_after: int | None = None  # seconds, with a refusal
+        self.slow = 0.0                      # seconds that the second half of the page takes
         self.joins = 0
+        self.edits: list[tuple[bytes, bytes]] = []  # what a broken script or a meddling proxy changes in the page
+        self.allow_edits = False                    # does the policy allow what they made of the scripts?
         self.asked: list[str] = []      # API requests, in order
         self._lock = threading.Lock()
         self._listeners: list[queue.Queue[bytes | None]] = []
@@ -111,7 +118,8 @@ class StandIn:
             self._listeners.remove(listener)
             self.streams -= 1
 
-    def render(self, language: str, query: dict[str, str]) -> bytes:
+    def render(self, language: str, query: dict[str, str]) -> tuple[bytes, str]:
+        """The page and its policy."""
         view = self.view
         state = view["status"]
         if state == "expired" and view.get("reason") in ("absent", "removed", "unclaimed"):
@@ -126,7 +134,12 @@ class StandIn:
         if "from" in query:
             fields["from"] = query["from"]
         fields |= self.page
-        return page_tool("page", language, *(f"{name}={value}" for name, value in fields.items()))
+        done = run_tool("page", language, *(f"{name}={value}" for name, value in fields.items()))
+        page = done.stdout
+        for old, new in self.edits:
+            assert page.count(old) == 1, old
+            page = page.replace(old, new)
+        return page, done.stderr.decode()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -143,14 +156,18 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
+        if self.state.slow and kind.startswith("text/html"):
+            self.wfile.write(body[:len(body) // 2])
+            time.sleep(self.state.slow)
+            body = body[len(body) // 2:]
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def answer_json(self, status: int, data: dict[str, Any]) -> None:
-        self.answer(status, json.dumps(data).encode(), "application/json", Cache_Control="no-store")
+    def answer_json(self, status: int, data: dict[str, Any], **headers: str) -> None:
+        self.answer(status, json.dumps(data).encode(), "application/json", Cache_Control="no-store", **headers)
 
     def language(self, query: dict[str, str]) -> str:
-        if query.get("lang") in ("ko", "en"):
+        if "lang" in query:
             return query["lang"]
         for cookie in (self.headers["Cookie"] or "").split("; "):
             if cookie.startswith("tellerline_lang="):
@@ -172,8 +189,11 @@ class _Handler(BaseHTTPRequestHandler):
         query = {name: values[0] for name, values in parse_qs(address.query).items()}
         if address.path == "/q/concert":
             language = self.language(query)
-            self.answer(200, self.state.render(language, query), "text/html; charset=utf-8",
-                        Content_Security_Policy=POLICY, Cache_Control="no-store",
+            page, policy = self.state.render(language, query)
+            if self.state.allow_edits:
+                policy = re.sub(r"script-src [^;]*", "script-src 'unsafe-inline'", policy)
+            self.answer(200, page, "text/html; charset=utf-8",
+                        Content_Security_Policy=policy, Cache_Control="no-store",
                         Set_Cookie=f"tellerline_lang={language}; Path=/; SameSite=Lax")
         elif address.path.startswith("/q/assets/"):
             kinds = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -201,7 +221,8 @@ class _Handler(BaseHTTPRequestHandler):
     def status(self) -> None:
         self.state.statuses += 1
         if self.state.refuse is not None:
-            self.answer_json(self.state.refuse, {"status": self.state.refuse})
+            after = {} if self.state.retry_after is None else {"Retry-After": str(self.state.retry_after)}
+            self.answer_json(self.state.refuse, {"status": self.state.refuse}, **after)
         else:
             self.answer_json(200, self.state.view)
 

@@ -150,7 +150,7 @@ def test_forged_tickets(system):
     def try_all() -> Answer:
         for forged in forgeries(visitor.ticket):
             for verb, method in (("status", "GET"), ("leave", "POST"), ("complete", "POST"),
-                                 ("renew", "POST")):
+                                 ("renew", "POST"), ("extend", "POST")):
                 answer = client.request(method, f"/v1/queues/bank/{verb}", ticket=forged)
                 answer.problem(401)
                 assert "Bearer" in answer.headers["www-authenticate"]

@@ -62,7 +62,7 @@ def test_other_sites_take_no_place(embedded):
     assert client.post("/v1/queues/bank/join", headers={"Origin": "null"}).status == 403
     assert joined(embedded) == before
     person = client.get("/q/bank", headers={"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate",
-                                            "Sec-Fetch-Site": "cross-site"})
+                                            "Sec-Fetch-Site": "cross-site", "Cookie": "tellerline_COOKIES=1"})
     assert b'data-state="outside" data-visitor' not in person.body and "set-cookie" in person.headers
     assert joined(embedded) == before + 1
 

@@ -126,7 +126,7 @@ def test_a_browser_joins_by_itself(start: Callable[..., System], browser: webdri
         open_page(browser, system)
         page = until(browser, lambda page: page.state == "waiting", "joined")
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", made)
-        assert page.text("position") == place and page.url.endswith("/q/bank"), page
+        assert page.text("ahead") == str(int(place) - 1) and page.url.endswith("/q/bank"), page
         assert browser.execute_script("return sessionStorage.getItem('solver')") == solver
         browser.execute_script("sessionStorage.clear()")
         browser.delete_all_cookies()
@@ -144,5 +144,5 @@ def test_a_browser_without_scripts_waits(start: Callable[..., System], browser: 
     open_page(browser, system)
     assert look(browser).state == "challenge"
     page = until(browser, lambda page: page.state == "waiting", "joined after the wait")
-    assert page.text("position") == "1"
+    assert page.text("ahead") == "0"
     assert system.numbers("bank")["joined"] == 1

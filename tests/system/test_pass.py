@@ -399,6 +399,19 @@ def test_check_names_the_place_to_wait(start):
     assert turned_away(check(client, headers=long)) == f"{ISSUER}/q/bank"
 
 
+def test_return_addresses_that_nobody_encoded(start):
+    """A raw "&" and letters beyond ASCII are kept; an address that is not taken is said to be refused."""
+    system = start({"bank": {"capacity": 1, "target_url": "https://shop.example/"} | CALM})
+    visitor = system.join("bank")
+    for sent, kept in (("https://shop.example/a?b=1&c=2%203&lang=en", "https://shop.example/a?b=1&amp;c=2%203"),
+                       ("https://shop.example/%ED%95%9C", "https://shop.example/%ED%95%9C"),
+                       ("https%3A%2F%2Fshop.example%2Fa%3Fb%3D1%26c%3D2", "https://shop.example/a?b=1&amp;c=2"),
+                       ("https://evil.example/", "")):
+        page = visitor.client.get(f"/q/bank?return={sent}", ticket=visitor.ticket)
+        assert f' data-return="{kept}"'.encode() in page.body, sent
+        assert ("x-tellerline-return" in page.headers) == (kept == ""), sent
+
+
 def test_check_is_a_sign_of_life(start):
     """A site that only uses `check` claims the session and extends it."""
     system = start({"bank": {"capacity": 1, "claim_ttl": "5s", "session_ttl": "5s",
@@ -601,7 +614,7 @@ def test_a_pending_ticket_outlives_its_place(start):
     visitor.complete()
     stream.event("ended")
     stream.close()
-    for verb in ("leave", "complete", "renew"):
+    for verb in ("leave", "complete", "renew", "extend"):
         assert client.post(f"{path}/{verb}", ticket=ticket).json["status"] == "completed", verb
     assert client.get(f"{path}/status", ticket=ticket).json["status"] == "completed"
     stream = EventStream(client.port, f"{path}/events", ticket)

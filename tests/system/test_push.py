@@ -162,6 +162,23 @@ def test_notice_and_its_end(start, open_stream):
         assert reader.event("notice").json == {"text": ""}
 
 
+def test_a_notice_in_the_language_of_each(start):
+    system, line = bank(start, 2)
+    port, path = line[1].client.port, f"{line[1].path}/events?ticket={line[1].ticket}"
+    readers = {language: EventStream(port, path + query, headers=headers) for language, query, headers in (
+        ("ko", "", {"Accept-Language": "ko-KR,en;q=0.5"}), ("en", "&lang=en", {"Accept-Language": "ko"}), ("any", "", {}))}
+    texts = {"ko": "창구를 더 엽니다.", "en": "More counters open.", "any": "More counters open."}
+    assert system.ctl("notice", "bank", "ko=" + texts["ko"], "en=" + texts["en"]).returncode == 0
+    for language, reader in readers.items():
+        reader.event("position")
+        assert reader.event("notice").json == {"text": texts[language]}
+        reader.close()
+    status = f"/v1/queues/bank/status?ticket={line[1].ticket}"
+    assert system.client().get(status + "&lang=ko").json["notice"] == texts["ko"]
+    assert system.client().get(status).json["notice"] == texts["en"]
+    assert texts["ko"] in system.client().get(f"/q/bank?ticket={line[1].ticket}&lang=ko").body.decode()
+
+
 @pytest.mark.long(seconds=16)
 def test_heartbeat(start, open_stream):
     """A quiet stream sends a heartbeat before proxies close it."""

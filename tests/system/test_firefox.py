@@ -1,0 +1,20 @@
+"""The waiting page in a second engine: its live tests that need nothing of Chromium's own."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from selenium import webdriver
+
+from firefox import make_new
+from test_page_live import (line, shop, test_a_page_whose_stream_gives_way_asks_instead,  # noqa: F401
+                            test_from_the_line_into_the_shop_and_again,
+                            test_place_survives_the_worker_that_served_it)
+
+pytestmark = pytest.mark.together(seconds=40)
+
+
+@pytest.fixture
+def browser(one_firefox: webdriver.Remote) -> Iterator[webdriver.Remote]:
+    yield one_firefox
+    make_new(one_firefox)

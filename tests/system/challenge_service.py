@@ -4,10 +4,9 @@ from __future__ import annotations
 import json
 import ssl
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs
+
+from stand_in_server import QuietHandler, StandInServer
 
 #: What the service knows of its customer.
 SECRET = "the-secret-of-the-site"
@@ -51,20 +50,15 @@ window.grecaptcha = {
 """
 
 
-class ChallengeService(ThreadingHTTPServer):
+class ChallengeService(StandInServer):
     """Says what a token says of itself: `good-1` is good once, `bad-1` is not; see `judge`."""
 
-    daemon_threads = True
-    request_queue_size = 64
-
     def __init__(self, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.port = self.server_address[1]
+        super().__init__(_Handler, port)
         self.secret = SECRET
         self.forms: list[dict[str, str]] = []  # received
         self.peers: set[tuple[str, int]] = set()  # of the connections
         self.under_way = self.most = 0  # questions that have no answer yet; the most at one time
-        self.go_on = threading.Event()  # what tokens `slow-` wait for
         self.lock = threading.Lock()
         self._used: set[str] = set()
 
@@ -93,29 +87,14 @@ class ChallengeService(ThreadingHTTPServer):
             answer = {"success": False, "error-codes": ["timeout-or-duplicate"]}
         return 200, json.dumps(answer).encode()
 
-    @contextmanager
-    def serving(self) -> Iterator[ChallengeService]:
-        thread = threading.Thread(target=self.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.go_on.set()
-            self.shutdown()
-            thread.join()
-            self.server_close()
-
     def with_tls(self, certificate: str, key: str) -> ChallengeService:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
         return self
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A worker that ends a connection is not a failure of the test."""
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     protocol_version = "HTTP/1.1"
     server: ChallengeService
 
@@ -149,6 +128,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Discards the access log, to keep the tests' output clean."""

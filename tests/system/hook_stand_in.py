@@ -2,29 +2,22 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from stand_in_server import QuietHandler, StandInServer
 from waiting import PATIENCE, wait_until
 
 
-class Receiver(ThreadingHTTPServer):
+class Receiver(StandInServer):
     """Keeps the events of all genuine requests. `mood` says how it answers: well, hangs, error, redirect."""
 
-    daemon_threads = True
-
     def __init__(self, folder: Path, port: int = 0) -> None:
-        super().__init__(("127.0.0.1", port), _Handler)
-        self.port = self.server_address[1]
+        super().__init__(_Handler, port)
         self.secret_file = folder / f"hook-{self.port}.secret"
         self.mood = "well"
         self.asked = 0
         self.requests: list[tuple[dict[str, str], bytes]] = []  # those it took
-        self.go_on = threading.Event()  # what `hangs` waits for
 
     def hook(self, name: str, events: list[str], **more: Any) -> dict[str, Any]:
         """Its settings, as the configuration has them."""
@@ -50,23 +43,8 @@ class Receiver(ThreadingHTTPServer):
     def admitted(self) -> list[str]:
         return [visitor for event in self.events("admitted") for visitor in event["visitors"]]
 
-    @contextmanager
-    def serving(self) -> Iterator[Receiver]:
-        thread = threading.Thread(target=self.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            yield self
-        finally:
-            self.go_on.set()
-            self.shutdown()
-            thread.join()
-            self.server_close()
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """A notifier that ends a connection is not a failure of the test."""
-
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: Receiver
     protocol_version = "HTTP/1.1"
 
@@ -84,6 +62,3 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Location", f"http://127.0.0.1:{self.server.port}/elsewhere")
         self.send_header("Content-Length", "0")
         self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Not part of the test's output."""

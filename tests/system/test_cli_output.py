@@ -60,6 +60,15 @@ def test_exit_statuses(sale):
     assert "nonsense" in refused.stderr and "capacity" in refused.stderr, "every one that is wrong is named"
 
 
+def test_what_is_no_text_is_not_sent(sale):
+    """A body that cannot be made: nothing is asked without it."""
+    visitor, broken = sale.first_of_line, os.fsdecode(b"a\xffb")
+    for words in (["queue", "create", broken], ["visitor", "move", "sale", visitor, broken], ["token", "make", broken, "viewer"],
+                  ["token", "make", "eve", broken], ["block", broken], ["block", "192.0.2.0/24", "--queue", broken]):
+        done = sale.ctl(*words)
+        assert done.returncode == 1 and done.stderr.startswith("tellerline: a word is not text in UTF-8"), (words, done)
+
+
 def test_no_answer_of_a_server_is_a_failure(sale, tmp_path):
     token = tmp_path / "token"
     token.write_text("tl_me_" + "x" * 43 + "\n")

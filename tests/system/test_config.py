@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,24 @@ def test_check_only_looks(tmp_path, program):
     assert len(list(tmp_path.iterdir())) == 2, "a check creates no file"
 
 
+def test_check_reads_the_files_of_the_page(tmp_path):
+    languages = tmp_path / "languages"
+    path = write(tmp_path, GOOD + "page: {languages: languages}\n")
+
+    def check() -> str:
+        done = run(BIN / "tellerline", "check", "--config", str(path), cwd=tmp_path)
+        assert done.returncode == (1 if done.stderr else 0), done
+        return done.stderr
+
+    assert "cannot read the folder" in check()
+    languages.mkdir()
+    text = languages / "en.yaml"
+    text.write_text('language: {code: en}\ntexts:\n  active_link: "Buy {2}"\n')
+    assert "en.yaml:3:16: \"active_link\": braces are only for {0} and {1}" in check()
+    text.write_text('language: {code: en}\ntexts:\n  active_link: "Buy"\n')
+    assert check() == ""
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_configuration_that_comes_with_it(tmp_path, program):
     files = [TOP / "conf" / "tellerline.yaml", *sorted((TOP / "conf" / "examples").glob("*.yaml"))]
@@ -125,13 +145,12 @@ def test_own_style_sheet(start, tmp_path):
     page = {"style": style, "accent_light": '"#8b1a4a"'}
     system = start({"bank": {"capacity": 1} | CALM}, settings={"page": page})
     client = system.client()
-    sheets = re.findall(r'rel="stylesheet" href="(/q/assets/[^"]+)"', client.get("/q/bank").body.decode())
-    assert [re.sub("-[0-9a-f]{12}", "", sheet) for sheet in sheets] == [
-        f"/q/assets/{name}.css" for name in ("page", "brand", "style")]
-    served = client.get(sheets[2])
-    assert served.status == 200 and served.body == style.read_bytes()
-    assert served.headers["content-type"] == "text/css; charset=utf-8"
-    assert "immutable" in served.headers["cache-control"]
+    answer = client.get("/q/bank")
+    sheets = re.findall("<style>(.*?)</style>", answer.body.decode(), re.DOTALL)
+    assert len(sheets) == 3 and "#8b1a4a" in sheets[1] and sheets[2] == style.read_text()
+    for sheet in sheets:
+        digest = b64encode(sha256(sheet.encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in answer.headers["content-security-policy"]
 
 
 def test_style_sheet_that_cannot_be_read(tmp_path):

@@ -57,6 +57,10 @@ def verify(path, *words: str):
     return run(BIN / "tellerline", "verify-draw", str(path), *words)
 
 
+def address_of(system: System) -> str:
+    return f"http://127.0.0.1:{system.of('worker')[0].http_port}/v1/queues/sale/draw"
+
+
 def line_of(system: System) -> list[str]:
     return system.store.command("ZRANGE", system.key("sale", "waiting"), "0", "-1")
 
@@ -99,6 +103,52 @@ def test_the_draw_is_announced_held_and_verified(start, tmp_path):
         result = verify(tmp_path / "swapped")
         assert result.returncode == 1 and "the order is wrong" in result.stderr
     assert verify(tmp_path / "list", before).returncode == 1, "another opening, another seed"
+
+
+def test_anyone_can_fetch_and_verify_the_list(start, tmp_path):
+    """Without access to the system: from the address, and from pages that were saved."""
+    system = begin(start, time_in(600), queue={"paused": True})
+    client, path = system.client(), "/v1/queues/sale/draw"
+    before = wait_until(lambda: client.get(path).json.get("hash"), PATIENCE, "the hash")
+    assert client.get(path).json["phase"] == "none" and "no list before" in verify(address_of(system)).stderr
+    visitors = [system.join("sale") for _ in range(30)]
+    open_now(system)
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+
+    pages = [client.get(f"{path}?from={first}&limit=7") for first in range(1, 31, 7)]
+    ids = [one for page in pages for one in page.json["ids"]]
+    lines = published(system, tmp_path)
+    assert ids == lines[lines.index("") + 1:], "the list that the operator writes"
+    assert len({page.headers["etag"] for page in pages}) == len(pages)
+    same = client.get(f"{path}?from=8&limit=7", headers={"If-None-Match": pages[1].headers["etag"]})
+    assert same.status == 304 and not same.body and "max-age" in same.headers["cache-control"]
+    assert client.get(f"{path}?from=31").json["ids"] == []
+    text = b"".join(page.body for page in pages).decode()
+    assert not [visitor for visitor in visitors if visitor.view["visitor"] in text], "draw ids only"
+
+    seed_hash = pages[0].json["hash"]
+    own = visitors[4].status()["draw_id"]
+    result = verify(address_of(system), seed_hash, own)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.endswith(f"stands at {ids.index(own) + 1}\n")
+    assert verify(address_of(system), before).returncode == 1, "another opening, another seed"
+    saved = tmp_path / "pages"
+    saved.write_text(text)
+    assert verify(saved, seed_hash).stdout.startswith("sale: the order of 30 visitors is that of the seed")
+    saved.write_text(b"".join(page.body for page in pages[:-1]).decode())
+    assert "names 30 drawn visitors, but has 28" in verify(saved).stderr
+    saved.write_text(text.replace(ids[11], "*").replace(ids[12], ids[11]).replace("*", ids[12]))
+    swapped = verify(saved)
+    assert swapped.returncode == 1 and "the order is wrong" in swapped.stderr
+
+    # The same in the store: what everyone reads then is wrong.
+    key, places = system.key("sale", "drawn"), [(12, ids[20]), (21, ids[11])]
+    for place, one in places:
+        system.store.command("SETRANGE", key, str(16 * place), bytes.fromhex(one))
+    result = verify(address_of(system))
+    assert result.returncode == 1 and "the order is wrong" in result.stderr
+    for (place, _), one in zip(places, (ids[11], ids[20])):
+        system.store.command("SETRANGE", key, str(16 * place), bytes.fromhex(one))
 
 
 def test_nobody_has_a_place_before_and_all_have_one_after(start):
@@ -212,16 +262,33 @@ def test_a_total_loss_after_the_draw_keeps_the_order(start):
     assert back()
 
 
+def test_a_place_on_another_device_stays_there_through_a_late_draw(start):
+    system = start({"sale": {"capacity": 1, "paused": True} | CALM}, settings=PROMPT, prepare=with_secrets)
+    visitors = [system.join("sale") for _ in range(5)]
+    old = visitors[2]
+    code = old.client.post(f"{old.path}/transfer", ticket=old.ticket).json["code"]
+    new = Visitor(system.client(), "sale", old.client.post(f"{old.path}/move?move={code}").json["ticket"])
+    opens_at = time_in(0.3)
+    system.set("sale", "opening=draw", f"opens_at={opens_at}")
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    wait_until(lambda: "position" in new.status(), PATIENCE, "the new device has a place")
+    assert new.view["visitor"] == old.view["visitor"]
+    wait_until(lambda: old.status()["status"] == "moved", PATIENCE, "the old ticket is refused")
+    assert "position" in new.status()
+    assert system.ctl("audit").returncode == 0
+
+
 def test_the_page_counts_down_and_shows_the_place_after_the_draw(start):
     system = begin(start, time_in(600), queue={"paused": True})
     others = [system.join("sale") for _ in range(4)]
     with chromium() as browser:
         visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/sale?lang=en")
         page = until(browser, lambda page: page.state == "waiting" and page.shows("drawing"), "it says the rule")
-        assert page.shows("before") and "minutes" in page.text("countdown") and not page.shows("position")
+        assert page.shows("before") and "minutes" in page.text("countdown") and not page.shows("ahead")
         assert page.title.startswith("Places are drawn by lot")
         open_now(system)
-        page = until(browser, lambda page: page.shows("position"), "it shows the place by itself")
+        page = until(browser, lambda page: page.shows("ahead"), "it shows the place by itself")
         assert not page.shows("drawing") and not page.shows("before")
-        assert 1 <= int(page.text("position")) <= 5 and page.title.startswith(f"No. {page.text('position')}"), page.title
+        place = int(page.text("ahead")) + 1
+        assert 1 <= place <= 5 and page.title.startswith(f"No. {place} "), page.title
     wait_until(lambda: all("position" in visitor.status() for visitor in others), PATIENCE, "the others, too")

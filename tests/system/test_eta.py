@@ -1,6 +1,8 @@
 """The wait estimate of the running programs: it follows the operator at once, names reasons, and is judged."""
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from figures_of import metrics
@@ -62,3 +64,23 @@ def test_the_estimate_follows_the_operator(start):
     wait_until(lambda: "eta_high" in last.status(), PATIENCE, "known again")
     end_sessions(visitors[40:])
     wait_until(lambda: judged(system) > 0, PATIENCE, "what was told has come true")
+    told_by_the_store(system)
+
+
+def told_by_the_store(system: System) -> None:
+    """What all worker processes counted: in the numbers of the queue, and in its history."""
+    def stats() -> dict[str, Any]:
+        done = system.ctl("stats", "door", "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["eta"] or {"judged": 0}
+
+    def newest() -> dict[str, str]:
+        fields = system.store.command("XREVRANGE", system.key("door", "history"), "+", "-", "COUNT", 1)[0][1]
+        return dict(zip(fields[::2], fields[1::2]))
+
+    wait_until(lambda: stats()["judged"] == judged(system), PATIENCE, "the store has all of them", 0.5)
+    eta = stats()
+    assert abs(eta["inside_percent"] - 100 * (eta["judged"] - eta["early"] - eta["late"]) / eta["judged"]) < 0.1, eta
+    wait_until(lambda: int(newest()["eta_judged"]) == eta["judged"], PATIENCE, "the history has them", 0.5)
+    assert int(newest()["eta_early"]) == eta["early"] and int(newest()["eta_late"]) == eta["late"], eta
+    assert re.search(rf"^  estimates   \d+ % of {eta['judged']} held in the last hour, ", system.ctl("stats", "door").stdout, re.M)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from admin import Admin, admin_file
 from hook_stand_in import Receiver
 from http_client import Client
 from preload import FAILING, Preload
@@ -129,8 +130,12 @@ def test_a_hook_that_fails_is_tried_again_and_holds_up_no_other(start, tmp_path,
         wait_until(lambda: metric(system, "tellerline_hooks_failing") == 1, PATIENCE, "it shows")
         wait_until(lambda: metric(system, "tellerline_hook_failing_seconds") >= 1, PATIENCE, "and for how long")
         rows = {row["hook"]: row for row in json.loads(ctl(system, "hooks", "list", "--json"))["hooks"]}
-        assert rows["bad"]["queues"][0]["failing_since_ms"] and not rows["good"]["queues"][0].get("failing_since_ms")
-        assert "failing" in ctl(system, "hooks", "list")
+        bad_row, good_row = rows["bad"], rows["good"]
+        assert bad_row["failing_since"] and bad_row["problem"] and bad_row["state"] == "failing"
+        assert bad_row["pending"] == 2 and bad_row["oldest_pending_ms"] > 0 and bad_row["told"] == 0
+        assert good_row["failing_since"] is None and good_row["problem"] is None and good_row["state"] == "answers"
+        assert good_row["oldest_pending_ms"] is None and good_row["told"] == 2 and good_row["status"] == 204
+        assert "failing" in ctl(system, "hooks", "list") and "hook bad" in ctl(system, "stats", "shop")
         bad.mood = "well"
         bad.go_on.set()
         bad.wait_for("paused", "resumed")
@@ -155,12 +160,14 @@ def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp
                                  f"{last.partition('-')[0]}-{int(last.partition('-')[2]) + 1}", "n", event, "at",
                                  int(time.time() * 1000), "what", "paused", "data", "")
         assert journal_length(system) <= 200
+        row = json.loads(ctl(system, "hooks", "list", "--json"))["hooks"][0]
+        assert row["state"] == "dead" and row["lost"] + row["pending"] == 401 and row["lost"] > 200
         receiver.mood = "well"
         wait_until(lambda: receiver.events("lost"), PATIENCE, "it is told how many it lost", every=0.1)
         wait_until(lambda: receiver.events("lost")[0]["count"] + len(receiver.events("paused")) == 401, PATIENCE,
                    "none is lost without a word", every=0.1)
         assert metric(system, "tellerline_hooks_lost_total") == receiver.events("lost")[0]["count"]
-        assert re.search(r"^site +shop +\d+ +0 +[1-9]\d* +answers$", ctl(system, "hooks", "list"), re.M)
+        assert re.search(r"^site +shop +\d+ +0 +- +[1-9]\d* +answers$", ctl(system, "hooks", "list"), re.M)
 
 
 def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
@@ -212,7 +219,47 @@ def test_a_test_event_goes_the_whole_way(start, tmp_path):
         done = system.ctl("hooks", "test", "site")
         assert done.returncode == 1 and "500" in done.stdout
         done = system.ctl("hooks", "test", "nobody")
-        assert done.returncode == 2 and "there is no hook" in done.stderr
+        assert done.returncode == 1 and "there is no hook" in done.stderr
+
+
+def test_hooks_through_the_admin_api(start, tmp_path):
+    """The command line at another machine: with --server and a token; and a notifier that is away."""
+    receiver = Receiver(tmp_path)
+
+    def prepare(system: System) -> None:
+        guarded(system)
+        admin_file(system)
+
+    with receiver.serving():
+        system = start({"shop": {}, "other": {}}, notifiers=1, prepare=prepare,
+                       settings={"hooks": [receiver.hook("site", ["drawn"], queues="shop")]})
+        watched(system)
+        admin = Admin(system.of("worker")[0])
+        token = tmp_path / "operator.token"
+        token.write_text(admin.make_token("olga", "operator"))
+        token.chmod(0o600)
+        server = ["--server", f"http://127.0.0.1:{admin.port}", "--token-file", str(token)]
+        assert "204" in ctl(system, "hooks", "test", "site", *server)
+        receiver.wait_for("test")
+        assert re.search(r"^site +shop +1 +0 +- +0 +answers$", ctl(system, "hooks", "list", *server), re.M)
+        assert admin.done("GET", "queues/other/hooks") == {"queue": "other", "hooks": []}
+        [row] = admin.done("GET", "queues/shop/stats")["hooks"]
+        assert row == admin.done("GET", "queues/shop/hooks")["hooks"][0] == {
+            "hook": "site", "state": "answers", "pending": 0, "oldest_pending_ms": None, "told": 1, "lost": 0,
+            "status": 204, "problem": None, "failing_since": None} | {name: row[name] for name in ("asked_at", "event")}
+        receiver.mood = "error"
+        done = system.ctl("hooks", "test", "site", *server)
+        assert done.returncode == 1 and "500" in done.stdout
+        system.of("notifier")[0].stop()
+        wait_until(lambda: admin.done("GET", "hooks")["hooks"][0]["state"] == "unwatched", PATIENCE, "it is away")
+        assert "no notifier" in ctl(system, "hooks", "list", *server)
+        admin.call("POST", "queues/other/hooks/site/test").problem(409)
+        admin.call("POST", "queues/shop/hooks/none/test").problem(409)
+        admin.call("POST", "queues/none/hooks/site/test").problem(404)
+        admin.call("GET", "queues/none/hooks").problem(404)
+        admin.call("POST", "queues/shop/hooks/site/test", {"more": 1}).problem(400)
+        admin.close()
+        assert not denied_but_creating(system)
 
 
 def test_without_hooks_there_is_no_journal(start):
@@ -223,7 +270,7 @@ def test_without_hooks_there_is_no_journal(start):
     assert "no hooks" in system.of("notifier")[0].text()
     assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
     assert "journaled" not in system.store.hash(system.key("shop", "state"))
-    assert "no hooks" in ctl(system, "hooks", "list")
+    assert "no hook watches a queue" in ctl(system, "hooks", "list")
 
 
 def test_a_notifier_whose_allocations_fail(start, tmp_path):

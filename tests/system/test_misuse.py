@@ -133,8 +133,10 @@ def test_a_blocked_prefix_is_refused_everywhere(start):
     """IPv4 and IPv6, at both workers, for joins, pages, streams and status; others come in. Unblocked, it joins again."""
     system = start({"bank": QUEUE["bank"], "door": QUEUE["bank"]}, workers=2, settings=PROXY)
     visitor = system.join("bank")
-    assert "It is not known which places" in block(system, "block", "192.0.2.0/24", "--for", "1h")
-    block(system, "block", "2001:db8::/48", "--queue", "bank")
+    said = block(system, "block", "192.0.2.0/24", "--for", "1h")
+    assert said.startswith("192.0.2.0/24 is blocked from all queues, for 1h\n") and "It is not known which places" in said
+    assert block(system, "block", "2001:db8::/48", "--queue", "bank").startswith(
+        "2001:db8::/48 is blocked from queue bank, until `tellerline unblock`\n")
     for worker in range(2):
         for address in ("192.0.2.77", "2001:db8:0:5::1"):
             wait_until(lambda w=worker, a=address: come(system, a, w) == 403, PATIENCE, "refused")
@@ -151,7 +153,7 @@ def test_a_blocked_prefix_is_refused_everywhere(start):
     assert visitor.status()["status"] in ("waiting", "active")
     listed = block(system, "blocks")
     assert listed.index("2001:db8::/48") and "192.0.2.0/24" in listed and "bank" in listed
-    assert "is not blocked any more" in block(system, "unblock", "192.0.2.0/24")
+    assert block(system, "unblock", "192.0.2.0/24") == "192.0.2.0/24 is not blocked any more from all queues\n"
     wait_until(lambda: come(system, "192.0.2.77") == 200, PATIENCE, "unblocked")
     block(system, "unblock", "192.0.2.0/24", status=1)
     block(system, "unblock", "2001:db8::/48", "--queue", "bank")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import signal
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import jsonschema
@@ -13,6 +14,7 @@ import yaml
 
 from challenge_service import SECRET as SERVICE_SECRET
 from challenge_service import SITE_KEY, ChallengeService
+from contract import METHODS, Contract
 from http_client import Answer, Client, Visitor
 from puzzles import asked, join, solve
 from sse import EventStream
@@ -25,7 +27,6 @@ from waiting import wait_until
 pytestmark = pytest.mark.together
 
 DOCUMENT = TOP / "docs" / "integrators" / "openapi.yaml"
-METHODS = ("get", "post", "put", "patch", "delete")
 
 #: Documented answers that are not provoked here, each with its reason.
 ELSEWHERE = {
@@ -33,101 +34,8 @@ ELSEWHERE = {
     "/problems/loading": "a worker serves after its lines are loaded, so only a new queue answers this, for a moment",
     "image/png": "a logo, if the operator has one",
     "image/webp": "the same",
+    "/problems/no-transfer": "a setting of the whole process; test_handover has it",
 }
-
-
-class Contract:
-    """The document, and the answers seen so far."""
-
-    def __init__(self) -> None:
-        self.document = yaml.safe_load(DOCUMENT.read_text())
-        self.seen: set[tuple[str, str, str, str]] = set()
-        self._resolver = jsonschema.RefResolver("", self.document)
-
-    def resolve(self, node: dict[str, Any]) -> dict[str, Any]:
-        while "$ref" in node:
-            node = self._resolver.resolve(node["$ref"])[1]
-        return node
-
-    def validate(self, value: Any, schema: dict[str, Any], what: str) -> None:
-        checker = jsonschema.Draft202012Validator(
-            schema, resolver=self._resolver,
-            format_checker=jsonschema.draft202012_format_checker)
-        errors = [f"{error.json_path}: {error.message}" for error in checker.iter_errors(value)]
-        assert not errors, f"{what}: {errors[:3]} in {value}"
-
-    def path_of(self, path: str) -> str | None:
-        """The documented path that matches. Paths without parameters come first."""
-        for template in sorted(self.document["paths"], key=lambda t: (t.count("{"), t)):
-            if re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)), path):
-                return template
-        return None
-
-    def check(self, method: str, target: str, answer: Answer) -> None:
-        template = self.path_of(target.partition("?")[0])
-        what = f"{method} {target} -> {answer.status}"
-        assert "x-request-id" in answer.headers, what
-        if template is None:
-            assert answer.status == 404, what
-            return
-        item = self.document["paths"][template]
-        if method == "HEAD" and answer.status == 200:
-            assert "get" in item and not answer.body, what
-            return
-        if answer.status == 405:
-            # No operation has this method. Every operation of the path documents the answer.
-            operation = next(item[name] for name in METHODS if name in item)
-        else:
-            assert method.lower() in item, f"{what}: no such operation"
-            operation = item[method.lower()]
-        assert str(answer.status) in operation["responses"], f"{what} is not documented"
-        response = self.resolve(operation["responses"][str(answer.status)])
-        for name, header in response.get("headers", {}).items():
-            header = self.resolve(header)
-            given = answer.headers.get(name.lower())
-            assert given is not None or not header.get("required"), f"{what}: no {name}"
-            if given is not None:
-                self.validate(given, header["schema"], f"{what}, {name}")
-        kind = self._check_body(response, answer, what)
-        self.seen.add((operation["operationId"], str(answer.status), *kind))
-
-    def _check_body(self, response: dict[str, Any], answer: Answer, what: str) -> tuple[str, str]:
-        media = answer.headers.get("content-type", "").partition(";")[0]
-        content = response.get("content", {})
-        if not content:
-            assert not answer.body, f"{what}: an undocumented body"
-            return "", ""
-        assert media in content, f"{what}: {media} is not documented"
-        schema = content[media].get("schema")
-        value: Any = answer.body.decode("utf-8", "replace")
-        if media.endswith("json"):
-            value = json.loads(value)
-        if schema is not None:
-            self.validate(value, schema, what)
-        if media == "application/problem+json":
-            assert value["status"] == answer.status, what
-            return media, value["type"]
-        return media, ""
-
-    def documented(self) -> set[tuple[str, str, str, str]]:
-        """Every operation, status, media type and, of problems, type."""
-        found = set()
-        for item in self.document["paths"].values():
-            for operation in (item[name] for name in METHODS if name in item):
-                for status, response in operation["responses"].items():
-                    response = self.resolve(response)
-                    name = operation["operationId"]
-                    for media, content in (response.get("content") or {"": {}}).items():
-                        for kind in self._problem_types(content.get("schema", {})) or [""]:
-                            found.add((name, status, media, kind))
-        return found
-
-    def _problem_types(self, schema: dict[str, Any]) -> list[str]:
-        for part in schema.get("allOf", []):
-            kinds = part.get("properties", {}).get("type", {}).get("enum")
-            if kinds:
-                return kinds
-        return []
 
 
 class Witness(Client):
@@ -144,13 +52,14 @@ class Witness(Client):
 
     def receive(self) -> Answer:
         answer = super().receive()
+        assert "x-request-id" in answer.headers, self._asked
         self._contract.check(*self._asked, answer)
         return answer
 
 
 @pytest.fixture(scope="module")
 def contract() -> Contract:
-    return Contract()
+    return Contract(DOCUMENT)
 
 
 def witness(contract: Contract, system: System) -> Witness:
@@ -178,8 +87,10 @@ def ordinary(contract: Contract, system: System, shop: Shop) -> None:
         stream_view(contract, stream, kind)
         contract.validate(stream.event("notice").json, {"$ref": "#/components/schemas/Notice"}, "")
         stream.close()
-    for verb in ("complete", "renew"):
+    for verb in ("complete", "renew", "extend"):
         client.post(f"{second.path}/{verb}", ticket=second.ticket).problem(409)
+    handed_over(client, second, first)
+    assert client.post(f"{first.path}/extend", ticket=first.ticket).json["status"] == "active"
     third.leave()
     stream = EventStream(client.port, f"{third.path}/events", third.ticket)
     stream_view(contract, stream, "ended")
@@ -202,6 +113,34 @@ def ordinary(contract: Contract, system: System, shop: Shop) -> None:
     assert trusted.json["visitor"] == "u"
     answer = client.get("/openapi.yaml")
     assert yaml.safe_load(answer.body) == contract.document, "it is served as it is"
+
+
+def handed_over(client: Client, waits: Visitor, inside: Visitor) -> None:
+    """The place that waits goes to another device, twice: through the API and through the pages."""
+    path, old = waits.path, waits.ticket
+    code = client.post(f"{path}/transfer", ticket=old).json["code"]
+    for bad, status in ((f"{path}/move", 400), (f"{path}/move?move=x", 403), (f"{path}/move?move={code}&by=x", 400)):
+        client.post(bad).problem(status)
+        assert client.post(bad.replace("/v1/queues/", "/q/")).status == status
+    waits.ticket = client.post(f"{path}/move?move={code}").json["ticket"]
+    client.post(f"{path}/move?move={code}").problem(409)
+    assert client.post(f"/q/bank/move?move={code}").status == 409
+    assert client.get(f"{path}/status", ticket=old).json["status"] == "moved"
+    for verb in ("leave", "complete", "renew", "extend", "transfer", "join"):
+        assert client.post(f"{path}/{verb}", ticket=old).problem(409)["type"] == "/problems/moved"
+    client.post(f"{path}/transfer", ticket=inside.ticket).problem(409)
+    assert client.post(f"/q/bank/transfer?ticket={inside.ticket}").status == 303
+    assert client.post(f"/q/bank/transfer?ticket={old}").status == 409
+    page = client.post(f"/q/bank/transfer?ticket={waits.ticket}").body.decode()
+    code = page.split("?move=")[1].split('"')[0]
+    assert client.get(f"/q/bank?move={code}").status == 200
+    moved = client.post(f"/q/bank/move?move={code}")
+    waits.ticket = moved.headers["set-cookie"].partition("=")[2].partition(";")[0]
+    gone = Visitor(client, "bank").join()
+    code = client.post(f"{path}/transfer", ticket=gone.ticket).json["code"]
+    gone.leave()
+    client.post(f"{path}/move?move={code}").problem(410)
+    assert client.post(f"/q/bank/move?move={code}").status == 410
 
 
 def refused(contract: Contract, system: System, shop: Shop) -> None:
@@ -232,7 +171,7 @@ def refused(contract: Contract, system: System, shop: Shop) -> None:
     client.post(feedback, b'{"load": 0.5}').problem(403)
     wait_until(lambda: client.post(feedback, b'{"load": 0.5}', ticket=API_KEY).status == 429, PATIENCE,
                "more reports than an API key may make", every=0.001)
-    for verb in ("join", "leave", "complete", "renew", "feedback"):
+    for verb in ("join", "leave", "complete", "renew", "extend", "transfer", "move", "feedback"):
         foreign = client.post(f"/v1/queues/bank/{verb}", headers={"Origin": "https://evil.example"})
         assert foreign.problem(403)["type"] == "/problems/foreign-origin"
     client.post(join, b"{}", headers={"Content-Type": "text/plain"}).problem(415)
@@ -244,13 +183,10 @@ def pages(contract: Contract, system: System, shop: Shop) -> None:
     answer = client.get("/q/bank")
     ticket = answer.headers["set-cookie"].partition("=")[2].partition(";")[0]
     cookie = {"Cookie": f"tellerline_bank={ticket}"}
-    asset = re.search(r"/q/assets/[\w.-]+\.css", answer.body.decode()).group()
-    script = re.search(r"/q/assets/[\w.-]+\.js", answer.body.decode()).group()
-    icon = re.search(r"/q/assets/[\w.-]+\.svg", answer.body.decode())
-    for path in filter(None, (asset, script, icon and icon.group())):
-        given = client.get(path)
-        assert given.status == 200
-        assert client.get(path, headers={"If-None-Match": given.headers["etag"]}).status == 304
+    icon = re.search(r"/q/assets/[\w.-]+\.svg", answer.body.decode()).group()
+    given = client.get(icon)
+    assert given.status == 200
+    assert client.get(icon, headers={"If-None-Match": given.headers["etag"]}).status == 304
     for verb in ("leave", "join"):
         assert client.post(f"/q/bank/{verb}", headers=cookie).status == 303
     assert client.post("/q/bank/leave").status == 401
@@ -270,6 +206,8 @@ def challenged(contract: Contract, system: System) -> None:
     solution = solve(asked(client, "gate"))
     assert join(client, "gate", solution).status == 200
     assert join(client, "gate", "x").problem(403)["type"] == "/problems/challenge-failed"
+    script = re.search(r"/q/assets/challenge-[\w.-]+\.js", client.get("/q/gate").body.decode()).group()
+    assert client.get(script).status == 200
     assert client.get("/q/gate").status == 200
     assert client.post("/q/gate/join").status == 200
 
@@ -288,14 +226,48 @@ def verified(contract: Contract, system: System, service: ChallengeService) -> N
 def crowded(contract: Contract, system: System) -> None:
     """More joins from one address than the limit allows, and then more than may wait."""
     client = witness(contract, system)
-    assert client.post("/v1/queues/bank/join").status == 200
+    ticket = Visitor(client, "bank").join().ticket
     client.post("/v1/queues/bank/join").problem(429)
+    client.post("/v1/queues/bank/transfer", ticket=ticket)
+    for verb in ("transfer", "move"):
+        assert client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(429)["type"] == "/problems/too-often"
+        assert client.post(f"/q/bank/{verb}?ticket={ticket}").status == 429
     assert client.get("/q/bank").status == 429
     assert client.post("/q/bank/join").status == 429
     assert system.ctl("set", "bank", "capacity=0", "max_waiting=1").returncode == 0
     trusted = {"Authorization": f"Bearer {API_KEY}"}
     wait_until(lambda: client.post("/v1/queues/bank/join", headers=trusted).status == 503, PATIENCE, "the line is full")
     assert client.post("/v1/queues/bank/join", headers=trusted).problem(503)["type"] == "/problems/full"
+
+
+def drawn(contract: Contract, system: System) -> None:
+    """The list of a draw: before and after it, lost, asked for too often and by too many, and without the store."""
+    client, path = witness(contract, system), "/v1/queues/sale/draw"
+    for _ in range(3):
+        Visitor(client, "sale").join()
+    assert client.get(path).json["phase"] == "none"
+    system.set("sale", f"opens_at={(datetime.now(timezone.utc) + timedelta(seconds=0.3)).isoformat()}")
+    wait_until(lambda: client.get("/v1/queues/sale").json.get("drawn") == 3, PATIENCE, "the draw is done")
+    page = client.get(path)
+    assert len(page.json["ids"]) == 3
+    assert client.get(path, headers={"If-None-Match": page.headers["etag"]}).status == 304
+    for query in ("from=0", "from=x", "from=", "from=1099511627777", "limit=1001", "limit=-1"):
+        client.get(f"{path}?{query}").problem(400)
+    there, away = system.key("sale", "drawn"), system.key("sale", "away")
+    system.store.command("RENAME", there, away)
+    client.get(path).problem(404)
+    system.store.command("RENAME", away, there)
+    wait_until(lambda: client.get(path).status == 429, PATIENCE, "more pages than an address may have", every=0.001)
+    system.redis.send(signal.SIGSTOP)
+    waiting = []
+    for i in range(17):
+        one = witness(contract, system)
+        one.send("GET", path, headers={"X-Forwarded-For": f"192.0.2.{i}"})
+        waiting.append(one)
+    kinds = [one.receive().problem(503)["type"] for one in waiting]
+    system.redis.send(signal.SIGCONT)
+    assert sorted(kinds)[0] == "/problems/busy" and kinds.count("/problems/store-unavailable") == 16, kinds
+    wait_until(lambda: client.get(path).status == 200, PATIENCE, "the store is back", every=0.2)
 
 
 def states(contract: Contract, system: System) -> None:
@@ -338,6 +310,9 @@ def blocked(contract: Contract, system: System) -> None:
     wait_until(lambda: client.post("/v1/queues/bank/join").status == 403, PATIENCE, "blocked")
     for verb in ("status", "events"):
         assert client.get(f"/v1/queues/bank/{verb}", ticket=ticket).problem(403)["type"] == "/problems/blocked"
+    for verb in ("transfer", "move"):
+        assert client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(403)["type"] == "/problems/blocked"
+        assert client.post(f"/q/bank/{verb}").status == 403
     assert client.get("/q/bank").status == client.post("/q/bank/join").status == 403
 
 
@@ -366,6 +341,8 @@ def forged(contract: Contract, system: System) -> None:
     wait_until(refused, PATIENCE, "forged tokens are not verified any more", every=0)
     problem = client.post("/v1/queues/bank/join", json.dumps({"invite": "x.y.z"}).encode()).problem(429)
     assert problem["type"] == "/problems/too-many-forgeries"
+    problem = client.post("/v1/queues/bank/move?move=x").problem(429)
+    assert problem["type"] == "/problems/too-many-forgeries"
 
 
 def slow_dispatcher(contract: Contract, system: System) -> None:
@@ -376,6 +353,7 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
     wait_until(inside.is_active, PATIENCE, "the first is active")
     session = system.key("bank", "sessions")
     wait_until(lambda: system.store.command("HVALS", session)[0].endswith(":1"), PATIENCE, "claimed")
+    code = client.post("/v1/queues/bank/transfer", ticket=waiting.ticket).json["code"]
     dispatcher = system.of("dispatcher")[0]
     dispatcher.send(signal.SIGSTOP)
     pending = client.post("/v1/queues/bank/join")
@@ -385,26 +363,29 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
     stream = EventStream(client.port, "/v1/queues/bank/events", ticket)
     stream_view(contract, stream, "pending")
     stream.close()
-    for verb in ("leave", "complete", "renew"):
+    assert client.post("/v1/queues/bank/leave", ticket=ticket).status == 202, "it is done when the place is known"
+    for verb in ("complete", "renew", "extend", "transfer"):
         problem = client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(409)
         assert problem["type"] == "/problems/not-numbered"
+    problem = client.post(f"/v1/queues/bank/move?move={code}").problem(503)
+    assert problem["type"] == "/problems/unknown-outcome"
     unknown = client.post("/v1/queues/bank/leave", ticket=waiting.ticket).problem(503)
     assert unknown["type"] == "/problems/unknown-outcome"
-    for verb in ("complete", "renew"):
+    for verb in ("complete", "renew", "extend"):
         client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
     # Beyond worker.max_pending.
     wait_until(lambda: client.post("/v1/queues/bank/join").status == 503, PATIENCE, "busy")
     problem = client.get("/v1/queues/bank/status", ticket=ticket).problem(503)
     assert problem["type"] == "/problems/busy"
-    for verb in ("leave", "complete", "renew"):
+    for verb in ("leave", "complete", "renew", "extend", "transfer", "move"):
         client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
     dispatcher.send(signal.SIGCONT)
 
-    def numbered() -> bool:
+    def is_left() -> bool:
         answer = client.get("/v1/queues/bank/status", ticket=ticket)
-        return answer.status == 200 and answer.json["status"] in ("waiting", "active")
+        return answer.status == 200 and answer.json["status"] == "left"
 
-    wait_until(numbered, PATIENCE, "the place is numbered", every=0.1)
+    wait_until(is_left, PATIENCE, "the leave is remembered until the place is known", every=0.1)
     assert client.request("HEAD", "/v1/queues/bank/events", ticket=ticket).status == 200
 
     # An end that the worker must look up: the stream reports it once the store has answered.
@@ -433,12 +414,13 @@ def store_away(contract: Contract, system: System) -> None:
     client.post("/v1/queues/bank/join").problem(503)
     client.post("/v1/queues/bank/feedback", b'{"load": 0.5}', ticket=API_KEY).problem(503)
     client.get("/v1/queues/bank/status", ticket=pending).problem(503)
-    for verb in ("leave", "complete", "renew"):
+    for verb in ("leave", "complete", "renew", "extend", "transfer", "move"):
         client.post(f"/v1/queues/bank/{verb}", ticket=inside.ticket).problem(503)
     assert client.get("/q/bank").status == 503
     assert client.post("/q/bank/join").status == 503
     cookie = {"Cookie": f"tellerline_bank={inside.ticket}"}
-    assert client.post("/q/bank/leave", headers=cookie).status == 503
+    for verb in ("leave", "transfer", "move"):
+        assert client.post(f"/q/bank/{verb}", headers=cookie).status == 503
     for leftover in system.directory.glob("appendonlydir/*"):
         leftover.unlink()
     system.redis.start()
@@ -448,7 +430,7 @@ def store_away(contract: Contract, system: System) -> None:
     wait_until(lambda: client.get(f"{path}/status", ticket=inside.ticket).status == 409, PATIENCE,
                "the queue was created again")
     assert client.get(f"{path}/events", ticket=inside.ticket).status == 409
-    for verb in ("leave", "complete", "renew"):
+    for verb in ("leave", "complete", "renew", "extend", "transfer"):
         problem = client.post(f"{path}/{verb}", ticket=inside.ticket).problem(409)
         assert problem["type"] == "/problems/made-anew"
     assert client.get("/q/bank", headers=cookie).status == 409
@@ -527,6 +509,11 @@ def test_answers_are_as_documented(contract, start, tmp_path):
         verified(contract, system, service)
     crowded(contract, start({"bank": bank}, settings={"http": {"joins_per_minute": 1}}, prepare=keys))
     blocked(contract, start({"bank": bank}))
+    lottery = start({"sale": bank | {"opening": "draw", "opens_at": "2999-01-01T00:00:00Z"}},
+                    settings={"redis": {"timeout": "1s"}, "http": {"trusted_proxies": "127.0.0.1"},
+                              "worker": {"processes": 1}})
+    lottery.expect(STORE_TROUBLE)
+    drawn(contract, lottery)
     states(contract, start({"bank": bank | {"target_url": "https://shop.example/in"}}))
     forged(contract, start({"bank": bank}))
     shared(contract, start({"bank": bank | {"shared_sessions": "refuse"}},

@@ -1,0 +1,44 @@
+"""The sale that one test runs from the dashboard and another from the command line. Both leave the same record."""
+from __future__ import annotations
+
+from typing import Any
+
+from tellerline import System
+
+NOTICE = {"en": "Row A is sold out.", "ko": "A열은 매진되었습니다."}
+CREATED = {"capacity": "1", "lanes": "vip,normal", "default_lane": "normal", "mode": "paused", "paused": "true"}
+
+Change = tuple[str, dict[str, str], dict[str, str]]
+
+
+def mode(before: str, after: str) -> Change:
+    """`paused` says for readers of an earlier release whether visitors are let in."""
+    was, now = ({"mode": name, "paused": str(name in ("paused", "sold_out")).lower()} for name in (before, after))
+    if was["paused"] == now["paused"]:
+        del was["paused"], now["paused"]
+    return "mode", was, now
+
+
+def story(important: str, revoked: str) -> list[Change]:
+    """What the record says after the creation, oldest first: what was done, all that changed, before and after."""
+    return [mode("paused", "open"),
+            ("notice", {"notice": ""}, {"notice": "".join(f"\x1e[{language}] {text}" for language, text in NOTICE.items())}),
+            ("set", {"capacity": "1"}, {"capacity": "2"}), mode("open", "paused"), mode("paused", "open"),
+            ("move", {"visitor": important, "lane": "normal"}, {"visitor": important, "lane": "vip"}),
+            ("remove", {"visitor": revoked, "state": "active"}, {"visitor": revoked, "state": "removed"}),
+            mode("open", "draining"), mode("draining", "sold_out")]
+
+
+def check_record(system: System, entries: list[dict[str, Any]], changes: list[Change], who: str, where: str) -> None:
+    """entries: all of the record, oldest first. where: how the place of the caller begins."""
+    created, *others = entries
+    assert [(entry["what"], entry["before"], entry["after"]) for entry in others] == changes
+    for entry in entries:
+        assert entry["who"] == who and entry["from"].startswith(where) and entry["queue"] == "sale", entry
+    # The creation has every setting; those that nobody set or changed are what they are now.
+    config = system.store.hash(system.key("sale", "config"))
+    later = {"capacity", "mode", "paused", "about"}
+    assert created["what"] == "create" and created["before"] == {}, created
+    assert {name: created["after"][name] for name in CREATED} == CREATED, created
+    assert {name: value for name, value in created["after"].items() if name not in later} == {
+        name: value for name, value in config.items() if name not in later}

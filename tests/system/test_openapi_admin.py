@@ -1,0 +1,195 @@
+"""docs/integrators/openapi-admin.yaml against the running admin API: every request of the tests and every answer is as it
+is described there, without a member more, and each call answers in every good way that is described."""
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from admin import ADMIN_TOKEN, DOCUMENT, Admin, Browser, EventReader, admin_file
+from contract import METHODS, Contract
+from hook_stand_in import Receiver
+from http_client import Answer
+from tellerline import CALM, PATIENCE, System
+from waiting import wait_until
+
+LATER = "2999-01-01T00:00:00Z"
+
+
+def close(schema: Any) -> None:
+    """What has named members has no others, unless the document says so."""
+    if isinstance(schema, dict):
+        if "properties" in schema:
+            schema.setdefault("additionalProperties", False)
+        for part in schema.values():
+            close(part)
+    elif isinstance(schema, list):
+        for part in schema:
+            close(part)
+
+
+class AdminContract(Contract):
+    def __init__(self) -> None:
+        super().__init__(DOCUMENT)
+        close(self.document["components"]["schemas"])
+        close(self.document["paths"])
+
+    def check_request(self, method: str, path: str, body: Any) -> None:
+        operation = self.document["paths"][self.path_of(path)][method.lower()]
+        described = operation.get("requestBody")
+        if body is None:
+            assert not (described or {}).get("required"), f"{method} {path} needs a body"
+        else:
+            assert described is not None, f"{method} {path} has no body"
+            self.validate(body, described["content"]["application/json"]["schema"], f"{method} {path}")
+
+    def good(self) -> set[tuple[str, str]]:
+        """Each operation with each status below 300."""
+        return {(operation["operationId"], status) for item in self.document["paths"].values()
+                for operation in (item[name] for name in METHODS if name in item)
+                for status in operation["responses"] if int(status) < 300}
+
+
+class AdminWitness(Admin):
+    """An administrator who holds all that is sent and answered against the document."""
+
+    def __init__(self, contract: AdminContract, system: System) -> None:
+        super().__init__(system.of("worker")[0])
+        self._contract = contract
+
+    def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        answer = super().call(method, path, body, headers)
+        target = f"/v1/admin/{path}"
+        if answer.status < 300:
+            self._contract.check_request(method, target.partition("?")[0], body)
+        self._contract.check(method, target, answer)
+        return answer
+
+
+def queues(admin: AdminWitness) -> None:
+    settings = {"capacity": 1, "lanes": ["vip", "all"], "default_lane": "all"} | CALM
+    admin.done("POST", "queues", {"name": "sale", "settings": settings})
+    admin.call("POST", "queues", {"name": "sale"}).problem(409)
+    admin.call("POST", "queues", {"name": "New!"}).problem(400)
+    admin.call("POST", "queues", {"name": "new", "settings": {"capacity": -1, "lanes": []}}).problem(422)
+    admin.done("GET", "queues")
+    tag = admin.call("GET", "queues/sale").headers["etag"]
+    admin.done("PATCH", "queues/sale", {"capacity": 2})
+    admin.call("PATCH", "queues/sale", {"capacity": 3}, {"If-Match": tag}).problem(412)
+    admin.done("PUT", "queues/sale", settings)
+    admin.done("PUT", "queues/other", {"mode": "paused"})
+    for mode in ("drain", "close", "passthrough", "pause", "open", "resume"):
+        admin.done("POST", f"queues/sale/{mode}")
+    admin.done("POST", "queues/other/sell-out")
+    admin.done("POST", "queues/sale/notice", {"text": "Soon."})
+    admin.done("POST", "queues/sale/notice", {"texts": {"en": "Soon.", "ko": "곧"}})
+    admin.call("POST", "queues/sale/notice", {}).problem(400)
+    admin.done("POST", "queues/other/recover", {"wait": "1s"})
+    admin.done("PUT", "queues/lots", {"mode": "open"})
+    admin.done("POST", "queues/lots/draw", {"opens_at": LATER})
+    admin.done("GET", "queues/lots/draw?limit=10")
+    admin.done("GET", "queues/sale/draw")
+    admin.call("GET", "queues/nowhere").problem(404)
+
+
+def visitors(admin: AdminWitness, system: System) -> None:
+    people = [{"visitor": "anna", "lane": "vip"}, {"visitor": "ben"}, {"visitor": "cleo"}, {"visitor": "dora"}]
+    assert admin.call("POST", "queues/sale/joins", {"visitors": people}).status == 200
+    wait_until(lambda: system.active("sale") == 1, PATIENCE, "one is in")
+    admin.done("GET", "queues/sale/line?from=1&limit=1")
+    admin.done("GET", "queues/sale/line")
+    reference = admin.done("GET", "queues/sale/visitors/ben")["reference"]
+    assert admin.done("GET", f"queues/sale/visitors?reference={reference}")["visitor"] == "ben"
+    for name in ("anna", "ben"):
+        admin.done("GET", f"queues/sale/visitors/{name}")
+    admin.done("POST", "queues/sale/visitors/cleo/lane", {"lane": "vip"})
+    admin.done("POST", "queues/sale/visitors/cleo/lane", {"lane": "vip"})
+    admin.call("POST", "queues/sale/visitors/cleo/lane", {"lane": "gold"}).problem(422)
+    admin.done("DELETE", "queues/sale/visitors/anna")
+    admin.done("GET", "queues/sale/visitors/anna")
+    admin.done("POST", "queues/sale/visitors/dora/forget")
+    admin.call("GET", "queues/sale/visitors/dora").problem(404)
+    for form in ("csv", "jsonl"):
+        assert admin.call("GET", f"queues/sale/export?format={form}").status == 200
+    admin.done("GET", "queues/sale/stats")
+    admin.done("GET", "queues")
+    wait_until(lambda: admin.done("GET", "queues/sale/history?step=10s")["points"], PATIENCE, "the history has begun", 0.2)
+    admin.done("GET", "queues/sale/history?step=1m")
+    system.store.command("HSET", system.key("sale", "state"), "eta_judged", 3, "eta_late", 1, "eta_error", 50)
+    assert admin.done("GET", "queues/sale/stats")["eta"]["late"] == 1
+    wait_until(lambda: admin.done("GET", "queues/sale/stats")["per_minute"], PATIENCE, "rates", 0.2)
+
+
+def pending(admin: AdminWitness, system: System) -> None:
+    """Nobody numbers the places for now."""
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.send(signal.SIGSTOP)
+    assert admin.call("POST", "queues/sale/joins", {"visitors": [{"visitor": "emil"}]}).status == 202
+    dispatcher.send(signal.SIGCONT)
+
+
+def hooks(admin: AdminWitness, system: System) -> None:
+    wait_until(lambda: system.store.hash(system.key("sale", "state")).get("journal"), PATIENCE, "it is watched")
+    admin.done("GET", "hooks")
+    admin.done("GET", "queues/sale/hooks")
+    assert admin.call("POST", "queues/sale/hooks/site/test").status == 202
+    wait_until(lambda: admin.done("GET", "queues/sale/hooks")["hooks"][0]["state"] == "answers", PATIENCE, "it was told")
+    admin.call("POST", "queues/sale/hooks/none/test").problem(409)
+
+
+def access(admin: AdminWitness, contract: AdminContract) -> None:
+    admin.done("POST", "tokens", {"name": "eve", "role": "viewer"})
+    admin.call("POST", "tokens", {"name": "eve", "role": "viewer"}).problem(409)
+    admin.done("GET", "tokens")
+    admin.done("DELETE", "tokens/eve")
+    admin.done("POST", "blocks", {"prefix": "192.0.2.0/24", "for": "1h"})
+    admin.done("POST", "blocks", {"prefix": "2001:db8::/32", "queue": "sale"})
+    admin.done("GET", "blocks")
+    admin.done("DELETE", "blocks?prefix=192.0.2.0/24")
+    admin.done("GET", "session")
+    changes = admin.done("GET", "changes?limit=3")
+    admin.done("GET", f"changes?limit=1000&before={changes['next']}")
+    admin.done("GET", "changes?queue=sale")
+    admin.call("GET", "changes?nonsense=1").problem(400)
+    admin.token, token = "wrong", admin.token
+    admin.call("GET", "queues").problem(401)
+    admin.token = token
+    assert {entry["what"] for entry in admin.done("GET", "changes?limit=1000")["changes"]} >= {
+        "create", "set", "mode", "notice", "move", "remove"}
+
+
+def browsers(contract: AdminContract, system: System) -> None:
+    browser = Browser(system.of("worker")[0], ADMIN_TOKEN)
+    contract.check("POST", "/v1/admin/session", browser.signed_in)
+    contract.check("GET", "/v1/admin/session", browser.call("GET", "session"))
+    contract.check("DELETE", "/v1/admin/session", browser.call("DELETE", "session"))
+    browser.close()
+
+
+def streams(contract: AdminContract, system: System) -> None:
+    reader = EventReader(system.of("worker")[0], "queues/sale/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"})
+    event = reader.next()
+    assert reader.status == 200 and event is not None and event[0] == "stats"
+    contract.validate(event[1], {"$ref": "#/components/schemas/Stats"}, "an event")
+    contract.seen.add(("followStats", "200", "text/event-stream", ""))
+    reader.close()
+
+
+def test_every_call_answers_as_described(start, tmp_path):
+    contract = AdminContract()
+    receiver = Receiver(tmp_path)
+    with receiver.serving():
+        system = start({}, notifiers=1, prepare=admin_file,
+                       settings={"hooks": [receiver.hook("site", ["drawn"], queues="sale")]})
+        admin = AdminWitness(contract, system)
+        queues(admin)
+        visitors(admin, system)
+        hooks(admin, system)
+        access(admin, contract)
+        browsers(contract, system)
+        streams(contract, system)
+        pending(admin, system)
+        admin.done("DELETE", "queues/other", {"name": "other"})
+        admin.call("DELETE", "queues/sale", {"name": "other"}).problem(422)
+        admin.close()
+    missing = contract.good() - {(operation, status) for operation, status, *_ in contract.seen}
+    assert not missing, f"described, but never answered: {sorted(missing)}"

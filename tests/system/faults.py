@@ -161,14 +161,13 @@ def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any],
 
 
 def live_through(system: System, queue: str, capacity: int, seed: int, seconds: float, kinds: list[str],
-                 actors: int = 12, kind_of_faults: type[Faults] = Faults, least: int = 10, drain: float = 120) -> str:
-    """Visitors come and go under these faults; then the line drains in `drain` seconds at most, and the whole history is
-    checked."""
+                 actors: int = 12, kind_of_faults: type[Faults] = Faults, least: int = 10) -> str:
+    """Visitors come and go under these faults; then the line drains, and the whole history is checked."""
     for pattern in TROUBLE:
         system.expect(pattern)
     history, stop, chance = History(), threading.Event(), random.Random(seed)
     ports = [program.http_port for program in system.of("worker")]
-    crowd = [Actor(i, seed, ports, queue, history, stop, time.monotonic() + seconds + drain, served=(0.0, 0.4))
+    crowd = [Actor(i, seed, ports, queue, history, stop, time.monotonic() + seconds + 120, served=(0.0, 0.4))
              for i in range(actors)]
     faults = kind_of_faults(system, queue, history, chance)
     for actor in crowd:

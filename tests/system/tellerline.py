@@ -164,10 +164,14 @@ class Program:
         return self._process.poll()
 
     def ready(self) -> bool:
+        """A worker's admin listener is a process of its own, which may take longer than the others."""
         assert self.running, f"{self.name} ended by itself:\n{self.tail()}"
         client = Client(self.http_port or self.admin_port, timeout=5)
         try:
-            return client.get("/readyz").status == 200
+            if client.get("/readyz").status != 200:
+                return False
+            socket.create_connection(("127.0.0.1", self.admin_port), 5).close()
+            return True
         except CONNECTION_TROUBLE:
             return False
         finally:
@@ -379,8 +383,12 @@ class System:
             yield wire.step_of(entry_id, fields[1])
 
     def ctl(self, *args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-        """Runs `tellerline ARGS --config ...`."""
-        return run(self.folder / "tellerline", *args, "--config", str(self.config), timeout=timeout)
+        """Runs `tellerline ARGS --config ...`. An id that begins with a hyphen goes behind `--`, with what follows it."""
+        at = next((i for i, word in enumerate(args) if re.fullmatch(r"-[\w-]{21}", word)), len(args))
+        options = [word for word in args[at:] if word.startswith("--")]
+        words = [word for word in args[at:] if word not in options]
+        return run(self.folder / "tellerline", *args[:at], *options, "--config", str(self.config),
+                   *(["--", *words] if words else []), timeout=timeout)
 
     def set(self, queue: str, *settings: str) -> None:
         done = self.ctl("set", queue, *settings)

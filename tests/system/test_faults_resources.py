@@ -237,10 +237,16 @@ def test_a_role_whose_allocations_fail(start, tmp_path, role):
                     failing.set(one_in)
                 time.sleep(0.01)
         failing.set(0)
-        if not program.running:
+
+        def is_up() -> bool:  # what failed just before may still end it
+            if program.status() is None:
+                return program.ready()
             ends.append(program.status())
             program.kill()
             program.start()
+            return False
+
+        wait_until(is_up, PATIENCE, "it is up again", again_on=AssertionError)
     finally:
         failing.set(0)
         stop.set()

@@ -187,7 +187,9 @@ def test_a_moved_visitor_keeps_the_seniority_and_the_old_ticket(begin) -> None:
     assert late.get("/v1/queues/bank/check", ticket=old["n1"]).status == 204
     answer = late.post("/v1/queues/bank/complete", ticket=old["n1"])
     assert answer.json["status"] == "completed"
-    assert system.client(0).get("/v1/queues/bank/status", ticket=old["n1"]).json["status"] == "completed"
+    other = system.client(0)  # hears of it a moment later
+    wait_until(lambda: other.get("/v1/queues/bank/status", ticket=old["n1"]).json["status"] == "completed", PATIENCE,
+               "the other worker knows")
     # Who leaves with the old ticket leaves from the new lane.
     move(system, "n3", "vip")
     assert late.post("/v1/queues/bank/leave", ticket=old["n3"]).json["status"] == "left"

@@ -86,6 +86,23 @@ def test_unclaimed_admission_is_given_on(start):
     assert left / 1000 - int(seconds) > 60
 
 
+def test_asking_extends_no_session(start):
+    """A forgotten tab asks on and on: its page, its status, its stream. Only the site keeps a session that slides."""
+    system = start({"bank": CALM | {"capacity": 2, "session_ttl": "4s", "session_sliding": True, "session_max": "10m"}})
+    forgotten, used = system.join("bank"), system.join("bank")
+    wait_until(lambda: forgotten.is_active() and used.is_active(), PATIENCE, "both are inside")
+
+    def is_over() -> bool:
+        used.client.get("/v1/queues/bank/check", ticket=used.ticket)
+        forgotten.client.get("/q/bank", ticket=forgotten.ticket)
+        forgotten.client.get("/v1/queues/bank/status?wait=1s", ticket=forgotten.ticket)
+        return forgotten.status()["status"] == "expired"
+
+    with contextlib.closing(EventStream(forgotten.client.port, f"{forgotten.path}/events", forgotten.ticket)):
+        wait_until(is_over, PATIENCE, "the session of a tab that only asks ends")
+    assert used.is_active(), "the site's checks keep a session"
+
+
 def test_absent_are_dropped_and_present_kept(start):
     """waiting_ttl: visitors who poll (any worker) stay, the others are dropped, and places behind them move up."""
     system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "6s"}}, workers=2)

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 
+import pytest
 from http_client import Visitor
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System
@@ -15,15 +16,15 @@ from waiting import wait_until
 
 CROWD = 100
 CAPACITY = 3
-QUEUE = {"bank": {"capacity": CAPACITY, "recovery_window": "5m", "session_ttl": "10m"} | CALM}
+QUEUE = {"capacity": CAPACITY, "session_ttl": "10m"} | CALM
 
 
 def state(system: System, field: str) -> int:
     return int(system.store.command("HGET", system.key("bank", "state"), field) or 0)
 
 
-def begin(start, workers: int = 1) -> System:
-    system = start(QUEUE, workers=workers, settings=PROMPT)
+def begin(start, workers: int = 1, window: str = "5m") -> System:
+    system = start({"bank": QUEUE | {"recovery_window": window}}, workers=workers, settings=PROMPT)
     system.expect(STORE_TROUBLE)
     return system
 
@@ -151,9 +152,11 @@ def test_listeners_come_back_by_themselves(start):
         stream.close()
 
 
-def test_visitors_come_back_to_workers_that_know_nothing(start):
-    """All workers are killed, too. Tickets tell which generation is lost and what was called of it."""
-    system = begin(start)
+@pytest.mark.parametrize("window", ["5m", "10s"])
+def test_visitors_come_back_to_workers_that_know_nothing(start, window):
+    """All workers are killed, too. Tickets tell which generation is lost and what was called of it. The window begins to
+    pass when a worker is there, however long that took."""
+    system = begin(start, window=window)
     crowd = Crowd(system, workers=1, size=30)
     worker = system.of("worker")[0]
     children = worker.children()
@@ -162,6 +165,9 @@ def test_visitors_come_back_to_workers_that_know_nothing(start):
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
     lose(system)
+    if window == "10s":
+        wait_until(lambda: int(system.store.command("TIME")[0]) > state(system, "recover_until") // 1000, PATIENCE,
+                   "nobody was there in the window")
     worker.start()
     worker.wait_ready()
     for visitor in crowd.waiting + list(crowd.attackers.values()):
@@ -177,6 +183,16 @@ def test_visitors_come_back_to_workers_that_know_nothing(start):
     assert line == [visitor.view["visitor"] for visitor in crowd.waiting + newcomers]
     end(system)
     assert not crowd.intruders()
+
+
+def test_a_queue_without_visitors_recovers_too(start):
+    """Nobody comes back, and the worker remembers nothing: that there is one is enough for the time to pass."""
+    system = begin(start, window="1s")
+    worker = system.of("worker")[0]
+    worker.stop()
+    lose(system)
+    worker.start()
+    wait_until(lambda: state(system, "recover_until") == 0, PATIENCE, "the recovery ends")
 
 
 def test_half_of_the_visitors_come_back(start):

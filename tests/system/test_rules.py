@@ -154,7 +154,7 @@ def test_reload_and_drain_of_all_programs_under_load(begin):
 
 
 def test_a_queue_deleted_under_load_leaves_the_rules_of_others(begin):
-    """Two queues with rules: one is deleted again and again. It is made anew with its settings, and a budget that begins
+    """Two queues with rules: one is deleted again and again. It is made again with its settings, and a budget that begins
     spent."""
     rate = RATES["lumps"]
     system, chosen = begin("lumps", {"bank": rules.queue_of(rate) | {"recovery_window": "0s"}}), rules.seed()
@@ -165,7 +165,7 @@ def test_a_queue_deleted_under_load_leaves_the_rules_of_others(begin):
             ingest(system, batch("tester-1", 1, *[[wire.JOIN, f"{generation}-{i}", i % 2] for i in range(9)]))
             wait_until(lambda: system.active("bank") == CAPACITY, PATIENCE, "some are admitted")
             delete_queue(system)
-            wait_until(lambda g=generation: system.numbers("bank").get("generation", g) != g, PATIENCE, "it is made anew")
+            wait_until(lambda g=generation: system.numbers("bank").get("generation", g) != g, PATIENCE, "it is made again")
             assert system.numbers("bank")["admitted"] == 0
             come_and_go(history)
     wait_until(lambda: system.store.command("HMGET", system.key("bank", "config"), "policy", "lane_weights")

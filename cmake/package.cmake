@@ -94,6 +94,11 @@ install(FILES deploy/debian/default DESTINATION /etc/default RENAME tellerline)
 install(FILES README.md deploy/debian/copyright ${PACKAGE_FOLDER}/changelog.Debian.gz
         ${PACKAGE_FOLDER}/changelog.gz DESTINATION ${PACKAGE_DOC})
 install(DIRECTORY docs DESTINATION ${PACKAGE_DOC})
+get_target_property(PACKAGE_PAGE_VIEW tl_worker_page TELLERLINE_VIEW)
+install(FILES ${PACKAGE_PAGE_VIEW}/generated/tellerline.js docs/integrators/tellerline.d.ts
+        DESTINATION share/tellerline/web)
+install(FILES deploy/monitoring/alerts.yml deploy/monitoring/rules.yml deploy/monitoring/dashboard.json
+        DESTINATION share/tellerline/monitoring)
 install(DIRECTORY conf/examples/ deploy/gateways DESTINATION ${PACKAGE_DOC}/examples)
 
 # ---- the package ----

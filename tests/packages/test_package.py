@@ -83,6 +83,13 @@ def test_shells_find_the_completions(packages: Packages, tmp_path: Path) -> None
         assert "tellerline complete" in (tmp_path / "usr/share" / name).read_text(), name
 
 
+def test_alerts_and_graphs_are_installed(packages: Packages, tmp_path: Path) -> None:
+    subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
+    for name in ("alerts.yml", "rules.yml", "dashboard.json"):
+        installed = tmp_path / "usr/share/tellerline/monitoring" / name
+        assert installed.read_bytes() == (ROOT / "deploy/monitoring" / name).read_bytes(), name
+
+
 @pytest.mark.long(60)
 def test_same_sources_same_package(packages: Packages, tmp_path: Path) -> None:
     """Built again from scratch in another folder, the package is bit-for-bit identical."""

@@ -39,7 +39,7 @@ json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err)
         if (json_object_get(object, name) != NULL)
             ok = tl_error_set(err, TL_ERR_INVALID, "%s: this setting is given twice", quoted);
         else if (json_object_set_new(object, name, tl_assignment_value(name, value)) != 0)
-            ok = tl_error_set(err, TL_ERR_INVALID, "%s: not UTF-8, or no memory for it", quoted);
+            ok = tl_error_set(err, TL_ERR_NOMEM, "%s: no memory for it", quoted);
     }
     if (!ok) {
         json_decref(object);

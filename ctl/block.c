@@ -53,8 +53,9 @@ int tl_command_unblock(const struct tl_ctl_options *options)
                        queue != NULL ? "queue " : "all queues", queue != NULL ? queue : "");
 }
 
-static bool write_table(const json_t *list)
+static bool write_table(const json_t *answer)
 {
+    const json_t *list = json_object_get(answer, "blocks");
     static const struct tl_column columns[] = {
         {"PREFIX", false}, {"QUEUE", false}, {"UNTIL", false}};
     size_t i;
@@ -82,13 +83,5 @@ static bool write_table(const json_t *list)
 
 int tl_command_blocks(const struct tl_ctl_options *options)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = PATH};
-    json_t *answer;
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    bool ok = options->json ? tl_json_write(json_incref(answer))
-                            : write_table(json_object_get(answer, "blocks"));
-    json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_show(options, PATH, write_table);
 }

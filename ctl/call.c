@@ -116,9 +116,8 @@ int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, jso
     int status = TL_EXIT_OK;
     *body = NULL;
     if (ask->sends && ask->body == NULL) { /* without one it would be another request */
-        fputs("tellerline: a word is not text in UTF-8, or there is no memory for the request\n",
-              stderr);
-        return TL_EXIT_PROBLEM;
+        fputs("tellerline: no memory for the request\n", stderr);
+        return TL_EXIT_FAILED;
     }
     if (!tl_ctl_call_ask(call, ask, &answer, &err)) {
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);

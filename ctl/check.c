@@ -12,10 +12,10 @@ int tl_command_check(const struct tl_ctl_options *options)
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(options->config, &err);
     if (config == NULL)
-        return tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+        return tl_ctl_fail(tl_ctl_file_status(&err), &err);
     if (!tl_page_check(config, &err)) {
         tl_config_free(&config);
-        return tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+        return tl_ctl_fail(tl_ctl_file_status(&err), &err);
     }
     printf("%s: ok; %zu %s\n",
            options->config != NULL ? options->config : "defaults and environment", config->n_queues,

@@ -8,6 +8,11 @@ int tl_ctl_fail(int status, const struct tl_error *err)
     return status;
 }
 
+int tl_ctl_file_status(const struct tl_error *err)
+{
+    return err->kind == TL_ERR_NOMEM ? TL_EXIT_FAILED : TL_EXIT_PROBLEM;
+}
+
 int tl_ctl_status_of(const struct tl_error *err)
 {
     return err->kind == TL_ERR_INVALID || err->kind == TL_ERR_NOQUEUE ? TL_EXIT_PROBLEM

@@ -151,5 +151,8 @@ int tl_ctl_fail(int status, const struct tl_error *err);
 /* The exit status for a change that failed: TL_EXIT_PROBLEM when what was asked for is wrong or its
  * queue does not exist, else TL_EXIT_FAILED. */
 int tl_ctl_status_of(const struct tl_error *err);
+/* The exit status for a file or a list that could not be read: TL_EXIT_PROBLEM, but TL_EXIT_FAILED
+ * when it was memory that was missing. */
+int tl_ctl_file_status(const struct tl_error *err);
 
 #endif

@@ -42,7 +42,7 @@ static int copy_list(struct tl_ctl_call *call, const char *path, const json_t *d
     struct tl_error err = {0};
     struct tl_draw_copy copy = {.out = out};
     if (!tl_draw_copy_add(&copy, draw, &err))
-        return tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+        return tl_ctl_fail(tl_ctl_file_status(&err), &err);
     const uint64_t drawn = copy.head.drawn;
     int status = TL_EXIT_OK;
     tl_progress_begin(&progress, "list", tl_clock_ms());
@@ -61,7 +61,7 @@ static int copy_list(struct tl_ctl_call *call, const char *path, const json_t *d
         if (ok && copy.written == before)
             ok = tl_error_set(&err, TL_ERR_INVALID, "the list has not all of the %" PRIu64, drawn);
         if (!ok)
-            status = tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+            status = tl_ctl_fail(tl_ctl_file_status(&err), &err);
         tl_progress_at(&progress, copy.written, drawn, tl_clock_ms());
     }
     tl_progress_end(&progress);

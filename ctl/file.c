@@ -271,15 +271,15 @@ static int run(const struct tl_ctl_options *options, bool applies, bool *differs
     int status = TL_EXIT_FAILED;
     file.config = tl_config_load(options->config, &err);
     if (file.config == NULL)
-        status = TL_EXIT_PROBLEM;
+        status = tl_ctl_file_status(&err);
     else
         file.call = tl_ctl_call_open(options, &err);
     if (file.call == NULL) {
         tl_ctl_fail(status, &err);
     } else {
         status = look_at_all(&file, applies);
-        bool written_all = !file.failed && write_result(&file, applies);
-        if (!written_all && status == TL_EXIT_OK) {
+        bool shown = !file.failed && write_result(&file, applies);
+        if (file.failed || (!shown && status == TL_EXIT_OK)) {
             tl_error_set(&err, TL_ERR_NOMEM, "no memory to show what differs");
             status = tl_ctl_fail(TL_EXIT_FAILED, &err);
         }

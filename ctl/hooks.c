@@ -22,8 +22,9 @@ enum {
 
 /* ---- list ---- */
 
-static bool write_table(const json_t *hooks)
+static bool write_table(const json_t *answer)
 {
+    const json_t *hooks = json_object_get(answer, "hooks");
     static const struct tl_column columns[] = {{"HOOK", false},   {"QUEUE", false}, {"TOLD", true},
                                                {"PENDING", true}, {"OLDEST", true}, {"LOST", true},
                                                {"STATE", false}};
@@ -60,15 +61,7 @@ static bool write_table(const json_t *hooks)
 
 int tl_command_hooks_list(const struct tl_ctl_options *options)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = PATH};
-    json_t *answer;
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    bool ok = options->json ? tl_json_write(json_incref(answer))
-                            : write_table(json_object_get(answer, "hooks"));
-    json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_show(options, PATH, write_table);
 }
 
 /* ---- test ---- */

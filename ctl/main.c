@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/base/quote.h"
+#include "common/base/utf8.h"
 
 #include "ctl/commands.h"
 #include "ctl/complete.h"
@@ -28,6 +29,22 @@ static int fail_unknown(int n_words, char *const *words)
 static bool is_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* What is asked travels as JSON, which is UTF-8. */
+static bool is_text(const struct tl_ctl_options *options)
+{
+    const char *broken = NULL;
+    for (int i = 0; i < options->n_words && broken == NULL; i++)
+        broken = tl_utf8_valid(options->words[i]) ? NULL : options->words[i];
+    if (broken == NULL && options->queue != NULL && !tl_utf8_valid(options->queue))
+        broken = options->queue;
+    if (broken == NULL)
+        return true;
+    char quoted[80];
+    tl_quote(broken, quoted, sizeof(quoted));
+    fprintf(stderr, "tellerline: %s is not text in UTF-8\n", quoted);
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -65,8 +82,10 @@ int main(int argc, char **argv)
     struct tl_error err = {0};
     if (!tl_ctl_options_parse(command, argc - used, argv + used, &options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    if (!options.help)
-        return command->run(&options);
+    if (!options.help) {
+        bool calls = (command->options & TL_OPTION_SERVER) != 0;
+        return calls && !is_text(&options) ? TL_EXIT_PROBLEM : command->run(&options);
+    }
     tl_ctl_help_command(command, stdout);
     return TL_EXIT_OK;
 }

@@ -44,16 +44,9 @@ static bool write_settings(const json_t *queue)
 int tl_command_queue_show(const struct tl_ctl_options *options)
 {
     char target[TL_CTL_TARGET_MAX];
-    json_t *answer;
     if (!tl_ctl_target(target, "queues", options->words[0], NULL))
         return TL_EXIT_PROBLEM;
-    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    bool ok = options->json ? tl_json_write(json_incref(answer)) : write_settings(answer);
-    json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_show(options, target, write_settings);
 }
 
 /* ---- create ---- */
@@ -156,18 +149,11 @@ static bool write_line(const json_t *answer)
 int tl_command_queue_line(const struct tl_ctl_options *options)
 {
     char target[TL_CTL_TARGET_MAX], from[24], limit[24];
-    json_t *answer;
     snprintf(from, sizeof(from), "%" PRIu64, options->from);
     snprintf(limit, sizeof(limit), "%" PRIu64, options->limit);
     if (!tl_ctl_target(target, "queues", options->words[0], "line", NULL) ||
         !tl_ctl_target_add(target, "from", options->from > 0 ? from : NULL) ||
         !tl_ctl_target_add(target, "limit", options->limit > 0 ? limit : NULL))
         return TL_EXIT_PROBLEM;
-    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    bool ok = options->json ? tl_json_write(json_incref(answer)) : write_line(answer);
-    json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_show(options, target, write_line);
 }

@@ -9,6 +9,7 @@
 #include "ctl/hook_words.h"
 #include "ctl/json.h"
 #include "ctl/rows.h"
+#include "ctl/tell.h"
 #include "ctl/terminal.h"
 
 enum { SHOWN = 64 };
@@ -188,14 +189,7 @@ static bool write_all(const json_t *stats)
 int tl_command_stats(const struct tl_ctl_options *options)
 {
     char target[TL_CTL_TARGET_MAX];
-    json_t *answer;
     if (!tl_ctl_target(target, "queues", options->words[0], "stats", NULL))
         return TL_EXIT_PROBLEM;
-    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    bool ok = options->json ? tl_json_write(json_incref(answer)) : write_all(answer);
-    json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_show(options, target, write_all);
 }

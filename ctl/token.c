@@ -33,13 +33,14 @@ int tl_command_token_make(const struct tl_ctl_options *options)
         return status;
     bool ok = options->json ? tl_json_write(json_incref(answer)) : show(answer);
     json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_written(ok);
 }
 
 /* ---- list ---- */
 
-static bool write_table(const json_t *list)
+static bool write_table(const json_t *answer)
 {
+    const json_t *list = json_object_get(answer, "tokens");
     static const struct tl_column columns[] = {
         {"NAME", false}, {"ROLE", false}, {"MADE", false}, {"BY", false}, {"LAST USED", false}};
     size_t i;
@@ -69,15 +70,7 @@ static bool write_table(const json_t *list)
 
 int tl_command_token_list(const struct tl_ctl_options *options)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/tokens"};
-    json_t *answer;
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    bool ok = options->json ? tl_json_write(json_incref(answer))
-                            : write_table(json_object_get(answer, "tokens"));
-    json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_show(options, "/v1/admin/tokens", write_table);
 }
 
 /* ---- revoke ---- */

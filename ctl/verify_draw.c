@@ -193,5 +193,5 @@ int tl_command_verify_draw(const struct tl_ctl_options *options)
         return tl_ctl_fail(err.kind == TL_ERR_INVALID ? TL_EXIT_PROBLEM : TL_EXIT_FAILED, &err);
     bool ok = tl_draw_list_verify(list, &check, &err);
     close_file(list);
-    return ok ? report(&check) : tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+    return ok ? report(&check) : tl_ctl_fail(tl_ctl_file_status(&err), &err);
 }

@@ -22,10 +22,15 @@ static void write_member(void *context, const char *name, const json_t *value)
     printf("%-12s %s\n", name, local);
 }
 
+static bool write_members(const json_t *visitor)
+{
+    tl_json_flat(visitor, write_member, NULL);
+    return ferror(stdout) == 0;
+}
+
 int tl_command_visitor_show(const struct tl_ctl_options *options)
 {
     char target[TL_CTL_TARGET_MAX];
-    json_t *answer;
     const char *visitor = options->n_words > 1 ? options->words[1] : NULL;
     if ((visitor != NULL) == (options->reference != NULL)) {
         fputs("tellerline: name the visitor, by id or ticket, or give --reference CODE\n", stderr);
@@ -34,17 +39,7 @@ int tl_command_visitor_show(const struct tl_ctl_options *options)
     if (!tl_ctl_target(target, "queues", options->words[0], "visitors", visitor, NULL) ||
         !tl_ctl_target_add(target, "reference", options->reference))
         return TL_EXIT_PROBLEM;
-    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    bool ok = true;
-    if (options->json)
-        ok = tl_json_write(json_incref(answer));
-    else
-        tl_json_flat(answer, write_member, NULL);
-    json_decref(answer);
-    return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
+    return tl_ctl_show(options, target, write_members);
 }
 
 /* ---- move ---- */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 
 /*
  * A line is at most LINE_MAX_BYTES long, the largest write that a pipe takes as a whole (PIPE_BUF),
@@ -63,35 +64,6 @@ static void put_text(struct line *line, const char *text)
     put_bytes(line, text, strlen(text));
 }
 
-/* Decodes the UTF-8 character at text (Unicode 15, table 3-7) into *code; returns its bytes, or 0
- * when it is malformed, overlong, a surrogate, cut short or beyond U+10FFFF. */
-static size_t utf8_decode(const char *text, unsigned *code)
-{
-    const unsigned char *byte = (const unsigned char *)text;
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n;
-    if (byte[0] < 0x80)
-        n = 1;
-    else if (byte[0] >= 0xC0 && byte[0] < 0xE0)
-        n = 2;
-    else if (byte[0] >= 0xE0 && byte[0] < 0xF0)
-        n = 3;
-    else if (byte[0] >= 0xF0 && byte[0] < 0xF8)
-        n = 4;
-    else
-        return 0;
-    unsigned value = n == 1 ? byte[0] : byte[0] & (0x7Fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((byte[i] & 0xC0) != 0x80)
-            return 0; /* the terminating zero ends here too */
-        value = value << 6 | (byte[i] & 0x3Fu);
-    }
-    if (value < least[n] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000))
-        return 0;
-    *code = value;
-    return n;
-}
-
 /* Characters that move the cursor, break or reorder lines, or are invisible: a terminal or viewer
  * may act on them. */
 static bool is_unsafe(unsigned code)
@@ -109,7 +81,7 @@ static void put_escaped(struct line *line, const char *text, size_t limit)
     while (*text != '\0') {
         char out[8];
         unsigned code = 0;
-        size_t taken = utf8_decode(text, &code);
+        size_t taken = tl_utf8_decode(text, &code);
         int length;
         if (taken == 0) {
             length = line->json ? snprintf(out, sizeof(out), "\\ufffd")

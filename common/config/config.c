@@ -147,8 +147,8 @@ static bool load_file(struct tl_config *config, const char *path, struct tl_erro
     const size_t size = TL_YAML_BYTES_MAX + 1;
     FILE *file = fopen(path, "re");
     if (file == NULL)
-        return tl_error_set(err, TL_ERR_SYSTEM, "cannot open the configuration %s: %s", path,
-                            strerror(errno));
+        return tl_error_set(err, errno == ENOMEM ? TL_ERR_NOMEM : TL_ERR_SYSTEM,
+                            "cannot open the configuration %s: %s", path, strerror(errno));
     char *bytes = malloc(size);
     bool good =
         bytes != NULL || tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", path);

@@ -123,8 +123,9 @@ bool tl_notice_check(const char *notice, size_t length, struct tl_error *err)
     }
     size_t n = tl_notice_split(notice, length, texts);
     bool ok = tl_notice_join(texts, n, &again, err);
-    if (ok && (again.failed || again.length != length ||
-               (length > 0 && memcmp(again.data, notice, length) != 0)))
+    if (ok && again.failed)
+        ok = tl_error_set(err, TL_ERR_NOMEM, "no memory for the notice");
+    if (ok && (again.length != length || (length > 0 && memcmp(again.data, notice, length) != 0)))
         ok = tl_error_set(err, TL_ERR_INVALID, "this is no notice of several languages");
     tl_text_free(&again);
     return ok;

@@ -2,14 +2,13 @@
 read, and that visitors choose a language without the script."""
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from selenium import webdriver
 
-from browser import chromium, look, make_new, press, scripts, until, visit
+from browser import look, press, scripts, until, visit
 from page_stand_in import StandIn, page_tool
 from tellerline import PATIENCE, TOP
+from test_page_script import browser, stand_in  # noqa: F401
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=120)
@@ -25,23 +24,6 @@ RIGHT_TO_LEFT = ("ar", "he")
 NARROW = 320
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    with chromium() as driver:
-        yield driver
-
-
-@pytest.fixture
-def stand_in(browser: webdriver.Chrome) -> Iterator[StandIn]:
-    server = StandIn()
-    server.start()
-    yield server
-    try:
-        make_new(browser)
-    finally:
-        server.stop()
-
-
 def open_page(browser: webdriver.Chrome, server: StandIn, language: str) -> None:
     visit(browser, f"http://127.0.0.1:{server.port}/q/concert?lang={language}")
     assert browser.execute_script("return document.documentElement.lang") == language
@@ -54,7 +36,7 @@ def numbers(language: str) -> list[tuple[int, str, str]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES + MORE)
-def test_plural_forms_are_those_of_the_browser(browser, language):
+def test_plural_forms_are_those_of_the_browser(browser, language):  # noqa: F811
     server = [(number, form) for number, form, _ in numbers(language)]
     assert len(server) > 200
     script = "const rules = new Intl.PluralRules(arguments[0]); return arguments[1].map((n) => rules.select(n));"
@@ -62,7 +44,7 @@ def test_plural_forms_are_those_of_the_browser(browser, language):
     assert server == list(zip([number for number, _ in server], forms))
 
 
-def test_numbers_are_written_as_in_the_browser(browser, stand_in):
+def test_numbers_are_written_as_in_the_browser(browser, stand_in):  # noqa: F811
     for language in LANGUAGES:
         open_page(browser, stand_in, language)
         server = [(number, text) for number, _, text in numbers(language)]
@@ -99,7 +81,7 @@ def check_width(browser: webdriver.Chrome, name: str) -> None:
 
 @pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core beside the repository")
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_axe_finds_nothing(browser, stand_in, language):
+def test_axe_finds_nothing(browser, stand_in, language):  # noqa: F811
     source = AXE.read_text(encoding="utf-8")
     open_page(browser, stand_in, language)
     until(browser, lambda page: page.state == "waiting", "in line")
@@ -116,7 +98,7 @@ def test_axe_finds_nothing(browser, stand_in, language):
     check_accessible(browser, source, "left")
 
 
-def test_a_language_is_chosen_without_the_script(browser, stand_in):
+def test_a_language_is_chosen_without_the_script(browser, stand_in):  # noqa: F811
     scripts(browser, False)
     open_page(browser, stand_in, "en")
     press(browser, "nav summary", "nav a[lang=ar]", then=lambda page: page.heading == "أنت في قائمة الانتظار", what="Arabic")
@@ -124,7 +106,7 @@ def test_a_language_is_chosen_without_the_script(browser, stand_in):
     assert look(browser).url.endswith("lang=zh-Hant&from=1234")
 
 
-def test_a_number_takes_its_plural_form_in_the_script(browser, stand_in):
+def test_a_number_takes_its_plural_form_in_the_script(browser, stand_in):  # noqa: F811
     """Polish has three of them; the server's and the script's agree, as the seconds run."""
     open_page(browser, stand_in, "ar")
     for low, high, text in [(0, 119, "بحد أقصى دقيقتين"), (0, 179, "بحد أقصى 3 دقائق"), (0, 900, "بحد أقصى 15 دقيقة")]:

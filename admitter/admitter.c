@@ -375,7 +375,8 @@ bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
     tl_held_queues_report(self->queues, self->daemon);
     count_steered(self);
     if (ok) {
-        int64_t wait_ms = tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms());
+        int64_t wait_ms = tl_daemon_wait_ms(
+            self->daemon, tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms()));
         ok = tl_held_queues_followed(self->queues) == 0
                  ? tl_daemon_pause(self->daemon, wait_ms)
                  : tl_held_queues_read_events(self->queues, wait_ms, err);

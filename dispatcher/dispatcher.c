@@ -557,7 +557,8 @@ bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
               read_all_pending(self, now_ms, err) && trim(self, now_ms, err);
     tl_held_queues_report(self->queues, self->daemon);
     if (ok) {
-        int64_t wait_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms());
+        int64_t wait_ms = tl_daemon_wait_ms(
+            self->daemon, tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms()));
         ok = read_new(self, now_ms, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits forever */
     }
     if (ok)

@@ -112,6 +112,11 @@ void tl_daemon_report(struct tl_daemon *daemon, bool able, const char *detail)
     snprintf(daemon->detail, sizeof(daemon->detail), "%.150s", detail);
 }
 
+int64_t tl_daemon_wait_ms(const struct tl_daemon *daemon, int64_t wait_ms)
+{
+    return daemon->able && !daemon->ready ? 0 : wait_ms;
+}
+
 /* After a turn without failure: publishes what the role reported. */
 static void update_ready(struct tl_daemon *daemon)
 {

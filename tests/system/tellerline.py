@@ -125,7 +125,7 @@ class Program:
         self.env: dict[str, str] = {}  # more variables of the environment
         self._config, self._cwd = config, cwd
         self._process: subprocess.Popen[bytes] | None = None
-        self._paused = False
+        self._paused = self._stopping = False
         self._orphans: list[int] = []  # children of a killed process; they end by themselves, and have its port till then
 
     def replace(self, folder: Path) -> None:
@@ -138,6 +138,7 @@ class Program:
     def start(self, log: int | None = None) -> None:
         """log: a descriptor to write the log to, instead of the file."""
         wait_until(lambda: not any(alive(pid) for pid in self._orphans), PATIENCE, f"the children of {self.name} end")
+        self._stopping = False
         env = {f"TELLERLINE_ADMIN_{self.role.upper()}": f"127.0.0.1:{self.admin_port}"}
         if self.http_port:
             env["TELLERLINE_HTTP_LISTEN"] = f"127.0.0.1:{self.http_port}"
@@ -194,13 +195,20 @@ class Program:
             self._process.wait()
         self._process = None
 
-    def stop(self) -> None:
-        """SIGTERM. The program must drain and exit with status 0."""
-        if self._process is None:
+    def begin_stop(self) -> None:
+        """SIGTERM, once."""
+        if self._process is None or self._stopping:
             return
         if self._paused:
             self.send(signal.SIGCONT)
         self._process.send_signal(signal.SIGTERM)
+        self._stopping = True
+
+    def stop(self) -> None:
+        """SIGTERM. The program must drain and exit with status 0."""
+        if self._process is None:
+            return
+        self.begin_stop()
         try:
             status = self._process.wait(45)
         except subprocess.TimeoutExpired:
@@ -294,8 +302,9 @@ class System:
             audit = self.ctl("audit")
             assert audit.returncode == 0, f"audit:\n{audit.stdout}{audit.stderr}"
         for program in self.programs:
-            program.stop()
+            program.begin_stop()
         for program in self.programs:
+            program.stop()
             self._check_log(program)
 
     def close(self, keep: bool) -> None:

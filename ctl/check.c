@@ -13,7 +13,10 @@ int tl_command_check(const struct tl_ctl_options *options)
     const struct tl_config *config = tl_config_load(options->config, &err);
     if (config == NULL)
         return tl_ctl_fail(tl_ctl_file_status(&err), &err);
-    if (!tl_page_check(config, &err)) {
+    struct tl_languages *languages = tl_languages_new(config->page.languages, &err);
+    bool good = languages != NULL && tl_page_check(config, languages, &err);
+    tl_languages_free(&languages);
+    if (!good) {
         tl_config_free(&config);
         return tl_ctl_fail(tl_ctl_file_status(&err), &err);
     }

@@ -411,8 +411,8 @@ static bool wait_for_events(struct expirer *self, int64_t due_ms, int64_t now_ms
     if (tl_held_queues_followed(self->queues) == 0)
         return tl_daemon_pause(self->daemon, wait_ms);
     int64_t round_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, now_ms);
-    int64_t block_ms = smaller(tl_daemon_wait_ms(self->daemon, round_ms),
-                               due_ms - now_ms - STORE_TIMER_MS);
+    int64_t block_ms =
+        smaller(tl_daemon_wait_ms(self->daemon, round_ms), due_ms - now_ms - STORE_TIMER_MS);
     if (block_ms > 0)
         return tl_held_queues_read_events(self->queues, block_ms, err);
     return tl_held_queues_read_events(self->queues, 0, err) &&

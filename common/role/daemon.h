@@ -50,8 +50,8 @@ struct tl_queue_metrics *tl_daemon_queue_metrics(const struct tl_daemon *daemon)
 bool tl_daemon_stopping(const struct tl_daemon *daemon);
 /* Waits up to ms or until a signal comes, for a turn that has nothing to do. Always true. */
 bool tl_daemon_pause(const struct tl_daemon *daemon, int64_t ms);
-/* How long a turn may wait that would wait for wait_ms: not at all while the program can do its work
- * and has not said so. It is ready when that turn ends. */
+/* How long a turn may wait that would wait for wait_ms: not at all while the program can do its
+ * work and has not said so. It is ready when that turn ends. */
 int64_t tl_daemon_wait_ms(const struct tl_daemon *daemon, int64_t wait_ms);
 /* After a turn: can the role do its work, and a line of detail for /readyz ("": none)? */
 void tl_daemon_report(struct tl_daemon *daemon, bool able, const char *detail);

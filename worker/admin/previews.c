@@ -19,7 +19,7 @@
 
 struct tl_admin_previews {
     const struct tl_config *config;
-    struct tl_languages *languages;
+    const struct tl_languages *languages; /* borrowed */
     struct tl_brand *brand;
     pthread_mutex_t mutex; /* for what follows, which a reload replaces */
     struct tl_event_looks *events;
@@ -33,7 +33,9 @@ void tl_admin_page_clear(struct tl_admin_page *page)
 }
 
 struct tl_admin_previews *tl_admin_previews_new(const struct tl_config *config,
-                                                const struct tl_config *files, struct tl_error *err)
+                                                const struct tl_config *files,
+                                                const struct tl_languages *languages,
+                                                struct tl_error *err)
 {
     struct tl_admin_previews *previews = calloc(1, sizeof(*previews));
     if (previews == NULL) {
@@ -43,11 +45,10 @@ struct tl_admin_previews *tl_admin_previews_new(const struct tl_config *config,
     pthread_mutex_init(&previews->mutex, NULL);
     previews->config = config;
     const struct tl_brand_settings brand = tl_brand_settings_of(config);
-    previews->languages = tl_languages_new(config->page.languages, err);
-    if (previews->languages != NULL)
-        previews->brand = tl_brand_again(&brand, previews->languages, err);
+    previews->languages = languages;
+    previews->brand = tl_brand_again(&brand, languages, err);
     if (previews->brand != NULL)
-        previews->events = tl_event_looks_again(files, previews->languages, err);
+        previews->events = tl_event_looks_again(files, languages, err);
     if (previews->events == NULL)
         tl_admin_previews_free(&previews);
     return previews;
@@ -59,7 +60,6 @@ void tl_admin_previews_free(struct tl_admin_previews **previews)
         return;
     tl_event_looks_free(&(*previews)->events);
     tl_brand_free(&(*previews)->brand);
-    tl_languages_free(&(*previews)->languages);
     pthread_mutex_destroy(&(*previews)->mutex);
     free(*previews);
     *previews = NULL;

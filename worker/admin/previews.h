@@ -13,6 +13,7 @@
 #include "common/config/settings.h"
 #include "common/control/answer.h"
 #include "worker/admin/backend.h"
+#include "worker/page/languages.h"
 #include "worker/page/page_assets.h"
 
 #define TL_ADMIN_PREVIEWS "/preview/"
@@ -26,10 +27,11 @@ struct tl_admin_page {
 };
 void tl_admin_page_clear(struct tl_admin_page *page);
 
-/* Reads the look of the pages; that of events as `files` has it. config is borrowed. NULL on
- * failure. */
+/* Reads the look of the pages; that of events as `files` has it. config and languages are
+ * borrowed. NULL on failure. */
 struct tl_admin_previews *tl_admin_previews_new(const struct tl_config *config,
                                                 const struct tl_config *files,
+                                                const struct tl_languages *languages,
                                                 struct tl_error *err);
 void tl_admin_previews_free(struct tl_admin_previews **previews);
 /* Takes over the events of a new configuration, which is not kept; on failure the old ones stay. */

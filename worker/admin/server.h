@@ -9,12 +9,14 @@
 #include "common/config/settings.h"
 #include "common/role/admin.h"
 #include "worker/http/limiter.h"
+#include "worker/page/languages.h"
 
 struct tl_admin_server;
 
 struct tl_admin_server_settings {
-    const struct tl_config *config; /* borrowed */
-    const struct tl_config *files;  /* borrowed: whose pages of events count */
+    const struct tl_config *config;       /* borrowed */
+    const struct tl_config *files;        /* borrowed: whose pages of events count */
+    const struct tl_languages *languages; /* borrowed: of the previews */
     struct tl_admin_source source;
     struct tl_limiter *limiter; /* borrowed */
 };

@@ -67,8 +67,8 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
 {
     const struct tl_config *config = settings->config;
     const struct tl_brand_settings brand = tl_brand_settings_of(config);
+    api->languages = settings->languages;
     if (!load_secrets(api, settings, err) ||
-        (api->languages = tl_languages_new(config->page.languages, err)) == NULL ||
         (api->brand = tl_brand_again(&brand, api->languages, err)) == NULL ||
         (api->events = tl_event_looks_again(settings->files, api->languages, err)) == NULL ||
         (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
@@ -169,7 +169,6 @@ void tl_api_free(struct tl_api **api)
     tl_passthrough_free(&(*api)->passthrough);
     tl_event_looks_free(&(*api)->events);
     tl_brand_free(&(*api)->brand);
-    tl_languages_free(&(*api)->languages);
     tl_kept_passes_free(&(*api)->kept_passes);
     tl_secrets_free(&(*api)->secrets);
     free(*api);

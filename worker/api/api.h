@@ -14,6 +14,7 @@
 #include "worker/http/limiter.h"
 #include "worker/http/request.h"
 #include "worker/http/sharing.h"
+#include "worker/page/languages.h"
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
@@ -27,6 +28,7 @@ struct tl_api_settings {
     /* Whose keys, pages of events and queues in passthrough count: that of the last SIGHUP before
      * this start, or `config`. */
     const struct tl_config *files;
+    const struct tl_languages *languages; /* of the pages; borrowed */
     struct tl_queue_env *env;
     uv_loop_t *loop;
     struct tl_limiter *limiter;           /* of all processes */

@@ -23,7 +23,7 @@ struct tl_api {
     const struct tl_queue_env *env;
     struct tl_secrets secrets;
     struct tl_kept_passes *kept_passes;
-    struct tl_languages *languages; /* of the pages */
+    const struct tl_languages *languages; /* of the pages; borrowed */
     struct tl_brand *brand;
     struct tl_event_looks *events;        /* what the queues' pages are for */
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */

@@ -34,17 +34,9 @@ static const struct file files[] = {TL_WEB_FILES(FILE_ROW)};
 
 #define N_FILES (sizeof(files) / sizeof(files[0]))
 
-/* The catalogue of a file, which is made where there is none of this language. NULL on failure. */
-static struct tl_catalogue *catalogue_for(struct tl_languages *languages, const struct file *file,
-                                          struct tl_error *err)
+/* Adds an empty catalogue. NULL on failure. */
+static struct tl_catalogue *add(struct tl_languages *languages, struct tl_error *err)
 {
-    char code[TL_LANGUAGE_CODE_MAX + 1];
-    if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
-        return NULL;
-    for (size_t i = 0; i < languages->n; i++) {
-        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
-            return languages->all[i];
-    }
     struct tl_catalogue **all =
         realloc(languages->all, (languages->n + 1) * sizeof(struct tl_catalogue *));
     if (all == NULL) {
@@ -56,9 +48,23 @@ static struct tl_catalogue *catalogue_for(struct tl_languages *languages, const 
     return all[languages->n] != NULL ? all[languages->n++] : NULL;
 }
 
-static bool read_file(struct tl_languages *languages, const struct file *file, struct tl_error *err)
+/* The catalogue of an operator's file, which is made where there is none of this language. NULL on
+ * failure. */
+static struct tl_catalogue *catalogue_for(struct tl_languages *languages, const struct file *file,
+                                          struct tl_error *err)
 {
-    struct tl_catalogue *catalogue = catalogue_for(languages, file, err);
+    char code[TL_LANGUAGE_CODE_MAX + 1];
+    if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
+        return NULL;
+    for (size_t i = 0; i < languages->n; i++) {
+        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
+            return languages->all[i];
+    }
+    return add(languages, err);
+}
+
+static bool read_into(struct tl_catalogue *catalogue, const struct file *file, struct tl_error *err)
+{
     return catalogue != NULL &&
            tl_catalogue_read(catalogue, file->name, file->bytes, file->length, err);
 }
@@ -78,7 +84,7 @@ static bool load(struct tl_languages *languages, struct tl_error *err)
         return false;
     languages->n = 1;
     for (size_t i = 0; i < N_FILES; i++) {
-        if (&files[i] != source && !read_file(languages, &files[i], err))
+        if (&files[i] != source && !read_into(add(languages, err), &files[i], err))
             return false;
     }
     return true;
@@ -116,9 +122,8 @@ static bool read_own_file(struct tl_languages *languages, const char *folder, co
         return tl_error_set(err, TL_ERR_INVALID, "page.languages: the path of %s is too long",
                             name);
     unsigned char *bytes = read_whole(path, &length, err);
-    bool ok =
-        bytes != NULL &&
-        read_file(languages, &(struct file){.name = path, .bytes = bytes, .length = length}, err);
+    const struct file file = {.name = path, .bytes = bytes, .length = length};
+    bool ok = bytes != NULL && read_into(catalogue_for(languages, &file, err), &file, err);
     free(bytes);
     return ok;
 }

@@ -7,8 +7,11 @@
 #include "common/base/error.h"
 #include "common/config/settings.h"
 
-/* Reads the languages, the brand and the events of the queues, with their files. On failure err
- * says what is wrong and where. */
-bool tl_page_check(const struct tl_config *config, struct tl_error *err);
+#include "worker/page/languages.h"
+
+/* Reads the brand and the events of the queues, with their files. On failure err says what is wrong
+ * and where. */
+bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
+                   struct tl_error *err);
 
 #endif

@@ -440,6 +440,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       .changed = on_changed};
     const struct tl_api_settings api = {.config = edge->config,
                                         .files = edge->settings->files,
+                                        .languages = edge->settings->languages,
                                         .env = &edge->env,
                                         .loop = &edge->loop,
                                         .limiter = edge->settings->limiter,

@@ -10,6 +10,7 @@
 #include "common/role/reload.h"
 #include "worker/http/limiter.h"
 #include "worker/http/sharing.h"
+#include "worker/page/languages.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/slot.h"
 
@@ -20,7 +21,8 @@ struct tl_edge_settings {
     const struct tl_config *config;
     /* As the other processes read it last, at a SIGHUP before this start; or `config`. */
     const struct tl_config *files;
-    int listen_fd; /* stays the caller's */
+    const struct tl_languages *languages; /* of the pages; borrowed */
+    int listen_fd;                        /* stays the caller's */
     bool
         keeps_listening; /* the socket stays open when this process stops: another one takes over */
     struct tl_metrics *metrics;

@@ -51,6 +51,7 @@ struct process {
 struct parent {
     const struct tl_config *config;
     const char *config_path;
+    struct tl_languages *languages; /* of the pages; the children have it from here */
     const struct tl_config *reread; /* at the last SIGHUP that found no mistake; or NULL */
     unsigned n;
     int *listen_fds;
@@ -98,6 +99,7 @@ static int run_admin(void *context)
     struct tl_signals signals;
     const struct tl_admin_server_settings settings = {.config = parent->config,
                                                       .files = newest(parent),
+                                                      .languages = parent->languages,
                                                       .source = tl_board_source(&parent->board),
                                                       .limiter = parent->limiter};
     start_log(process);
@@ -134,6 +136,7 @@ static int run_worker(void *context)
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,
                                                   .files = newest(parent),
+                                                  .languages = parent->languages,
                                                   .listen_fd = parent->listen_fds[process->i],
                                                   .keeps_listening = parent->keeps_listening,
                                                   .metrics = parent->board.metrics[process->i],
@@ -153,7 +156,7 @@ static void read_again(void *context)
     struct parent *parent = context;
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(parent->config_path, &err);
-    if (config != NULL && tl_page_check(config, &err) &&
+    if (config != NULL && tl_page_check(config, parent->languages, &err) &&
         tl_api_check_secrets(config, false, &err)) {
         tl_config_free(&parent->reread);
         parent->reread = config;
@@ -388,7 +391,9 @@ static bool prepare(struct parent *parent, struct tl_error *err)
     parent->supervisor = tl_supervisor_new(&restarts, err);
     /* Settings that would make every child fail are found before anything waits for the store. */
     struct tl_store *store = tl_store_new(&redis, err);
-    bool ok = store != NULL && tl_page_check(config, err);
+    parent->languages = tl_languages_new(config->page.languages, err);
+    bool ok =
+        store != NULL && parent->languages != NULL && tl_page_check(config, parent->languages, err);
     tl_store_free(&store);
     return ok && parent->supervisor != NULL &&
            tl_notify_open(&parent->notify, tl_clock_ms(), err) && wait_for_keys(parent, err) &&
@@ -412,6 +417,7 @@ static void release(struct parent *parent)
     tl_sharing_free(&parent->sharing);
     tl_notify_free(&parent->notify);
     tl_config_free(&parent->reread);
+    tl_languages_free(&parent->languages);
     free(parent->listen_fds);
     free(parent->processes);
 }

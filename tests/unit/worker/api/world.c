@@ -182,8 +182,11 @@ int world_setup(void **state)
     assert_non_null(world->limiter);
     world->sharing = tl_sharing_new(&err);
     assert_non_null(world->sharing);
+    world->languages = tl_languages_new(NULL, &err);
+    assert_non_null(world->languages);
     world->api = tl_api_new(&(struct tl_api_settings){.config = world->config,
                                                       .files = world->config,
+                                                      .languages = world->languages,
                                                       .env = &world->env,
                                                       .loop = &world->loop,
                                                       .limiter = world->limiter,
@@ -216,6 +219,7 @@ int world_teardown(void **state)
     tl_api_free(&world->api);
     tl_limiter_free(&world->limiter);
     tl_sharing_free(&world->sharing);
+    tl_languages_free(&world->languages);
     assert_int_equal(uv_loop_close(&world->loop), 0);
     tl_config_free(&world->config);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

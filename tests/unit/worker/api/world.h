@@ -29,6 +29,7 @@ struct world {
     struct tl_queue_env env;
     uv_loop_t loop;
     struct tl_limiter *limiter;
+    struct tl_languages *languages;
     struct tl_sharing *sharing;
     struct tl_api *api;
     struct tl_follower_settings follower; /* what the follower would call */

@@ -1,17 +1,18 @@
 """A place goes from one browser to another, by the code that the waiting page shows."""
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from browser import Page, chromium, look, make_new, press, scripts, until, visit
-from http_client import Visitor
+from http_client import Client, Visitor
 from tellerline import CALM, PATIENCE, TOP, System
 from waiting import wait_until
 
@@ -188,6 +189,34 @@ def test_a_tab_leaves_only_the_place_that_it_shows(own_place):
     assert moving.status()["status"] == "left"
 
 
+def test_a_tab_hands_over_only_the_place_that_it_shows(own_place):
+    browser, (_, moving), _ = own_place
+    browser.execute_cdp_cmd("Network.setCookie", {"name": "tellerline_shop", "value": moving.ticket, "httpOnly": True,
+                                                  "url": look(browser).url})
+    browser.execute_script("document.querySelector('details[data-tl=move]').open = true")
+    page = press(browser, SHOW, then=lambda page: page.visitor == moving.view["visitor"], what="the place of the cookie")
+    assert page.state == "waiting" and not page.shows("move-code")
+    open_code(browser)
+
+
+def test_a_tab_leaves_the_next_place_of_its_visitor(own_place):
+    """It follows a visitor who left and joined again in another tab, without loading the page again."""
+    browser, _, address = own_place
+    browser.execute_script("window.same = true")
+    old, visitor = browser.current_window_handle, look(browser).visitor
+    browser.switch_to.new_window("tab")
+    visit(browser, address)
+    until(browser, lambda page: page.state == "waiting", "the other tab")
+    press(browser, LEAVING, LEAVE, then=lambda page: page.state == "left", what="left")
+    press(browser, "form[action*=join] button", then=lambda page: page.state == "waiting", what="joined again")
+    assert look(browser).visitor == visitor
+    browser.switch_to.window(old)
+    until(browser, lambda page: page.state == "waiting", "it follows")
+    assert browser.execute_script("return window.same")
+    browser.execute_script("document.querySelector(arguments[0]).click()", LEAVE)  # once
+    until(browser, lambda page: page.state == "left", "the place of now")
+
+
 def test_without_scripts(start):
     """The same by plain pages, as a browser without scripts and cookies sends them."""
     system = start({"shop": CALM | {"capacity": 1}})
@@ -216,3 +245,42 @@ def test_without_scripts(start):
     assert urlsplit(answer.headers["location"]).path == "/q/shop"
     answer = client.get("/q/shop?move=forged")
     assert answer.status == 403 and '<section data-state="code_over">' in answer.body.decode()
+
+
+def action_of(client: Client, cookie: dict[str, str], form: str) -> str:
+    """Where this form of the page goes that a browser with this cookie shows."""
+    html = client.get(f"/q/shop?from=9&return={quote('https://shop.example/a?b=1', safe='')}", headers=cookie).body.decode()
+    found = re.search(f'action="(/q/shop/{form}[^"]*)"', html)
+    assert found, html
+    return found[1].replace("&amp;", "&")
+
+
+def cookie_of(visitor: Visitor) -> dict[str, str]:
+    return {"Cookie": f"tellerline_shop={visitor.ticket}"}
+
+
+def test_an_old_page_without_scripts_does_nothing_to_another_place(start):
+    """Its forms act on the place of the cookie: only if that is the one it shows."""
+    system = start({"shop": CALM | {"capacity": 1}}, settings={"page": {"return_urls": "https://shop.example"}})
+    inside, old, new = (system.join("shop") for _ in range(3))
+    wait_until(inside.is_active, PATIENCE, "the first is in")
+    client = system.client()
+    leave, transfer, join = (action_of(client, cookie_of(old), form) for form in ("leave", "transfer", "join"))
+    for action in (leave, transfer):
+        answer = client.post(action, headers=cookie_of(new))
+        assert answer.status == 303 and system.waiting("shop") == 2 and new.status()["status"] == "waiting"
+        assert answer.headers["location"] == "/q/shop?return=https%3A%2F%2Fshop.example%2Fa%3Fb%3D1"
+    assert client.post(transfer, headers=cookie_of(old)).status == 200
+    assert client.post(leave, headers=cookie_of(old)).status == 303
+    assert old.status()["status"] == "left" and new.status()["status"] == "waiting"
+    again = system.visitor("shop")  # the same visitor, in another tab
+    again.ticket = old.ticket
+    again.join()
+    assert again.view["status"] == "waiting" and again.view["visitor"] == old.view["visitor"]
+    for place in (new, again):
+        assert client.post(leave, headers=cookie_of(place)).status == 303
+        assert client.post(join, headers=cookie_of(place)).status == 303
+        assert place.status()["status"] == "waiting"
+    before = re.sub("place=[^&]*&?", "", leave)  # a page of an older release
+    assert before != leave and client.post(before, headers=cookie_of(again)).status == 303
+    assert again.status()["status"] == "left"

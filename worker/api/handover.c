@@ -11,6 +11,7 @@
 #include "worker/api/handover.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
+#include "worker/api/shown_place.h"
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
 #include "worker/http/renderer.h"
@@ -132,6 +133,10 @@ bool tl_handle_page_transfer(void *context, struct tl_request *request, const ch
 {
     const struct tl_api *api = context;
     struct made made;
+    if (tl_shown_place_differs(api, request, name)) {
+        tl_page_send_present(api, request, name);
+        return true;
+    }
     if (make(context, request, name, &made, refusal)) {
         tl_page_send_code(api, request, name, made.address, &made.qr);
         tl_qr_free(&made.qr);

@@ -11,7 +11,9 @@
 #include "worker/api/page_handlers.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/restore.h"
+#include "worker/api/shown_place.h"
 #include "worker/api/standing.h"
+#include "worker/api/status.h"
 #include "worker/api/through.h"
 #include "worker/api/visitor.h"
 #include "worker/queue/handover.h"
@@ -140,5 +142,20 @@ bool tl_handle_page_join(void *context, struct tl_request *request, const char *
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (known && tl_restore_removed(queue, ticket.generation, ticket.place))
         return tl_refuse(refusal, TL_REFUSAL_REMOVED, "%s", "");
+    /* The invite of a page of another place would take that one's cookie. */
+    if (known && holds_place(queue, &ticket) && tl_shown_place_differs(api, request, name)) {
+        tl_page_send_present(api, request, name);
+        return true;
+    }
     return join(api, queue, request, known ? &ticket : NULL, refusal);
+}
+
+bool tl_handle_page_leave(void *context, struct tl_request *request, const char *name,
+                          struct tl_refusal *refusal)
+{
+    const struct tl_api *api = context;
+    if (!tl_shown_place_differs(api, request, name))
+        return tl_handle_leave(context, request, name, refusal);
+    tl_page_send_present(api, request, name);
+    return true;
 }

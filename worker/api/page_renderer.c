@@ -4,13 +4,13 @@
 
 #include <sodium.h>
 
-#include "common/auth/reference.h"
 #include "worker/api/challenge.h"
 #include "worker/api/context.h"
 #include "worker/api/cookie.h"
 #include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
+#include "worker/api/shown_place.h"
 #include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
@@ -169,8 +169,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
 {
     const struct tl_api *api = context;
     const struct tl_queue_settings *settings = view->settings;
-    char reference[TL_REFERENCE_MAX];
-    uint64_t seq = tl_place_seq(view->place);
+    char place[TL_REFERENCE_MAX];
     enum tl_queue_mode mode = tl_view_told_mode(view);
     struct tl_page_view page = {.state = state_of(view),
                                 .queue = view->queue,
@@ -201,10 +200,9 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .eta_reason = view->eta_reason,
                                 .notice = view->notice,
                                 .target_url = settings->target_url};
-    if (seq != 0) {
-        tl_reference_write(api->secrets.keyring, view->queue, seq, reference);
-        page.reference = reference;
-    }
+    tl_shown_place_write(api, view->queue, view->visitor, view->place, place);
+    page.place = place;
+    page.reference = tl_place_seq(view->place) != 0 ? place : NULL;
     struct tl_return_to back;
     set_return(api, request, settings->target_url, &back, &page);
     set_texts(api, &page, request, settings);
@@ -361,6 +359,14 @@ void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, co
     struct tl_return_to back;
     struct tl_page_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
     page.from = first_position(request);
+    page.ticket = page.invite = NULL;
+    send_back(api, request, &page, NULL);
+}
+
+void tl_page_send_present(const struct tl_api *api, struct tl_request *request, const char *queue)
+{
+    struct tl_return_to back;
+    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
     page.ticket = page.invite = NULL;
     send_back(api, request, &page, NULL);
 }

@@ -31,5 +31,7 @@ void tl_page_send_code(const struct tl_api *api, struct tl_request *request, con
                        const char *address, const struct tl_qr *qr);
 /* 303 to the page of the visitor's place. */
 void tl_page_send_back(const struct tl_api *api, struct tl_request *request, const char *queue);
+/* 303 to the page of the cookie's place, from a form on a page of another place. */
+void tl_page_send_present(const struct tl_api *api, struct tl_request *request, const char *queue);
 
 #endif

@@ -28,7 +28,7 @@ const struct tl_route tl_routes[] = {
     {"GET", "/v1/queues/*", tl_handle_queue, &tl_json_renderer},
     {"GET", "/q/*", tl_handle_page, &tl_page_renderer},
     {"POST", "/q/*/join", tl_handle_page_join, &tl_page_renderer},
-    {"POST", "/q/*/leave", tl_handle_leave, &tl_page_renderer},
+    {"POST", "/q/*/leave", tl_handle_page_leave, &tl_page_renderer},
     {"POST", "/q/*/transfer", tl_handle_page_transfer, &tl_page_renderer},
     {"POST", "/q/*/move", tl_handle_move, &tl_page_renderer},
     {"GET", "/q/assets/*", tl_handle_asset, &tl_page_renderer},

@@ -67,6 +67,7 @@ static void append_joining(const struct tl_page_view *view, const char *action,
     append_parameter(out, &first, "ticket", view->ticket);
     append_parameter(out, &first, "invite", view->invite);
     append_parameter(out, &first, "from", from);
+    append_parameter(out, &first, "place", action[0] != '\0' ? view->place : NULL);
     append_parameter(out, &first, "return", valid_or_null(view->return_url));
     append_parameter(out, &first, "solution", solution);
     append_parameter(out, &first, "move", view->move);
@@ -122,11 +123,9 @@ static void set_duration(struct page *page, enum tl_page_field field, const char
     set_message(page, field, message, text);
 }
 
-struct state_text {
+static const struct {
     const char *name, *title;
-};
-
-static const struct state_text states[TL_PAGE_STATES] = {
+} states[TL_PAGE_STATES] = {
     [TL_PAGE_WAITING] = {"waiting", "title_waiting"},
     [TL_PAGE_PENDING] = {"pending", "title_pending"},
     [TL_PAGE_ACTIVE] = {"active", "title_active"},

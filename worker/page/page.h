@@ -33,9 +33,9 @@ bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
                       unsigned char **bytes, size_t *length);
 
 /* Appends the page's own address with the parameters that must survive a reload (return, ticket,
- * invite, from): "/q/concert?from=12". `action` is "", "/join" or "/leave"; language NULL: none.
- * After POST /q/{queue}/join and /leave the browser is redirected (303) to the address without an
- * action. */
+ * invite, from): "/q/concert?from=12". `action` is "", or of a form, whose address names the
+ * page's place, too: "/join", "/leave", "/transfer" or "/move". language NULL: none. After POST
+ * /q/{queue}/join and /leave the browser is redirected (303) to the address without an action. */
 void tl_page_address(const struct tl_page_view *view, const char *action, const char *language,
                      struct tl_text *out);
 

@@ -83,6 +83,7 @@ struct tl_page_view {
     int64_t poll_after_ms;
     const char *notice;         /* the operator's */
     const char *reference;      /* the code of the place; NULL: it has no number */
+    const char *place;          /* names the place that the page shows, in its forms; or NULL */
     const char *target_url;     /* the queue's */
     const char *return_url;     /* only if tl_return_address_allowed */
     const char *return_refused; /* why there is none although the request has one; not shown */

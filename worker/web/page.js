@@ -811,7 +811,9 @@
     }, jitter(Math.max(5000, Number(page.poll) || 0)));
   }
 
-  // ---- to another device: the code is fetched only when it is asked for, and shown while it is good ----
+  // ---- the place of the cookie: handed over, or left, only if the page shows it ----
+
+  // The code is fetched only when it is asked for, and shown while it is good.
 
   var moveForm = find('move-form');
   var moveTimer = 0;
@@ -834,22 +836,28 @@
   if (moveForm) moveForm.addEventListener('submit', function (event) {
     event.preventDefault();
     var back = /[?&](return=[^&]*)/.exec(moveForm.action);
-    fetch(address('/transfer', back && back[1]), { method: 'POST', credentials: 'same-origin', cache: 'no-store' })
-      .then(function (response) {
-        if (!response.ok) throw response;
-        return response.json();
-      }).then(showCode).catch(function () { moveForm.submit(); });  // its page says what is wrong
+    ask(false, true).then(function (view) {
+      if (!isMine(view)) return null;
+      return fetch(address('/transfer', back && back[1]), { method: 'POST', credentials: 'same-origin', cache: 'no-store' })
+        .then(function (response) {
+          if (!response.ok) throw response;
+          return response.json();
+        }).then(showCode);
+    }).catch(function () { moveForm.submit(); });  // its page says what is wrong
   });
 
-  // The form leaves the place of the cookie: only if the page shows it.
   var leaveForm = find('leave-form');
   var leaves = false;
   if (leaveForm) leaveForm.addEventListener('submit', function (event) {
     event.preventDefault();
     if (leaves) return;
     leaves = true;
-    var anyhow = function () { return true; };  // the form's page says what is wrong
-    ask(false, true).then(isMine, anyhow).then(function (mine) {
+    ask(false, true).then(function (view) {
+      if (!isMine(view)) return false;
+      // The page follows its visitor to the next place. The form still names the one with which it was loaded.
+      leaveForm.action = leaveForm.action.replace(/([?&])place=[^&]*&?/, '$1');
+      return true;
+    }, function () { return true; }).then(function (mine) {  // the form's page says what is wrong
       leaves = false;
       if (mine) leaveForm.submit();
     });

@@ -22,6 +22,17 @@ static void test_address(void **state)
     assert_string_equal(out.data, "/q/q/q/q/leave?lang=ko&ticket=a%20b&invite=i.j&from=5&return="
                                   "https%3A%2F%2Fx.example%2F%3Fa%3Db");
     tl_text_free(&out);
+    view = (struct tl_page_view){.state = TL_PAGE_WAITING,
+                                 .queue = "q",
+                                 .position = 5,
+                                 .place = "Q5T9-4XDR",
+                                 .return_url = "https://x.example/?a=b"};
+    tl_page_address(&view, "", NULL, &out);
+    tl_page_address(&view, "/transfer", NULL, &out);
+    assert_string_equal(out.data, "/q/q?from=5&return=https%3A%2F%2Fx.example%2F%3Fa%3Db"
+                                  "/q/q/transfer?from=5&place=Q5T9-4XDR&return="
+                                  "https%3A%2F%2Fx.example%2F%3Fa%3Db");
+    tl_text_free(&out);
 }
 
 int main(void)

@@ -33,7 +33,7 @@ struct holder {
 struct audit {
     struct tl_redis *redis;
     const struct tl_keys *keys;
-    struct tl_script active_script, waiting_script;
+    struct tl_script active_script, waiting_script, serials_script;
     struct tl_args args;
     struct holder *holders;
     size_t n_holders, holders_capacity;
@@ -213,6 +213,49 @@ static bool check_waiting(struct audit *audit, struct tl_error *err)
     return true;
 }
 
+/* ---- pages of a scan ---- */
+
+/* Checks at most PAGE members of a set, or fields of a hash. */
+typedef bool check_members(struct audit *audit, const char *const members[], size_t n,
+                           struct tl_error *err);
+
+/* members: these and their values in turn, as a scan returns them. */
+static bool check_page(struct audit *audit, const struct tl_reply *members, check_members *check,
+                       struct tl_error *err)
+{
+    const char *page[PAGE];
+    size_t count = tl_reply_count(members);
+    for (size_t i = 0; i < count;) { /* a small one comes in one page, whatever was asked for */
+        size_t n = 0;
+        for (; n < PAGE && i < count; i += 2)
+            page[n++] = tl_reply_string(tl_reply_at(members, i), NULL);
+        if (!check(audit, page, n, err))
+            return false;
+    }
+    return true;
+}
+
+/* command: ZSCAN or HSCAN. */
+static bool check_pages(struct audit *audit, const char *command, const char *key,
+                        check_members *check, struct tl_error *err)
+{
+    char cursor[24] = "0";
+    do {
+        tl_args_reset(&audit->args);
+        tl_args_strs(&audit->args, command, key, cursor, "COUNT", NULL);
+        tl_args_uint(&audit->args, PAGE);
+        struct tl_reply *page = tl_redis_call(audit->redis, &audit->args, err);
+        if (page == NULL)
+            return false;
+        snprintf(cursor, sizeof(cursor), "%s", tl_reply_string(tl_reply_at(page, 0), NULL));
+        bool ok = check_page(audit, tl_reply_at(page, 1), check, err);
+        tl_reply_free(page);
+        if (!ok)
+            return false;
+    } while (strcmp(cursor, "0") != 0 && cursor[0] != '\0');
+    return true;
+}
+
 /* ---- the active set, page by page ---- */
 
 static bool keep_holder(struct audit *audit, const char *visitor, const char *place)
@@ -260,21 +303,6 @@ static bool check_visitors(struct audit *audit, const char *const visitors[], si
     return ok;
 }
 
-/* members: visitors and scores in turn, as ZSCAN returns them. */
-static bool check_page(struct audit *audit, const struct tl_reply *members, struct tl_error *err)
-{
-    const char *visitors[PAGE];
-    size_t count = tl_reply_count(members);
-    for (size_t i = 0; i < count;) { /* a small set comes in one page, whatever was asked for */
-        size_t n = 0;
-        for (; n < PAGE && i < count; i += 2)
-            visitors[n++] = tl_reply_string(tl_reply_at(members, i), NULL);
-        if (!check_visitors(audit, visitors, n, true, err))
-            return false;
-    }
-    return true;
-}
-
 static int compare_holders(const void *a, const void *b)
 {
     const struct holder *first = a, *second = b;
@@ -299,24 +327,42 @@ static bool check_holders(struct audit *audit, struct tl_error *err)
     return true;
 }
 
+static bool check_and_keep(struct audit *audit, const char *const visitors[], size_t n,
+                           struct tl_error *err)
+{
+    return check_visitors(audit, visitors, n, true, err);
+}
+
 static bool check_active(struct audit *audit, struct tl_error *err)
 {
-    char cursor[24] = "0";
-    do {
-        tl_args_reset(&audit->args);
-        tl_args_strs(&audit->args, "ZSCAN", audit->keys->names[TL_KEY_ACTIVE], cursor, "COUNT",
-                     NULL);
-        tl_args_uint(&audit->args, PAGE);
-        struct tl_reply *page = tl_redis_call(audit->redis, &audit->args, err);
-        if (page == NULL)
-            return false;
-        snprintf(cursor, sizeof(cursor), "%s", tl_reply_string(tl_reply_at(page, 0), NULL));
-        bool ok = check_page(audit, tl_reply_at(page, 1), err);
-        tl_reply_free(page);
-        if (!ok)
-            return false;
-    } while (strcmp(cursor, "0") != 0 && cursor[0] != '\0');
-    return check_holders(audit, err);
+    return check_pages(audit, "ZSCAN", audit->keys->names[TL_KEY_ACTIVE], check_and_keep, err) &&
+           check_holders(audit, err);
+}
+
+/* ---- the places that were handed over, page by page ---- */
+
+static bool check_seqs(struct audit *audit, const char *const seqs[], size_t n,
+                       struct tl_error *err)
+{
+    if (!tl_script_begin(audit->redis, &audit->serials_script, &audit->args, err))
+        return false;
+    tl_keys_append(audit->keys, &audit->args);
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(&audit->args, seqs[i]);
+    struct tl_reply *reply =
+        tl_script_call(audit->redis, &audit->serials_script, &audit->args, err);
+    if (reply == NULL)
+        return false;
+    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_integer(tl_reply_at(reply, 1)));
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool check_serials(struct audit *audit, struct tl_error *err)
+{
+    char key[TL_KEY_MAX];
+    tl_keys_serials(audit->keys, key);
+    return check_pages(audit, "HSCAN", key, check_seqs, err);
 }
 
 /* ---- all ---- */
@@ -353,12 +399,14 @@ bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
                           .keys = keys,
                           .active_script.source = tl_script_audit_active,
                           .waiting_script.source = tl_script_audit_waiting,
+                          .serials_script.source = tl_script_audit_serials,
                           .longest_ms = longest_session_ms(),
                           .report = report};
     *report = (struct tl_audit_report){0};
     bool ok = check_state(&audit, err) && done(&audit, read_settings(&audit, err), err) &&
               done(&audit, check_waiting(&audit, err), err) &&
-              done(&audit, check_active(&audit, err), err);
+              done(&audit, check_active(&audit, err), err) &&
+              done(&audit, check_serials(&audit, err), err);
     free(audit.holders);
     tl_args_free(&audit.args);
     return ok;

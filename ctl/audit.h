@@ -6,7 +6,8 @@
  *   3. no visitor is both waiting and active
  *   4. no visitor is active while another one with a smaller place in the same lane still waits
  *   5. joined = waiting + active + completed + expired + left, and the other totals fit
- *   6. every place is a number that was given out, in a lane of the queue, to one visitor
+ *   6. every place is a number that was given out, in a lane of the queue, to one visitor; one that
+ *      was handed over to another device is held, by the visitor whom its serial names
  *   7. `seq` and `event` do not go back, and the last event says what the state says
  *   8. the streams and the consumer group exist, and what workers send is applied
  *   9. every lease, session and recovery ends

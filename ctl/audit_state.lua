@@ -1,5 +1,5 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records prelude.budget prelude.capacity prelude.called audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes audit.serials
+-- Parts: prelude.records prelude.budget prelude.capacity prelude.called audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else
@@ -15,20 +15,26 @@ local LEASES = { 'dispatcher', 'admitter', 'expirer' }
 for _, role in ipairs(LEASES) do
     TYPES[key_of(role)] = 'string'
 end
-local exists, is_other, anything = {}, {}, false
-for key, wanted in pairs(TYPES) do
+-- Returns the type of a key, which should be the wanted one where the key exists.
+local function check_type(key, wanted)
     local is = redis.call('TYPE', key).ok
-    anything = anything or is ~= 'none'
-    exists[key] = is == wanted
     if is ~= 'none' and is ~= wanted then
-        is_other[key] = true
         found(10, 'type:' .. key, key .. ' is a ' .. is .. ', not a ' .. wanted,
             'rename the key away; the programs make it again, or restore it from a backup')
     end
+    return is
+end
+
+local exists, anything = {}, false
+for key, wanted in pairs(TYPES) do
+    local is = check_type(key, wanted)
+    anything = anything or is ~= 'none'
+    exists[key] = is == wanted
 end
 if not anything then
     return nil
 end
+check_type(key_of('serials'), 'hash')
 
 local function size(command, key)
     return exists[key] and redis.call(command, key) or 0
@@ -328,8 +334,6 @@ if exists[K_CONFIG] then
         check_mode(now, v.generation)
     end
 end
-local serials_note = check_serials(not is_other[K_WAITING] and not is_other[K_SESSIONS])
-note = note .. (note ~= '' and serials_note ~= '' and '; ' or '') .. serials_note
 check_ingest()
 check_leases()
 if exists[K_ENDED] then

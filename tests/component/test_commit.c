@@ -221,6 +221,7 @@ static void a_step_that_changes_nothing_commits_nothing(void **state)
         {tl_script_audit_state, "60000"},
         {tl_script_audit_active, "604800000 v1 v4 nobody"},
         {tl_script_audit_waiting, "-inf 2"},
+        {tl_script_audit_serials, "1 4"},
         {tl_script_remove, "1000 nobody"},
     };
     fill(store);

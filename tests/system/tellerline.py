@@ -394,7 +394,7 @@ class System:
     def ctl(self, *args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
         """Runs `tellerline ARGS --config ...`. An id that begins with a hyphen goes behind `--`, with what follows it."""
         at = next((i for i, word in enumerate(args) if re.fullmatch(r"-[\w-]{21}", word)), len(args))
-        options = [word for word in args[at:] if word.startswith("--")]
+        options = [word for word in args[at + 1:] if word.startswith("--")]
         words = [word for word in args[at:] if word not in options]
         return run(self.folder / "tellerline", *args[:at], *options, "--config", str(self.config),
                    *(["--", *words] if words else []), timeout=timeout)

@@ -22,7 +22,7 @@ from tellerline import CALM, PATIENCE, TOP, System
 from test_pass import API_KEY, Shop, key_file
 from test_push import post_notice
 from test_store_trouble import STORE_TROUBLE
-from waiting import wait_until
+from waiting import early_in_a_minute, wait_until
 
 pytestmark = pytest.mark.together
 
@@ -226,6 +226,7 @@ def verified(contract: Contract, system: System, service: ChallengeService) -> N
 def crowded(contract: Contract, system: System) -> None:
     """More joins from one address than the limit allows, and then more than may wait."""
     client = witness(contract, system)
+    early_in_a_minute(10)
     ticket = Visitor(client, "bank").join().ticket
     client.post("/v1/queues/bank/join").problem(429)
     client.post("/v1/queues/bank/transfer", ticket=ticket)
@@ -338,6 +339,7 @@ def forged(contract: Contract, system: System) -> None:
     def refused() -> bool:
         return client.get("/v1/queues/bank/check", ticket="header.claims.signature").status == 429
 
+    early_in_a_minute(10)
     wait_until(refused, PATIENCE, "forged tokens are not verified any more", every=0)
     problem = client.post("/v1/queues/bank/join", json.dumps({"invite": "x.y.z"}).encode()).problem(429)
     assert problem["type"] == "/problems/too-many-forgeries"

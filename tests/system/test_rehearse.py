@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tellerline import BIN, PATIENCE, System, environment
-from waiting import wait_until
+from waiting import early_in_a_minute, wait_until
 
 SALE = {"capacity": 20, "session_ttl": "10m", "claim_ttl": "2m", "waiting_ttl": "10m",
         "target_url": "https://shop.example/checkout"}
@@ -108,14 +108,14 @@ def test_a_crowd_as_simulated(start, policy):
 
 def test_the_text_for_people(start):
     system = start({"sale": SALE}, prepare=with_key)
-    done = rehearse(system, *FAST, "--visitors", "60", "--over", "1m", "--session", "20s", "--opens-after", "1m")
+    done = rehearse(system, *FAST, "--visitors", "60", "--over", "1m", "--session", "20s", "--opens-after", "3m")
     assert done.returncode == 0, done
     for line in [r"^Rehearsal of sale, with the settings it has in the store, over http://127\.0\.0\.1:\d+$",
                  r"^  60 come in a rush within 60 s \(seed 1\)$", r"^  60 times faster: ", r"^ +rehearsed +simulated$",
                  r"^  joined +60 +60$", r"^  served +60 +60$", r"^Capacity: 20 at most, ", r"^Errors over HTTP: none\.$",
                  r"^The page's range of the wait came true for ", r"^What the settings promise was kept\.$"]:
         assert re.search(line, done.stdout, re.MULTILINE), (line, done.stdout)
-    # All came before the opening, one minute of the sale after the first.
+    # All came before the opening, three minutes of the sale after the first: the last of them two seconds before it.
     assert re.search(r"^  longest line +60 +60$", done.stdout, re.MULTILINE), done.stdout
     assert "Removing queue rehearsal-sale-" in done.stderr
     assert left(system) == []
@@ -205,6 +205,7 @@ def test_without_a_key_the_limit_is_explained(start):
     assert left(system) == []
     # A worker whose limit is another one than that of our file: the refusals are explained in the report.
     system.config.write_text(re.sub("joins_per_minute: 100", "joins_per_minute: 0", system.config.read_text()))
+    early_in_a_minute(20)  # the crowd comes within five seconds
     done = rehearse(system, *CROWD, *FAST, "--json")
     seen = report_of(done)["rehearsed"]
     assert seen["joined"] == 100 and seen["fates"]["refused"] == 200, seen

@@ -34,6 +34,12 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str, every: flo
         time.sleep(every)
 
 
+def early_in_a_minute(seconds: float) -> None:
+    """Waits until at least so much is left of a minute as workers count them, by the monotonic clock: an address may do
+    as much again in the next one (worker/http/limiter.c)."""
+    wait_until(lambda: time.monotonic() % 60 <= 60 - seconds, seconds + 1, "the next minute begins", every=0.1)
+
+
 def one_of(tries: int, measure: Callable[[], float], limit: float, what: str) -> list[float]:
     """Measures until a figure is within the limit, at most `tries` times. Returns all figures, the good one last.
 

@@ -97,9 +97,10 @@ def test_a_lease_holder_asleep_for_long(start):
 
 def test_complete_races_the_expiry(start):
     """At the deadline itself, one of the two wins. The visitor is told which, and it stays so."""
-    system = start({"bank": CALM | {"capacity": 20, "session_ttl": "1s", "claim_ttl": "1s"}})
+    system = start({"bank": CALM | {"capacity": 20, "session_ttl": "2s", "claim_ttl": "2s"}})
     active, outcomes, ended = system.key("bank", "active"), set(), 0
-    for early_ms in range(12, -9, -3):  # the last ones of eight requests take some ms longer than the first
+    early_ms = 12  # the last ones of eight requests take some ms longer than the first
+    for _ in range(20):
         visitors = [system.join("bank") for _ in range(8)]
         for visitor in visitors:
             wait_until(visitor.is_active, PATIENCE, "called")
@@ -117,6 +118,8 @@ def test_complete_races_the_expiry(start):
         assert numbers["completed"] + numbers["expired"] == ended and system.active("bank") == 0
         if len(outcomes) == 2:
             break
+        # How far ahead is the race depends on the machine at this moment: nearer, or farther off.
+        early_ms += -3 if "completed" in outcomes else 8
     assert outcomes == {"completed", "expired"}, "the race was not one"
 
 

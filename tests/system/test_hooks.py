@@ -174,13 +174,14 @@ def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
     """What no command causes: an opening, a threshold, the end, a store that is away, and one that lost its data."""
     receiver = Receiver(tmp_path)
     events = ["opened", "threshold", "closed", "drained", "store_lost", "store_back"]
-    opens = datetime.now(timezone.utc) + timedelta(seconds=8)
     with receiver.serving():
-        system = start({"shop": {"capacity": 1, "opens_at": opens.isoformat(timespec="seconds"),
-                                 "recovery_window": "1s"} | CALM}, notifiers=1,
-                       settings={"hooks": [receiver.hook("site", events, threshold=4)]})
+        system = start({"shop": {"capacity": 1, "opens_at": "2999-01-01T00:00:00Z", "recovery_window": "1s"} | CALM},
+                       notifiers=1, settings={"hooks": [receiver.hook("site", events, threshold=4)]})
         watched(system)
         visitors = [system.join("shop") for _ in range(6)]
+        receiver.wait_for("threshold")
+        opens = datetime.now(timezone.utc) + timedelta(seconds=1)
+        system.set("shop", f"opens_at={opens.isoformat(timespec='milliseconds')}")
         receiver.wait_for("threshold", "opened")
         assert receiver.events()[0] | {"id": "", "at_ms": 0, "waiting": 0} == {
             "id": "", "queue": "shop", "type": "threshold", "at_ms": 0, "threshold": 4, "waiting": 0, "side": "above"}

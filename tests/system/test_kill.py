@@ -16,7 +16,7 @@ from actors import Actor
 from faults import conclude
 from history import History
 from redis_server import Redis, RedisError, RedisGone
-from tellerline import Program, System
+from tellerline import PATIENCE, Program, System
 from waiting import wait_until
 
 CAPACITY = 5
@@ -116,3 +116,24 @@ def test_kill_any_program_at_any_moment(start, figure):
     figure(f"seed {seed}: {sum(supervisor.kills.values())} kills {supervisor.kills}, "
            f"{len(history.stays)} acknowledged joins, {history.joins_without_answer} without an "
            f"answer, at most {sampler.highest} active in {sampler.samples} samples")
+
+
+def test_the_admin_process_is_killed_before_it_listens(start):
+    """It is started again, like any other process of the worker: its address is not in use, it was killed."""
+    system = start({"bank": {"capacity": 1}})
+    worker = system.of("worker")[0]
+    worker.stop()
+    said = len(worker.text())
+    worker.start()
+
+    def started() -> list[int]:
+        children = worker.children()
+        return children if len(children) == 2 else []
+
+    admin = max(wait_until(started, PATIENCE, "both processes are started", every=0.001))
+    os.kill(admin, signal.SIGKILL)
+    system.expect(r"was ended by signal 9")
+    worker.wait_ready()
+    log = worker.text()[said:]
+    assert f"worker.admin (process {admin}) was ended by signal 9" in log
+    assert log.count("admin listener on") == 1, "it was killed before"

@@ -214,9 +214,9 @@ static bool admin_ended(void *context, int status, int64_t delay_ms)
     log_end(process, status, delay_ms < 0);
     if (delay_ms < 0)
         return false;
-    if (!atomic_load(&head->admin_started)) {
-        process->parent->failed =
-            true; /* for example, its address is in use: a retry does not help */
+    if (!atomic_load(&head->admin_started) && WIFEXITED(status)) {
+        /* For example, its address is in use: a retry does not help. */
+        process->parent->failed = true;
         return false;
     }
     atomic_fetch_add(&head->restarts, 1);

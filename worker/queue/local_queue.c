@@ -63,6 +63,7 @@ static void on_settled(void *context, struct tl_pending_command *pending,
         tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
+    tl_lost_settled(queue->lost, pending->kind, result->end);
     queue->env->settled(queue->env->context, queue, pending, result);
 }
 
@@ -558,6 +559,8 @@ void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
     tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
     tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
+    if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
+        tl_lost_tell_again(queue->lost, queue->outbox);
     /* A flush waits until the last one was applied, so as not to flood a slow dispatcher. */
     if (queue->farewell || !tl_queue_env_store_up(queue->env) ||
         !tl_outbox_settled(queue->outbox, queue->presence_batch) ||

@@ -19,6 +19,7 @@ struct tl_lost {
     /* A ticket has named known.lost_generation, which began a recovery if there was none. What
      * tl_lost_set was told is older. */
     bool named;
+    bool untold; /* what tl_lost_tell said did not reach the store */
     /* When a ticket of a later generation first came, and under which present one. */
     int64_t ahead_ms;
     uint64_t ahead_of;
@@ -117,6 +118,19 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
             tell_called(&telling, tl_place_make(lane, front), 0);
     }
     tl_line_each_active(line, tell_session, &telling);
+}
+
+void tl_lost_settled(struct tl_lost *lost, enum tl_command_kind kind, enum tl_pending_end end)
+{
+    if ((kind == TL_COMMAND_LOST || kind == TL_COMMAND_CALLED) && end != TL_PENDING_APPLIED)
+        lost->untold = true;
+}
+
+void tl_lost_tell_again(struct tl_lost *lost, struct tl_outbox *outbox)
+{
+    if (lost->untold)
+        tl_lost_tell(lost, outbox);
+    lost->untold = false;
 }
 
 /* The place to which the visitor of this ticket returns: another one than it names, where this

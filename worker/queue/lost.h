@@ -27,6 +27,10 @@ void tl_lost_keep(struct tl_lost *lost, struct tl_line *line);
 /* While the queue recovers: tells the store what the former line remembers, or that there is a
  * worker which remembers nothing: without one, the time of the recovery does not pass. */
 void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox);
+/* How a command ended: what the store was to be told, it may not know. */
+void tl_lost_settled(struct tl_lost *lost, enum tl_command_kind kind, enum tl_pending_end end);
+/* Tells the store once more what it may not know. */
+void tl_lost_tell_again(struct tl_lost *lost, struct tl_outbox *outbox);
 /* Asks the store for the place of a ticket: for another one than it names, where this process
  * remembers that the visitor was moved to another lane. Tells the serial, too, that the place had,
  * if it is remembered. deadline_ms, event: of the session that a pass tells of, or 0. NULL when out

@@ -118,6 +118,34 @@ static void what_the_store_has_lost_may_return_unless_it_ended(void **state)
     assert_false(tl_local_queue_lost(world->queue, 21));
 }
 
+/* The queue is there again before this process can send: a recovery to which no worker has spoken
+ * does not end. */
+static void what_was_not_told_of_a_loss_is_told_again(void **state)
+{
+    struct world *world = *state;
+    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    struct tl_outbox_payload payload;
+    const struct tl_recovery recovery = {.lost_generation = 7, .present = 8, .until_ms = 1};
+    struct tl_line *line = tl_line_new();
+    tl_line_start(line, 8, 0);
+    tl_local_queue_set_recovery(world->queue, &recovery);
+    tl_local_queue_set_line(world->queue, line, 1000);
+    for (int fate = 0; fate < 2; fate++) {
+        assert_true(tl_outbox_next(outbox, &payload));
+        assert_int_equal(payload.n_commands, 1 + 1 + 3); /* LOST, the front and three sessions */
+        free(payload.bytes);
+        world->env.ingest_up = false;
+        tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);
+        tl_local_queue_tick(world->queue, 1000);
+        assert_int_equal(pending(world), 0); /* not while the store is away */
+        world->env.ingest_up = true;
+        tl_local_queue_tick(world->queue, 1050);
+    }
+    assert_int_equal(world_send(world), 1 + 1 + 3);
+    tl_local_queue_tick(world->queue, 1100);
+    assert_int_equal(pending(world), 1 + 1 + 3); /* on their way */
+}
+
 static void a_gap_asks_for_one_rebuild(void **state)
 {
     struct world *world = *state;
@@ -498,6 +526,7 @@ int main(void)
         TEST(a_fresh_line_keeps_what_is_known_of_places),
         TEST(a_line_of_another_generation_forgets_places),
         TEST(what_the_store_has_lost_may_return_unless_it_ended),
+        TEST(what_was_not_told_of_a_loss_is_told_again),
         TEST(a_gap_asks_for_one_rebuild),
         TEST(other_sizes_ask_for_a_rebuild_now_and_then),
         TEST(an_entry_that_cannot_be_read_asks_for_a_rebuild),

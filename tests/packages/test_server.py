@@ -33,7 +33,8 @@ def test_installation(packages: Packages, boot: Boot) -> None:
         said = NO_HOOKS if "notifier" in service else "ready"
         wait_for(lambda service=service, said=said: machine.show(service, "StatusText") == said, f"{service} says so")
     open_queue(machine)
-    assert join(machine)["status"] == "active"
+    first = join(machine)["ticket"]
+    wait_for(lambda: places(machine, [first]) == [("active", None)], "the first is in")
     assert join(machine)["position"] == 1
 
     secrets = machine.out("stat -c '%n %U %a' /var/lib/tellerline /var/lib/tellerline/*").splitlines()

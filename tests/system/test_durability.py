@@ -12,7 +12,8 @@ from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
 
 STORE_TROUBLE = r"kind=(connect|timeout|loading|misconf|stale|noqueue|nogroup|store)\b"
-PROMPT = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}
+#: Joins that are acknowledged take less time, also on a busy machine.
+PROMPT = {"http": {"join_wait": "4s"}, "redis": {"timeout": "1s"}}
 BEFORE, DURING = 20, 6
 
 

@@ -10,17 +10,17 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 from http_client import Visitor
 from sse import EventStream
-from tellerline import CALM, PATIENCE, System
+from tellerline import CALM, HELD, PATIENCE, System
 from test_faults_clock import Clock
 from test_store_trouble import STORE_TROUBLE
 from waiting import wait_until
 
-SETTINGS = {"http": {"joins_per_minute": 0, "join_wait": "1s"}}
 
-
-def waiting_visitor(start, workers: int = 1, prepare: Callable[[System], None] | None = None, **queues) -> tuple[System, Visitor]:
+def waiting_visitor(start, workers: int = 1, prepare: Callable[[System], None] | None = None, join_wait: str = HELD,
+                    **queues) -> tuple[System, Visitor]:
     """A system whose queue bank has one visitor inside and one who waits."""
-    system = start({"bank": {"capacity": 1} | CALM} | queues, workers=workers, settings=SETTINGS, prepare=prepare)
+    system = start({"bank": {"capacity": 1} | CALM} | queues, workers=workers, settings={"http": {"join_wait": join_wait}},
+                   prepare=prepare)
     first = system.join("bank")
     wait_until(first.is_active, PATIENCE, "the first is in")
     visitor = system.join("bank")
@@ -241,7 +241,7 @@ def test_at_a_worker_whose_line_is_behind(start):
 
 def test_a_pending_ticket_is_no_way_back(start):
     """Nor is the invite that opened the join: only a trusted caller gets the ticket of the new device."""
-    system, _ = waiting_visitor(start)
+    system, _ = waiting_visitor(start, join_wait="1s")
     client = system.client()
     dispatcher = system.of("dispatcher")[0]
     dispatcher.send(signal.SIGSTOP)

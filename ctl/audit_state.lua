@@ -34,7 +34,10 @@ end
 if not anything then
     return nil
 end
-check_type(key_of('serials'), 'hash')
+for name, wanted in pairs({ serials = 'hash', reports = 'zset', lost = 'hash', held = 'zset', drawn = 'string',
+    poison = 'stream', changes = 'stream' }) do
+    check_type(key_of(name), wanted)
+end
 
 local function size(command, key)
     return exists[key] and redis.call(command, key) or 0

@@ -91,6 +91,12 @@ if c[5] == 'draw' then
     DRAW.load()
     DRAW.opens_at = tonumber(redis.call('HGET', K_CONFIG, 'opens_at'))
     DRAW.present = DRAW.opens_at and DRAW.of(redis.call('HGET', K_STATE, 'draw'), DRAW.opens_at)
+    -- Was the last entry written after the opening? The entry that was fixes the cut, and reads the list.
+    DRAW.opens = DRAW.opens_at and not DRAW.present
+        and tonumber(string.match(entries[n_entries], '^%d+')) >= DRAW.opens_at
+    if DRAW.opens then
+        redis.call('GETRANGE', DRAW.key(), 0, 0) -- fails before the first write if it is no string
+    end
 end
 check_types(reports_key())
 if handovers then
@@ -145,7 +151,7 @@ local function begin_entry(nth, batch, worker)
     end
     raise_seq()
     -- If the entry was written after the opening, nobody from here on takes part in the draw.
-    if DRAW.opens_at and not DRAW.present and tonumber(string.match(entries[nth], '^%d+')) >= DRAW.opens_at then
+    if DRAW.opens and not DRAW.present and tonumber(string.match(entries[nth], '^%d+')) >= DRAW.opens_at then
         flush_joins()
         DRAW.present = DRAW.fix_cut(state, state.seq, DRAW.opens_at)
         state.seq, recovery_changes.draw = DRAW.present.last, DRAW.text(DRAW.present)

@@ -46,14 +46,20 @@ local function is_seen(seq)
     return false
 end
 
-local dropped, score = {}, end_score(now, REASON.absent)
+-- All are judged before the first is dropped: a bitmap that cannot be read ends the script.
+local places, visitors = {}, {}
 for i = 3, #ARGV do
     local place = tonumber(ARGV[i])
     local visitor = not is_seen(place % LANE) and redis.call('ZRANGE', K_WAITING, place, place, 'BYSCORE')[1]
     if visitor then
-        redis.call('ZREM', K_WAITING, visitor)
+        places[#places + 1], visitors[#visitors + 1] = place, visitor
+    end
+end
+local dropped, score = {}, end_score(now, REASON.absent)
+for i, visitor in ipairs(visitors) do
+    if redis.call('ZREM', K_WAITING, visitor) == 1 then -- else its place was given twice
         redis.call('ZADD', K_ENDED, score, visitor)
-        dropped[#dropped + 1] = place
+        dropped[#dropped + 1] = places[i]
     end
 end
 local n = #dropped

@@ -25,6 +25,7 @@ end
 check_types()
 local called = parse_called(called_before) -- where the queue is overbooked
 load_called()
+redis.call('ZCARD', held_key()) -- fails likewise
 
 record_change('remove', { visitor = visitor, state = score and 'waiting' or 'active' },
     { visitor = visitor, state = 'removed' })

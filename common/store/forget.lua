@@ -66,10 +66,12 @@ end
 
 if step == 'sets' then
     check_types()
-    local poison, erased = key_of('poison'), 0
-    erased = redis.call('ZREM', K_ENDED, visitor) + redis.call('ZREM', key_of('held'), visitor)
+    local poison, held = key_of('poison'), key_of('held')
+    local set_aside = redis.call('XRANGE', poison, '-', '+', 'COUNT', 200)
+    redis.call('ZCARD', held) -- fails likewise
+    local erased = redis.call('ZREM', K_ENDED, visitor) + redis.call('ZREM', held, visitor)
         + redis.call('HDEL', K_SESSIONS, visitor)
-    for _, entry in ipairs(redis.call('XRANGE', poison, '-', '+', 'COUNT', 200)) do
+    for _, entry in ipairs(set_aside) do
         if string.find(table.concat(entry[2], '\n'), visitor, 1, true) then
             erased = erased + redis.call('XDEL', poison, entry[1])
         end

@@ -20,7 +20,8 @@ local LOOK_BACK = 1000 -- events read to find the highest seq
 local TYPES = { { K_STATE, 'hash' }, { K_CONFIG, 'hash' }, { K_WAITING, 'zset' }, { K_ACTIVE, 'zset' },
     { K_SESSIONS, 'hash' }, { K_ENDED, 'zset' }, { K_EVENTS, 'stream' }, { K_INGEST, 'stream' }, { K_BATCHES, 'hash' },
     { reports_key(), 'zset' }, { key_of('serials'), 'hash' }, { key_of('lost'), 'hash' },
-    { key_of('changes'), 'stream' } }
+    { key_of('changes'), 'stream' }, { key_of('held'), 'zset' }, { key_of('drawn'), 'string' },
+    { key_of('poison'), 'stream' } }
 for _, key in ipairs(TYPES) do
     local is = redis.call('TYPE', key[1]).ok
     if is ~= 'none' and is ~= key[2] then

@@ -71,7 +71,7 @@ end
 -- first write, because nothing undoes a script that fails half-way; a step without work has no need of it.
 --
 -- set: the key of another sorted set that the script writes, or nil. A call for each of them: the commands that read
--- several sorted sets at once take sets, too.
+-- several sorted sets at once take sets, too. tests/component/test_wrong_types.c tries all keys.
 local function check_types(set)
     redis.call('ZCARD', K_WAITING)
     redis.call('ZCARD', K_ACTIVE)

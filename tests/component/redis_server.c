@@ -257,10 +257,14 @@ uint64_t test_redis_fingerprint(struct tl_redis *redis)
     uint64_t sum = tl_reply_count(keys);
     for (size_t i = 0; i < tl_reply_count(keys); i++) {
         const char *key = tl_reply_string(tl_reply_at(keys, i), NULL);
-        char words[256];
         size_t length;
-        snprintf(words, sizeof(words), "DUMP %s", key);
-        struct tl_reply *dump = test_redis_call(redis, words);
+        struct tl_args args = {0};
+        struct tl_error err = {0};
+        tl_args_strs(&args, "DUMP", key, NULL); /* a key may have spaces */
+        struct tl_reply *dump = tl_redis_call(redis, &args, &err);
+        tl_args_free(&args);
+        if (dump == NULL)
+            fail_msg("%s", err.text);
         const char *bytes = tl_reply_string(dump, &length);
         uint64_t of_key = hash(UINT64_C(0xcbf29ce484222325), key, strlen(key));
         sum += hash(of_key, bytes, length); /* a sum: KEYS has no order */

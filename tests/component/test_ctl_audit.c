@@ -204,6 +204,11 @@ static const struct damaged {
     {"redis.call('HSET', key('serials'), 99, '1:1:nobody')", 6, "\"nobody\" does not hold that"},
     {"redis.call('HSET', key('serials'), 99, '1:1:b')", 6, "\"b\" does not hold that place"},
     {"redis.call('SET', key('serials'), 'x')", 10, "serials is a string, not a hash"},
+    {"redis.call('SADD', key('held'), 'x')", 10, "held is a set, not a zset"},
+    {"redis.call('SADD', key('drawn'), 'x')", 10, "drawn is a set, not a string"},
+    {"redis.call('SADD', key('poison'), 'x')", 10, "poison is a set, not a stream"},
+    {"redis.call('DEL', key('reports')) redis.call('SADD', key('reports'), 'x')", 10,
+     "reports is a set, not a zset"},
     {"redis.call('HSET', key('serials'), 4, '1:1:d') redis.call('DEL', waiting)"
      "redis.call('SET', waiting, 'x')",
      0, "is a string, not a zset"},

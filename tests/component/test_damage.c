@@ -82,8 +82,9 @@ static void a_set_instead_of_a_sorted_set_stops_a_batch_whole(void **state)
 static void the_operator_is_told_which_key_is_wrong(void **state)
 {
     struct test_store *store = *state;
-    static const char *const types[][2] = {
-        {"serials", "hash"}, {"lost", "hash"}, {"changes", "stream"}};
+    static const char *const types[][2] = {{"serials", "hash"},   {"lost", "hash"},
+                                           {"changes", "stream"}, {"held", "zset"},
+                                           {"drawn", "string"},   {"poison", "stream"}};
     test_store_queue(store, "lanes=only capacity=1");
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         char expected[80];

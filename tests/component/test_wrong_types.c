@@ -1,0 +1,299 @@
+/* Nothing undoes a script that fails half-way. So a step that meets a key of another type either
+ * does without it, or fails before its first write: then it can be done again once the key is
+ * mended. Each step meets each key of a queue as a list, and as a set, because several commands of
+ * Redis take sets and sorted sets alike. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/store/reply.h"
+#include "generated/admitter_scripts.h"
+#include "generated/control_scripts.h"
+#include "generated/dispatcher_scripts.h"
+#include "generated/expirer_scripts.h"
+#include "generated/notifier_scripts.h"
+#include "generated/store_scripts.h"
+#include "ingest.h"
+
+/* The first seq of a chunk of presence of its own: those of the other visitors are in chunk 0. */
+#define FAR (TL_PRESENCE_CHUNK_0 + 7 * TL_PRESENCE_CHUNK)
+
+/* ---- the queue before each step ---- */
+
+static void set_state(struct test_store *store, const char *changes)
+{
+    test_redis_ask(store->redis, "HSET tl:{q}:state %s", changes);
+}
+
+/* v1 and v2 have claimed, v3 and v4 were called above the capacity, and v4 is held; v5 to v8 wait,
+ * v5 and v6 on another device; far waits in another chunk. */
+static void busy(struct test_store *store)
+{
+    test_store_queue(store,
+                     "lanes=only,vip capacity=4 overbook=2 waiting_ttl=1h session_sliding=true "
+                     "recovery_window=1h");
+    test_join_many(store, "v", 8, 0);
+    assert_int_equal(test_admit(store, 4), 4);
+    test_command(store, TL_COMMAND_RENEW, "v1", 1);
+    test_command(store, TL_COMMAND_RENEW, "v2", 2);
+    test_batch(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:config capacity 2");
+    set_state(store, "called 1:2:0:0");
+    test_redis_ask(store->redis, "ZADD tl:{q}:held 4 v4");
+    test_redis_ask(store->redis, "HSET tl:{q}:serials 5 1:7:v5 6 1:7:v6");
+    test_redis_ask(store->redis, "HSET tl:{q}:state seq %" PRIu64, FAR - 1);
+    test_join(store, "far", 0);
+    test_batch(store);
+    assert_int_equal(test_waiting_place(store, "far"), FAR);
+    test_invariants(store->redis, &store->keys);
+}
+
+static void with_capacity(struct test_store *store)
+{
+    busy(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:config capacity 7 lane_weights 1,1");
+    test_redis_ask(store->redis, "HSET tl:{q}:state journal all:10");
+}
+
+static void by_rate(struct test_store *store)
+{
+    busy(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:config policy rate rate_admit 1000 rate_every 1000");
+    test_redis_ask(store->redis, "HSET tl:{q}:config overbook 0");
+    assert_int_equal(test_admit(store, 1), 0);
+    test_redis_pass_time(store->redis, 300); /* the budget begins spent */
+}
+
+static void recovered(struct test_store *store)
+{
+    busy(store);
+    set_state(store, "recover_until 1 started 1 lost_generation 1 front:0 6");
+}
+
+static void overdue(struct test_store *store)
+{
+    busy(store);
+    test_redis_ask(store->redis, "ZADD tl:{q}:active XX 1 v1 1 v4");
+}
+
+static void with_someone_gone(struct test_store *store)
+{
+    busy(store);
+    test_redis_ask(store->redis, "ZADD tl:{q}:ended 8 gone");
+    tl_reply_free(test_redis_call(store->redis, "XADD tl:{q}:poison * d gone"));
+}
+
+static void steered(struct test_store *store)
+{
+    busy(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:config capacity_mode auto capacity_min 1");
+}
+
+/* In the arguments of a step: the bucket of presence that is now. */
+#define BUCKET "@"
+
+static long long bucket_now(struct test_store *store)
+{
+    return test_redis_ms(store->redis) / (3600000 / TL_PRESENCE_BUCKETS);
+}
+
+/* False when it fails. */
+static bool run(struct test_store *store, const char *source, const char *arguments)
+{
+    char error[320], words[512];
+    const char *rest = arguments[0] == BUCKET[0] ? arguments + 1 : arguments;
+    snprintf(words, sizeof(words), "%.0lld%s", rest > arguments ? bucket_now(store) : 0, rest);
+    struct tl_reply *reply = test_script(store->redis, source, &store->keys, words, error);
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* ---- apply ---- */
+
+/* An entry of the ingest stream. What is in it stands in the steps: to read it would change it. */
+#define ENTRY "9999999999999-1"
+
+static void deliver(struct test_store *store)
+{
+    tl_reply_free(test_redis_call(store->redis, "XADD tl:{q}:ingest " ENTRY " d x"));
+    assert_int_equal(test_deliver(store), 1);
+}
+
+static void with_a_batch(struct test_store *store)
+{
+    busy(store);
+    set_state(store, "recover_until 99999999999999 started 1");
+    deliver(store);
+}
+
+static void with_poison(struct test_store *store)
+{
+    busy(store);
+    deliver(store);
+}
+
+/* ---- the draw ---- */
+
+#define OPENING "1735689601000" /* long ago */
+#define DRAW    "1000 " OPENING " abcd "
+#define NUMBER  DRAW "number 4302307329 " /* FAR + 1 */
+
+static void with_an_opening(struct test_store *store)
+{
+    busy(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:config opening draw opens_at " OPENING);
+}
+
+static void with_a_batch_of_the_opening(struct test_store *store)
+{
+    with_an_opening(store);
+    deliver(store);
+}
+
+static void with_a_draw(struct test_store *store)
+{
+    with_an_opening(store);
+    assert_true(run(store, tl_script_draw, DRAW "announce salt"));
+}
+
+static void with_a_draw_begun(struct test_store *store)
+{
+    with_a_draw(store);
+    assert_true(run(store, tl_script_draw, DRAW "begin"));
+}
+
+static void with_all_numbered(struct test_store *store)
+{
+    with_a_draw_begun(store);
+    assert_true(run(store, tl_script_draw,
+                    NUMBER "v5 aaaaaaaaaaaaaaaa v6 bbbbbbbbbbbbbbbb v7 cccccccccccccccc "
+                           "v8 dddddddddddddddd far eeeeeeeeeeeeeeee"));
+}
+
+/* ---- all steps with all keys ---- */
+
+/* JOIN, SPEND and JOIN, LEAVE, COMPLETE, RENEW, CLAIM, EXTEND, HAND_OVER, SEEN twice, LOST, CALLED,
+ * RESTORE. */
+static const char every_command[] =
+    "1 1000 0 " ENTRY
+    " other 1 1 0 1 new 6 invite 99999999999999 1 0 1 guest 2 v5 5 3 v3 3 4 v1 1 11 v4 4 12 v4 4 "
+    "13 v6 6 2 8 5 7 2 5 4302307328 1 8 1 9 9 9 9 1 9 4000 1 7 back 3000 1 0 0 0";
+
+static const struct step {
+    const char *name;
+    void (*prepare)(struct test_store *store);
+    const char *source, *arguments;
+} steps[] = {
+    {"apply", with_a_batch, tl_script_apply, every_command},
+    {"apply at an opening", with_a_batch_of_the_opening, tl_script_apply,
+     "1 1000 0 " ENTRY " other 1 1 0 1 new"},
+    {"poison", with_poison, tl_script_poison, "1 " ENTRY " why payload"},
+    {"admit", with_capacity, tl_script_admit, "10 1000"},
+    {"admit by rate", by_rate, tl_script_admit, "10 1000"},
+    {"admit after a recovery", recovered, tl_script_admit, "10 1000"},
+    {"adapt", steered, tl_script_adapt, "1000 99 1 1"},
+    {"draw: announce", with_an_opening, tl_script_draw, DRAW "announce salt"},
+    {"draw: begin", with_a_draw, tl_script_draw, DRAW "begin"},
+    {"draw: number", with_a_draw_begun, tl_script_draw, NUMBER "v5 aaaaaaaaaaaaaaaa"},
+    {"draw: finish", with_all_numbered, tl_script_draw, DRAW "finish seed"},
+    {"expire", overdue, tl_script_expire, "10 1000"},
+    {"absent", busy, tl_script_absent, BUCKET " 1000 5 7 4302307328"},
+    {"remove from the line", busy, tl_script_remove, "1000 v5"},
+    {"remove from the site", busy, tl_script_remove, "1000 v4"},
+    {"move", busy, tl_script_move, "1000 v5 vip"},
+    {"configure", busy, tl_script_configure, "1000 notice soon"},
+    {"recover", busy, tl_script_recover, "1000 until 60000"},
+    {"forget", with_someone_gone, tl_script_forget, "gone sets"},
+    {"look", busy, tl_script_look, "1000 all:10 60000 0 1 3 shop"},
+};
+
+static const char *const names[] = {
+    "state",  "config",  "waiting", "active",   "sessions", "ended",   "events",
+    "ingest", "batches", "reports", "lost",     "held",     "serials", "drawn",
+    "poison", "changes", "journal", "feedback", "hooks",    "seen",    "seen of another chunk"};
+
+/* Writes the name of this key. Presence is that of now. */
+static void name_key(struct test_store *store, const char *name, char key[TL_KEY_MAX])
+{
+    if (strncmp(name, "seen", 4) == 0)
+        tl_keys_seen(&store->keys, bucket_now(store),
+                     name[4] == '\0' ? 0 : tl_presence_chunk(FAR, NULL), key);
+    else
+        snprintf(key, TL_KEY_MAX, "tl:{q}:%s", name);
+}
+
+/* A table that grows is moved a bit by each reading, which would change the fingerprint. */
+static void settle(struct test_store *store)
+{
+    char words[400] = "HMGET tl:{q}:state";
+    for (int i = 0; i < 64; i++)
+        strncat(words, " seq", sizeof(words) - strlen(words) - 1);
+    tl_reply_free(test_redis_call(store->redis, words));
+}
+
+/* Does the step fail half-way when this key is of another type? *changed: it did its work. */
+static bool fails_half_way(struct test_store *store, const struct step *step, const char *name,
+                           const char *damage, bool *changed)
+{
+    char key[TL_KEY_MAX];
+    name_key(store, name, key);
+    bool exists = test_redis_ask(store->redis, "EXISTS %s", key) == 1;
+    if (exists)
+        test_redis_ask(store->redis, "RENAME %s aside", key);
+    test_redis_ask(store->redis, "%s %s x", damage, key);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    bool ok = run(store, step->source, step->arguments);
+    uint64_t after = test_redis_fingerprint(store->redis);
+    *changed = ok && after != before;
+    test_redis_ask(store->redis, "DEL %s", key);
+    if (exists)
+        test_redis_ask(store->redis, "RENAME aside %s", key);
+    return !ok && after != before;
+}
+
+static void no_step_fails_half_way(void **state)
+{
+    struct test_store *store = *state;
+    unsigned failed = 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+        bool is_fresh = false;
+        for (size_t k = 0; k < 2 * sizeof(names) / sizeof(names[0]); k++) {
+            bool changed, half;
+            if (!is_fresh) {
+                test_store_clean(state);
+                steps[i].prepare(store);
+                settle(store);
+            }
+            half = fails_half_way(store, &steps[i], names[k / 2], k % 2 == 0 ? "RPUSH" : "SADD",
+                                  &changed);
+            is_fresh = !half && !changed;
+            if (!half)
+                continue;
+            failed++;
+            print_error("%s fails half-way when %s is a %s\n", steps[i].name, names[k / 2],
+                        k % 2 == 0 ? "list" : "set");
+        }
+        test_store_clean(state);
+        steps[i].prepare(store);
+        uint64_t before = test_redis_fingerprint(store->redis);
+        if (!run(store, steps[i].source, steps[i].arguments) ||
+            test_redis_fingerprint(store->redis) == before)
+            fail_msg("%s does nothing to a queue in order", steps[i].name);
+        test_invariants(store->redis, &store->keys);
+    }
+    assert_int_equal(failed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(no_step_fails_half_way, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+}

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "common/base/quote.h"
+#include "common/base/utf8.h"
 #include "common/config/queue_table.h"
 
 #include "ctl/assignments.h"
@@ -38,6 +39,8 @@ json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err)
         const char *value = words[i] + length + 1;
         if (json_object_get(object, name) != NULL)
             ok = tl_error_set(err, TL_ERR_INVALID, "%s: this setting is given twice", quoted);
+        else if (!tl_utf8_valid(value))
+            ok = tl_error_set(err, TL_ERR_INVALID, "%s: not UTF-8", quoted);
         else if (json_object_set_new(object, name, tl_assignment_value(name, value)) != 0)
             ok = tl_error_set(err, TL_ERR_NOMEM, "%s: no memory for it", quoted);
     }

@@ -121,7 +121,7 @@ set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 # systemd-sysusers makes the user; the maintainer scripts need the rest of it only where it runs. The certificates are
 # for challenge services and rediss://.
-set(CPACK_DEBIAN_PACKAGE_DEPENDS "systemd | systemd-sysusers, init-system-helpers (>= 1.51), ca-certificates")
+set(CPACK_DEBIAN_PACKAGE_DEPENDS "systemd | systemd-sysusers, init-system-helpers (>= 1.51), ca-certificates, tzdata")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-server (>= 5:7.0) | valkey-server")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "self-hosted virtual waiting room")
 set(CPACK_DEBIAN_PACKAGE_DESCRIPTION

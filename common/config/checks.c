@@ -1,5 +1,7 @@
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "common/base/networks.h"
 #include "common/base/origin.h"
@@ -184,4 +186,21 @@ bool tl_check_decimal(const char *value, struct tl_error *err)
     if (whole == 0 || value[end] != '\0' || strpbrk(value, "123456789") == NULL)
         return tl_error_set(err, TL_ERR_INVALID, "not a decimal number above 0, such as 0.9");
     return true;
+}
+
+/* The file need not be here: other programs than the worker do without it. */
+bool tl_check_timezone(const char *value, struct tl_error *err)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/_-+";
+    char path[sizeof(TL_ZONE_FOLDER) + 256];
+    if (*value == '\0')
+        return true;
+    const size_t length = strlen(value);
+    if (*value == '/' || value[length - 1] == '/' || strspn(value, allowed) != length)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "not the name of a time zone, such as Asia/Seoul or Europe/Berlin");
+    snprintf(path, sizeof(path), "%s/%s", TL_ZONE_FOLDER, value);
+    return access(path, R_OK) == 0 || access(TL_ZONE_FOLDER, R_OK) != 0 ||
+           tl_error_set(err, TL_ERR_INVALID, "there is no such time zone in " TL_ZONE_FOLDER);
 }

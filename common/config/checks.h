@@ -34,6 +34,9 @@ bool tl_check_patterns(const char *value, struct tl_error *err);
 bool tl_check_header(const char *value, struct tl_error *err);
 /* A decimal number above 0, such as 0.9 or 200. */
 bool tl_check_decimal(const char *value, struct tl_error *err);
+/* A time zone of TL_ZONE_FOLDER, if this machine has that; "" passes. */
+#define TL_ZONE_FOLDER "/usr/share/zoneinfo"
+bool tl_check_timezone(const char *value, struct tl_error *err);
 /* Of the keys in the store. */
 bool tl_check_prefix(const char *value, struct tl_error *err);
 

@@ -216,6 +216,7 @@ struct tl_config {
         char style[256]; /* file paths; "": none */
         char logo[256];
         char languages[256]; /* folder; "": none */
+        char timezone[64];   /* "Asia/Seoul"; "": UTC */
         char text_en[2048];
         char text_ko[2048];
         bool transfer;          /* places move to other devices */

@@ -302,6 +302,13 @@ static const struct tl_setting process_rows[] = {
      .help =
          "Folder with files of texts (.yaml): each changes texts of the page in one language, or "
          "adds a language. Empty: none."},
+    {.path = "page.timezone",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_timezone,
+     PROCESS(page.timezone),
+     .help = "In which time zone a page without JavaScript names times, such as `Asia/Seoul`; with "
+             "it, the browser's own is used. Empty: UTC. Needs tzdata where the worker runs."},
     {.path = "page.text_en",
      .type = TL_SETTING_STRING,
      .fallback = "",

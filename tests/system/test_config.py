@@ -46,6 +46,8 @@ WRONG = [
     ("capacity: 10", "capacity: &a 10", (5, 15), "anchor"),
     ("capacity: 10", "capacity: *a", (5, 15), "alias"),
     ("queues:", "page:\n  template: own.html\nqueues:", (4, 3), "page.style"),
+    ("queues:", "page:\n  timezone: Asia/Soul\nqueues:", (4, 13), "zone"),
+    ("queues:", "page:\n  timezone: ../etc/passwd\nqueues:", (4, 13), "Asia/Seoul"),
     ("capacity: 10", "capacity: {", None, ""),
     ("    capacity: 10", "\tcapacity: 10", None, ""),
 ]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import struct
@@ -250,10 +251,22 @@ def test_a_restarted_process_does_without_a_logo_that_is_gone(start, tmp_path):
     logo = tmp_path / "logo.png"
     picture(logo)
     system = start({QUEUE: {"capacity": 0, "page": EVENT} | CALM}, settings={"page": {"logo": str(logo)}}, prepare=prepare)
-    system.expect("the pages have neither page.style nor page.logo: mend what is wrong, then restart")
+    system.expect("the pages have neither page.style nor page.logo, and times in UTC: mend what is wrong, then restart")
     assert "/q/assets/logo-" in page(system.client(), QUEUE)
     logo.unlink()
     assert "/q/assets/logo-" not in page(restart_processes(system), QUEUE)
+
+
+def test_times_in_the_zone_of_the_site(start):
+    """In what browsers without JavaScript read: of every process, and in the preview."""
+    system = start({QUEUE: {"capacity": 0, "page": EVENT, "opens_at": "2040-07-01T09:00:00+02:00"} | CALM},
+                   settings={"page": {"timezone": "Europe/Berlin"}}, prepare=prepare)
+    for html in (page(system.client(), QUEUE), preview(system), page(restart_processes(system), QUEUE)):
+        assert ">12 Dec 2026, 11:00 CET</" in html, re.findall(".{60}(?:CET|UTC)", html)
+        assert " UTC" not in html, re.findall(".{60} UTC", html)
+    assert ">1 Jul 2040, 09:00 CEST</" in html
+    reload_until(system, "configuration read again")
+    assert ">2026년 12월 12일 11:00 CET</" in page(system.client(), QUEUE, "ko")
 
 
 def test_the_preview_shows_it(system):

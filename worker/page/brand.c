@@ -13,6 +13,7 @@ struct tl_brand {
     struct tl_brand_look look;
     struct tl_asset_file logo; /* what the look points to */
     struct tl_template *template;
+    struct tl_zone *zone;
 };
 
 static bool is_set(const char *setting)
@@ -100,6 +101,15 @@ static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings 
 
 /* ---- loading ---- */
 
+static bool load_zone(struct tl_brand *brand, const char *name, struct tl_error *err)
+{
+    if (!is_set(name))
+        return true;
+    brand->zone = tl_zone_load(name, err);
+    brand->look.zone = brand->zone;
+    return brand->zone != NULL;
+}
+
 static bool copy_text(const char *setting, const char *value, char *text, size_t size,
                       struct tl_error *err)
 {
@@ -128,7 +138,7 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
         brand->template = tl_page_template_new(tl_languages_get(languages, 0), err);
     if (brand->template == NULL || !load_built_in(brand, err) ||
         !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
-        !load_logo(brand, settings->logo_file, err)) {
+        !load_logo(brand, settings->logo_file, err) || !load_zone(brand, settings->timezone, err)) {
         tl_brand_free(&brand);
         return NULL;
     }
@@ -141,12 +151,14 @@ struct tl_brand *tl_brand_again(const struct tl_brand_settings *settings,
 {
     struct tl_brand_settings plain = *settings;
     struct tl_brand *brand = tl_brand_load(settings, languages, err);
-    if (brand != NULL || (!is_set(plain.style_file) && !is_set(plain.logo_file)))
+    if (brand != NULL ||
+        (!is_set(plain.style_file) && !is_set(plain.logo_file) && !is_set(plain.timezone)))
         return brand;
     tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = err},
-           "the pages have neither page.style nor page.logo: mend what is wrong, then restart");
+           "the pages have neither page.style nor page.logo, and times in UTC: mend what is wrong, "
+           "then restart");
     *err = (struct tl_error){0};
-    plain.style_file = plain.logo_file = NULL;
+    plain.style_file = plain.logo_file = plain.timezone = NULL;
     return tl_brand_load(&plain, languages, err);
 }
 
@@ -158,7 +170,8 @@ struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config)
                                       .style_file = config->page.style,
                                       .logo_file = config->page.logo,
                                       .text_en = config->page.text_en,
-                                      .text_ko = config->page.text_ko};
+                                      .text_ko = config->page.text_ko,
+                                      .timezone = config->page.timezone};
 }
 
 void tl_brand_free(struct tl_brand **brand)
@@ -169,6 +182,7 @@ void tl_brand_free(struct tl_brand **brand)
         tl_page_source_deinit(&(*brand)->look.sources[i]);
     tl_asset_file_deinit(&(*brand)->logo);
     tl_template_free(&(*brand)->template);
+    tl_zone_free(&(*brand)->zone);
     free(*brand);
     *brand = NULL;
 }

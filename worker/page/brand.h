@@ -9,6 +9,7 @@
 #include "worker/page/page_assets.h"
 #include "worker/page/page_source.h"
 #include "worker/page/template.h"
+#include "worker/page/zone.h"
 
 #define TL_BRAND_NAME_MAX 80   /* bytes */
 #define TL_BRAND_TEXT_MAX 2000 /* bytes */
@@ -22,6 +23,7 @@ struct tl_brand_settings {
     const char *logo_file;    /* .svg, .png or .webp */
     const char *text_en;      /* a sentence or two at the foot of the page; for all languages... */
     const char *text_ko;      /* ...but Korean */
+    const char *timezone;     /* "Asia/Seoul"; default: UTC */
 };
 
 /* What a page shows of a brand. */
@@ -33,6 +35,7 @@ struct tl_brand_look {
     const struct tl_asset *logo;        /* NULL: none */
     const struct tl_template *template; /* of the waiting page */
     const struct tl_languages *languages;
+    const struct tl_zone *zone; /* of the times that pages name; NULL: UTC */
 };
 
 struct tl_brand;
@@ -45,7 +48,7 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
                                const struct tl_languages *languages, struct tl_error *err);
 /* The same for a process that is started again: if that fails, because a file was changed or
  * deleted since the program checked it, the brand has neither style sheet nor logo, and the log
- * says why. */
+ * says why. Times are then in UTC. */
 struct tl_brand *tl_brand_again(const struct tl_brand_settings *settings,
                                 const struct tl_languages *languages, struct tl_error *err);
 /* The settings of the configuration; valid as long as it is. */

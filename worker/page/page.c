@@ -1,7 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/units.h"
 
@@ -179,7 +178,7 @@ static void set_event_date(struct page *page)
     set_number(page, FIELD_EVENT_DATE_MS, date_ms);
     tl_time_format(date_ms, text, sizeof(text));
     set_text(page, FIELD_EVENT_DATE_ISO, text);
-    tl_write_time(date_ms, page->language, text, sizeof(text));
+    tl_write_time(date_ms, page->language, page->look->zone, text, sizeof(text));
     page->values[FIELD_EVENT_TEXT + TL_EVENT_DATE] = NULL; /* as it is in the file */
     set_text(page, FIELD_EVENT_TEXT + TL_EVENT_DATE, text);
 }
@@ -441,7 +440,7 @@ static void set_opening(struct page *page)
     set_number(page, FIELD_OPENS_MS, view->opens_at_ms);
     tl_time_format(view->opens_at_ms, text, sizeof(text));
     set_text(page, FIELD_OPENS_ISO, text);
-    tl_write_time(view->opens_at_ms, page->language, text, sizeof(text));
+    tl_write_time(view->opens_at_ms, page->language, page->look->zone, text, sizeof(text));
     set_text(page, FIELD_OPENS, text);
     tl_write_duration((left_ms + 999) / 1000, page->language, text, sizeof(text));
     set_text(page, FIELD_COUNTDOWN, text);
@@ -479,12 +478,9 @@ static void set_outlook(struct page *page)
 static void set_times(struct page *page)
 {
     const struct tl_page_view *view = page->view;
-    char text[TL_PAGE_TEXT_MAX] = "";
-    struct tm tm;
+    char text[TL_PAGE_TEXT_MAX];
     bool stale = view->as_of_ms != 0;
-    time_t updated_s = (time_t)((stale ? view->as_of_ms : view->now_ms) / 1000);
-    if (gmtime_r(&updated_s, &tm) != NULL)
-        snprintf(text, sizeof(text), "%02d:%02d:%02d UTC", tm.tm_hour, tm.tm_min, tm.tm_sec);
+    tl_write_clock(stale ? view->as_of_ms : view->now_ms, page->look->zone, text, sizeof(text));
     set_message(page, FIELD_UPDATED, stale ? "stale_at" : "updated_at", text);
     set_number(page, FIELD_NOW_MS, view->now_ms);
     set_number(page, FIELD_POLL_MS, view->poll_after_ms);
@@ -496,7 +492,7 @@ static void set_times(struct page *page)
     set_if(page, FIELD_NO_UNTIL, view->expires_at_ms == 0);
     if (view->expires_at_ms > 0) {
         set_number(page, FIELD_ENDS_MS, view->expires_at_ms);
-        tl_write_time(view->expires_at_ms, page->language, text, sizeof(text));
+        tl_write_time(view->expires_at_ms, page->language, page->look->zone, text, sizeof(text));
         set_message(page, FIELD_UNTIL, view->claimed ? "session_until" : "claim_until", text);
     }
 }

@@ -152,7 +152,10 @@ void tl_write_range(int64_t low_s, int64_t high_s, const struct tl_catalogue *la
     }
 }
 
-/* A part of a date: "{month}" and so on. Returns its length in the pattern, 0: it is none. */
+static const char date_zone[] = "UTC"; /* in the pattern of a date */
+
+/* A part of a date: "{month}" and so on, or the zone. Returns its length in the pattern, 0: it is
+ * none. */
 static size_t write_part(const char *pattern, const struct tm *tm,
                          const struct tl_catalogue *language, char *part, size_t size)
 {
@@ -169,6 +172,10 @@ static size_t write_part(const char *pattern, const struct tm *tm,
         snprintf(part, size, "%02d:%02d", tm->tm_hour, tm->tm_min);
         return 6;
     }
+    if (strncmp(pattern, date_zone, strlen(date_zone)) == 0) {
+        snprintf(part, size, "%s", tm->tm_zone);
+        return strlen(date_zone);
+    }
     if (strncmp(pattern, "{month}", 7) != 0)
         return 0;
     if (month != NULL)
@@ -178,22 +185,39 @@ static size_t write_part(const char *pattern, const struct tm *tm,
     return 7;
 }
 
-void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, char *text, size_t size)
+void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const struct tl_zone *zone,
+                   char *text, size_t size)
 {
-    time_t seconds = (time_t)(unix_ms / 1000);
     struct tm tm;
     size_t at = append(text, size, 0, "", 0);
-    if (unix_ms < 0 || gmtime_r(&seconds, &tm) == NULL)
+    const char *pattern = tl_catalogue_date(language);
+    if (strstr(pattern, date_zone) == NULL)
+        zone = NULL;
+    const char *label = unix_ms < 0 ? NULL : tl_zone_time(zone, unix_ms / 1000, &tm);
+    if (label == NULL)
         return;
-    for (const char *pattern = tl_catalogue_date(language); *pattern != '\0';) {
+    tm.tm_zone = label;
+    while (*pattern != '\0') {
         char part[TL_PAGE_NUMBER_MAX];
         size_t length = write_part(pattern, &tm, language, part, sizeof(part));
         if (length > 0) {
             at = append(text, size, at, part, strlen(part));
         } else {
+            const char *next = strstr(pattern + 1, date_zone);
             length = strcspn(pattern + 1, "{") + 1;
+            if (next != NULL && (size_t)(next - pattern) < length)
+                length = (size_t)(next - pattern);
             at = append(text, size, at, pattern, length);
         }
         pattern += length;
     }
+}
+
+void tl_write_clock(int64_t unix_ms, const struct tl_zone *zone, char *text, size_t size)
+{
+    struct tm tm;
+    const char *label = tl_zone_time(zone, unix_ms / 1000, &tm);
+    if (label == NULL)
+        label = tl_zone_time(NULL, 0, &tm);
+    snprintf(text, size, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, label);
 }

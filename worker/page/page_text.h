@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "worker/page/catalogue.h"
+#include "worker/page/zone.h"
 
 #define TL_PAGE_TEXT_MAX   2048 /* bytes of any text made here, with the terminating zero */
 #define TL_PAGE_NUMBER_MAX 64   /* bytes of any number, likewise */
@@ -37,7 +38,11 @@ void tl_write_duration(int64_t seconds, const struct tl_catalogue *language, cha
 void tl_write_range(int64_t low_s, int64_t high_s, const struct tl_catalogue *language, char *text,
                     size_t size);
 
-/* "1 Dec 2026, 11:00 UTC"; the page's script shows the visitor's own time instead. */
-void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, char *text, size_t size);
+/* "1 Dec 2026, 11:00 UTC", or in the zone, "1 Dec 2026, 20:00 KST"; NULL: UTC, and where the
+ * language's date does not name it. The page's script shows the visitor's own time instead. */
+void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const struct tl_zone *zone,
+                   char *text, size_t size);
+/* "11:00:00 UTC" */
+void tl_write_clock(int64_t unix_ms, const struct tl_zone *zone, char *text, size_t size);
 
 #endif

@@ -218,6 +218,8 @@ static void texts_and_names_are_checked(void **state)
 {
     (void)state;
     static const struct bad cases[] = {
+        {"page: {timezone: 'Asia Seoul'}\n", "t.yaml:1:18: page.timezone: not the name of a time "
+                                             "zone, such as Asia/Seoul or Europe/Berlin"},
         {"http: {public_url: ''}\n",
          "t.yaml:1:20: http.public_url: must not be empty (1 to 255 bytes)"},
         {"redis: {key_prefix: '12345678901234567890123456789012'}\n",

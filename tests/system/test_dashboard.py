@@ -79,7 +79,8 @@ class Desk:
         """A button with this text; in the dialog, if one is open."""
         script = """const open = document.querySelector('dialog[open]') || document;
             const found = [...open.querySelectorAll('button')].find(
-                (b) => b.innerText.trim() === arguments[0] && b.checkVisibility() && !b.disabled);
+                (b) => b.innerText.trim() === arguments[0] && b.checkVisibility() && !b.disabled
+                    && b.ariaDisabled !== 'true');
             if (found) found.click();
             return Boolean(found);"""
         wait_until(lambda: self.browser.execute_script(script, label), PATIENCE, f"a button {label!r}; {self.text()}", 0.1)

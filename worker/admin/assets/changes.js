@@ -1,5 +1,5 @@
 /* The record of changes: as a table with undo, and as marks on the time axis. */
-import { h } from './dom.js';
+import { h, setChildren } from './dom.js';
 import { ask } from './dialog.js';
 import { change, read, queuePath, may } from './api.js';
 import { moment, full, duration } from './format.js';
@@ -48,6 +48,8 @@ function undoOf(entry) {
 export class Changes {
   constructor(queue, who, done) {
     Object.assign(this, { queue, who, done });
+    this.rows = new Map(); /* by the id of the entry */
+    this.none = h('tr', {}, h('td', { colspan: 5, class: 'soft' }, 'Nothing yet.'));
     this.body = h('tbody', {});
     this.element = h('section', { class: 'panel', 'aria-labelledby': 'changes-head' }, h('h2', { id: 'changes-head' }, 'What was changed'),
       h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, ['When', 'Who', 'What', 'Before → after', '']
@@ -55,14 +57,11 @@ export class Changes {
   }
 
   show(changes, now) {
-    const last = changes[0] && changes[0].id;
-    if (last === this.last && this.body.children.length) return;
-    this.last = last;
-    this.body.replaceChildren(...(changes.length ? changes.map((entry, i) => this.row(entry, i, now))
-      : [h('tr', {}, h('td', { colspan: 5, class: 'soft' }, 'Nothing yet.'))]));
+    this.rows = new Map(changes.map((entry) => [entry.id, this.rows.get(entry.id) || this.row(entry, now)]));
+    setChildren(this.body, changes.length ? [...this.rows.values()] : [this.none]);
   }
 
-  row(entry, i, now) {
+  row(entry, now) {
     const undo = may(this.who, 'operator') && undoOf(entry);
     const at = Date.parse(entry.at);
     return h('tr', {}, h('td', {}, h('time', { datetime: entry.at, title: full(at) }, moment(at, now))),

@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { ask } from './dialog.js';
 import { change, readWithTag, queuePath, may } from './api.js';
 import { capacityChange, modeChange, rateChange } from './forecast.js';
-import { number, people, full } from './format.js';
+import { number, people, full, known } from './format.js';
 import { NoticeEditor } from './notice.js';
 
 const MODES = [
@@ -20,6 +20,14 @@ const allowed = (from, to) => from !== 'sold_out' || to === 'closed' || to === '
 
 /* As a field for time and date takes it. Summer time is that of the day, not of today. */
 const localTime = (when) => new Date(when.getTime() - when.getTimezoneOffset() * 60000).toISOString().slice(0, 16);
+
+const textOf = (n) => (known(n) ? String(n) : '');
+
+/* Shows what is set now, unless something else is being typed. */
+function showNumber(input, before, now) {
+  const typing = document.activeElement === input && input.value !== textOf(before);
+  if (before !== now && !typing) input.value = textOf(now);
+}
 
 export class Controls {
   /* done: called after each change. */
@@ -41,7 +49,7 @@ export class Controls {
   build() {
     const locked = !may(this.who, 'operator');
     this.buttons = MODES.map((mode) => h('button', { type: 'button', class: mode.danger ? 'danger' : '', disabled: locked,
-      'data-mode': mode.mode, onclick: () => this.setMode(mode) }, mode.verb));
+      'aria-disabled': 'true', 'data-mode': mode.mode, onclick: () => this.setMode(mode) }, mode.verb));
     this.capacity = h('input', { type: 'number', min: 0, step: 1, id: 'capacity', disabled: locked });
     this.capacityForm = h('form', { onsubmit: (event) => this.setCapacity(event) }, h('label', { for: 'capacity' }, 'Capacity'),
       h('button', { type: 'button', class: 'small', disabled: locked, 'aria-label': 'Capacity 10 % less', onclick: () => this.step(-1) }, '−'),
@@ -53,7 +61,7 @@ export class Controls {
     this.rateForm = h('form', { onsubmit: (event) => this.setRate(event) }, h('label', { for: 'rate-admit' }, 'Rate'), this.admit, this.every,
       h('button', { class: 'main', disabled: locked }, 'Review change'));
     this.notice = new NoticeEditor(locked, (rest) => this.path(rest), (question) => this.run(question));
-    return h('section', { class: 'panel', 'aria-labelledby': 'control-head' }, h('h2', { id: 'control-head' }, 'Control'),
+    return h('section', { class: 'panel', 'aria-labelledby': 'control-head' }, h('h2', { id: 'control-head', tabindex: -1 }, 'Control'),
       locked && h('p', { class: 'soft' }, 'Your token may look, not change.'),
       h('div', { class: 'row', role: 'group', 'aria-label': 'Mode' }, this.buttons), h('h3', {}, 'How many'), this.capacityForm,
       this.rateForm, h('h3', {}, 'Notice'), this.notice.element, h('h3', {}, 'Opening'), this.buildOpening(locked), h('h3', {}, 'Data'), this.buildData());
@@ -71,6 +79,11 @@ export class Controls {
       h('button', { type: 'button', class: 'danger', disabled: !may(this.who, 'admin'), onclick: () => this.deleteQueue() }, 'Delete queue'));
   }
 
+  /* Does this mode follow that of now? Its button is not disabled otherwise: it may have the focus. */
+  follows(mode) {
+    return Boolean(this.stats) && mode !== this.stats.mode && allowed(this.stats.mode, mode);
+  }
+
   /* Shows these numbers; what is being typed stays. */
   update(stats) {
     const before = this.stats;
@@ -78,12 +91,12 @@ export class Controls {
     for (const button of this.buttons) {
       const mode = button.dataset.mode;
       button.setAttribute('aria-pressed', String(mode === stats.mode));
-      button.disabled = !may(this.who, 'operator') || mode === stats.mode || !allowed(stats.mode, mode);
+      button.setAttribute('aria-disabled', String(!this.follows(mode)));
     }
     this.capacityForm.hidden = stats.policy === 'rate';
     this.rateForm.hidden = !stats.rate;
-    if (!before || before.capacity !== stats.capacity) this.capacity.value = stats.capacity === null ? '' : stats.capacity;
-    if (stats.rate && (!before || !before.rate || before.rate.admit !== stats.rate.admit)) this.admit.value = stats.rate.admit;
+    showNumber(this.capacity, before && before.capacity, stats.capacity);
+    if (stats.rate) showNumber(this.admit, before && before.rate && before.rate.admit, stats.rate.admit);
     if (stats.rate) this.every.textContent = 'in each ' + stats.rate.every;
     this.notice.update(stats);
     const opens = stats.opens_at ? full(Date.parse(stats.opens_at)) : 'no time is set';
@@ -94,6 +107,7 @@ export class Controls {
   }
 
   setMode(mode) {
+    if (!this.follows(mode.mode)) return;
     const verb = mode.mode === 'open' && this.stats.mode === 'paused' ? 'Resume' : mode.verb;
     this.run({ title: verb + ' ' + this.stats.queue + '?', says: modeChange(this.stats, mode.mode), confirm: verb, danger: mode.danger,
       typed: mode.danger ? this.stats.queue : undefined, act: () => change('POST', this.path('/' + mode.call), {}) });

@@ -28,6 +28,16 @@ export function setClass(element, name) {
   if (element.getAttribute('class') !== name) element.setAttribute('class', name);
 }
 
+/* Makes these elements the children. Those that stay are not moved, because one of them may have the focus. */
+export function setChildren(parent, elements) {
+  for (const child of [...parent.children]) {
+    if (!elements.includes(child)) child.remove();
+  }
+  elements.forEach((element, i) => {
+    if (parent.children[i] !== element) parent.insertBefore(element, parent.children[i] || null);
+  });
+}
+
 /* Said by a screen reader. */
 export function say(text) {
   setText(document.getElementById('aloud'), text);

@@ -1,5 +1,5 @@
 /* The hooks of a queue: how far each was told, and a test. */
-import { h, setText, setClass, say } from './dom.js';
+import { h, setChildren, setText, setClass, say } from './dom.js';
 import { change, may, queuePath } from './api.js';
 import { clock, duration, known, moment, number } from './format.js';
 
@@ -48,7 +48,7 @@ export class Hooks {
     this.element.hidden = hooks.length === 0;
     if (names.join() !== Object.keys(this.rows).join()) {
       this.rows = Object.fromEntries(names.map((name) => [name, this.rows[name] || this.row(name)]));
-      this.body.replaceChildren(...names.map((name) => this.rows[name].element));
+      setChildren(this.body, names.map((name) => this.rows[name].element));
     }
     for (const hook of hooks) {
       const row = this.rows[hook.hook];

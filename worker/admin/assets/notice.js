@@ -1,5 +1,5 @@
 /* The notice: one text for everyone, or one for each language, with what visitors will read. */
-import { h } from './dom.js';
+import { h, setChildren, setClass, setText } from './dom.js';
 import { people } from './format.js';
 import { change } from './api.js';
 
@@ -23,45 +23,58 @@ export class NoticeEditor {
     this.fill([['', '']]);
   }
 
-  /* Shows these texts, [language, text] each; '' is for everyone. */
+  /* Shows these texts, [language, text] each; '' is for everyone. The fields stay: one may have the focus. */
   fill(texts) {
-    this.rows = texts.map(([language, text]) => this.row(language, text));
+    this.rows = texts.map(([language, text], i) => this.set(this.rows[i] || this.row(), language, text));
     this.arrange();
   }
 
-  row(language, text) {
-    const codes = Object.keys(NAMES).concat(language in NAMES || !language ? [] : [language]);
-    const row = { text: h('textarea', { maxlength: 500, rows: 2, disabled: this.locked }),
-      language: h('select', { disabled: this.locked }, codes.map((code) => h('option', { value: code }, nameOf(code)))) };
-    row.text.value = text;
+  row() {
+    const row = { label: h('label', {}), text: h('textarea', { maxlength: 500, rows: 2, dir: 'auto', disabled: this.locked }),
+      language: h('select', { disabled: this.locked, onchange: () => this.arrange() },
+        Object.keys(NAMES).map((code) => h('option', { value: code }, nameOf(code)))),
+      drop: h('button', { type: 'button', class: 'small', disabled: this.locked, onclick: () => this.leaveOut(row) }, 'Leave out') };
+    row.tools = h('div', { class: 'row' }, row.language, row.drop);
+    row.element = h('div', {}, row.label, row.tools, row.text);
+    return row;
+  }
+
+  set(row, language, text) {
+    if (language && ![...row.language.options].some((option) => option.value === language)) {
+      row.language.append(h('option', { value: language }, nameOf(language)));
+    }
     if (language) row.language.value = language;
-    row.language.addEventListener('change', () => this.arrange());
-    row.drop = h('button', { type: 'button', class: 'small', disabled: this.locked, onclick: () => {
-      this.rows.splice(this.rows.indexOf(row), 1);
-      this.arrange();
-    } }, 'Leave out');
+    if (row.text.value !== text) row.text.value = text;
     return row;
   }
 
   arrange() {
     const several = this.rows.length > 1;
     this.add.hidden = this.rows.length >= Object.keys(NAMES).length;
-    this.list.replaceChildren(...this.rows.map((row, i) => {
-      const name = several ? nameOf(row.language.value) : '';
-      row.text.id = i ? 'notice-' + i : 'notice';
+    this.rows.forEach((row, i) => {
+      const name = nameOf(row.language.value);
+      row.label.htmlFor = row.text.id = i ? 'notice-' + i : 'notice';
       row.text.lang = several ? row.language.value : '';
-      row.text.dir = 'auto';
+      setText(row.label, several ? 'Notice in ' + name : 'Notice to everyone who waits');
+      setClass(row.label, several ? 'aloud' : '');
+      row.tools.hidden = !several;
       row.language.setAttribute('aria-label', 'Language of notice ' + (i + 1));
       row.drop.setAttribute('aria-label', 'Leave out ' + name);
-      return h('div', {}, h('label', { for: row.text.id, class: several ? 'aloud' : '' },
-        several ? 'Notice in ' + name : 'Notice to everyone who waits'),
-      several && h('div', { class: 'row' }, row.language, row.drop), row.text);
-    }));
+    });
+    setChildren(this.list, this.rows.map((row) => row.element));
+  }
+
+  /* The focus goes to the text that comes up in its place. */
+  leaveOut(row) {
+    const at = this.rows.indexOf(row);
+    this.rows.splice(at, 1);
+    this.arrange();
+    this.rows[Math.min(at, this.rows.length - 1)].text.focus();
   }
 
   addLanguage() {
     const used = this.rows.map((row) => row.language.value);
-    const row = this.row(Object.keys(NAMES).find((code) => !used.includes(code)), '');
+    const row = this.set(this.row(), Object.keys(NAMES).find((code) => !used.includes(code)), '');
     this.rows.push(row);
     this.arrange();
     row.text.focus();

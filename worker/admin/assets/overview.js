@@ -1,5 +1,5 @@
 /* All queues at a glance. */
-import { h } from './dom.js';
+import { h, setChildren } from './dom.js';
 import { number, rate, duration } from './format.js';
 import { ask } from './dialog.js';
 import { read, change, may } from './api.js';
@@ -14,6 +14,7 @@ const HEADS = [['Queue', ''], ['State', ''], ['Waiting', 'n'], ['On the site', '
 export class Overview {
   constructor(who, report) {
     Object.assign(this, { who, report });
+    this.rows = {}; /* by the name of the queue */
     this.body = h('tbody', {});
     this.empty = h('p', { class: 'soft', hidden: true }, 'There is no queue yet.');
     this.element = h('div', {}, h('div', { class: 'head' }, h('h1', {}, 'Queues'),
@@ -40,22 +41,27 @@ export class Overview {
 
   show(queues) {
     this.empty.hidden = queues.length > 0;
-    const focused = document.activeElement && document.activeElement.getAttribute('href');
-    this.body.replaceChildren(...queues.sort((a, b) => (a.queue < b.queue ? -1 : 1)).map((stats) => this.row(stats)));
-    const link = focused && [...this.body.querySelectorAll('a')].find((a) => a.getAttribute('href') === focused);
-    if (link) link.focus();
+    const rows = queues.sort((a, b) => (a.queue < b.queue ? -1 : 1)).map((stats) => [stats.queue, this.row(stats)]);
+    this.rows = Object.fromEntries(rows);
+    setChildren(this.body, rows.map(([, row]) => row));
   }
 
+  /* The one that is there with new numbers, or a new one. The link stays, because it may have the focus. */
   row(stats) {
-    const link = h('a', { href: '#/queues/' + encodeURIComponent(stats.queue) }, stats.queue);
-    if (stats.trouble) return h('tr', {}, h('td', {}, link), h('td', { colspan: 6 }, h('span', { class: 'badge bad' }, 'damaged'), ' ', stats.trouble));
+    const row = this.rows[stats.queue]
+      || h('tr', {}, h('td', {}, h('a', { href: '#/queues/' + encodeURIComponent(stats.queue) }, stats.queue)));
+    setChildren(row, [row.firstElementChild, ...this.cells(stats)]);
+    return row;
+  }
+
+  cells(stats) {
+    if (stats.trouble) return [h('td', { colspan: 6 }, h('span', { class: 'badge bad' }, 'damaged'), ' ', stats.trouble)];
     const going = pace(stats);
     const badge = stateBadge(stats);
-    return h('tr', {}, h('td', {}, link), h('td', {}, h('span', { class: 'badge ' + badge.kind }, badge.text)),
-      h('td', { class: 'n' }, number(stats.waiting)),
+    return [h('td', {}, h('span', { class: 'badge ' + badge.kind }, badge.text)), h('td', { class: 'n' }, number(stats.waiting)),
       h('td', { class: 'n' }, number(stats.active) + (stats.capacity_now === null ? '' : ' / ' + number(stats.capacity_now))),
       h('td', { class: 'n' }, going ? rate(going.admitted) : '–'), h('td', { class: 'n' }, going ? rate(going.joined) : '–'),
-      h('td', { class: 'n' }, duration(stats.oldest_wait_ms)));
+      h('td', { class: 'n' }, duration(stats.oldest_wait_ms))];
   }
 
   async create() {

@@ -17,7 +17,7 @@ function valueOf(name, value) {
 
 export function visitorPanel(queue, who, lanes, done) {
   const input = h('input', { id: 'visitor', autocomplete: 'off', spellcheck: 'false', size: 26, required: true });
-  const result = h('div', { 'aria-live': 'polite' });
+  const result = h('div', { role: 'group', 'aria-label': 'The visitor found', 'aria-live': 'polite', tabindex: -1 });
   const visitors = queuePath(queue) + '/visitors';
   const typed = () => input.value.trim();
   let found = '';               /* the id of the visitor that is shown */
@@ -33,13 +33,20 @@ export function visitorPanel(queue, who, lanes, done) {
     }
   }
 
+  /* The button that did something goes with the rest, and leaves the focus to what is new. */
+  function replaceResult(...children) {
+    const focused = result.contains(document.activeElement);
+    result.replaceChildren(...children);
+    if (focused) result.focus();
+  }
+
   async function look(text) {
     try {
       const visitor = await findOne(text);
       found = visitor.visitor;
       show(visitor);
     } catch (problem) {
-      result.replaceChildren(h('p', {}, problem.message));
+      replaceResult(h('p', {}, problem.message));
     }
   }
 
@@ -49,7 +56,7 @@ export function visitorPanel(queue, who, lanes, done) {
     const present = visitor.status === 'waiting' || visitor.status === 'active';
     const others = lanes().filter((lane) => lane !== visitor.lane);
     const lane = h('select', { 'aria-label': 'Lane to move to' }, others.map((name) => h('option', {}, name)));
-    result.replaceChildren(h('dl', { class: 'facts' }, facts), present && may(who, 'operator') ? h('div', { class: 'row' },
+    replaceResult(h('dl', { class: 'facts' }, facts), present && may(who, 'operator') ? h('div', { class: 'row' },
       visitor.status === 'waiting' && others.length ? [lane, h('button', { type: 'button', onclick: () => move(lane.value) }, 'Move')] : null,
       h('button', { type: 'button', class: 'danger', onclick: () => remove(visitor) }, visitor.status === 'active' ? 'Revoke' : 'Remove')) : '');
   }

@@ -197,6 +197,38 @@ def test_a_visitor_has_the_time_of_the_join(browser, room):
     admin.close()
 
 
+def test_a_late_answer_does_not_replace_the_visitor(browser, room):
+    """Who was asked for last is shown, also if the answer about the one before comes later."""
+    system = room({"sale": CALM | {"capacity": 0}})
+    first, second = (system.join("sale").status()["visitor"] for _ in range(2))
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.sees("0 at once")
+    browser.execute_script("""const real = window.fetch;
+        window.fetch = async (path, options) => {
+            const answer = await real(path, options);
+            if (String(path).endsWith(arguments[0])) {
+                window.held = true;
+                await new Promise((go) => { window.letGo = go; });
+                const text = await answer.text();
+                answer.text = async () => {
+                    setTimeout(() => { window.told = true; });
+                    return text;
+                };
+            }
+            return answer;
+        };""", first)
+    desk.fill("#visitor", first)
+    desk.press("Show")
+    wait_until(lambda: browser.execute_script("return window.held"), PATIENCE, "the first answer is held back")
+    desk.fill("#visitor", second)
+    desk.press("Show")
+    desk.sees("Place in line", second)
+    browser.execute_script("window.letGo()")
+    wait_until(lambda: browser.execute_script("return window.told"), PATIENCE, "the first answer is read")
+    assert browser.execute_script("const [name] = arguments; return " + FACT, "Visitor") == second
+
+
 def test_the_opening_is_set_in_the_time_of_the_operator(browser, room):
     """By lot, half a year away, too, where summer time is another; and once more as it is."""
     system = room({"sale": CALM | {"capacity": 1}})

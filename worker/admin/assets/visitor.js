@@ -20,6 +20,7 @@ export function visitorPanel(queue, who, lanes, done) {
   const result = h('div', { role: 'group', 'aria-label': 'The visitor found', 'aria-live': 'polite', tabindex: -1 });
   const visitors = queuePath(queue) + '/visitors';
   const typed = () => input.value.trim();
+  let asked = 0;                /* how often: only the last answer is shown */
   let found = '';               /* the id of the visitor that is shown */
   const path = () => visitors + '/' + encodeURIComponent(found);
 
@@ -41,12 +42,14 @@ export function visitorPanel(queue, who, lanes, done) {
   }
 
   async function look(text) {
+    const question = ++asked;
     try {
       const visitor = await findOne(text);
+      if (question !== asked) return;
       found = visitor.visitor;
       show(visitor);
     } catch (problem) {
-      replaceResult(h('p', {}, problem.message));
+      if (question === asked) replaceResult(h('p', {}, problem.message));
     }
   }
 

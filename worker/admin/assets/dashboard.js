@@ -2,6 +2,7 @@
 import { h, setText, setClass, say } from './dom.js';
 import { clock } from './format.js';
 import { whoAmI, signIn, signOut } from './api.js';
+import { dismiss } from './dialog.js';
 import { Overview } from './overview.js';
 import { QueuePage } from './queue.js';
 
@@ -9,6 +10,7 @@ const main = document.getElementById('main');
 const link = document.getElementById('link');
 const whoLine = document.getElementById('who');
 const out = document.getElementById('sign-out');
+const skipToControls = document.getElementById('skip-controls');
 
 let who = null;
 let page = null;
@@ -27,15 +29,23 @@ function report(trouble, at) {
 }
 
 function close() {
+  dismiss();
   if (page) page.close();
   page = null;
+}
+
+/* A new page is read from its heading. */
+function focusHeading(options) {
+  const heading = main.querySelector('h1');
+  heading.tabIndex = -1;
+  heading.focus(options);
 }
 
 function showSignIn(problem) {
   close();
   who = null;
   setText(link, '');
-  whoLine.hidden = out.hidden = true;
+  whoLine.hidden = out.hidden = skipToControls.hidden = true;
   document.title = 'Sign in – Tellerline';
   const token = h('input', { type: 'password', id: 'token', autocomplete: 'current-password', required: true });
   const error = h('p', { class: 'error', role: 'alert', hidden: !problem }, problem || '');
@@ -45,9 +55,11 @@ function showSignIn(problem) {
     try {
       who = await signIn(token.value.trim());
       show();
+      focusHeading();
     } catch (refusal) {
       error.textContent = refusal.message;
       error.hidden = false;
+      token.focus();
       token.select();
     }
   });
@@ -68,7 +80,12 @@ function show() {
   const found = /^#\/queues\/(.+)$/.exec(location.hash);
   const name = found && decodeURIComponent(found[1]);
   document.title = (name ? name + ' – ' : '') + 'Tellerline';
-  page = name ? new QueuePage(name, who, report) : new Overview(who, report);
+  const tell = (trouble, at) => {
+    if (page === made) report(trouble, at); /* not what a page of before had asked for */
+  };
+  const made = name ? new QueuePage(name, who, tell) : new Overview(who, tell);
+  page = made;
+  skipToControls.hidden = !name;
   main.replaceChildren(page.element);
   say(name ? 'Queue ' + name : 'All queues');
 }
@@ -80,7 +97,24 @@ out.addEventListener('click', async () => {
 addEventListener('hashchange', () => {
   show();
   scrollTo(0, 0);
-  main.focus({ preventScroll: true });
+  if (who) focusHeading({ preventScroll: true });
+});
+/* In a table that scrolls sideways, Chromium leaves a control cut of which a part is in view. */
+addEventListener('focusin', (event) => {
+  const scroller = event.target.closest('.scroll');
+  if (!scroller) return;
+  const mark = 6; /* of the focus, around the control */
+  const [box, room] = [event.target.getBoundingClientRect(), scroller.getBoundingClientRect()];
+  scroller.scrollLeft += Math.min(Math.max(0, box.right + mark - room.right), box.left - mark - room.left);
+});
+/* The part of the address after # says which page is shown: these links only move the focus. */
+document.querySelector('.skip').addEventListener('click', (event) => {
+  event.preventDefault();
+  focusHeading();
+});
+skipToControls.addEventListener('click', (event) => {
+  event.preventDefault();
+  document.getElementById('control-head').focus();
 });
 
 whoAmI().then((found) => {

@@ -1,6 +1,12 @@
 /* Questions before something is done: what will happen, and to how many people. */
 import { h } from './dom.js';
 
+/* Closes what is asked, undone: its page goes. */
+export function dismiss() {
+  const dialog = document.getElementById('dialog');
+  if (dialog.open) dialog.close();
+}
+
 /*
  * Asks, and does it: title; says, a list of sentences; fields, elements of a form; confirm, the button's text; typed, a
  * word to be typed for what cannot be undone; act, which may throw a Problem: the dialog then stays and says why.
@@ -19,18 +25,22 @@ export function ask({ title, says, fields, confirm, typed, danger, act }) {
       word && h('label', { class: 'field' }, 'This cannot be undone. Type ' + typed + ' to go on.', word), error,
       h('div', { class: 'row' }, no, yes));
     let done = false;
+    let busy = false; /* not disabled: the button keeps the focus */
     form.addEventListener('submit', async (event) => {
       event.preventDefault();
-      yes.disabled = true;
+      if (busy) return;
+      busy = true;
+      yes.setAttribute('aria-disabled', 'true');
       error.hidden = true;
       try {
         await act();
         done = true;
-        dialog.close();
+        if (form.isConnected) dialog.close();
       } catch (problem) {
         error.textContent = [problem.message].concat((problem.errors || []).map((e) => e.name + ': ' + e.detail)).join(' ');
         error.hidden = false;
-        yes.disabled = false;
+        busy = false;
+        yes.removeAttribute('aria-disabled');
       }
     });
     no.addEventListener('click', () => dialog.close());

@@ -1,5 +1,5 @@
--- adapt: steers the capacity of a queue with `capacity_mode: auto` by what the protected site reports: a little up while
--- all is well, a good deal down at once when it is not.
+-- adapt: steers the capacity of a queue with `capacity_mode: auto` by what the protected site reports: a little up
+-- while all is well, a good deal down at once when it is not.
 -- Flags: allow-oom
 -- Parts: prelude.capacity
 --
@@ -9,8 +9,8 @@
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive_every`, and cut once in
--- `adaptive_hold`, by the server's clock; it stays between capacity_min and capacity; without a fresh report it is never
--- raised, nor above what was seen to be safe. Work is bounded by REPORTS_READ reports.
+-- `adaptive_hold`, by the server's clock; it stays between capacity_min and capacity; without a fresh report it is
+-- never raised, nor above what was seen to be safe. Work is bounded by REPORTS_READ reports.
 local keep, own = ARGV[1], ARGV[2] or ''
 local K_FEEDBACK = key_of('feedback')
 local REPORTS_KEPT = 256 -- TL_FEEDBACK_KEPT in C

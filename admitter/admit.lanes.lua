@@ -3,12 +3,12 @@
 -- The turns of a lane come a stride apart, period / weight, on a clock that only admissions move: of the lanes with
 -- visitors, the one whose turn is due first admits the first of its visitors, at the same time the first lane; and the
 -- clock shows that turn. A turn that passed while its lane was empty is due now: an empty lane gathers no credit. So
--- what follows depends on the visitors admitted so far and on those who wait, not on the steps in which it was done; and
--- while two lanes have visitors, they are served as their weights say, up to one visitor of each.
+-- what follows depends on the visitors admitted so far and on those who wait, not on the steps in which it was done;
+-- and while two lanes have visitors, they are served as their weights say, up to one visitor of each.
 --
--- Field `turns` of the state: "weights:period:due,due,...": for each lane when its turn is, from the present time of that
--- clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights. Workers
--- go on from it by the events (common/line/turns.h), so both must count alike.
+-- Field `turns` of the state: "weights:period:due,due,...": for each lane when its turn is, from the present time of
+-- that clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights.
+-- Workers go on from it by the events (common/line/turns.h), so both must count alike.
 
 -- A fast path for one visitor, where the field is of these weights, two to four lanes have one, and nobody waits
 -- elsewhere. Returns visitor and place as ZPOPMIN does, and the field after that; nil when that is not so, and nothing
@@ -129,9 +129,10 @@ local function turns_text(turns)
 end
 
 -- Where each lane begins, lane * LANE, as text: neither Lua nor Redis writes such numbers fast, nor small ones.
-local STARTS = { [0] = '0', '281474976710656', '562949953421312', '844424930131968', '1125899906842624', '1407374883553280',
-    '1688849860263936', '1970324836974592', '2251799813685248', '2533274790395904', '2814749767106560', '3096224743817216',
-    '3377699720527872', '3659174697238528', '3940649673949184', '4222124650659840', '+inf' }
+local STARTS = { [0] = '0', '281474976710656', '562949953421312', '844424930131968', '1125899906842624',
+    '1407374883553280', '1688849860263936', '1970324836974592', '2251799813685248', '2533274790395904',
+    '2814749767106560', '3096224743817216', '3377699720527872', '3659174697238528', '3940649673949184',
+    '4222124650659840', '+inf' }
 
 -- Lanes without a weight, which the queue no longer has, get 1.
 local function add_lanes(turns, lanes)
@@ -182,8 +183,8 @@ local function time_of(turns, sizes, n)
     return late
 end
 
--- Who are the next n of the `waiting` visitors? Calls admit_from(rank in the line, how many) for each lane that has some
--- of them, and moves the turns on.
+-- Who are the next n of the `waiting` visitors? Calls admit_from(rank in the line, how many) for each lane that has
+-- some of them, and moves the turns on.
 local function admit_by_turns(turns)
     local sizes = lane_sizes(turns, waiting)
     local time = time_of(turns, sizes, n)

@@ -4,8 +4,8 @@ local PORTION = 250         -- visitors in one call of Redis; unpack is limited 
 local LOOK_FOR_ROW_MIN = 50 -- with fewer visitors, looking for a row costs more than it saves
 
 -- score, tail: deadline of the sessions, and the end of their texts. Notes the places, and in `named`, if it is a list,
--- who is admitted, a text for each portion. Returns admit_from(rank, count), which admits so many visitors from this rank
--- of the line on; and take_popped(popped), which admits those who were taken, given with their places in turn.
+-- who is admitted, a text for each portion. Returns admit_from(rank, count), which admits so many visitors from this
+-- rank of the line on; and take_popped(popped), which admits those who were taken, given with their places in turn.
 local function line_taker(score, tail, places, named)
 
 local texts = {} -- of the sessions of one portion

@@ -1,17 +1,18 @@
 -- admit: calls the next visitors while there is capacity left.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw prelude.capacity prelude.called prelude.journal admit.recovery admit.rate admit.line admit.lanes admit.called
+-- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw
+-- Parts: prelude.capacity prelude.called prelude.journal admit.recovery admit.rate admit.line admit.lanes admit.called
 --
 -- ARGV     1 most to admit in this step   2 about how many events to keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
---          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing: not
---            known. Tells the policies by rate that Redis's clock has jumped forward
+--          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing:
+--            not known. Tells the policies by rate that Redis's clock has jumped forward
 --          5 by how many ms it jumped forward before, as the caller saw, and may not have told for this queue; 0 or
 --            missing: it did not   6 Redis time ms just after the last of these jumps
--- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again (0:
---            no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1 if the
---            capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0; for reports: capacity, active,
---            how many may be active (0: any number), state of the queue }
+-- Returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again
+--            (0: no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1
+--            if the capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0; for reports: capacity,
+--            active, how many may be active (0: any number), state of the queue }
 -- Errors   NOQUEUE  the queue does not exist
 --          POLICY   a policy this version does not know, or one by rate without a rate
 --

@@ -1,9 +1,10 @@
 -- A fast path of the rate budget (prelude.budget.lua): a smooth rate in the middle of its period, under the rule and in
--- the incarnation of the step before, whose clock did not jump. Nearly every step is so. The functions of the budget need
--- not be made then, which costs a step of one visitor more than all that they do. Whatever else is the case, they decide.
+-- the incarnation of the step before, whose clock did not jump. Nearly every step is so. The functions of the budget
+-- need not be made then, which costs a step of one visitor more than all that they do. Whatever else is the case, they
+-- decide.
 --
--- All numbers are whole and below 2^53. So (x - x % y) / y is floor(x / y), (x + -x % y) / y is ceil(x / y), both exact,
--- and both faster than calls of functions.
+-- All numbers are whole and below 2^53. So (x - x % y) / y is floor(x / y), (x + -x % y) / y is ceil(x / y), both
+-- exact, and both faster than calls of functions.
 
 -- When this slot is due, ms after the start of the period.
 local function quick_offset(slot, admit, every, group)
@@ -13,8 +14,8 @@ local function quick_offset(slot, admit, every, group)
 end
 
 -- c: the settings of admit.lua; may: how many the step may admit, for all other reasons. Returns how many visitors the
--- budget allows now; the text of the budget after this step, nil if it admits nobody; after how many ms the next slot is
--- due then. Returns nil when it is not the case above.
+-- budget allows now; the text of the budget after this step, nil if it admits nobody; after how many ms the next slot
+-- is due then. Returns nil when it is not the case above.
 local function quick_budget(text, base_seq, c, now, now_text, ahead, jumped_to, may)
     local admit, every, burst = c[13], c[14], c[15]
     local from, used, late, last, rest = string.match(text or '', '^(%d+):(%d+):(%d+):(%d+)(:.+)$')

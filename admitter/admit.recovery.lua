@@ -17,8 +17,8 @@ local function recovery_left(now, till)
     return v[4] and till - now or 1000
 end
 
--- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a draw
--- are not among them: the fronts are those of the drawn.
+-- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a
+-- draw are not among them: the fronts are those of the drawn.
 local function called_before(now, most)
     local visitors, places = {}, {}
     local opening, opens_at = unpack(redis.call('HMGET', K_CONFIG, 'opening', 'opens_at'))
@@ -26,8 +26,8 @@ local function called_before(now, most)
     local undrawn = opens_at and now >= opens_at and number_base(opens_at) or 0
     for lane = 0, 15 do
         local front = tonumber(redis.call('HGET', K_STATE, 'front:' .. lane))
-        local found = front and #places < most and redis.call('ZRANGE', K_WAITING,
-            int(lane * LANE + undrawn), int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #places, 'WITHSCORES') or {}
+        local found = front and #places < most and redis.call('ZRANGE', K_WAITING, int(lane * LANE + undrawn),
+            int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #places, 'WITHSCORES') or {}
         for i = 1, #found, 2 do
             visitors[#visitors + 1], places[#places + 1] = found[i], (parse_place(found[i + 1]))
         end

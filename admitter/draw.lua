@@ -1,12 +1,13 @@
--- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/prelude.draw.lua explains.
+-- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/prelude.draw.lua
+-- explains.
 -- Flags: allow-oom
 -- Parts: prelude.records prelude.presence prelude.draw prelude.changes
 --
 -- ARGV     1 about how many events to keep   2 opens_at of the draw   3 hash of the seed   4 which step:
 --          announce  5 salt: publishes the hash, unless one is published for this opening. Before the opening
 --          begin     nobody whose seq is up to the cut joins any more: the caller reads the line now
---          number    5 the next seq, as the last step returned it; then visitor, draw id, ...: moves those who still wait
---                    at places of before the opening to the next seqs, in this order
+--          number    5 the next seq, as the last step returned it; then visitor, draw id, ...: moves those who still
+--                    wait at places of before the opening to the next seqs, in this order
 --          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
 --          and who (prelude.changes): the end of the draw is recorded
 -- Returns  { OTHER_HASH }       another hash is published for this opening: the caller has another secret
@@ -16,9 +17,9 @@
 --          { DONE, next, cut }  the step is done; of announce: { DONE, 1 when it was published now }
 -- Errors   NOQUEUE  the queue does not exist
 --
--- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands before
--- those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the number of
--- visitors given.
+-- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands
+-- before those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the
+-- number of visitors given.
 local keep, opens_at, hash, step = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local OTHER_HASH, NOT_YET, GONE, MOVED, DONE = 0, 1, 2, 3, 4
 
@@ -113,8 +114,8 @@ end
 
 ---- number
 
--- Another incarnation goes on in the next block. Where the region has no more of them, a new one begins behind those who
--- came after the opening: that takes eight restarts of the store during one draw.
+-- Another incarnation goes on in the next block. Where the region has no more of them, a new one begins behind those
+-- who came after the opening: that takes eight restarts of the store during one draw.
 local function next_block(least)
     local changes = {}
     draw.next, draw.base_seq = draw.next + draw.block, state.base_seq

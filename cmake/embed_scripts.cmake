@@ -1,8 +1,8 @@
 # Run with -P: writes OUT, a header with one C string per script in SCRIPTS. A script is preceded by the PRELUDE and by
-# the parts that its header names: "-- Parts: NAME..." stands for the files NAME.lua, in this order, of the script's own
-# folder or of the prelude's; those of the prelude come first. A part has a dot in its name (apply.joins, prelude.runs)
-# and is no script itself. The line "-- Flags: NAME" makes Redis run the script with these flags: "#!lua flags=NAME"
-# becomes the first line of all.
+# the parts that its header names: "-- Parts: NAME...", in one line or more, stands for the files NAME.lua, in this order,
+# of the script's own folder or of the prelude's; those of the prelude come first. A part has a dot in its name
+# (apply.joins, prelude.runs) and is no script itself. The line "-- Flags: NAME" makes Redis run the script with these
+# flags: "#!lua flags=NAME" becomes the first line of all.
 #
 # The parts of the prelude become a function of their own, which is called at once, and what follows them another one
 # within. Redis runs the whole text at each call,
@@ -18,8 +18,9 @@ endfunction()
 
 # Reads the parts of a script: those of the prelude, and its own.
 function(read_parts script prelude_folder of_prelude own)
-    file(STRINGS ${script} line REGEX "^-- Parts: " LIMIT_COUNT 1)
-    string(REGEX REPLACE "^-- Parts: *" "" names "${line}")
+    file(STRINGS ${script} names REGEX "^-- Parts: ")
+    string(REPLACE "-- Parts:" "" names "${names}")
+    string(REPLACE ";" " " names "${names}")
     separate_arguments(names UNIX_COMMAND "${names}")
     get_filename_component(folder ${script} DIRECTORY)
     set(own_text "")

@@ -30,7 +30,8 @@ local function last_admissions(generation)
     local list = {}
     for _, row in ipairs(redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', LOOK_BACK)) do
         local ok, entry = pcall(cmsgpack.unpack, row[2][2] or '')
-        if not ok or type(entry) ~= 'table' or entry[3] ~= generation or type(entry[6]) ~= 'table' or #entry[6] == 0 then
+        if not ok or type(entry) ~= 'table' or entry[3] ~= generation or type(entry[6]) ~= 'table'
+            or #entry[6] == 0 then
             return list
         end
         for _, event in ipairs(entry[6]) do

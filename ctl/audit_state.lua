@@ -1,5 +1,6 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
--- Parts: prelude.records prelude.budget prelude.capacity prelude.called audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes
+-- Parts: prelude.records prelude.budget prelude.capacity prelude.called
+-- Parts: audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes
 --
 -- ARGV     1 how long, in ms, an entry may wait to be applied
 -- Returns  nil when nothing of the queue exists, else

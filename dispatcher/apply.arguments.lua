@@ -11,8 +11,8 @@ local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 
 -- The steps, as four numbers each: { kind, a, b, at }, where ARGV[at] is the first text of the step. One flat list: a
 -- table for each of a thousand commands costs more than the commands.
---   ENTRY batch, 0, at id and worker   JOIN lane, n, at visitors   SPEND until_ms, 0, at invite   SEEN first seq, count, -
---   OF generation, 0, -   LEAVE, COMPLETE, RENEW, CLAIM, EXTEND place, 0, at visitor
+--   ENTRY batch, 0, at id and worker   JOIN lane, n, at visitors   SPEND until_ms, 0, at invite
+--   SEEN first seq, count, -   OF generation, 0, -   LEAVE, COMPLETE, RENEW, CLAIM, EXTEND place, 0, at visitor
 --   RESTORE, LOST, CALLED, HAND_OVER 0, 0, at the first argument
 local steps, n_steps = { 0, 0, 0, 0, 0, 0, 0, 0 }, 0 -- most calls have two: room for these, which need not grow
 local entries, n_entries = {}, 0 -- the ids of the entries

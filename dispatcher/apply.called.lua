@@ -14,8 +14,8 @@ function claims.open(called)
     claims.rule = { capacity = capacity, claim_ttl = tonumber(c[4] or '') or 0, held = redis.call('ZCARD', held_key()) }
 end
 
--- May this visitor claim the session now? Else it is held for the visitor, who is here: not before another session ends,
--- and not before those held for longer.
+-- May this visitor claim the session now? Else it is held for the visitor, who is here: not before another session
+-- ends, and not before those held for longer.
 function claims.may_claim(visitor, place, admitted_ms)
     local called, rule = claims.called, claims.rule
     if not is_counted(called, admitted_ms) then

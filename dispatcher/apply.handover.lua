@@ -18,9 +18,9 @@ local function is_undrawn()
     return DRAW.opens_at and not (DRAW.present and DRAW.present.phase == DRAW.done)
 end
 
--- Compares and sets: of all codes made for one serial, the first that comes wins. The same device may repeat its command,
--- because the first answer may have been lost. device 0: a ticket with this serial was seen, so the hand-over was made,
--- and the store has lost it.
+-- Compares and sets: of all codes made for one serial, the first that comes wins. The same device may repeat its
+-- command, because the first answer may have been lost. device 0: a ticket with this serial was seen, so the hand-over
+-- was made, and the store has lost it.
 hand_over = function(index, at)
     local visitor, place, serial, device = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]),
         tonumber(ARGV[at + 3])

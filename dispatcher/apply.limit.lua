@@ -1,7 +1,7 @@
 -- When a JOIN gets no new place: the mode takes no joins, closes_at has passed, or the line is full. A line that was
 -- full stays so until full_margin percent of max_waiting are free and full_cooldown has passed, so that it does not
--- open and close with each visitor who leaves. `full_since` of the state tells all readers: the time in ms since when it
--- is full, or 0; when it changes they get a CONFIG event. common/config/mode.c decides the same.
+-- open and close with each visitor who leaves. `full_since` of the state tells all readers: the time in ms since when
+-- it is full, or 0; when it changes they get a CONFIG event. common/config/mode.c decides the same.
 
 local limit_joins
 local limit_changes = do_nothing -- without joins
@@ -36,7 +36,8 @@ local load_limit = joins and function()
         settings.limit = (closed or full) and 0 or max > 0 and max or math.huge
     end
 
-    -- After the last command: adds full_since to the changes of the state and CONFIG to the events if it is another one.
+    -- After the last command: adds full_since to the changes of the state and CONFIG to the events if it is another
+    -- one.
     limit_changes = function(changes, events)
         if max > 0 and since == 0 and state.waiting >= max then
             since = now

@@ -1,6 +1,8 @@
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
 -- Flags: allow-oom
--- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw prelude.capacity prelude.called apply.arguments apply.context apply.called apply.batches apply.limit apply.joins apply.commands apply.handover prelude.recovery apply.restore
+-- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw prelude.capacity
+-- Parts: prelude.called apply.arguments apply.context apply.called apply.batches apply.limit apply.joins apply.commands
+-- Parts: apply.handover prelude.recovery apply.restore
 --
 -- ARGV     1 fence   2 about how many events to keep
 --          3... entries of the stream, oldest first, each with its commands:
@@ -10,12 +12,13 @@
 --            3 COMPLETE  visitor, place
 --            4 RENEW     visitor, place
 --            5 SEEN      first seq, count
---            6 SPEND     invite, until_ms: the next step, a JOIN of one visitor, spends this invite; not a command itself
+--            6 SPEND     invite, until_ms: the next step, a JOIN of one visitor, spends this invite; not a command
+--                        itself
 --            7 RESTORE   visitor, place, generation, deadline, front, event
 --            8 LOST      generation, event, last seq, size
 --            9 CALLED    generation, event, place, deadline
---           10 OF        generation of the places of 2 to 5 and 11 to 13 in the rest of the entry, of the queue's unless
---                        given; not a command itself. A place of another generation is held by nobody.
+--           10 OF        generation of the places of 2 to 5 and 11 to 13 in the rest of the entry, of the queue's
+--                        unless given; not a command itself. A place of another generation is held by nobody.
 --           11 CLAIM     visitor, place
 --           12 EXTEND    visitor, place
 --           13 HAND_OVER visitor, place, serial, device
@@ -38,8 +41,8 @@ local fence, keep = ARGV[1], ARGV[2]
 
 local current_fence, seq, joined, last_bucket, completed, left, called_before
 if sessions or restores then
-    state, current_fence, seq, joined, last_bucket, completed, left, called_before = open_state('fence', 'seq', 'joined',
-        'bucket', 'completed', 'left', 'called')
+    state, current_fence, seq, joined, last_bucket, completed, left, called_before = open_state('fence', 'seq',
+        'joined', 'bucket', 'completed', 'left', 'called')
 else
     state, current_fence, seq, joined, last_bucket = open_state('fence', 'seq', 'joined', 'bucket')
 end

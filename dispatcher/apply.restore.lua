@@ -137,7 +137,8 @@ local function restore_session(visitor, place, deadline)
     local longest = settings.sliding and settings.session_max or settings.session_ttl
     deadline = math.min(deadline, now + longest)
     redis.call('ZADD', K_ACTIVE, int(deadline), visitor)
-    redis.call('HSET', K_SESSIONS, visitor, int(place) .. session_tail(int(math.min(now, deadline - settings.session_ttl)), true))
+    redis.call('HSET', K_SESSIONS, visitor,
+        int(place) .. session_tail(int(math.min(now, deadline - settings.session_ttl)), true))
     state.active = state.active + 1
     totals.admitted = (totals.admitted or redis.call('HGET', K_STATE, 'admitted')) + 1
     local places = restored_sessions[deadline] or {}
@@ -161,8 +162,8 @@ local function give_up(visitor, held)
     removed[#removed + 1] = held
 end
 
--- Was this place of the present generation in the lost end of its history? Only while ends are remembered: later a ticket
--- would bring back a place that was restored and has ended.
+-- Was this place of the present generation in the lost end of its history? Only while ends are remembered: later a
+-- ticket would bring back a place that was restored and has ended.
 local function in_lost_end(seq)
     local r = read_recovery()
     local since = number_base(now) - r.base_seq -- the base of the incarnation is that of its time

@@ -15,8 +15,8 @@ local UNCHANGED_MS = 600000
 local CLOCK_BACK_MAX_MS = 3600000
 
 local now = now_ms()
-local fields = { 'waiting', 'active', 'seq', 'joined', 'admitted', 'completed', 'expired', 'unclaimed', 'left', 'absent',
-    'removed', 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
+local fields = { 'waiting', 'active', 'seq', 'joined', 'admitted', 'completed', 'expired', 'unclaimed', 'left',
+    'absent', 'removed', 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
 local values = redis.call('HMGET', K_STATE, unpack(fields))
 if not values[1] then
     return no_queue()

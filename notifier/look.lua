@@ -4,12 +4,13 @@
 -- Flags: allow-oom
 -- Parts: prelude.draw prelude.journal
 --
--- ARGV     1 about how many events to keep   2 what to write into `journal` of the state: "all:LENGTH", "some:LENGTH", or
---          '': no hook watches the queue   3 ms that the journal lives without another look
+-- ARGV     1 about how many events to keep   2 what to write into `journal` of the state: "all:LENGTH", "some:LENGTH",
+--          or '': no hook watches the queue   3 ms that the journal lives without another look
 --          4 generation of the queue at the last look of the caller, 0: not known
 --          5 how many thresholds follow; these; then the names of the hooks that watch the queue
--- Returns  { generation, number of the last event, `journaled`, Redis time ms, ms after which to look again though no event
---            came (0: no need), cursor of each hook in turn, "ID N": all entries up to this id and number are told }
+-- Returns  { generation, number of the last event, `journaled`, Redis time ms, ms after which to look again though no
+--            event came (0: no need), cursor of each hook in turn, "ID N": all entries up to this id and number are
+--            told }
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.

@@ -1,5 +1,5 @@
--- told: a hook was told of entries of the journal, or could not be. Moves its cursor on, keeps its state for operators, and
--- trims what every hook was told of.
+-- told: a hook was told of entries of the journal, or could not be. Moves its cursor on, keeps its state for operators,
+-- and trims what every hook was told of.
 -- Flags: allow-oom
 --
 -- ARGV     1 name of the hook   2 its cursor, "ID N", or '': it stays   3 how many events it was told of

@@ -1,16 +1,16 @@
--- delete: takes a queue away for good, because the operator says so. Everything goes in one step; the memory is freed in
--- the background.
+-- delete: takes a queue away for good, because the operator says so. Everything goes in one step; the memory is freed
+-- in the background.
 -- Flags: allow-oom
 -- Parts: prelude.changes
 --
 -- ARGV     1 how long the record of changes is kept, ms (retention.changes), then who (prelude.changes)
 -- Returns  { 1 there was a queue | 0 there was none, its generation or '0' }
 --
--- The entry of the record of changes follows in a step of its own, unlist_queue, because it belongs to no queue any more;
--- until then tl:{q}:retired says who it was.
+-- The entry of the record of changes follows in a step of its own, unlist_queue, because it belongs to no queue any
+-- more; until then tl:{q}:retired says who it was.
 --
--- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes of
--- its generation never mean anything again (prelude.recovery.lua). What stays: the record of changes, for as long as
+-- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes
+-- of its generation never mean anything again (prelude.recovery.lua). What stays: the record of changes, for as long as
 -- the setting says; the answers to repeated calls, for a day; presence and spent invites, until they expire.
 local kept_ms = tonumber(ARGV[1])
 local K_RETIRED = key_of('retired')
@@ -23,9 +23,10 @@ end
 if redis.call('EXISTS', unpack(keys)) == 0 then
     return { 0, '0' }
 end
-local retired = redis.call('HGET', K_RETIRED, 'generation') -- fails when it is of another type, before anything is written
-redis.call('HSET', K_RETIRED, 'generation', generation or retired or '0', 'away', '1', 'at', int(now_ms()), 'who', CHANGED_BY,
-    'from', CHANGED_FROM)
+-- Fails when it is of another type, before anything is written.
+local retired = redis.call('HGET', K_RETIRED, 'generation')
+redis.call('HSET', K_RETIRED, 'generation', generation or retired or '0', 'away', '1', 'at', int(now_ms()), 'who',
+    CHANGED_BY, 'from', CHANGED_FROM)
 redis.call('UNLINK', unpack(keys))
 redis.call('PEXPIRE', key_of('changes'), int(kept_ms))
 return { 1, generation or '0' }

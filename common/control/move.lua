@@ -1,5 +1,5 @@
--- move: puts one waiting visitor into another lane, because the operator says so. The seq stays the same, so the visitor
--- stands there before everyone who joined later.
+-- move: puts one waiting visitor into another lane, because the operator says so. The seq stays the same, so the
+-- visitor stands there before everyone who joined later.
 -- Flags: allow-oom
 -- Parts: prelude.records prelude.changes
 --
@@ -10,8 +10,8 @@
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: the visitor waits, once, with the same seq; sizes and totals stay as they are. Readers are told that the
--- old place is gone by a move, which is no end, and that somebody joined at the new one. A ticket of the old place is one
--- of the new place, by its seq.
+-- old place is gone by a move, which is no end, and that somebody joined at the new one. A ticket of the old place is
+-- one of the new place, by its seq.
 local keep, visitor, lane_name = ARGV[1], ARGV[2], ARGV[3]
 local NONE, MOVED, ACTIVE, ENDED, THERE, NO_LANE = 0, 1, 2, 3, 4, 5
 

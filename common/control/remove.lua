@@ -3,8 +3,8 @@
 -- Parts: prelude.records prelude.called prelude.changes
 --
 -- ARGV     1 about how many events to keep   2 the visitor   and who (prelude.changes)
--- Returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the first
---          two changed something
+-- Returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the
+--          first two changed something
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: the visitor is in neither set afterwards; the sizes in the state are those of the sets; the end counts as

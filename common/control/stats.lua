@@ -10,14 +10,15 @@
 --            programs  worker, when it last reported (ms), in turn; 50 at most
 --            waits     of up to 64 of the active visitors, picked at random: how long each waited, ms, to 5 % of the
 --                      time since the join
---            before    when the totals were those that follow, ms; the fields of the state as of then, '' for those that
---                      the history (expirer/history.lua) does not have. Empty: there is no history
+--            before    when the totals were those that follow, ms; the fields of the state as of then, '' for those
+--                      that the history (expirer/history.lua) does not have. Empty: there is no history
 --            sizes     entries of the ingest stream, entries set aside
 --            hooks     as in prelude.hooks
 --            line      how many of those who wait joined before the history began, and for how long is not known;
 --                      then for each of some lengths of time: ms, how many have waited as long, those included
---            told      of the waits told that came true in the last hour, or since the history began: since when, ms; how
---                      many; of these, admitted before and after the range; distances in percent of the wait, added up
+--            told      of the waits told that came true in the last hour, or since the history began: since when, ms;
+--                      how many; of these, admitted before and after the range; distances in percent of the wait, added
+--                      up
 --          times and waits are -1 where the history does not reach back
 -- Errors   NOQUEUE  the queue does not exist
 --

@@ -1,5 +1,5 @@
--- unlist_queue: takes a deleted queue off tl:queues, and records that it is gone where the changes of no queue are. A step
--- of its own: these keys are in another slot than the queue's.
+-- unlist_queue: takes a deleted queue off tl:queues, and records that it is gone where the changes of no queue are. A
+-- step of its own: these keys are in another slot than the queue's.
 -- Flags: allow-oom
 -- Parts: prelude.changes
 --

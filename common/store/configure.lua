@@ -80,6 +80,7 @@ if what == 'settings' then
     return { 1, unpack(made) }
 end
 local is_same = (notice or '') == ARGV[3]
-local made = record_change('notice', is_same and {} or { notice = notice or '' }, is_same and {} or { notice = ARGV[3] })
+local made = record_change('notice', is_same and {} or { notice = notice or '' },
+    is_same and {} or { notice = ARGV[3] })
 commit(state, { 'notice', ARGV[3] }, { { EVENT.notice, ARGV[3] } }, keep)
 return { 1, unpack(made) }

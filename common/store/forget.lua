@@ -1,17 +1,19 @@
--- forget: erases what is kept of one visitor who is neither waiting nor active, in bounded steps. The caller goes on with
--- the step that each call names.
+-- forget: erases what is kept of one visitor who is neither waiting nor active, in bounded steps. The caller goes on
+-- with the step that each call names.
 -- Flags: allow-oom
 -- Parts: prelude.changes
 --
 -- ARGV     1 the visitor   2 the step
 --          'sets'             the end, the next turn, and entries that were set aside
 --          'spent'  3 cursor  a part of the keys: invites keep that they are spent, and no longer by whom
---          'look'   3 stream, 4 id       do entries of this stream ('journal', 'changes') after this id name the visitor?
---          'copy'   3 stream, 4 id, 5 a random name   copies entries after this id, without the visitor; at the end, the
---                                                     copy takes the place of the stream
+--          'look'   3 stream, 4 id       do entries of this stream ('journal', 'changes') after this id name the
+--                                        visitor?
+--          'copy'   3 stream, 4 id, 5 a random name   copies entries after this id, without the visitor; at the end,
+--                                                     the copy takes the place of the stream
 --          'record' 3 in how many places the id was erased: the record of changes says so, without the id
 --          and who (prelude.changes)
--- Returns  { how many places were erased, what follows: the next cursor or id, or '' when the step is done; 'found' of look }
+-- Returns  { how many places were erased, what follows: the next cursor or id, or '' when the step is done; 'found' of
+--          look }
 -- Errors   NOQUEUE  the queue does not exist
 --          INLINE   the visitor waits or is active: nothing was changed
 --

@@ -25,8 +25,8 @@ local TYPES = { { K_STATE, 'hash' }, { K_CONFIG, 'hash' }, { K_WAITING, 'zset' }
 for _, key in ipairs(TYPES) do
     local is = redis.call('TYPE', key[1]).ok
     if is ~= 'none' and is ~= key[2] then
-        return { '', 'the key ' .. key[1] .. ' is a ' .. is .. ' instead of a ' .. key[2] .. '; rename or delete it, or '
-            .. 'restore it from a backup' }
+        return { '', 'the key ' .. key[1] .. ' is a ' .. is .. ' instead of a ' .. key[2] .. '; rename or delete it, '
+            .. 'or restore it from a backup' }
     end
 end
 
@@ -83,8 +83,8 @@ end
 local mended = ''
 if lost_state() then
     if how == 'look' or not restore_state() then
-        return { '', 'the key ' .. K_STATE .. ' is missing but the line exists; restore the data from a backup, or delete '
-            .. K_WAITING .. ', ' .. K_ACTIVE .. ' and ' .. K_CONFIG .. ' to start with an empty line' }
+        return { '', 'the key ' .. K_STATE .. ' is missing but the line exists; restore the data from a backup, or '
+            .. 'delete ' .. K_WAITING .. ', ' .. K_ACTIVE .. ' and ' .. K_CONFIG .. ' to start with an empty line' }
     end
     mended = 'the key ' .. K_STATE .. ' was missing and was written again from the last event; the totals start again'
 end
@@ -156,8 +156,8 @@ if are_settings_lost() then
         if how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
             commit(state, { 'config_lost_ms', now_ms() }, { { EVENT.config } }, keep)
         end
-        return { mended, 'the settings in ' .. K_CONFIG .. ' are missing; they come back from a program that has them in '
-            .. 'memory, or from the configuration file: list the queue there and restart a program' }
+        return { mended, 'the settings in ' .. K_CONFIG .. ' are missing; they come back from a program that has them '
+            .. 'in memory, or from the configuration file: list the queue there and restart a program' }
     end
 elseif config_lost_ms and how ~= 'look' then
     redis.call('HDEL', K_STATE, 'config_lost_ms')

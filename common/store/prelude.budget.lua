@@ -1,9 +1,9 @@
 -- The rate budget: when the policies `rate` and `both` admit the next visitors.
 --
--- A period of `every` ms has a slot for each of `admit` visitors, at an offset from its start: all at its start (lumps),
--- or spread evenly over it, in groups STEP_MS apart (smooth). A visitor takes the next slot, when it is due or later.
--- The period after it starts `every` after this one, and later by the most that a slot was taken late in this one: so
--- the same slot is due again `every` after it was taken. Hence no window of `every` ms holds more than `admit`
+-- A period of `every` ms has a slot for each of `admit` visitors, at an offset from its start: all at its start
+-- (lumps), or spread evenly over it, in groups STEP_MS apart (smooth). A visitor takes the next slot, when it is due or
+-- later. The period after it starts `every` after this one, and later by the most that a slot was taken late in this
+-- one: so the same slot is due again `every` after it was taken. Hence no window of `every` ms holds more than `admit`
 -- visitors, and a delay costs its length once in a period. A burst of b: slot j may be taken as late as slot j + b is
 -- due without moving the next period, so a window holds b more.
 --
@@ -58,7 +58,8 @@ local function slots_due(rule, elapsed)
 end
 
 local function parse_budget(text)
-    local from, used, late, last, base_seq, rule = string.match(text or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+:%d+:%d+:%l+)$')
+    local from, used, late, last, base_seq, rule = string.match(text or '',
+        '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+:%d+:%d+:%l+)$')
     if from then
         return { from = tonumber(from), used = tonumber(used), late = tonumber(late), last = tonumber(last),
             base_seq = base_seq, rule = rule }
@@ -117,8 +118,9 @@ end
 
 -- By how much the server's clock jumped since the last admission.
 --   clock.ahead      by how many ms it is ahead of what the caller expects
---   clock.jumped     by how many ms it jumped before, as the caller saw, up to `jumped_to`. A step of another caller may
---                    have moved the budget along already, unless it admitted nobody since: then time is lost, not gained
+--   clock.jumped     by how many ms it jumped before, as the caller saw, up to `jumped_to`. A step of another caller
+--                    may have moved the budget along already, unless it admitted nobody since: then time is lost, not
+--                    gained
 local function clock_jump(budget, now, clock)
     if now < budget.last then
         return now - budget.last

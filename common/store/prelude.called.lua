@@ -2,7 +2,8 @@
 -- sessions must be known at every claim, without counting them. So those are counted who were called and have not
 -- claimed yet; all others who are active count as claimed.
 --
--- Field `called` of the state: "since:n:claims:noshows"; missing or '': nothing is counted, and a claim is never refused.
+-- Field `called` of the state: "since:n:claims:noshows"; missing or '': nothing is counted, and a claim is never
+-- refused.
 --   since    sessions of visitors who were called from then on, ms, are counted. Those of before count as claimed, so
 --            counting can begin at any time, without looking at every session
 --   n        counted sessions that are not claimed

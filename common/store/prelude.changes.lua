@@ -1,7 +1,7 @@
 -- The record of changes: who changed what, when and from where. The step that changes something writes the entry.
 --
--- The last three arguments of each script with this part are: who, from where, and about how many changes are kept. They
--- are taken off ARGV here, so that the script counts its own arguments as if there were no more.
+-- The last three arguments of each script with this part are: who, from where, and about how many changes are kept.
+-- They are taken off ARGV here, so that the script counts its own arguments as if there were no more.
 
 local CHANGES_KEPT, CHANGED_FROM, CHANGED_BY = table.remove(ARGV), table.remove(ARGV), table.remove(ARGV)
 

@@ -1,16 +1,16 @@
 -- The draw: who joined before the opening of a queue with `opening: draw` stands in the order of a draw, which the
 -- admitter holds (admitter/draw.lua). docs/contributors/wire-format.md describes the records.
 --
--- state.draw is "opens_at:phase:cut:next:last:block:base_seq:drawn:event". Seqs up to `cut` were given before the opening. The
--- drawn get new ones, from the region between `cut` and `last`, in the order of the draw; who comes after the opening
--- gets a seq after `last`, and so stands behind.
+-- state.draw is "opens_at:phase:cut:next:last:block:base_seq:drawn:event". Seqs up to `cut` were given before the
+-- opening. The drawn get new ones, from the region between `cut` and `last`, in the order of the draw; who comes after
+-- the opening gets a seq after `last`, and so stands behind.
 --
--- `cut` and the region are fixed once, by the first script that looks after the opening. Both lie where every program can
--- find them again: the numbers of any history of this queue before the opening are below number_base(opens_at).
+-- `cut` and the region are fixed once, by the first script that looks after the opening. Both lie where every program
+-- can find them again: the numbers of any history of this queue before the opening are below number_base(opens_at).
 --
--- A store that comes back without its last second may have lost steps of the draw, and with them who left since. The same
--- numbers could then go to others. So each incarnation that numbers goes on in a new block of the region; those who were
--- numbered before keep theirs, and stand in front, where the draw put them.
+-- A store that comes back without its last second may have lost steps of the draw, and with them who left since. The
+-- same numbers could then go to others. So each incarnation that numbers goes on in a new block of the region; those
+-- who were numbered before keep theirs, and stand in front, where the draw put them.
 
 local DRAW = { cut = 1, drawing = 2, done = 3 } -- the phases (TL_DRAW_* in C), and functions
 

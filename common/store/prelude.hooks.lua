@@ -7,8 +7,8 @@ local function read_or(nothing, ...)
 end
 
 -- { who holds the lease of the notifier or '', then for each hook: name, cursor "EVENT-NTH N", state (JSON, '': nothing
--- was told yet), how many entries of the journal wait for it, when the oldest of them was written (ms, -1: none waits), how
--- many were trimmed before it was told }. At most 20 hooks: the notifier drops those that are gone.
+-- was told yet), how many entries of the journal wait for it, when the oldest of them was written (ms, -1: none waits),
+-- how many were trimmed before it was told }. At most 20 hooks: the notifier drops those that are gone.
 local function hooks_now()
     local found = read_or({}, 'HGETALL', key_of('hooks'))
     local journaled = tonumber(redis.call('HGET', K_STATE, 'journaled')) or 0

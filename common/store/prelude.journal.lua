@@ -2,8 +2,8 @@
 -- names visitors, which the events do not. docs/contributors/wire-format.md describes its entries.
 --
 -- It is kept only while somebody needs it. The notifier makes the stream, with a time to live that it extends, and says
--- in the field `journal` of the state what it wants, as "all:LENGTH", or "some:LENGTH" without admissions. A step writes
--- nothing where there is no stream.
+-- in the field `journal` of the state what it wants, as "all:LENGTH", or "some:LENGTH" without admissions. A step
+-- writes nothing where there is no stream.
 --
 -- The id of an entry is "EVENT-I": the number of the event of its step, which is never used twice, and of the entry in
 -- that step, from 0. `journaled` in the state counts the entries, and each has its number `n`: a reader knows how many

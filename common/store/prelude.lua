@@ -4,7 +4,8 @@
 local K_STATE, K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS, K_ENDED, K_EVENTS, K_INGEST, K_BATCHES, K_SEEN = unpack(KEYS)
 if not K_CONFIG then -- the caller may not write them all (tl_script_run_on_state)
     local queue = string.sub(K_STATE, 1, -6)
-    K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS = queue .. 'config', queue .. 'waiting', queue .. 'active', queue .. 'sessions'
+    K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS = queue .. 'config', queue .. 'waiting', queue .. 'active',
+        queue .. 'sessions'
     K_ENDED, K_EVENTS, K_INGEST, K_BATCHES = queue .. 'ended', queue .. 'events', queue .. 'ingest', queue .. 'batches'
     K_SEEN = queue .. 'seen:'
 end
@@ -17,8 +18,9 @@ local EVENT = { applied = 1, joined = 2, admitted = 3, removed = 4, freed = 5, r
     extended = 9, handed = 10 }
 local REASON = { completed = 1, left = 2, expired = 3, unclaimed = 4, absent = 5, removed = 6, moved = 7 }
 
--- The field `about` of the state and the settings. A value of more than 64 bytes (hash-max-listpack-value) makes them hash
--- tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 % of a join.
+-- The field `about` of the state and the settings. A value of more than 64 bytes (hash-max-listpack-value) makes them
+-- hash tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 % of a
+-- join.
 local ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find fields by hash.'
 
 -- The name of another key of the queue.
@@ -33,8 +35,8 @@ end
 
 local format, type = string.format, type -- local variables are found faster
 
--- Exact decimal text of an integer below 2^53, on a server of 64 bits (ensure refuses others). A server itself may write
--- 100000000 as 1e+8; and '%.0f' takes twice as long as '%d'.
+-- Exact decimal text of an integer below 2^53, on a server of 64 bits (ensure refuses others). A server itself may
+-- write 100000000 as 1e+8; and '%.0f' takes twice as long as '%d'.
 local function int(n)
     return format('%d', n)
 end
@@ -50,7 +52,7 @@ end
 -- clock, faster than a queue can use numbers up: the base of now lies above every number that was ever given out.
 
 local BASE_EPOCH_MS = 1735689600000 -- 2025-01-01
-local BASE_PER_MS = 524.288         -- 2^19 a second: more joins than a store can take. Seqs, below 2^48, last until 2042
+local BASE_PER_MS = 524.288         -- 2^19 a second: more joins than a store takes. Seqs, below 2^48, last until 2042
 local BASE_GAP = 67108864           -- 2^26: where the clock went back
 
 local function number_base(ms)
@@ -88,15 +90,17 @@ end
 -- entry without events, so that every reader finds a gap in the numbers and rebuilds.
 local function begin_incarnation(store)
     check_types()
-    local found = redis.call('HMGET', K_STATE, 'generation', 'seq', 'event', 'fence', 'incarnation', 'waiting', 'active')
+    local found = redis.call('HMGET', K_STATE, 'generation', 'seq', 'event', 'fence', 'incarnation', 'waiting',
+        'active')
     for i = 1, #found do
         found[i] = tonumber(found[i]) or 0
     end
     local generation, seq, event, fence, incarnation, waiting, active = unpack(found)
     local base = number_base(now_ms())
     local base_seq, base_event = int(number_after(seq, base)), number_after(event, base)
-    redis.call('HSET', K_STATE, 'store', store, 'incarnation', int(incarnation + 1), 'found_seq', int(seq), 'seq', base_seq,
-        'base_seq', base_seq, 'found_event', int(event), 'event', int(base_event), 'fence', int(number_after(fence, base)))
+    redis.call('HSET', K_STATE, 'store', store, 'incarnation', int(incarnation + 1), 'found_seq', int(seq), 'seq',
+        base_seq, 'base_seq', base_seq, 'found_event', int(event), 'event', int(base_event), 'fence',
+        int(number_after(fence, base)))
     redis.call('XADD', K_EVENTS, '*', 'd',
         cmsgpack.pack({ EVENTS_VERSION, base_event, generation, waiting, active, {} }))
 end
@@ -134,8 +138,9 @@ local function open_state(...)
     return parse_state(values)
 end
 
--- tl:{q}:serials: seq -> "serial:device:visitor" of places that were handed over to another device (apply.handover.lua).
--- Removes those of places that end with these events. A key of another type must not stop a step half-way.
+-- tl:{q}:serials: seq -> "serial:device:visitor" of places that were handed over to another device
+-- (apply.handover.lua). Removes those of places that end with these events. A key of another type must not stop a step
+-- half-way.
 local function forget_serials(events)
     local key, is_checked = key_of('serials'), false
     for _, event in ipairs(events) do

@@ -4,7 +4,8 @@
 
 local BUCKETS = 4             -- whole buckets that make up waiting_ttl; TL_PRESENCE_BUCKETS in C
 local CHUNK = 1048576         -- 2^20 seqs; TL_PRESENCE_CHUNK in C
-local CHUNK_0 = 4294967296    -- chunk 0 has 2^32 seqs, for queues of releases that counted seqs from 1; TL_PRESENCE_CHUNK_0
+-- Chunk 0 has 2^32 seqs, for queues of releases that counted seqs from 1; TL_PRESENCE_CHUNK_0 in C.
+local CHUNK_0 = 4294967296
 
 local function bucket_length(waiting_ttl)
     return math.max(250, math.floor(waiting_ttl / BUCKETS))

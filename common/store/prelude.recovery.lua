@@ -21,15 +21,15 @@ local function recovery_window()
     return tonumber(redis.call('HGET', K_CONFIG, 'recovery_window')) or 60000
 end
 
--- When the recovery ends, ms; 0: the queue does not recover. till, started: as the state has them. Before the first batch
--- there was no worker to whom visitors could come back, so the window has not begun to pass.
+-- When the recovery ends, ms; 0: the queue does not recover. till, started: as the state has them. Before the first
+-- batch there was no worker to whom visitors could come back, so the window has not begun to pass.
 local function recovery_end(till, started, now)
     till = tonumber(till) or 0
     return till > 0 and not started and math.max(till, now + recovery_window()) or till
 end
 
--- May the caller, NAMED_BY, name the lost generation now? It is named once, by the first who remembers it, while the queue
--- recovers or shortly after its start. Tickets may have named another one before: a memory corrects that.
+-- May the caller, NAMED_BY, name the lost generation now? It is named once, by the first who remembers it, while the
+-- queue recovers or shortly after its start. Tickets may have named another one before: a memory corrects that.
 -- recovery: generation (0: not named), by, started and window, as in the state; till: recovery_end.
 local function may_name_lost(recovery, by, now)
     local is_open = recovery.till > now or

@@ -23,7 +23,7 @@ local function forget_silent_workers()
     local all = redis.call('HGETALL', K_BATCHES)
     for i = 1, #all, 2 do
         local _, ms = parse_batch(all[i + 1])
-        if ms < now - BATCH_MEMORY_MS then
+        if not ms or ms < now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
             redis.call('HDEL', K_BATCHES, all[i])
         end
     end

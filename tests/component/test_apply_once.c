@@ -219,6 +219,24 @@ static void at_the_memory_limit_nothing_is_applied_by_half(void **state)
     assert_int_equal(test_state(store, "joined"), 1);
 }
 
+/* It is read after the batch was acknowledged, so it must not stop the script. */
+static void a_damaged_record_of_a_worker_is_forgotten(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    const char *batches = store->keys.names[TL_KEY_BATCHES];
+    for (int i = 1; i <= 99; i++)
+        test_redis_ask(store->redis, "HSET %s w%d %d:%lld", batches, i, i,
+                       test_redis_ms(store->redis));
+    test_redis_ask(store->redis, "HSET %s damaged nonsense", batches);
+    test_join(store, "anna", 0);
+    test_batch(store);
+    assert_int_equal(test_waiting_place(store, "anna"), 1);
+    assert_int_equal(test_redis_ask(store->redis, "HLEN %s", batches), 100);
+    assert_int_equal(test_redis_ask(store->redis, "HEXISTS %s damaged", batches), 0);
+    test_invariants(store->redis, &store->keys);
+}
+
 static void silent_workers_are_forgotten(void **state)
 {
     struct test_store *store = *state;
@@ -563,6 +581,7 @@ int main(void)
         cmocka_unit_test_setup(without_a_queue_nothing_is_applied, test_store_clean),
         cmocka_unit_test_setup(at_the_memory_limit_nothing_is_applied_by_half, test_store_clean),
         cmocka_unit_test_setup(silent_workers_are_forgotten, test_store_clean),
+        cmocka_unit_test_setup(a_damaged_record_of_a_worker_is_forgotten, test_store_clean),
         cmocka_unit_test_setup(a_payload_that_is_gone_is_set_aside, test_store_clean),
         cmocka_unit_test_setup(poison_does_not_stop_the_queue, test_store_clean),
         cmocka_unit_test_setup(poison_needs_the_fence_and_a_pending_entry, test_store_clean),

@@ -99,7 +99,7 @@ def test_whole_life_with_a_user_for_each_program(start):
     wait_until(visitors[2].is_active, PATIENCE, "the third is active")
     short = [system.join("short") for _ in range(2)]
     wait_until(lambda: system.numbers("short")["expired"] >= 2, PATIENCE, "sessions end, or the absent are dropped")
-    assert short[0].status()["status"] == "expired"
+    wait_until(lambda: short[0].status()["status"] == "expired", PATIENCE, "the worker knows")
     system.set("bank", "capacity=3")
     wait_until(visitors[3].is_active, PATIENCE, "the fourth is active")
     assert system.ctl("notice", "bank", "soon").returncode == 0

@@ -174,9 +174,11 @@ def live_through(system: System, queue: str, capacity: int, seed: int, seconds: 
         actor.start()
     try:
         faults.work(seconds, kinds)
+        # How many come in that time depends on the machine.
+        wait_until(lambda: len(history.stays) >= least or not any(actor.is_alive() for actor in crowd), 90,
+                   f"{least} visitors have joined: fewer prove nothing")
     finally:
         stop.set()
     conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}")
-    assert len(history.stays) >= least, f"{len(history.stays)} visitors: too few visitors to prove anything"
     return (f"seed {seed}: {faults.done}, {len(history.stays)} acknowledged joins, "
             f"{history.joins_without_answer} without an answer")

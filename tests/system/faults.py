@@ -152,8 +152,9 @@ def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any],
             actor.join()
             assert actor.error is None, actor.error
         # Places whose client got no answer are never claimed and expire, some at a time.
-        wait_until(lambda: system.waiting(queue) == 0 and system.active(queue) == 0, 90 + 10 * history.joins_without_answer,
-                   "the line drains to empty", every=0.1)
+        patience = 90 + 10 * history.joins_without_answer
+        wait_until(lambda: system.waiting(queue) == system.active(queue) == 0, patience, "the line drains to empty",
+                   every=0.1)
         check(history, system.steps(queue), capacity, system.final(queue), staleness, one_clock=True, rate=rate,
               overbook=overbook)
     except AssertionError as error:

@@ -236,7 +236,7 @@ def test_arrival_and_kills_do_not_change_the_order(start):
 
 def test_a_total_loss_after_the_draw_keeps_the_order(start):
     """Old tickets, too, of visitors who were seen after the draw; who was not seen comes behind them."""
-    opens_at = time_in(8)  # also of the queue that is made again
+    opens_at = time_in(12)  # also of the queue that is made again
     system = begin(start, opens_at, queue={"paused": True, "recovery_window": "4s"})
     visitors = [system.join("sale") for _ in range(12)]
     old = [visitor.ticket for visitor in visitors]

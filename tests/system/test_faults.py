@@ -103,12 +103,15 @@ def test_complete_races_the_expiry(start):
     for _ in range(20):
         visitors = [system.join("bank") for _ in range(8)]
         for visitor in visitors:
-            wait_until(visitor.is_active, PATIENCE, "called")
-        deadline = int(system.store.command("ZRANGE", active, -1, -1, "WITHSCORES")[1])
-        wait_until(lambda: redis_ms(system) >= deadline - early_ms, PATIENCE, "the deadline is near", every=0.001)
-        for visitor in reversed(visitors):
+            wait_until(lambda v=visitor: v.status()["status"] in ("active", "expired"), PATIENCE, "was called")
+        # A machine that stalls may be late already for the first of them.
+        racers = [visitor for visitor in visitors if visitor.view["status"] == "active"]
+        last = system.store.command("ZRANGE", active, -1, -1, "WITHSCORES")
+        wait_until(lambda: not last or redis_ms(system) >= int(last[1]) - early_ms, PATIENCE, "the deadline is near",
+                   every=0.001)
+        for visitor in reversed(racers):
             visitor.client.send("POST", f"{visitor.path}/complete", ticket=visitor.ticket)
-        for visitor in reversed(visitors):
+        for visitor in reversed(racers):
             answer = visitor.client.receive()
             assert answer.status == 200 and answer.json["status"] in ("completed", "expired"), answer.body
             assert visitor.status()["status"] == answer.json["status"]

@@ -19,8 +19,8 @@ from waiting import wait_until
 def waiting_visitor(start, workers: int = 1, prepare: Callable[[System], None] | None = None, join_wait: str = HELD,
                     **queues) -> tuple[System, Visitor]:
     """A system whose queue bank has one visitor inside and one who waits."""
-    system = start({"bank": {"capacity": 1} | CALM} | queues, workers=workers, settings={"http": {"join_wait": join_wait}},
-                   prepare=prepare)
+    system = start({"bank": {"capacity": 1} | CALM} | queues, workers=workers, prepare=prepare,
+                   settings={"http": {"join_wait": join_wait}})
     first = system.join("bank")
     wait_until(first.is_active, PATIENCE, "the first is in")
     visitor = system.join("bank")

@@ -115,7 +115,7 @@ def test_the_text_for_people(start):
                  r"^  joined +60 +60$", r"^  served +60 +60$", r"^Capacity: 20 at most, ", r"^Errors over HTTP: none\.$",
                  r"^The page's range of the wait came true for ", r"^What the settings promise was kept\.$"]:
         assert re.search(line, done.stdout, re.MULTILINE), (line, done.stdout)
-    # All came before the opening, three minutes of the sale after the first: the last of them two seconds before it.
+    # All came before the opening, three minutes of the sale after the first; the last two seconds before it.
     assert re.search(r"^  longest line +60 +60$", done.stdout, re.MULTILINE), done.stdout
     assert "Removing queue rehearsal-sale-" in done.stderr
     assert left(system) == []

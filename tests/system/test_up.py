@@ -269,7 +269,7 @@ def test_quickstart_on_a_clean_copy(tmp_path):
 
         wait_until(up_and_ready, 900, "built and ready", every=0.2)
         client = Client(port)
-        wait_until(lambda: client.get("/v1/queues/demo").json["waiting"] >= 20, 5, "there is a line", every=0.1)
+        wait_until(lambda: client.get("/v1/queues/demo").json["waiting"] >= 20, 15, "there is a line", every=0.1)
         newcomer = Visitor(client, "demo").join()
         place = newcomer.status()["position"]
         assert 15 <= place <= 70, place

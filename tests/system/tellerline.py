@@ -112,6 +112,15 @@ def alive(pid: int) -> bool:
     return stat.rsplit(")", 1)[1].split()[0] != "Z" or len(threads) > 1
 
 
+def takes_signals(pid: int) -> bool:
+    """Has the program blocked SIGTERM, which it reads from a descriptor? Before, right after its start, that ends it."""
+    try:
+        blocked = re.search(r"^SigBlk:\s*([0-9a-f]+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    return blocked is None or bool(int(blocked.group(1), 16) & 1 << signal.SIGTERM - 1)
+
+
 class Program:
     """One running program with its log. It may be killed and restarted."""
 
@@ -201,6 +210,7 @@ class Program:
             return
         if self._paused:
             self.send(signal.SIGCONT)
+        wait_until(lambda: not self.running or takes_signals(self.pid), PATIENCE, f"{self.name} can be told to stop")
         self._process.send_signal(signal.SIGTERM)
         self._stopping = True
 

@@ -6,6 +6,7 @@ import re
 import time
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,8 +130,12 @@ def test_a_hook_that_fails_is_tried_again_and_holds_up_no_other(start, tmp_path,
         assert bad.requests == []
         wait_until(lambda: metric(system, "tellerline_hooks_failing") == 1, PATIENCE, "it shows")
         wait_until(lambda: metric(system, "tellerline_hook_failing_seconds") >= 1, PATIENCE, "and for how long")
-        rows = {row["hook"]: row for row in json.loads(ctl(system, "hooks", "list", "--json"))["hooks"]}
-        bad_row, good_row = rows["bad"], rows["good"]
+
+        def rows() -> dict[str, Any]:
+            return {row["hook"]: row for row in json.loads(ctl(system, "hooks", "list", "--json"))["hooks"]}
+
+        wait_until(lambda: rows()["good"]["told"] == 2, PATIENCE, "its answer to the second is noted")
+        bad_row, good_row = rows()["bad"], rows()["good"]
         assert bad_row["failing_since"] and bad_row["problem"] and bad_row["state"] == "failing"
         assert bad_row["pending"] == 2 and bad_row["oldest_pending_ms"] > 0 and bad_row["told"] == 0
         assert good_row["failing_since"] is None and good_row["problem"] is None and good_row["state"] == "answers"

@@ -143,7 +143,7 @@ def test_three_admitters_that_die_let_no_more_in(start):
     print(f"TELLERLINE_SEED={seed}")
     history, stop = History(), threading.Event()
     ports = [program.http_port for program in system.of("worker")]
-    actors = [Actor(i, seed, ports, "shop", history, stop, time.monotonic() + 4 * PATIENCE, served=(0.0, 0.3),
+    actors = [Actor(i, seed, ports, "shop", history, stop, time.monotonic() + 4 * PATIENCE, served=(0.3, 1.0),
                     leavers=0.05, noshows=0.3) for i in range(16)]
     for actor in actors:
         actor.start()

@@ -100,6 +100,18 @@ elseif known > 0 and known < state.generation then
     end
 end
 
+---- what must be right before the first write
+
+local by_capacity, by_rate = policy == 'counter' or policy == 'both', policy == 'rate' or policy == 'both'
+if not by_capacity and not by_rate then
+    return redis.error_reply('POLICY this version admits by counter, rate and both only')
+end
+if by_rate and #c < 13 then
+    c = read_settings('rate_admit', 'rate_every', 'rate_burst', 'rate_shape')
+end
+local NO_RATE = 'POLICY the queue has no rate: set rate_admit and rate_every'
+admitted_total = admitted_total + 0 -- fails for what is no number
+
 ---- who was called, and who has come: where the queue is overbooked, or was a moment ago
 
 local called, held = nil, 0
@@ -112,6 +124,9 @@ if counts_called then
     called = count_called(called_before, overbook, capacity, active, now, held)
     if called and held > 0 and capacity - (active - called.n) > 0 then
         check_types()
+        if by_rate and not load_budget().rule_of(unpack(c, 13)) then
+            return redis.error_reply(NO_RATE)
+        end
         held = grant_held(state, called, capacity, now, session_ttl, most, events)
     end
 end
@@ -119,7 +134,7 @@ end
 ---- policies: how many more each of them admits now. Where both apply to a queue, the smallest number counts.
 
 local left = nil
-if policy == 'counter' or policy == 'both' then
+if by_capacity then
     left = called and overbook > 0 and now >= called.since and overbooked_left(called, capacity, overbook, active, held)
         or math.max(0, capacity - active)
 end
@@ -132,10 +147,7 @@ local may = closed and 0 or math.min(most, waiting)
 
 local budgets, rule, budget, keep_budget -- of the policies by rate
 local budget_text, budget_wait, now_text -- what the step leaves of the budget
-if policy == 'rate' or policy == 'both' then
-    if #c < 13 then
-        c = read_settings('rate_admit', 'rate_every', 'rate_burst', 'rate_shape')
-    end
+if by_rate then
     local expected, jumped, jumped_to = (ARGV[4] or 0) + 0, (ARGV[5] or 0) + 0, (ARGV[6] or 0) + 0
     local ahead = expected > 0 and now - expected or 0
     now_text = int(now)
@@ -148,15 +160,12 @@ if policy == 'rate' or policy == 'both' then
         budgets = load_budget()
         rule = budgets.rule_of(unpack(c, 13))
         if not rule then
-            return redis.error_reply('POLICY the queue has no rate: set rate_admit and rate_every')
+            return redis.error_reply(NO_RATE)
         end
         local clock = { ahead = ahead, jumped = jumped, jumped_to = jumped_to }
         budget, keep_budget = budgets.at(rule, budget_before, now, clock, state.base_seq)
         left = math.min(left or math.huge, budgets.left(budget, rule, now))
     end
-end
-if not left then
-    return redis.error_reply('POLICY this version admits by counter, rate and both only')
 end
 
 ---- how many are admitted in this step

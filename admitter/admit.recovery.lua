@@ -44,14 +44,14 @@ recover = function(state, now, till, most, keep)
     check_types()
     local visitors, places = called_before(now, most)
     if #places > 0 then
-        local expired = tonumber(redis.call('HGET', K_STATE, 'expired'))
+        local expired = redis.call('HGET', K_STATE, 'expired') + #places -- fails here for what is no number
         local score = end_score(now, REASON.expired)
         for _, visitor in ipairs(visitors) do
             redis.call('ZREM', K_WAITING, visitor)
             redis.call('ZADD', K_ENDED, score, visitor)
         end
         state.waiting = state.waiting - #places
-        commit(state, { 'expired', expired + #places }, { { EVENT.removed, runs_of(places), REASON.expired } }, keep)
+        commit(state, { 'expired', expired }, { { EVENT.removed, runs_of(places), REASON.expired } }, keep)
     else
         redis.call('UNLINK', K_LOST)
         commit(state, { 'recover_until', 0 }, { { EVENT.config } }, keep)

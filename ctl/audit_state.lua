@@ -184,6 +184,9 @@ local function check_numbers()
     local since = redis.call('HMGET', K_STATE, 'base_seq', 'found_event')
     local seq_base, event_base = tonumber(since[1]), tonumber(since[2])
     local highest = seq_base or 0
+    if since[1] and not seq_base then
+        found(10, 'unreadable:base_seq', 'the field base_seq of the state is no number: ' .. since[1], CORRECT)
+    end
     local last = exists[K_EVENTS] and redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', 20) or {}
     if last[1] then
         check_last_entry(unpack_entry(last[1][2]))

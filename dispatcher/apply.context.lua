@@ -2,7 +2,7 @@
 
 local now      -- ms, when the call began
 local state    -- as read_state returned it, and the last seq; changes with every command
-local totals   -- joined, completed, left, admitted: texts as in the state, numbers once they have changed
+local totals   -- joined, completed, left, with restores admitted: texts as in the state, numbers once they have changed
 local settings -- of the queue: session_ttl, sliding, session_max, waiting_ttl; limit: see apply.limit.lua
 -- DRAW.present: the draw of the queue, once it is fixed who came before its opening; nil or false: there is none
 

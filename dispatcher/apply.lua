@@ -87,7 +87,8 @@ else
 end
 settings = { session_ttl = tonumber(c[1]), sliding = c[2] == 'true', session_max = tonumber(c[3]),
     waiting_ttl = tonumber(c[4]) }
-if not settings.session_ttl or not settings.session_max or not settings.waiting_ttl then
+if not settings.session_ttl or not settings.session_max
+    or not (settings.waiting_ttl and settings.waiting_ttl < 2 ^ 53) then -- no damaged one, either: infinite
     return redis.error_reply('NOQUEUE the queue has no settings')
 end
 if c[5] == 'draw' then
@@ -102,12 +103,18 @@ if c[5] == 'draw' then
     end
 end
 check_types(reports_key())
+totals = { joined = joined, completed = completed, left = left }
 if handovers then
     redis.call('HLEN', serials_key())
 end
 if restores then
     redis.call('HLEN', K_LOST)
+    totals.admitted = redis.call('HGET', K_STATE, 'admitted')
     load_restore()
+end
+state.seq = seq + 0 -- fails here for what is no number, and not after the first write; so does each total
+for _, total in pairs(totals) do
+    local _ = total + 0
 end
 local counted = parse_called(called_before)
 if counted then
@@ -137,8 +144,6 @@ end
 if restores or presence then
     load_seen()
 end
-state.seq = tonumber(seq)
-totals = { joined = joined, completed = completed, left = left }
 
 local events = {} -- first one APPLIED for each batch
 

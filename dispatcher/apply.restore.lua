@@ -140,7 +140,7 @@ local function restore_session(visitor, place, deadline)
     redis.call('HSET', K_SESSIONS, visitor,
         int(place) .. session_tail(int(math.min(now, deadline - settings.session_ttl)), true))
     state.active = state.active + 1
-    totals.admitted = (totals.admitted or redis.call('HGET', K_STATE, 'admitted')) + 1
+    totals.admitted = totals.admitted + 1
     local places = restored_sessions[deadline] or {}
     restored_sessions[deadline], places[#places + 1] = places, place
     if state.active > recovery.admit_capacity then

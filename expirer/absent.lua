@@ -22,6 +22,7 @@ if bucket ~= judged then
     return { 0, now }
 end
 check_types()
+expired_total, absent_total = expired_total + 0, absent_total + 0 -- fails here for what is no number
 
 local bitmaps = {} -- chunk -> its keys in all buckets
 

@@ -67,6 +67,7 @@ end
 local due = redis.call('ZRANGE', K_ACTIVE, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
 if #due > 0 then
     check_types()
+    expired_total, unclaimed_total = expired_total + #due, unclaimed_total + 0 -- fails here for what is no number
     if called then
         redis.call('ZCARD', held_key()) -- fails likewise
     end
@@ -82,7 +83,7 @@ if #due > 0 then
         events[#events + 1] = { EVENT.freed, runs_of(unclaimed), REASON.unclaimed }
     end
     state.active = state.active - #due
-    local changes = { 'expired', expired_total + #due, 'unclaimed', unclaimed_total + n_unclaimed }
+    local changes = { 'expired', expired_total, 'unclaimed', unclaimed_total + n_unclaimed }
     if called then
         changes[5], changes[6] = 'called', called_text(called)
     end

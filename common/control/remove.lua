@@ -26,6 +26,7 @@ check_types()
 local called = parse_called(called_before) -- where the queue is overbooked
 load_called()
 redis.call('ZCARD', held_key()) -- fails likewise
+expired = expired + 1 -- and so for what is no number
 
 record_change('remove', { visitor = visitor, state = score and 'waiting' or 'active' },
     { visitor = visitor, state = 'removed' })
@@ -53,7 +54,7 @@ end
 redis.call('ZADD', K_ENDED, end_score(now_ms(), REASON.removed), visitor)
 -- The place of a damaged session is not known: readers find that the sizes differ, and rebuild.
 local events = place and { { kind, { place, 1 }, reason } } or {}
-local changes = { 'expired', expired + 1, 'removed', (tonumber(removed) or 0) + 1 }
+local changes = { 'expired', expired, 'removed', (tonumber(removed) or 0) + 1 }
 if called then
     changes[5], changes[6] = 'called', called_text(called)
 end

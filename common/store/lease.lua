@@ -26,11 +26,14 @@ local state, fence = open_state('fence')
 if not state then
     return no_queue()
 end
+if fenced then
+    fence = fence + 0 -- fails here for what is no number
+end
 redis.call('SET', lease, owner, 'PX', ttl)
 if not fenced then
     return { 1, 0 }
 end
 if holder == owner then
-    return { 1, tonumber(fence) }
+    return { 1, fence }
 end
 return { 1, redis.call('HINCRBY', K_STATE, 'fence', 1) }

@@ -65,7 +65,7 @@ end
 -- there already is that of a draw whose record was lost with the state: who waits is drawn.
 function DRAW.fix_cut(state, seq, opens_at)
     local found_seq, lost_size = unpack(redis.call('HMGET', K_STATE, 'found_seq', 'lost_size'))
-    local base, base_seq = number_base(opens_at), tonumber(state.base_seq)
+    local base, base_seq = number_base(opens_at), tonumber(state.base_seq) or 0
     local cut = math.max(base, base_seq > base and (tonumber(found_seq) or 0) or seq)
     local is_done = redis.call('EXISTS', DRAW.key()) == 1
         and redis.call('GETRANGE', DRAW.key(), 0, DRAW.ID - 1) == DRAW.head(state.generation)

@@ -1,7 +1,7 @@
-/* Nothing undoes a script that fails half-way. So a step that meets a key of another type either
- * does without it, or fails before its first write: then it can be done again once the key is
- * mended. Each step meets each key of a queue as a list, and as a set, because several commands of
- * Redis take sets and sorted sets alike. */
+/* Nothing undoes a script that fails half-way. So a step that meets damage either does without what
+ * is damaged, or fails before its first write: then it can be done again once that is mended. Each
+ * step meets each key of a queue as a list, and as a set, because several commands of Redis take
+ * sets and sorted sets alike; and each field of the queue with what is no number, or gone. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,6 +59,15 @@ static void with_capacity(struct test_store *store)
     busy(store);
     test_redis_ask(store->redis, "HSET tl:{q}:config capacity 7 lane_weights 1,1");
     test_redis_ask(store->redis, "HSET tl:{q}:state journal all:10");
+}
+
+static void with_capacity_and_rate(struct test_store *store)
+{
+    with_capacity(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:config policy both rate_admit 1000 rate_every 1000");
+    assert_int_equal(test_admit(store, 1), 0);
+    test_redis_ask(store->redis, "ZADD tl:{q}:held 4 v4");
+    test_redis_pass_time(store->redis, 300); /* the budget begins spent */
 }
 
 static void by_rate(struct test_store *store)
@@ -195,6 +204,7 @@ static const struct step {
      "1 1000 0 " ENTRY " other 1 1 0 1 new"},
     {"poison", with_poison, tl_script_poison, "1 " ENTRY " why payload"},
     {"admit", with_capacity, tl_script_admit, "10 1000"},
+    {"admit by capacity and rate", with_capacity_and_rate, tl_script_admit, "10 1000"},
     {"admit by rate", by_rate, tl_script_admit, "10 1000"},
     {"admit after a recovery", recovered, tl_script_admit, "10 1000"},
     {"adapt", steered, tl_script_adapt, "1000 99 1 1"},
@@ -228,6 +238,29 @@ static void name_key(struct test_store *store, const char *name, char key[TL_KEY
         snprintf(key, TL_KEY_MAX, "tl:{q}:%s", name);
 }
 
+/* ---- the queue as it was before the step ---- */
+
+/* Runs a script of the test's own. */
+static void run_own(struct test_store *store, const char *source)
+{
+    char error[320];
+    struct tl_reply *reply = test_script(store->redis, source, &store->keys, "", error);
+    if (reply == NULL)
+        fail_msg("%s", error);
+    tl_reply_free(reply);
+}
+
+/* Makes the queue for this step, and keeps a copy of it. */
+static void prepare(void **state, const struct step *step)
+{
+    struct test_store *store = *state;
+    test_store_clean(state);
+    step->prepare(store);
+    run_own(store, "redis.call('SELECT', 1) redis.call('FLUSHDB') redis.call('SELECT', 0) "
+                   "for _, key in ipairs(redis.call('KEYS', '*')) do "
+                   "redis.call('COPY', key, key, 'DB', 1) end return 1");
+}
+
 /* A table that grows is moved a bit by each reading, which would change the fingerprint. */
 static void settle(struct test_store *store)
 {
@@ -237,50 +270,104 @@ static void settle(struct test_store *store)
     tl_reply_free(test_redis_call(store->redis, words));
 }
 
-/* Does the step fail half-way when this key is of another type? *changed: it did its work. */
-static bool fails_half_way(struct test_store *store, const struct step *step, const char *name,
-                           const char *damage, bool *changed)
+static void bring_back(struct test_store *store)
+{
+    run_own(store, "redis.call('FLUSHDB') redis.call('SELECT', 1) "
+                   "for _, key in ipairs(redis.call('KEYS', '*')) do "
+                   "redis.call('COPY', key, key, 'DB', 0) end return 1");
+    settle(store);
+}
+
+/* ---- one kind of damage ---- */
+
+/* What is damaged: the key `key`; or, unless it is NULL, its field `field`. */
+struct damage {
+    const char *key, *field;
+    const char
+        *how; /* the command that makes a key of another type; the text in a field, or NULL: gone */
+};
+
+static void damage(struct test_store *store, const struct damage *d)
 {
     char key[TL_KEY_MAX];
-    name_key(store, name, key);
-    bool exists = test_redis_ask(store->redis, "EXISTS %s", key) == 1;
-    if (exists)
-        test_redis_ask(store->redis, "RENAME %s aside", key);
-    test_redis_ask(store->redis, "%s %s x", damage, key);
+    name_key(store, d->key, key);
+    if (d->field == NULL) {
+        test_redis_ask(store->redis, "DEL %s", key);
+        test_redis_ask(store->redis, "%s %s x", d->how, key);
+    } else if (d->how != NULL) {
+        test_redis_ask(store->redis, "HSET %s %s %s", key, d->field, d->how);
+    } else {
+        test_redis_ask(store->redis, "HDEL %s %s", key, d->field);
+    }
+}
+
+/* Does the step fail half-way with this damage? Says so. */
+static bool fails_half_way(struct test_store *store, const struct step *step,
+                           const struct damage *d)
+{
+    bring_back(store);
+    damage(store, d);
+    if (run(store, step->source, step->arguments))
+        return false;
+    bring_back(store);
+    damage(store, d);
     uint64_t before = test_redis_fingerprint(store->redis);
-    bool ok = run(store, step->source, step->arguments);
-    uint64_t after = test_redis_fingerprint(store->redis);
-    *changed = ok && after != before;
-    test_redis_ask(store->redis, "DEL %s", key);
-    if (exists)
-        test_redis_ask(store->redis, "RENAME aside %s", key);
-    return !ok && after != before;
+    assert_false(run(store, step->source, step->arguments));
+    if (test_redis_fingerprint(store->redis) == before)
+        return false;
+    print_error("%s fails half-way: %s %s %s\n", step->name, d->key,
+                d->field != NULL ? d->field : "", d->how != NULL ? d->how : "gone");
+    return true;
+}
+
+/* ---- all steps with all damage ---- */
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static unsigned with_other_types(struct test_store *store, const struct step *step)
+{
+    unsigned failed = 0;
+    for (size_t k = 0; k < COUNT(names); k++) {
+        failed += fails_half_way(store, step, &(struct damage){.key = names[k], .how = "RPUSH"});
+        failed += fails_half_way(store, step, &(struct damage){.key = names[k], .how = "SADD"});
+    }
+    return failed;
+}
+
+static unsigned with_damaged_fields(struct test_store *store, const struct step *step,
+                                    const char *key)
+{
+    static const char *const texts[] = {"rubbish", "-5", "1e400", "nan", "4.5", "''", NULL};
+    unsigned failed = 0;
+    char words[64];
+    bring_back(store);
+    snprintf(words, sizeof(words), "HKEYS tl:{q}:%s", key);
+    struct tl_reply *fields = test_redis_call(store->redis, words);
+    for (size_t f = 0; f < tl_reply_count(fields); f++) {
+        struct damage d = {.key = key, .field = tl_reply_string(tl_reply_at(fields, f), NULL)};
+        /* Another store: a new incarnation begins, whatever becomes of the step. */
+        bool is_store = strcmp(key, "state") == 0 && strcmp(d.field, "store") == 0;
+        for (size_t t = 0; !is_store && t < COUNT(texts); t++) {
+            d.how = texts[t];
+            failed += fails_half_way(store, step, &d);
+        }
+    }
+    tl_reply_free(fields);
+    return failed;
 }
 
 static void no_step_fails_half_way(void **state)
 {
+    static const char *const hashes[] = {"state",   "config",  "sessions",
+                                         "batches", "serials", "lost"};
     struct test_store *store = *state;
     unsigned failed = 0;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        bool is_fresh = false;
-        for (size_t k = 0; k < 2 * sizeof(names) / sizeof(names[0]); k++) {
-            bool changed, half;
-            if (!is_fresh) {
-                test_store_clean(state);
-                steps[i].prepare(store);
-                settle(store);
-            }
-            half = fails_half_way(store, &steps[i], names[k / 2], k % 2 == 0 ? "RPUSH" : "SADD",
-                                  &changed);
-            is_fresh = !half && !changed;
-            if (!half)
-                continue;
-            failed++;
-            print_error("%s fails half-way when %s is a %s\n", steps[i].name, names[k / 2],
-                        k % 2 == 0 ? "list" : "set");
-        }
-        test_store_clean(state);
-        steps[i].prepare(store);
+    for (size_t i = 0; i < COUNT(steps); i++) {
+        prepare(state, &steps[i]);
+        failed += with_other_types(store, &steps[i]);
+        for (size_t h = 0; h < COUNT(hashes); h++)
+            failed += with_damaged_fields(store, &steps[i], hashes[h]);
+        bring_back(store);
         uint64_t before = test_redis_fingerprint(store->redis);
         if (!run(store, steps[i].source, steps[i].arguments) ||
             test_redis_fingerprint(store->redis) == before)

@@ -1,6 +1,6 @@
 -- mend: says what is wrong with the data of a queue, and mends what can be mended without guessing.
 -- Flags: allow-oom
--- Parts: prelude.presence prelude.changes
+-- Parts: prelude.presence prelude.changes mend.state
 --
 -- ARGV     1 'look': change nothing | 'memory': the settings given are those a program has in memory | 'file': they are
 --            those of the configuration file, or there are none   2 about how many events to keep
@@ -8,12 +8,11 @@
 -- Returns  { what was mended, what is wrong }, each a sentence for the operator or ''; both are '' for a sound queue,
 --          and for one that does not exist
 --
--- Mends a missing state from the last event; missing settings from the memory of a program at once, else from the file
--- after a moment in which programs can offer theirs, and then paused; and a missing consumer group. Settings that can
--- be read are never overwritten. Work is bounded.
+-- Mends a missing state, and counters of it that cannot be read, from the line and the last event; missing settings
+-- from the memory of a program at once, else from the file after a moment in which programs can offer theirs, and then
+-- paused; and a missing consumer group. Settings that can be read are never overwritten. Work is bounded.
 local how, keep = ARGV[1], ARGV[2]
 local GRACE_MS = 5000 -- in which a program can offer the settings that it has in memory
-local LOOK_BACK = 1000 -- events read to find the highest seq
 
 ---- keys of another type
 
@@ -37,49 +36,6 @@ local function lost_state()
         and redis.call('EXISTS', K_WAITING, K_ACTIVE, K_CONFIG, K_EVENTS) > 0
 end
 
--- The highest seq that the line and the last events name.
-local function highest_seq()
-    local highest = 0
-    for lane = 0, 15 do
-        local last = redis.call('ZRANGE', K_WAITING, '(' .. int((lane + 1) * LANE), int(lane * LANE), 'BYSCORE', 'REV',
-            'LIMIT', 0, 1, 'WITHSCORES')[2]
-        highest = math.max(highest, last and tonumber(last) % LANE or 0)
-    end
-    for _, entry in ipairs(redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', LOOK_BACK)) do
-        for _, event in ipairs(cmsgpack.unpack(entry[2][2])[6]) do
-            if event[1] == EVENT.joined or event[1] == EVENT.admitted then
-                local at = 0
-                for i = 1, #event[2], 2 do
-                    at = at + event[2][i] + event[2][i + 1]
-                    highest = math.max(highest, (at - 1) % LANE)
-                end
-            end
-        end
-    end
-    return highest
-end
-
--- Writes the state again: of the same generation, with the sizes that the sets have, and as of another store, so that a
--- new incarnation moves its numbers on. Totals start from those who are there. Presence starts now, so that nobody is
--- judged absent; and the time in which tickets may name a lost generation, which no first batch would begin.
-local function restore_state()
-    local last = redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', 1)[1]
-    local entry = last and cmsgpack.unpack(last[2][2])
-    if not entry or entry[1] ~= EVENTS_VERSION then
-        return false
-    end
-    local waiting, active = redis.call('ZCARD', K_WAITING), redis.call('ZCARD', K_ACTIVE)
-    local waiting_ttl = tonumber(redis.call('HGET', K_CONFIG, 'waiting_ttl'))
-    record_change('restore', {}, { state = 'written again from the last event', generation = int(entry[3]) })
-    local marks = waiting_ttl and add_mark('', bucket_at(now_ms(), waiting_ttl), '0') or ''
-    redis.call('HSET', K_STATE, 'generation', int(entry[3]), 'store', 'lost', 'seq', int(highest_seq()), 'event',
-        int(entry[2]), 'fence', 0, 'incarnation', int(number_base(now_ms())), 'waiting', waiting, 'active', active,
-        'joined', waiting + active, 'admitted', active, 'completed', 0, 'expired', 0, 'left', 0, 'unclaimed', 0,
-        'absent', 0, 'removed', 0, 'marks', marks, 'bucket', '', 'admit_capacity', 0, 'notice', '',
-        'started', int(now_ms()), 'about', ABOUT)
-    return true
-end
-
 local mended = ''
 if lost_state() then
     if how == 'look' or not restore_state() then
@@ -87,6 +43,16 @@ if lost_state() then
             .. 'delete ' .. K_WAITING .. ', ' .. K_ACTIVE .. ' and ' .. K_CONFIG .. ' to start with an empty line' }
     end
     mended = 'the key ' .. K_STATE .. ' was missing and was written again from the last event; the totals start again'
+end
+local damaged = redis.call('EXISTS', K_STATE) == 1 and damaged_counters()
+if damaged then
+    local fields = 'these fields of ' .. K_STATE .. ' are missing or no numbers: ' .. names_of(damaged)
+    if how == 'look' then
+        return { '', fields .. '; a program that needs them writes them again from the line' }
+    elseif not restore_counters(damaged) then
+        return { '', fields .. '; no event tells the generation: restore the data from a backup' }
+    end
+    mended = fields .. '; they were written again from the line'
 end
 local state, config_lost_ms
 if how == 'look' then

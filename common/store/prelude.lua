@@ -162,9 +162,9 @@ local function forget_serials(events)
 end
 
 -- Ends a step that changed the queue: the only place where the state of a queue changes. (Besides, ensure creates the
--- state, mend writes a lost one again, lease counts its fence, promised the waits told that came true, and
--- begin_incarnation moves its numbers on.) Writes the sizes, the number of the new event and the changed fields, and
--- appends one entry with these events to the events stream.
+-- state, mend writes a lost one or its counters again, lease counts its fence, promised the waits told that came true,
+-- and begin_incarnation moves its numbers on.) Writes the sizes, the number of the new event and the changed fields,
+-- and appends one entry with these events to the events stream.
 --   state    as read_state returned it, with waiting and active as they are after the step
 --   changes  the other fields that change, as name, new value, name, new value, ...
 --   keep     about how many entries of the events stream are kept

@@ -13,6 +13,7 @@
 #include "common/store/mend.h"
 #include "common/store/reply.h"
 #include "generated/control_scripts.h"
+#include "generated/expirer_scripts.h"
 #include "ingest.h"
 
 static void wrong_is(struct test_store *store, const char *expected)
@@ -98,8 +99,8 @@ static void the_operator_is_told_which_key_is_wrong(void **state)
     }
 }
 
-/* Loses the state, and writes it again as a program does. */
-static void lose_the_state(struct test_store *store)
+/* Mends the queue as a program does that could not serve it. */
+static void mend(struct test_store *store, const char *expected)
 {
     struct tl_queue_settings settings;
     struct tl_error err = {.kind = TL_ERR_STORE};
@@ -107,10 +108,111 @@ static void lose_the_state(struct test_store *store)
     tl_queue_settings_defaults(&settings);
     const struct tl_mend_offer offer = {
         .from_memory = true, .settings = &settings, .actor = &test_actor};
-    test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
     assert_true(tl_queue_set_aside(troubles, store->redis, &store->keys, &offer, &err, 0));
-    assert_non_null(strstr(err.text, "was written again"));
+    if (strstr(err.text, expected) == NULL)
+        fail_msg("%s: not: %s", err.text, expected);
     tl_troubles_free(&troubles);
+}
+
+static void lose_the_state(struct test_store *store)
+{
+    test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
+    mend(store, "was written again");
+}
+
+/* v1 has completed, v2 expired, v3 left, v4 is active; v5 and v6 wait. */
+static void a_queue_with_totals(struct test_store *store)
+{
+    test_store_queue(store, "lanes=only capacity=3");
+    test_join_many(store, "v", 6, 0);
+    assert_int_equal(test_admit(store, 3), 3);
+    test_command(store, TL_COMMAND_COMPLETE, "v1", 1);
+    test_command(store, TL_COMMAND_LEAVE, "v3", 3);
+    test_batch(store);
+    test_redis_ask(store->redis, "ZADD tl:{q}:active XX 1 v2");
+    tl_reply_free(test_script(store->redis, tl_script_expire, &store->keys, "10 1000", NULL));
+    assert_int_equal(test_admit(store, 1), 1);
+    test_invariants(store->redis, &store->keys);
+}
+
+static void joins_and_is_admitted(struct test_store *store)
+{
+    struct tl_apply_counts counts = {0};
+    struct tl_error err = {0};
+    test_redis_ask(store->redis, "HSET tl:{q}:config capacity 9");
+    test_join(store, "new", 0);
+    send_from_another_worker(store);
+    if (!test_apply_pending(store, (uint64_t)test_state(store, "fence"), &counts, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(counts.applied, 1);
+    assert_int_equal(test_admit(store, 9), 3);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* From the line, the events and the other totals: places and totals are as they were. */
+static void a_damaged_counter_is_written_again(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const numbers[] = {"event", "seq", "fence", "base_seq"};
+    static const char *const others[] = {"generation", "waiting", "active",    "joined",
+                                         "left",       "expired", "completed", "admitted",
+                                         "unclaimed",  "absent"};
+    static const char *const damages[] = {"HSET %s %s rubbish", "HSET %s %s -3", "HDEL %s %s"};
+    const char *key = store->keys.names[TL_KEY_STATE];
+    for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+        for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+            test_store_clean(state);
+            a_queue_with_totals(store);
+            long long before = test_state(store, others[k]);
+            test_redis_ask(store->redis, damages[i], key, others[k]);
+            wrong_is(store, others[k]);
+            mend(store, others[k]);
+            wrong_is(store, "");
+            /* Who left the site, or expired there, is in no other total. */
+            if (strcmp(others[k], "admitted") == 0)
+                assert_in_range(test_state(store, "admitted"), before - 2, before);
+            else if (strcmp(others[k], "unclaimed") != 0)
+                assert_int_equal(test_state(store, others[k]), before);
+            joins_and_is_admitted(store);
+        }
+        for (size_t k = 0; k < sizeof(numbers) / sizeof(numbers[0]); k++) {
+            test_store_clean(state);
+            a_queue_with_totals(store);
+            if (strcmp(numbers[k], "base_seq") == 0 && i == 2)
+                continue; /* a queue of an older release has none */
+            long long before = test_state(store, numbers[k]);
+            test_redis_ask(store->redis, damages[i], key, numbers[k]);
+            mend(store, numbers[k]);
+            wrong_is(store, "");
+            assert_true(test_state(store, numbers[k]) > before);
+            joins_and_is_admitted(store);
+        }
+    }
+}
+
+/* Of several totals it is not known which had how many. Their sum is right. */
+static void several_damaged_totals_add_up(void **state)
+{
+    struct test_store *store = *state;
+    a_queue_with_totals(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:state completed x left x expired x admitted x");
+    mend(store, "admitted, completed, expired, left");
+    joins_and_is_admitted(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:state joined x completed x unclaimed x");
+    mend(store, "completed, joined, unclaimed");
+    test_invariants(store->redis, &store->keys);
+}
+
+/* Without events nothing tells the generation that tickets name. */
+static void without_events_the_operator_is_asked(void **state)
+{
+    struct test_store *store = *state;
+    a_queue_with_totals(store);
+    test_redis_ask(store->redis, "HDEL tl:{q}:state generation");
+    test_redis_ask(store->redis, "DEL tl:{q}:events");
+    uint64_t before = test_redis_fingerprint(store->redis);
+    mend(store, "restore the data from a backup");
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
 static void comes_back(struct test_store *store, const char *visitor, uint64_t generation)
@@ -199,6 +301,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_set_instead_of_a_sorted_set_stops_a_batch_whole, test_store_clean),
         cmocka_unit_test_setup(the_operator_is_told_which_key_is_wrong, test_store_clean),
+        cmocka_unit_test_setup(a_damaged_counter_is_written_again, test_store_clean),
+        cmocka_unit_test_setup(several_damaged_totals_add_up, test_store_clean),
+        cmocka_unit_test_setup(without_events_the_operator_is_asked, test_store_clean),
         cmocka_unit_test_setup(a_recovery_after_the_loss_of_the_state_ends, test_store_clean),
         cmocka_unit_test_setup(stats_do_without_the_keys_of_hooks, test_store_clean),
     };

@@ -184,6 +184,22 @@ def test_state_deleted_is_written_again(start):
     wait_until(lambda: visitors[2].status().get("position") == 1, PATIENCE, "the third is the next")
 
 
+def test_counters_that_cannot_be_read_are_written_again(start):
+    """Each in its turn, while visitors come and go: from the line, the events and the other totals."""
+    system, visitors = start_with_line(start)
+    state = system.key("bad", "state")
+    for field in ("generation", "fence", "admitted"):  # test_damage.c has the others
+        system.store.command("HSET", state, field, "rubbish")
+        leaver, successor = visitors[0], visitors[1]
+        leaver.complete()
+        wait_until(successor.is_active, PATIENCE, f"the line goes on without {field}")
+        wait_until(lambda f=field: system.store.command("HGET", state, f).isdigit(), PATIENCE, f"there is {field}")
+        visitors = [successor, visitors[2], system.join("bad")]
+        goes_on(system)
+    done = system.ctl("audit")
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.parametrize("key, score", [("waiting", "1.5"), ("active", "inf")])
 def test_an_unreadable_score(start, key, score):
     """A worker that starts then serves the other queues."""

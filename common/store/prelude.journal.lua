@@ -17,7 +17,11 @@ end
 -- stops no one: the notifier looks at it, and complains.
 local function journal_add(state, journal, i, now, what, data)
     local length = string.match(journal, ':(%d+)$') or '1'
-    local n = redis.call('HINCRBY', K_STATE, 'journaled', 1)
+    local n = redis.pcall('HINCRBY', K_STATE, 'journaled', 1)
+    if type(n) ~= 'number' then -- what was there is none; the step is done, and must not fail
+        n = 1
+        redis.call('HSET', K_STATE, 'journaled', n)
+    end
     redis.pcall('XADD', key_of('journal'), 'NOMKSTREAM', 'MAXLEN', '~', length, int(state.event + 1) .. '-' .. int(i),
         'n', int(n), 'at', int(now), 'what', what, 'data', data)
 end

@@ -58,7 +58,7 @@ static void with_capacity(struct test_store *store)
 {
     busy(store);
     test_redis_ask(store->redis, "HSET tl:{q}:config capacity 7 lane_weights 1,1");
-    test_redis_ask(store->redis, "HSET tl:{q}:state journal all:10");
+    test_redis_ask(store->redis, "HSET tl:{q}:state journal all:10 journaled 3");
 }
 
 static void with_capacity_and_rate(struct test_store *store)

@@ -5,10 +5,12 @@ local LOOK_FOR_ROW_MIN = 50 -- with fewer visitors, looking for a row costs more
 
 -- score, tail: deadline of the sessions, and the end of their texts. Notes the places, and in `named`, if it is a list,
 -- who is admitted, a text for each portion. Returns admit_from(rank, count), which admits so many visitors from this
--- rank of the line on; and take_popped(popped), which admits those who were taken, given with their places in turn.
+-- rank of the line on; take_popped(popped), which admits those who were taken, given with their places in turn; and
+-- make_active(), to be called after these: the sessions of several lanes are written together.
 local function line_taker(score, tail, places, named)
 
 local texts = {} -- of the sessions of one portion
+local scored, fields, n_taken = {}, {}, 0 -- deadline, visitor, ... and visitor, session, ... of those to make active
 
 -- Notes visitors who were taken, given with their places in turn. Returns them, and for each the text of the session.
 local function note_popped(popped)
@@ -48,15 +50,25 @@ local function take(rank, count)
     return note_popped(popped)
 end
 
-local function make_active(visitors, sessions)
-    local scored, fields = {}, {} -- deadline, visitor, ... and visitor, session, ...
-    for i = 1, #visitors do
-        local visitor = visitors[i]
-        scored[2 * i - 1], scored[2 * i] = score, visitor
-        fields[2 * i - 1], fields[2 * i] = visitor, sessions[i]
+local function make_active()
+    if n_taken > 0 then
+        redis.call('ZADD', K_ACTIVE, unpack(scored, 1, 2 * n_taken))
+        redis.call('HSET', K_SESSIONS, unpack(fields, 1, 2 * n_taken))
+        n_taken = 0
     end
-    redis.call('ZADD', K_ACTIVE, unpack(scored))
-    redis.call('HSET', K_SESSIONS, unpack(fields))
+end
+
+local function add(visitors, sessions)
+    local n = #visitors
+    if n_taken + n > PORTION then
+        make_active()
+    end
+    for i = 1, n do
+        local at, visitor = 2 * (n_taken + i), visitors[i]
+        scored[at - 1], scored[at] = score, visitor
+        fields[at - 1], fields[at] = visitor, sessions[i]
+    end
+    n_taken = n_taken + n
     if named then
         named[#named + 1] = table.concat(visitors, ' ')
     end
@@ -65,12 +77,12 @@ end
 -- Admits `count` visitors from this rank of the line on.
 local function admit_from(rank, count)
     for done = 0, count - 1, PORTION do
-        make_active(take(rank, math.min(PORTION, count - done)))
+        add(take(rank, math.min(PORTION, count - done)))
     end
 end
 
 return admit_from, function(popped)
-    make_active(note_popped(popped))
-end
+    add(note_popped(popped))
+end, make_active
 
 end

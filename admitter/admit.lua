@@ -211,18 +211,20 @@ local places = {} -- of all who are admitted
 local named = journal_wants(journal, 'admitted') and {} -- for the journal: who is admitted, a text for each portion
 
 local turns_text_after, popped
-if weights ~= '' then
-    local field = redis.call('HGET', K_STATE, 'turns')
-    if n == 1 then
-        popped, turns_text_after = quick_turn(weights, field or '', waiting)
-    end
-    if not popped then
-        turns_text_after = admit_by_weights(weights, field, n, waiting, line_taker(score, tail, places, named))
-    end
-else
-    line_taker(score, tail, places, named)(0, n)
+local field = weights ~= '' and redis.call('HGET', K_STATE, 'turns') or ''
+if weights ~= '' and n == 1 then
+    popped, turns_text_after = quick_turn(weights, field, waiting)
 end
-if popped then -- one visitor, for whom no functions need be made
+if not popped then
+    local admit_from, take_popped, make_active = line_taker(score, tail, places, named)
+    if weights == '' then
+        admit_from(0, n)
+    else
+        turns_text_after = n <= FEW and quick_turns(weights, field, n, waiting, admit_from)
+            or admit_by_weights(weights, field, n, waiting, admit_from, take_popped)
+    end
+    make_active()
+else -- one visitor, for whom no functions need be made
     local visitor, digits = popped[1], nil
     places[1], digits = parse_place(popped[2])
     redis.call('ZADD', K_ACTIVE, score, visitor)

@@ -10,12 +10,14 @@
 -- that clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights.
 -- Workers go on from it by the events (common/line/turns.h), so both must count alike.
 
+local PERIOD_MAX = 1000000000 -- TL_PERIOD_MAX in C
+
 -- Two fast paths, for one visitor and for a few, where the field is of these weights, two to four lanes have one, and
 -- nobody waits elsewhere. They do what admit_by_weights does; but to make its functions takes longer than all that they
 -- do for a few. They return nil when there is no fast path, and nothing was done.
 
--- Returns how many lanes there are, the text of their weights, the period, and for each lane its weight and when its
--- turn is, as texts; nil when there is no fast path.
+-- Returns how many lanes there are, the text of their weights, the period, and for each lane its weight, as text, and
+-- when its turn is; nil when there is no fast path, and for damaged numbers.
 local function quick_field(weights, field)
     local of, w1, w2, period, d1, d2, w3, w4, d3, d4 = string.match(field, '^((%d+),(%d+)):(%d+):(%d+),(%d+)$')
     if not of then
@@ -25,7 +27,14 @@ local function quick_field(weights, field)
     if of ~= weights or (w4 == '') ~= (d4 == '') then
         return nil
     end
-    return not w3 and 2 or w4 == '' and 3 or 4, of, period, w1, d1, w2, d2, w3, d3, w4, d4
+    -- Adding 0 makes a number of a text in a third of the time of tonumber.
+    local lanes, longest = not w3 and 2 or w4 == '' and 3 or 4, period + 0
+    d1, d2, d3, d4 = d1 + 0, d2 + 0, lanes > 2 and d3 + 0 or 0, lanes > 3 and d4 + 0 or 0
+    if longest < 1 or longest > PERIOD_MAX or longest % w1 ~= 0 or longest % w2 ~= 0 or lanes > 2 and longest % w3 ~= 0
+        or lanes > 3 and longest % w4 ~= 0 or d1 > longest or d2 > longest or d3 > longest or d4 > longest then
+        return nil
+    end
+    return lanes, of, period, w1, d1, w2, d2, w3, d3, w4, d4
 end
 
 local FEW = 250 -- with more visitors, to count the turns of a lane at once is as fast
@@ -37,9 +46,8 @@ local function quick_turns(weights, field, n, waiting, admit_from)
     local starts = { '0', '281474976710656', '562949953421312', '844424930131968', '1125899906842624' }
     local sizes, shares, due, strides = {}, {}, {}, {}
     for lane = 1, lanes do
-        local weight = found[2 + 2 * lane] + 0
         sizes[lane] = redis.call('ZCOUNT', K_WAITING, starts[lane], '(' .. starts[lane + 1])
-        shares[lane], due[lane], strides[lane] = 0, found[3 + 2 * lane] + 0, found[3] / (weight > 1 and weight or 1)
+        shares[lane], due[lane], strides[lane] = 0, found[3 + 2 * lane], found[3] / found[2 + 2 * lane]
         counted = counted + sizes[lane]
     end
     if lanes == 0 or counted ~= waiting then
@@ -74,8 +82,7 @@ local function quick_turn(weights, field, waiting)
         or lanes == 3 and '844424930131968' or '1125899906842624', '+inf') > 0 then
         return nil
     end
-    -- Whose turn is it? Adding 0 makes a number of a text in a third of the time of tonumber.
-    d1, d2, d3, d4 = d1 + 0, d2 + 0, lanes > 2 and d3 + 0, lanes > 3 and d4 + 0
+    -- Whose turn is it?
     local popped, lane, time, rank
     if lanes == 2 and d1 <= d2 then -- of the first lane; where that is empty, of the other
         popped = redis.call('ZPOPMIN', K_WAITING)
@@ -109,8 +116,7 @@ local function quick_turn(weights, field, waiting)
         end
     end
     -- The turns move on.
-    local weight = (lane == 1 and w1 or lane == 2 and w2 or lane == 3 and w3 or w4) + 0
-    local stride = period / (weight > 1 and weight or 1)
+    local stride = period / (lane == 1 and w1 or lane == 2 and w2 or lane == 3 and w3 or w4)
     d1 = lane == 1 and stride or d1 > time and d1 - time or 0
     d2 = lane == 2 and stride or d2 > time and d2 - time or 0
     if lanes == 2 then
@@ -128,8 +134,6 @@ end
 -- nil without turns. The functions are made here: few steps need them, and making them takes time.
 local function admit_by_weights(weights, field, n, waiting, admit_from, take_popped)
 
-local PERIOD_MAX = 1000000000 -- TL_PERIOD_MAX in C
-
 local function period_of(weights)
     local period = 1
     for weight in string.gmatch(weights, '%d+') do
@@ -146,16 +150,15 @@ local function period_of(weights)
 end
 
 -- The turns by the setting and the field; nil without weights: then a lane is served while those before it are empty.
--- Under other weights than those of the field, all turns are due now.
+-- Under other weights than those of the field, all turns are due now; none is due later than a stride from now.
 local function lane_turns()
     if not string.find(weights or '', '%d') then
         return nil
     end
-    local n, period, dues = #weights, nil, nil
-    if field and string.sub(field, 1, n) == weights then
-        period, dues = string.match(field, '^:(%d+):([%d,]+)$', n + 1)
+    local n, period, dues = #weights, period_of(weights), nil
+    if string.sub(field, 1, n) == weights then
+        dues = string.match(field, '^:%d+:([%d,]+)$', n + 1)
     end
-    period = period and period + 0 or period_of(weights)
     if not period then
         return nil -- damaged by hand: readers, too, take it for none
     end
@@ -165,7 +168,11 @@ local function lane_turns()
     end
     local lane = 0
     for text in string.gmatch(dues or '', '%d+') do
-        due[lane], strides[lane], lane = text + 0, lane < lanes and strides[lane] or period, lane + 1
+        if lane == 16 then -- damaged by hand: there are no more
+            break
+        end
+        strides[lane] = lane < lanes and strides[lane] or period
+        due[lane], lane = math.min(text + 0, strides[lane]), lane + 1
     end
     return { weights = weights, period = period, due = due, strides = strides, lanes = lane > lanes and lane or lanes }
 end

@@ -273,6 +273,38 @@ static void damaged_weights_are_none(void **state)
     }
 }
 
+/* A step ends, whatever the numbers are: Redis does nothing else meanwhile. */
+static void damaged_turns_are_put_right(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const damaged[] = {"5,3:12:0,0",
+                                          "5,3:0:0,0",
+                                          "5,3:15",
+                                          "5,3:15:0",
+                                          "5,3:15:3,x",
+                                          "5,3:15:0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0",
+                                          "5,3:15:99999999999999999999,0",
+                                          "5,3:15:99999999999999999999,99999999999999999999",
+                                          "5,3:99999999999999999999:0,0",
+                                          "5,3:99999999999999999999:99999999999999999999,0"};
+    static const unsigned steps[] = {1, 2, 40, 260};
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(damaged[0]); i++) {
+        test_store_clean(state);
+        test_store_queue(store, "lanes=a,b capacity=100000");
+        configure(store, "lane_weights", "5,3");
+        test_join_many(store, "a", 800, 0);
+        test_join_many(store, "b", 800, 1);
+        for (size_t n = 0; n < sizeof(steps) / sizeof(steps[0]); n++) {
+            long long before = waiting_in(store, 0);
+            test_redis_ask(store->redis, "HSET %s turns %s", store->keys.names[TL_KEY_STATE],
+                           damaged[i]);
+            assert_int_equal(test_admit(store, steps[n]), steps[n]);
+            assert_in_range(before - waiting_in(store, 0), steps[n] * 5 / 8, steps[n] * 5 / 8 + 1);
+        }
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
 /* Who stands at a place that is in no lane is admitted all the same. */
 static void a_place_in_no_lane_stops_nobody(void **state)
 {
@@ -313,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup(an_empty_lane_gathers_no_credit, test_store_clean),
         cmocka_unit_test_setup(a_lane_without_a_weight_is_served, test_store_clean),
         cmocka_unit_test_setup(damaged_weights_are_none, test_store_clean),
+        cmocka_unit_test_setup(damaged_turns_are_put_right, test_store_clean),
         cmocka_unit_test_setup(a_place_in_no_lane_stops_nobody, test_store_clean),
         cmocka_unit_test_setup(strict_lanes_note_nothing, test_store_clean),
     };

@@ -63,7 +63,7 @@ def start_with_line(start) -> tuple[System, list]:
     return system, visitors
 
 
-def quiet(system: System, seconds: float = 3.0, most: int = 100) -> None:
+def quiet(system: System, seconds: float = 3.0, most: int = 300) -> None:
     """Nothing spins: a bounded number of commands in this time on the clock of the store."""
     def now() -> float:
         whole, micros = system.store.command("TIME")

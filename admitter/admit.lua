@@ -110,7 +110,7 @@ if by_rate and #c < 13 then
     c = read_settings('rate_admit', 'rate_every', 'rate_burst', 'rate_shape')
 end
 local NO_RATE = 'POLICY the queue has no rate: set rate_admit and rate_every'
-admitted_total = admitted_total + 0 -- fails for what is no number
+admitted_total = read_counter(admitted_total)
 
 ---- who was called, and who has come: where the queue is overbooked, or was a moment ago
 

@@ -44,7 +44,7 @@ recover = function(state, now, till, most, keep)
     check_types()
     local visitors, places = called_before(now, most)
     if #places > 0 then
-        local expired = redis.call('HGET', K_STATE, 'expired') + #places -- fails here for what is no number
+        local expired = read_counter(redis.call('HGET', K_STATE, 'expired')) + #places
         local score = end_score(now, REASON.expired)
         for _, visitor in ipairs(visitors) do
             redis.call('ZREM', K_WAITING, visitor)

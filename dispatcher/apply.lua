@@ -112,9 +112,9 @@ if restores then
     totals.admitted = redis.call('HGET', K_STATE, 'admitted')
     load_restore()
 end
-state.seq = seq + 0 -- fails here for what is no number, and not after the first write; so does each total
+state.seq = read_counter(seq)
 for _, total in pairs(totals) do
-    local _ = total + 0
+    read_counter(total)
 end
 local counted = parse_called(called_before)
 if counted then

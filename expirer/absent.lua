@@ -22,7 +22,7 @@ if bucket ~= judged then
     return { 0, now }
 end
 check_types()
-expired_total, absent_total = expired_total + 0, absent_total + 0 -- fails here for what is no number
+expired_total, absent_total = read_counter(expired_total), read_counter(absent_total)
 
 local bitmaps = {} -- chunk -> its keys in all buckets
 

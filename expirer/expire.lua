@@ -67,7 +67,7 @@ end
 local due = redis.call('ZRANGE', K_ACTIVE, '-inf', now, 'BYSCORE', 'LIMIT', 0, most)
 if #due > 0 then
     check_types()
-    expired_total, unclaimed_total = expired_total + #due, unclaimed_total + 0 -- fails here for what is no number
+    expired_total, unclaimed_total = read_counter(expired_total) + #due, read_counter(unclaimed_total)
     if called then
         redis.call('ZCARD', held_key()) -- fails likewise
     end

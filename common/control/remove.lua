@@ -26,7 +26,7 @@ check_types()
 local called = parse_called(called_before) -- where the queue is overbooked
 load_called()
 redis.call('ZCARD', held_key()) -- fails likewise
-expired = expired + 1 -- and so for what is no number
+expired = read_counter(expired) + 1
 
 record_change('remove', { visitor = visitor, state = score and 'waiting' or 'active' },
     { visitor = visitor, state = 'removed' })

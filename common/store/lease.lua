@@ -27,7 +27,7 @@ if not state then
     return no_queue()
 end
 if fenced then
-    fence = fence + 0 -- fails here for what is no number
+    fence = read_counter(fence)
 end
 redis.call('SET', lease, owner, 'PX', ttl)
 if not fenced then

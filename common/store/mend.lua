@@ -36,23 +36,30 @@ local function lost_state()
         and redis.call('EXISTS', K_WAITING, K_ACTIVE, K_CONFIG, K_EVENTS) > 0
 end
 
-local mended = ''
+local mended = '' -- sentences with '; ' between them
+
+local function note_mended(sentence)
+    mended = mended .. (mended ~= '' and '; ' or '') .. sentence
+end
+
 if lost_state() then
     if how == 'look' or not restore_state() then
         return { '', 'the key ' .. K_STATE .. ' is missing but the line exists; restore the data from a backup, or '
             .. 'delete ' .. K_WAITING .. ', ' .. K_ACTIVE .. ' and ' .. K_CONFIG .. ' to start with an empty line' }
     end
-    mended = 'the key ' .. K_STATE .. ' was missing and was written again from the last event; the totals start again'
+    note_mended('the key ' .. K_STATE .. ' was missing and was written again from the last event; the totals start '
+        .. 'again')
 end
 local damaged = redis.call('EXISTS', K_STATE) == 1 and damaged_counters()
 if damaged then
-    local fields = 'these fields of ' .. K_STATE .. ' are missing or no numbers: ' .. names_of(damaged)
+    local fields = 'these fields of ' .. K_STATE .. ' are missing, negative or no whole numbers: '
+        .. names_of(damaged)
     if how == 'look' then
         return { '', fields .. '; a program that needs them writes them again from the line' }
     elseif not restore_counters(damaged) then
         return { '', fields .. '; no event tells the generation: restore the data from a backup' }
     end
-    mended = fields .. '; they were written again from the line'
+    note_mended(fields .. '; they were written again from the line')
 end
 local state, config_lost_ms
 if how == 'look' then
@@ -69,12 +76,17 @@ end
 
 local NUMBERS = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' }
 
+local function is_setting(text)
+    local number = tonumber(text or '')
+    return number and number >= 0 and number < 2 ^ 53 -- no damaged one, either: infinite
+end
+
 local function are_settings_lost()
     if not redis.call('HGET', K_CONFIG, 'policy') then
         return true
     end
     for _, value in ipairs(redis.call('HMGET', K_CONFIG, unpack(NUMBERS))) do
-        if not tonumber(value or '') then
+        if not is_setting(value) then
             return true
         end
     end
@@ -88,7 +100,7 @@ local function restore_settings(paused)
         current[ARGV[i]] = redis.call('HGET', K_CONFIG, ARGV[i])
     end
     for _, name in ipairs(NUMBERS) do
-        current[name] = tonumber(current[name] or '') and current[name]
+        current[name] = is_setting(current[name]) and current[name]
     end
     local missing = paused and { paused = 'true' } or {}
     for i = 3, #ARGV, 2 do
@@ -112,12 +124,11 @@ if are_settings_lost() then
     local lost_ms = tonumber(config_lost_ms or '')
     if how == 'memory' and #ARGV > 3 then
         restore_settings(false)
-        mended = mended .. 'the settings were missing and were written again as this program had them in memory'
+        note_mended('the settings were missing and were written again as this program had them in memory')
     elseif how == 'file' and #ARGV > 3 and lost_ms and now_ms() - lost_ms >= GRACE_MS then
         restore_settings(true)
-        mended = mended .. 'the settings were missing and no program had them in memory: they are those of the '
-            .. 'configuration file now, and the queue is paused; check them, then resume it with '
-            .. '`tellerline set QUEUE paused=false`'
+        note_mended('the settings were missing and no program had them in memory: they are those of the configuration '
+            .. 'file now, and the queue is paused; check them, then resume it with `tellerline set QUEUE paused=false`')
     else
         if how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
             commit(state, { 'config_lost_ms', now_ms() }, { { EVENT.config } }, keep)
@@ -137,7 +148,8 @@ if group.err then
         return { mended, 'the consumer group of ' .. K_INGEST .. ' is missing' }
     end
     redis.call('XGROUP', 'CREATE', K_INGEST, INGEST_GROUP, '0', 'MKSTREAM')
-    return { mended .. 'the consumer group of ' .. K_INGEST .. ' was missing and was made again', '' }
+    note_mended('the consumer group of ' .. K_INGEST .. ' was missing and was made again')
+    return { mended, '' }
 end
 for _, consumer in ipairs(group[4] or {}) do
     if consumer[1] ~= 'dispatcher' then

@@ -2,10 +2,16 @@
 
 local LOOK_BACK = 1000 -- events read to find the highest seq
 
+-- nil for one that another program wrote.
+local function unpack_entry(fields)
+    local is_read, entry = pcall(cmsgpack.unpack, fields[2] or '')
+    return is_read and type(entry) == 'table' and entry[1] == EVENTS_VERSION and type(entry[6]) == 'table' and entry
+        or nil
+end
+
 local function last_entry()
     local last = redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', 1)[1]
-    local entry = last and cmsgpack.unpack(last[2][2])
-    return entry and entry[1] == EVENTS_VERSION and entry
+    return last and unpack_entry(last[2])
 end
 
 -- The highest seq that the line and the last events name.
@@ -17,7 +23,7 @@ local function highest_seq()
         highest = math.max(highest, last and tonumber(last) % LANE or 0)
     end
     for _, entry in ipairs(redis.call('XREVRANGE', K_EVENTS, '+', '-', 'COUNT', LOOK_BACK)) do
-        for _, event in ipairs(cmsgpack.unpack(entry[2][2])[6]) do
+        for _, event in ipairs((unpack_entry(entry[2]) or { [6] = {} })[6]) do
             if event[1] == EVENT.joined or event[1] == EVENT.admitted then
                 local at = 0
                 for i = 1, #event[2], 2 do
@@ -58,7 +64,7 @@ local function parse_counter(text)
     return is_counter and tonumber(text) or nil
 end
 
--- Returns the counters that are missing or no numbers, as name -> text; nil when there are none.
+-- Returns the counters that are missing, negative or no whole numbers, as name -> text; nil when there are none.
 local function damaged_counters()
     local texts, damaged = redis.call('HMGET', K_STATE, 'base_seq', unpack(COUNTERS)), {}
     for i, name in ipairs(COUNTERS) do

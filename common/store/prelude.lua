@@ -41,6 +41,15 @@ local function int(n)
     return format('%d', n)
 end
 
+-- The number of a counter of the state. Fails for any other text, and for a missing one: before the first write of a
+-- step, then, and mend writes it again.
+local function read_counter(text)
+    if not string.find(text or '', '^%d+$') then
+        error('a counter of the state is no number')
+    end
+    return text + 0
+end
+
 local function no_queue()
     return redis.error_reply('NOQUEUE the queue does not exist')
 end

@@ -221,6 +221,7 @@ static const struct step {
     {"recover", busy, tl_script_recover, "1000 until 60000"},
     {"forget", with_someone_gone, tl_script_forget, "gone sets"},
     {"look", busy, tl_script_look, "1000 all:10 60000 0 1 3 shop"},
+    {"lease", busy, tl_script_lease, "me 5000 1 60000"}, /* the last key is its lease */
 };
 
 static const char *const names[] = {
@@ -295,7 +296,10 @@ static void damage(struct test_store *store, const struct damage *d)
         test_redis_ask(store->redis, "DEL %s", key);
         test_redis_ask(store->redis, "%s %s x", d->how, key);
     } else if (d->how != NULL) {
-        test_redis_ask(store->redis, "HSET %s %s %s", key, d->field, d->how);
+        struct tl_args args = {0};
+        tl_args_strs(&args, "HSET", key, d->field, d->how, NULL); /* it may be empty */
+        assert_true(tl_redis_do(store->redis, &args, NULL));
+        tl_args_free(&args);
     } else {
         test_redis_ask(store->redis, "HDEL %s %s", key, d->field);
     }
@@ -337,7 +341,7 @@ static unsigned with_other_types(struct test_store *store, const struct step *st
 static unsigned with_damaged_fields(struct test_store *store, const struct step *step,
                                     const char *key)
 {
-    static const char *const texts[] = {"rubbish", "-5", "1e400", "nan", "4.5", "''", NULL};
+    static const char *const texts[] = {"rubbish", "-5", "1e400", "inf", "nan", "4.5", "", NULL};
     unsigned failed = 0;
     char words[64];
     bring_back(store);

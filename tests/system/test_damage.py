@@ -188,8 +188,9 @@ def test_counters_that_cannot_be_read_are_written_again(start):
     """Each in its turn, while visitors come and go: from the line, the events and the other totals."""
     system, visitors = start_with_line(start)
     state = system.key("bad", "state")
-    for field in ("generation", "fence", "admitted"):  # test_damage.c has the others
-        system.store.command("HSET", state, field, "rubbish")
+    # test_damage.c has the other fields.
+    for field, damage in (("generation", "rubbish"), ("fence", "4.5"), ("seq", "nan"), ("admitted", "")):
+        system.store.command("HSET", state, field, damage)
         leaver, successor = visitors[0], visitors[1]
         leaver.complete()
         wait_until(successor.is_active, PATIENCE, f"the line goes on without {field}")

@@ -346,7 +346,7 @@ def _check_stream(steps: list[wire.Step], capacity: int | None, history: History
         incarnations += begins
     assert incarnations <= len(history.losses) + history.restarts, f"{incarnations} incarnations without a reason"
     assert capacity is None or max(step.active for step in steps) <= capacity, "more active than the capacity"
-    _check_order(steps)
+    check_order(steps)
     for kind in ("joined", "admitted"):
         places = [place for step in steps for place in getattr(step, kind)]
         assert len(set(places)) == len(places), f"a place was {kind} twice"
@@ -356,15 +356,17 @@ def _check_stream(steps: list[wire.Step], capacity: int | None, history: History
     _check_counts(steps, {stay.place for stay in history.stays if history.lost(stay) is not None})
 
 
-def _check_order(steps: list[wire.Step]) -> None:
+def check_order(steps: list[wire.Step]) -> None:
     """Nobody is admitted before someone ahead in the same lane who was waiting then. A place that came back after a loss
-    was not waiting before it came back."""
+    was not waiting before it came back. Sessions come back as their visitors do: they were admitted before the loss."""
     joined = {place: at for at, step in enumerate(steps)
               for place in step.joined + [new for _, new in step.moved]}
     admissions: dict[int, list[tuple[int, int]]] = {}  # lane -> (place, step)
     highest: dict[int, int] = {}
     for at, step in enumerate(steps):
         for place in step.admitted:
+            if place in step.returned:
+                continue
             lane = place // wire.LANE
             in_lane = admissions.setdefault(lane, [])
             if place < highest.get(lane, 0):
@@ -383,7 +385,7 @@ def _check_shares(history: History, steps: list[wire.Step]) -> None:
         for step in steps:
             judged = shares.since + _CLOCK_GRAIN < step.time_ms / 1000 < following.since - _CLOCK_GRAIN
             _come(waiting, step)
-            admitted = Counter(place // wire.LANE for place in step.admitted)
+            admitted = Counter(place // wire.LANE for place in step.admitted if place not in step.returned)
             for lane, n in admitted.items():
                 waiting[lane] -= n
             pairs = [(a, b) for a in sorted(waiting) for b in sorted(waiting) if a < b]

@@ -4,7 +4,8 @@ from __future__ import annotations
 import pytest
 
 from hand_overs import HandOver, OldDevice
-from history import FORGOTTEN, Block, Change, Final, History, Knock, Loss, Rate, Shares, Sighting, Stay, check
+from history import (FORGOTTEN, Block, Change, Final, History, Knock, Loss, Rate, Shares, Sighting, Stay, check,
+                     check_order)
 from wire import LANE, Step, Ticket
 
 
@@ -76,6 +77,19 @@ def test_a_lost_session_comes_back_by_an_admission():
     history.losses.clear()
     with pytest.raises(AssertionError, match="does not wait"):
         verdict(history, steps)
+
+
+def test_sessions_come_back_in_any_order():
+    """Of two visitors who were on the site, the later one may come back first; and a visitor who waited may be ahead."""
+    for returned in ([2, 1], [2]):
+        steps = [Step(250, 1, 7, 1, 0, 1, joined=[3] if 1 in returned else [1, 3])]
+        steps += [Step(300 + place, 2, 7, 1, 1, 2, admitted=[place], returned=[place]) for place in returned]
+        steps += [Step(400, 4, 7, 0, 1, 1, admitted=[1])] if 1 not in returned else []
+        check_order(steps)
+        for step in steps:
+            step.returned = []
+        with pytest.raises(AssertionError, match="place 1 was admitted after 2"):
+            check_order(steps)
 
 
 def test_who_is_remembered_comes_back():

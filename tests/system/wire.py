@@ -98,6 +98,7 @@ class Step:
     config: bool = False  # tells that the settings have changed
     joined: list[int] = field(default_factory=list)
     admitted: list[int] = field(default_factory=list)
+    returned: list[int] = field(default_factory=list)  # of these, whose session came back after a loss
     removed: list[tuple[int, str]] = field(default_factory=list)
     freed: list[tuple[int, str]] = field(default_factory=list)
     moved: list[tuple[int, int]] = field(default_factory=list)  # from and to: to another lane, by the operator
@@ -112,11 +113,13 @@ def step_of(entry_id: str, payload: str) -> Step:
         payload.encode("utf-8", "surrogateescape"))
     assert version == 1
     step = Step(int(entry_id.split("-")[0]), number, generation, waiting, active, len(events))
+    is_applied = any(event[0] == APPLIED for event in events)  # the admitter's steps apply nothing
     for event in events:
         if event[0] == JOINED:
             step.joined += expand(event[1])
         elif event[0] == ADMITTED:
             step.admitted += expand(event[1])
+            step.returned += expand(event[1]) if is_applied else []
             step.deadlines |= dict.fromkeys(expand(event[1]), event[2])
         elif event[0] == RENEWED:
             step.deadlines[event[1]] = event[2]

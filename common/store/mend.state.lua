@@ -59,11 +59,6 @@ end
 local COUNTERS = { 'generation', 'event', 'seq', 'fence', 'waiting', 'active', 'joined', 'left', 'expired', 'completed',
     'admitted', 'unclaimed', 'absent' }
 
-local function parse_counter(text)
-    local is_counter = text and #text <= 16 and string.find(text, '^%d+$')
-    return is_counter and tonumber(text) or nil
-end
-
 -- Returns the counters that are missing, negative or no whole numbers, as name -> text; nil when there are none.
 local function damaged_counters()
     local texts, damaged = redis.call('HMGET', K_STATE, 'base_seq', unpack(COUNTERS)), {}

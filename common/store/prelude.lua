@@ -41,13 +41,14 @@ local function int(n)
     return format('%d', n)
 end
 
--- The number of a counter of the state. Fails for any other text, and for a missing one: before the first write of a
--- step, then, and mend writes it again.
+-- The number of a counter of the state; nil for any other text, and for a missing one.
+local function parse_counter(text)
+    return text and #text <= 16 and string.find(text, '^%d+$') and text + 0 or nil
+end
+
+-- The same for a step that needs it. It fails, before the first write then, and mend writes the counter again.
 local function read_counter(text)
-    if not string.find(text or '', '^%d+$') then
-        error('a counter of the state is no number')
-    end
-    return text + 0
+    return parse_counter(text) or error('a counter of the state is no number')
 end
 
 local function no_queue()

@@ -281,11 +281,10 @@ static void bring_back(struct test_store *store)
 
 /* ---- one kind of damage ---- */
 
-/* What is damaged: the key `key`; or, unless it is NULL, its field `field`. */
+/* What is damaged: the key `key`; or, unless it is NULL, its field `field`. `how` is the command
+ * that makes a key of another type, or the text in the field, NULL if it is gone. */
 struct damage {
-    const char *key, *field;
-    const char
-        *how; /* the command that makes a key of another type; the text in a field, or NULL: gone */
+    const char *key, *field, *how;
 };
 
 static void damage(struct test_store *store, const struct damage *d)

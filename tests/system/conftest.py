@@ -18,6 +18,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="skip the tests marked long")
     parser.addoption("--machine", choices=("shared", "alone"),
                      help="only the tests that can share the machine with others, or only those that cannot")
+    parser.addoption("--sanitized", choices=("yes", "no"),
+                     help="only the tests whose programs are built with sanitizers, or only the others")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -31,13 +33,19 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_sessionstart() -> None:
     if not (BIN / "tellerline").exists():
-        pytest.exit(f"no programs in {BIN}: build the preset asan, or set TELLERLINE_TEST_BIN", 2)
+        pytest.exit(f"no programs in {BIN}: build the preset release, or set TELLERLINE_TEST_BIN", 2)
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups in the same hook
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Runs the longest tests first, so that two processes end at about the same time. The rest keeps the file order."""
     attacks.mark(items)
+    for item in items:
+        if item.get_closest_marker("attack"):
+            item.add_marker("sanitized")
+    sanitized = config.getoption("sanitized")
+    if sanitized is not None:
+        items[:] = [item for item in items if bool(item.get_closest_marker("sanitized")) == (sanitized == "yes")]
     machine = config.getoption("machine")
     if machine is not None:
         items[:] = [item for item in items if bool(item.get_closest_marker("alone")) == (machine == "alone")]

@@ -17,8 +17,8 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 TOP = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("TELLERLINE_TEST_BIN", TOP / "build" / "asan" / "bin")).resolve()
-TOOL = BIN / "page_tool"
+#: Renders pages. It is built with the tests, and so with sanitizers.
+TOOL = Path(os.environ.get("TELLERLINE_TEST_TOOLS", TOP / "build" / "asan" / "bin")).resolve() / "page_tool"
 
 
 def run_tool(*args: str) -> subprocess.CompletedProcess[bytes]:

@@ -21,7 +21,8 @@ from redis_server import Redis, RedisServer
 from waiting import PATIENCE, wait_until
 
 TOP = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("TELLERLINE_TEST_BIN", TOP / "build" / "asan" / "bin")).resolve()
+#: The programs under test: those of the release. tests/run names the ones with sanitizers for the tests marked so.
+BIN = Path(os.environ.get("TELLERLINE_TEST_BIN", TOP / "build" / "release" / "bin")).resolve()
 
 #: How long the worker holds a join, or an end, until its outcome is known. Long enough for a busy machine, and shorter
 #: than the timeout of the tests' clients.

@@ -92,7 +92,7 @@ def test_a_button_is_pressed_in_the_end(browser, pages, monkeypatch):
 
 
 def test_what_never_comes_true_is_told_with_the_page(browser, pages):
-    with pytest.raises(AssertionError, match=r"not within 0.1 s: a ghost .*; the last page seen: Page\(.*state='\d+'"):
+    with pytest.raises(AssertionError, match=r"not within [\d.]+ s: a ghost .*; the last page seen: Page\(.*state='\d+'"):
         until(browser, lambda page: page.state == "ghost", "a ghost", 0.1)
 
 

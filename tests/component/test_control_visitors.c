@@ -159,23 +159,23 @@ static void a_code_is_found_in_a_long_line(void **state)
     uint64_t seq = (UINT64_C(27) << 40) + 5;
     code_of(world, seq, code);
     snprintf(command, sizeof(command), "HSET tl:{q}:state seq %" PRIu64, seq + 100);
-    test_redis_ask(world->store->redis, command);
+    test_redis_ask(world->store->redis, "%s", command);
     snprintf(command, sizeof(command), "ZADD tl:{q}:waiting %" PRIu64 " late",
              tl_place_make(1, seq));
-    test_redis_ask(world->store->redis, command);
+    test_redis_ask(world->store->redis, "%s", command);
     assert_int_equal(find_by(world, code), 200);
     assert_string_equal(test_member(world, "visitor"), "late");
     test_redis_ask(world->store->redis, "ZREM tl:{q}:waiting late");
     for (int i = 0; i < 3000; i++) {
         snprintf(command, sizeof(command), "HSET tl:{q}:sessions v%d %" PRIu64 ":1:0", i,
                  tl_place_make(1, seq - 3000 + (uint64_t)i + 1));
-        test_redis_ask(world->store->redis, command);
+        test_redis_ask(world->store->redis, "%s", command);
     }
     assert_int_equal(find_by(world, code), 200);
     assert_string_equal(test_member(world, "visitor"), "v2999");
     snprintf(command, sizeof(command), "HSET tl:{q}:state seq %" PRIu64,
              seq + (UINT64_C(1) << 40) + 100); /* found in the stretch before */
-    test_redis_ask(world->store->redis, command);
+    test_redis_ask(world->store->redis, "%s", command);
     assert_int_equal(find_by(world, code), 200);
     assert_string_equal(test_member(world, "visitor"), "v2999");
 }

@@ -1,0 +1,291 @@
+"""The stages of a run. Each adds its row to the report; none ends the run."""
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import process
+from process import TIMED_OUT, Done
+from results import Report, Row, Test, read_junit
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from cached import TOP, Key, Results  # noqa: E402
+
+PYTHON = "/usr/bin/python3"
+ASAN, RELEASE, TSAN = "build/asan", "build/release", "build/tsan"
+#: A whole run may take so long (seconds). The limits of stages are shares of it.
+WHOLE = 80 * 60
+#: What unit and component tests read, beside their programs.
+DATA = ("tests/data", "conf", "docs", "deploy", "worker/page/languages", "worker/web", "common/line",
+        "tests/unit/auth/jwt_peer.py", "/var/lib/dpkg/status")
+
+
+@dataclass(frozen=True)
+class Options:
+    fast: bool = False
+    soak: int = 0
+    only: tuple[str, ...] = ()
+    jobs: int = 2
+    pytest: tuple[str, ...] = ()
+
+    def wants(self, stage: str) -> bool:
+        return not self.only or stage in self.only
+
+
+@dataclass
+class Run:
+    """What the stages share."""
+    options: Options
+    logs: Path
+    report: Report = field(default_factory=Report)
+    began: float = field(default_factory=time.monotonic)
+    at: dict[str, Path] = field(default_factory=dict)  # what runs now -> its log
+    ahead: list[str] = field(default_factory=list)  # the stages that come
+
+    def limit(self, share: float) -> float:
+        """So much of the whole, but not more than what is left of it."""
+        whole = WHOLE + 2 * self.options.soak
+        return min(share * whole, self.began + whole - time.monotonic())
+
+    def command(self, title: str, share: float, command: list[str | Path], log: str, stage: str, show: bool = False,
+                env: dict[str, str] | None = None) -> Done:
+        path = self.logs / log
+        self.at[title] = path
+        try:
+            return process.run(command, path, self.limit(share), stage, show, env)
+        finally:
+            self.at.pop(title, None)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)
+
+
+# ---- one command that passes or fails ----
+
+def single(run: Run, name: str, share: float, command: list[str | Path]) -> bool:
+    """A check. One that keeps results of its own (tests/cached) says so in its output."""
+    log = run.logs / f"{name}.log"
+    log.unlink(missing_ok=True)
+    _say(f"== {name}")
+    done = run.command(name, share, command, log.name, name)
+    passed = done.status == 0
+    text = log.read_text(errors="replace") if log.exists() else ""
+    if not passed:
+        _say("\n".join(text.splitlines()[-60:]))
+        _say(f"== {name} failed (whole output: {log})")
+    for line in re.findall(r"^.*\b\d+ cached\b.*$|^cached: .*$", text, re.MULTILINE):
+        _say(line)
+    run.report.add(Row(name, int(passed), int(not passed), 0, int(text.startswith("cached: ")), done.seconds, done.cpu))
+    return passed
+
+
+def build(run: Run, preset: str, *options: str) -> bool:
+    return single(run, f"build-{preset}", 0.5, [
+        "bash", "-c", 'cmake --preset "$0" "${@:2}" && cmake --build "build/$0" -j "$1"', preset,
+        str(run.options.jobs), *options])
+
+
+def gates(run: Run) -> None:
+    for name, command in (
+            ("format", ["tests/gates/format"]),
+            ("headers", ["tests/gates/headers"]),
+            ("docs", ["tests/gates/docs"]),
+            ("circles", ["bash", "-c", 'tests/gates/circles --self-test && tests/gates/circles "$0"', ASAN]),
+            ("shape", ["bash", "-c", 'tests/gates/shape --self-test && tests/gates/shape "$0"', ASAN]),
+            ("hardening", ["bash", "-c", 'tests/gates/hardening "$0/bin" && tests/gates/hardening --preset', ASAN]),
+            ("cppcheck", ["tests/gates/cppcheck", ASAN]),
+            ("clang-tidy", ["tests/gates/tidy", ASAN]),
+            ("model", ["tests/model/run"])):
+        if name == "clang-tidy" and run.options.fast:
+            run.report.add(Row("clang-tidy (--fast)", skipped=1))
+            continue
+        single(run, name, 0.4, command)
+
+
+# ---- ctest ----
+
+def ctest_keys(folder: str, chosen: str) -> dict[str, tuple[int, Key]]:
+    """The tests of a build folder whose names match -> their numbers, and what their results depend on."""
+    listed = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, check=True)
+    base = Key("ctest").files(*DATA).environment("TELLERLINE_SEED")
+    found = {}
+    for number, test in enumerate(json.loads(listed.stdout)["tests"], 1):
+        if re.search(chosen, test["name"]):
+            program, *words = test["command"]
+            key = base.copy().text(test["name"], *words).programs(program)
+            found[test["name"]] = number, key.files(*(word for word in words if os.path.exists(word)))
+    return found
+
+
+def ctest(run: Run, title: str, name: str, folder: str, chosen: str = "") -> None:
+    """Units, components and corpora. What passed before with the same program and data is not run again."""
+    began = time.monotonic()
+    _say(f"== {title}")
+    junit, log = run.logs / f"{name}.xml", run.logs / f"{name}.log"
+    log.unlink(missing_ok=True)
+    junit.unlink(missing_ok=True)
+    results, cpu = Results(), 0.0
+    keys = ctest_keys(folder, chosen)
+    known = {test for test, (_, key) in keys.items() if results.passed(key)}
+    left = [number for test, (number, _) in keys.items() if test not in known]
+    tests: list[Test] = [] if keys else [Test(title, 0, "failed", f"{folder} has no test")]
+    if left:
+        command: list[str | Path] = ["ctest", "--test-dir", folder, "--output-on-failure", "--timeout", "1200",
+                                     "-I", "0,0,0," + ",".join(map(str, left))]
+        done = run.command(title, 0.5, [*command, "-j", str(run.options.jobs), "--output-junit", junit.resolve()],
+                           log.name, name, show=True)
+        cpu += done.cpu
+        tests = [Test(test.name.rpartition("::")[2], test.seconds, test.outcome, test.text) for test in read_junit(junit)]
+        failed = [test for test in tests if test.outcome == "failed"]
+        if done.status != 0 and not failed:
+            tests.append(Test(title, 0, "failed", f"ctest ended with {done.status}: see {log}"))
+        elif failed and run.report.may_retry(len(failed)):
+            _say(f"== {title}: {len(failed)} failed, and run once more, alone")
+            again = junit.with_name(f"{name}-retry.xml")
+            numbers = ",".join(str(keys[test.name][0]) for test in failed if test.name in keys)
+            cpu += run.command(title, 0.3, [*command[:-1], "0,0,0," + numbers, "--output-junit", again.resolve()],
+                               f"{name}-retry.log", name, show=True).cpu
+            _settle(run, failed, {test.name.rpartition("::")[2] for test in read_junit(again) if test.outcome == "passed"})
+        for test in tests:
+            if test.outcome == "passed" and test.name in keys:
+                results.record(keys[test.name][1])
+    _add(run, title, tests, len(known), time.monotonic() - began, cpu)
+
+
+def _settle(run: Run, failed: list[Test], passed_alone: set[str]) -> None:
+    """Those that pass alone are flaky: they count as passed, and are named."""
+    for test in failed:
+        if test.name in passed_alone:
+            run.report.flaky(test)
+            test.outcome = "passed"
+
+
+def _add(run: Run, title: str, tests: list[Test], known: int, seconds: float, cpu: float) -> None:
+    counts = {outcome: sum(test.outcome == outcome for test in tests) for outcome in ("passed", "failed", "skipped")}
+    run.report.add(Row(title, counts["passed"] + known, counts["failed"], counts["skipped"], known, seconds, cpu), tests)
+
+
+# ---- pytest ----
+
+def pytest(run: Run, title: str, name: str, folder: str, share: float, *arguments: str, processes: int = 1,
+           env: dict[str, str] | None = None) -> None:
+    """Tests of a folder. What failed runs once more, alone, when there is little of it."""
+    began = time.monotonic()
+    _say(f"== {title}" + (f", {processes} at a time" if processes > 1 else ""))
+    files = {what: run.logs / f"{name}-{what}" for what in ("cached", "failures")}
+    junit, log = run.logs / f"{name}.xml", run.logs / f"{name}.log"
+    for path in (*files.values(), junit, log):
+        path.unlink(missing_ok=True)
+    side_by_side = ["-n", str(processes), "--dist", "loadgroup"] if processes > 1 else []
+    base: list[str | Path] = [PYTHON, "-m", "pytest", "-c", f"{folder}/pytest.ini", "-p", "remember"]
+    env = {"PYTHONPATH": str(TOP / "tests" / "runner"), "PYTHONDONTWRITEBYTECODE": "1",
+           "TESTS_CACHED": str(files["cached"].resolve()), "TESTS_FAILED": str(files["failures"].resolve()), **(env or {})}
+    done = run.command(title, share, [*base, f"--junit-xml={junit}", *side_by_side, *arguments, folder], log.name, name,
+                       show=True, env=env)
+    process.end_leftovers(name)
+    cpu = done.cpu
+    known = len(_lines(files["cached"]))
+    tests = [] if done.status == 5 else read_junit(junit)
+    failed = [test for test in tests if test.outcome == "failed"]
+    if done.status == 5 and not known:
+        tests.append(Test(title, 0, "failed", f"no test was chosen in {folder}"))
+    elif done.status == TIMED_OUT or done.status not in (0, 5) and not failed:
+        tests.append(Test(title, 0, "failed", f"pytest ended with {done.status}: see {log}"))
+    elif failed and run.report.may_retry(len(failed)):
+        _say(f"== {title}: {len(failed)} failed, and run once more, alone")
+        again = run.logs / f"{name}-retry.xml"
+        again.unlink(missing_ok=True)
+        nodes = [f"{folder}/{node}" for node in dict.fromkeys(_lines(files["failures"]))]
+        cpu += run.command(title, 0.3, [*base, f"--junit-xml={again}", *nodes], f"{name}-retry.log", name, show=True,
+                           env=env | {"TESTS_CACHED": "", "TESTS_FAILED": ""}).cpu
+        process.end_leftovers(name)
+        _settle(run, failed, {test.name for test in read_junit(again) if test.outcome == "passed"})
+    _add(run, title, tests, known, time.monotonic() - began, cpu)
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines() if path.exists() else []
+
+
+# ---- the stages with tests of programs ----
+
+def _chosen(run: Run) -> list[str]:
+    return [*(["--fast"] if run.options.fast else []), *run.options.pytest]
+
+
+def _bin(build_folder: str) -> dict[str, str]:
+    return {"TELLERLINE_TEST_BIN": str(TOP / build_folder / "bin")}
+
+
+def system(run: Run) -> None:
+    """Side by side, since most of the time they wait: first those with sanitizers, which need more of the processors,
+    then the others."""
+    many = 2 * run.options.jobs
+    pytest(run, "system, sanitized", "system-sanitized", "tests/system", 0.6, "--machine=shared", "--sanitized=yes",
+           *_chosen(run), processes=max(1, many - 1), env=_bin(ASAN))
+    pytest(run, "system", "system", "tests/system", 0.6, "--machine=shared", "--sanitized=no", *_chosen(run),
+           processes=many, env=_bin(RELEASE))
+
+
+def system_alone(run: Run) -> None:
+    """One after the other, with nothing beside them: those that measure or strain the machine."""
+    for sanitized, folder in (("yes", ASAN), ("no", RELEASE)):
+        pytest(run, f"system, alone{', sanitized' if sanitized == 'yes' else ''}", f"system-alone-{sanitized}",
+               "tests/system", 0.4, "--machine=alone", f"--sanitized={sanitized}", *_chosen(run), env=_bin(folder))
+
+
+def threads(run: Run) -> None:
+    """What has threads, under ThreadSanitizer."""
+    if run.options.fast:
+        run.report.add(Row("threads (--fast)", skipped=1))
+        return
+    sources = subprocess.run(["grep", "-rlE", "--include=test_*.c", r"pthread|worker/feed/|base/log\.h", "tests/unit",
+                              "tests/component"], capture_output=True, text=True, check=True).stdout.split()
+    tests = [Path(source).stem for source in sources]
+    programs = [f"tellerline{role}" for role in ("", *(f"-{name}" for name in (
+        "dispatcher", "admitter", "expirer", "notifier", "worker")))]
+    if not single(run, "build-tsan", 0.5, [
+            "bash", "-c", 'cmake --preset tsan && cmake --build "$0" -j "$1" --target "${@:2}"', TSAN,
+            str(run.options.jobs), *programs, *tests]):
+        return
+    ctest(run, "threads: units", "threads-ctest", TSAN, rf"^({'|'.join(tests)})$")
+    pytest(run, "threads: system", "threads", "tests/system", 0.4, "-k",
+           "(test_line or test_push or test_challenge_service or test_adaptive) and not sign_of_life and not long",
+           processes=run.options.jobs, env=_bin(TSAN))
+
+
+def folder(run: Run, name: str, share: float, *arguments: str, processes: int = 1, of: str = "") -> None:
+    """A folder of tests of its own, which puts away what it left by its script clean-up."""
+    path = f"tests/{of or name}"
+    if run.options.fast:
+        run.report.add(Row(f"{name} (--fast)", skipped=1))
+        return
+    pytest(run, name, name, path, share, *arguments, processes=processes, env=_bin(RELEASE))
+    process.clean_up(TOP / path, name, run.logs / f"{name}-clean-up.log")
+
+
+def soak(run: Run) -> None:
+    pytest(run, f"soak, {run.options.soak} s", "soak", "tests/system", 1, "--machine=alone", "-k",
+           "faults_at_once or reconnects_at_once or listeners_are_back_in_order or asleep_for_long",
+           env=_bin(ASAN) | {"TELLERLINE_SOAK": str(run.options.soak), "TELLERLINE_TEST_CACHE": "off"})
+
+
+class Lane(threading.Thread):
+    """A stage beside others. What it does is in its logs; its rows come to the report as they are ready."""
+
+    def __init__(self, *stages: object) -> None:
+        super().__init__(daemon=True)
+        self._stages = stages
+        self.start()
+
+    def run(self) -> None:
+        for stage in self._stages:
+            stage()  # type: ignore[operator]

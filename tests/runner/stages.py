@@ -22,9 +22,8 @@ PYTHON = "/usr/bin/python3"
 ASAN, RELEASE, TSAN = "build/asan", "build/release", "build/tsan"
 #: A whole run may take so long (seconds). The limits of stages are shares of it.
 WHOLE = 80 * 60
-#: What unit and component tests read, beside their programs.
-DATA = ("tests/data", "conf", "docs", "deploy", "worker/page/languages", "worker/web", "common/line",
-        "tests/unit/auth/jwt_peer.py", "/var/lib/dpkg/status")
+#: The files and folders that the source of a unit or component test names.
+_NAMED = re.compile(r'"((?:tests|conf|docs|deploy|worker|common|bench)/[^"]*)"')
 
 
 @dataclass(frozen=True)
@@ -115,13 +114,17 @@ def gates(run: Run) -> None:
 def ctest_keys(folder: str, chosen: str) -> dict[str, tuple[int, Key]]:
     """The tests of a build folder whose names match -> their numbers, and what their results depend on."""
     listed = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], capture_output=True, check=True)
-    base = Key("ctest").files(*DATA).environment("TELLERLINE_SEED")
+    base = Key("ctest").files("/var/lib/dpkg/status").environment("TELLERLINE_SEED")
+    sources = {path.stem: path for path in (TOP / "tests").glob("*/**/test_*.c")}
     found = {}
     for number, test in enumerate(json.loads(listed.stdout)["tests"], 1):
         if re.search(chosen, test["name"]):
             program, *words = test["command"]
+            source = sources.get(test["name"])
+            named = [word.partition("%")[0].rpartition("/")[0] if "%" in word else word
+                     for word in _NAMED.findall(source.read_text())] if source else []
             key = base.copy().text(test["name"], *words).programs(program)
-            found[test["name"]] = number, key.files(*(word for word in words if os.path.exists(word)))
+            found[test["name"]] = number, key.files(*(word for word in [*words, *named] if os.path.exists(word)))
     return found
 
 

@@ -116,7 +116,8 @@ def check(name: str, keys: dict[str, cached.Key], run: Callable[[list[str]], sub
                     results.record(keys[file])
             else:
                 failed = True
-                print(done.stdout.strip() or f"{name} ended with status {done.returncode}: {' '.join(files)}", flush=True)
+                ended = f"{name} ended with status {done.returncode}: {' '.join(files)}"
+                print(done.stdout.strip() or ended, flush=True)
     print(f"{name}: {len(todo)} checked, {len(keys) - len(todo)} cached")
     return 1 if failed or not keys else 0
 

@@ -134,7 +134,7 @@ static void entries_that_make_no_sense_are_left_out(void **state)
 static void the_table_is_bounded(void **state)
 {
     struct test_store *store = *state;
-    char entry[32];
+    char entry[40];
     for (int i = 0; i < TL_BLOCKS_MAX; i++) {
         snprintf(entry, sizeof(entry), "HSET tl:blocks 10.1.%d.%d 0", i / 250, i % 250);
         tl_reply_free(test_redis_call(store->redis, entry));

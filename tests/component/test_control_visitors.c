@@ -535,7 +535,7 @@ static void a_page_may_need_a_long_history(void **state)
     struct test_control *world = *state;
     struct tl_redis *redis = world->store->redis;
     uint64_t written = 0;
-    char expected[96];
+    char expected[128];
     char time[TL_UNITS_TEXT_MAX];
     long long start = test_redis_ms(redis) / 10000 * 10000 - 14000000;
     for (long long i = 0; i <= 1300; i++) {

@@ -1,5 +1,6 @@
 /* Runs a fuzz target over every file of the folders given, so that a corpus is an ordinary test:
- * without libFuzzer, with any compiler. Fails when there is nothing to run. */
+ * without libFuzzer, with any compiler. Fails when there is nothing to run.
+ * Usage: fuzz_replay TARGET FOLDER... */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "replay.h"
 
 static int is_no_dot_file(const struct dirent *entry)
 {
@@ -15,7 +16,7 @@ static int is_no_dot_file(const struct dirent *entry)
 }
 
 /* A buffer of exactly the file's size, so that a sanitizer sees the first byte read beyond it. */
-static int run_file(const char *path)
+static int run_file(const struct fuzz_target *target, const char *path)
 {
     struct stat status;
     FILE *file = fopen(path, "rb");
@@ -34,14 +35,14 @@ static int run_file(const char *path)
     } else {
         printf("%s\n", path);
         (void)fflush(stdout); /* the last line names the input that crashed */
-        LLVMFuzzerTestOneInput(data, size);
+        (void)target->run(data, size);
     }
     free(data);
     return failed;
 }
 
 /* In the order of names; adds to *n. Returns 1 on failure. */
-static int run_folder(const char *folder, unsigned *n)
+static int run_folder(const struct fuzz_target *target, const char *folder, unsigned *n)
 {
     struct dirent **entries;
     int failed = 0;
@@ -53,7 +54,7 @@ static int run_folder(const char *folder, unsigned *n)
     for (int i = 0; i < count; i++) {
         char path[4096];
         int length = snprintf(path, sizeof(path), "%s/%s", folder, entries[i]->d_name);
-        failed |= length < 0 || (size_t)length >= sizeof(path) || run_file(path) != 0;
+        failed |= length < 0 || (size_t)length >= sizeof(path) || run_file(target, path) != 0;
         free(entries[i]);
         ++*n;
     }
@@ -63,12 +64,20 @@ static int run_folder(const char *folder, unsigned *n)
 
 int main(int argc, char **argv)
 {
+    const struct fuzz_target *target = fuzz_targets;
     unsigned n = 0;
     int failed = 0;
-    for (int i = 1; i < argc; i++)
-        failed |= run_folder(argv[i], &n);
+    while (target->name != NULL && (argc < 2 || strcmp(target->name, argv[1]) != 0))
+        target++;
+    if (target->name == NULL) {
+        fprintf(stderr, "usage: %s TARGET FOLDER...; there is no target %s\n", argv[0],
+                argc > 1 ? argv[1] : "without a name");
+        return 1;
+    }
+    for (int i = 2; i < argc; i++)
+        failed |= run_folder(target, argv[i], &n);
     if (n == 0) {
-        fprintf(stderr, "no inputs: usage: %s FOLDER...\n", argv[0]);
+        fprintf(stderr, "no inputs: usage: %s TARGET FOLDER...\n", argv[0]);
         return 1;
     }
     printf("%u inputs\n", n);

@@ -15,11 +15,11 @@
 
 /* ---- the store ---- */
 
-int test_store_open(void **state)
+static int open_with(void **state, struct test_redis *server)
 {
     struct test_store *store = calloc(1, sizeof(*store));
     assert_non_null(store);
-    store->server = test_redis_start();
+    store->server = server;
     store->redis = test_redis_connect(store->server);
     store->writer = tl_batch_writer_new();
     store->apply = tl_apply_new(10000);
@@ -27,6 +27,16 @@ int test_store_open(void **state)
     assert_non_null(store->apply);
     *state = store;
     return 0;
+}
+
+int test_store_open(void **state)
+{
+    return open_with(state, test_redis_start());
+}
+
+int test_store_open_kept(void **state)
+{
+    return open_with(state, test_redis_start_kept());
 }
 
 int test_store_close(void **state)

@@ -23,12 +23,16 @@
 #include "common/store/script.h"
 #include "redis_server.h"
 
-#define START_MS  10000
-#define WORDS_MAX 4096
+/* A safety net: a machine ten times slower than any we know starts one sooner. */
+#define START_MS    120000
+#define WORDS_MAX   4096
+#define SCRIPT_MAX  131072
+#define SCRIPTS_MAX 32
 
 struct test_redis {
     char folder[64];
     char url[128];
+    bool keeps; /* its history, over a restart */
     pid_t pid;
 };
 
@@ -45,9 +49,10 @@ static void spawn(struct test_redis *server, const char *setting, const char *va
         int null = open("/dev/null", O_RDWR);
         dup2(null, STDIN_FILENO);
         dup2(null, STDOUT_FILENO);
+        /* What it has written before it answers outlives the process, if not a power cut. */
         execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", socket, "--dir",
-               server->folder, "--save", "", "--appendonly", "yes", "--appendfsync", "always",
-               "--daemonize", "no", option, value, (char *)NULL);
+               server->folder, "--save", "", "--appendonly", server->keeps ? "yes" : "no",
+               "--appendfsync", "no", "--daemonize", "no", option, value, (char *)NULL);
         _exit(127);
     }
 }
@@ -73,7 +78,7 @@ bool test_redis_ping(struct tl_redis *redis, struct tl_error *err)
 
 static void wait_until_up(struct test_redis *server)
 {
-    struct tl_redis *redis = test_redis_open(server->url, 1000);
+    struct tl_redis *redis = test_redis_open(server->url, START_MS);
     struct tl_error err = {0};
     bool up = false;
     for (int64_t start = tl_clock_ms(); !up && tl_clock_ms() - start < START_MS;) {
@@ -88,16 +93,27 @@ static void wait_until_up(struct test_redis *server)
         fail_msg("redis-server did not answer: %s", err.text);
 }
 
-struct test_redis *test_redis_start(void)
+static struct test_redis *start(bool keeps)
 {
     struct test_redis *server = calloc(1, sizeof(*server));
     (void)signal(SIGPIPE, SIG_IGN); /* as in every program */
     assert_non_null(server);
+    server->keeps = keeps;
     snprintf(server->folder, sizeof(server->folder), "/tmp/tellerline-test-XXXXXX");
     assert_non_null(mkdtemp(server->folder));
     snprintf(server->url, sizeof(server->url), "unix://%s/redis.sock", server->folder);
     test_redis_restart(server);
     return server;
+}
+
+struct test_redis *test_redis_start(void)
+{
+    return start(false);
+}
+
+struct test_redis *test_redis_start_kept(void)
+{
+    return start(true);
 }
 
 void test_redis_kill(struct test_redis *server)
@@ -114,6 +130,7 @@ void test_redis_restart_with(struct test_redis *server, const char *setting, con
 
 void test_redis_restart(struct test_redis *server)
 {
+    assert_int_equal(server->pid, 0);
     spawn(server, "loglevel", "warning");
     wait_until_up(server);
 }
@@ -123,6 +140,7 @@ static void find_history(const struct test_redis *server, char *path, size_t siz
 {
     glob_t found;
     char pattern[128];
+    assert_true(server->keeps);
     snprintf(pattern, sizeof(pattern), "%s/appendonlydir/*.incr.aof", server->folder);
     assert_int_equal(glob(pattern, 0, NULL, &found), 0);
     assert_int_equal(found.gl_pathc, 1);
@@ -184,7 +202,7 @@ const char *test_redis_folder(const struct test_redis *server)
 
 struct tl_redis *test_redis_connect(const struct test_redis *server)
 {
-    struct tl_redis *redis = test_redis_open(server->url, 5000);
+    struct tl_redis *redis = test_redis_open(server->url, START_MS);
     struct tl_error err = {0};
     if (!tl_redis_connect(redis, &err))
         fail_msg("%s", err.text);
@@ -322,19 +340,39 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
 
 const struct tl_actor test_actor = {.name = "tester", .from = "test", .kept = 1000};
 
+/* The script of this source, with its hash once that is known: to send the source each time would
+ * cost more than to run it. It is found by its address; the copy tells when another text is there. */
+static struct tl_script *find_script(const char *source)
+{
+    static struct {
+        struct tl_script script;
+        char copy[SCRIPT_MAX];
+    } known[SCRIPTS_MAX];
+    static size_t next;
+    size_t length = strlen(source);
+    for (size_t i = 0; i < SCRIPTS_MAX; i++)
+        if (known[i].script.source == source && strcmp(known[i].copy, source) == 0)
+            return &known[i].script;
+    size_t i = next++ % SCRIPTS_MAX;
+    assert_true(length < SCRIPT_MAX);
+    memcpy(known[i].copy, source, length + 1);
+    known[i].script = (struct tl_script){.source = source};
+    return &known[i].script;
+}
+
 struct tl_reply *test_script(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
                              const char *arguments, char *error)
 {
-    struct tl_script script = {.source = source};
+    struct tl_script *script = find_script(source);
     struct tl_args args = {0};
     struct tl_error err = {0};
     struct tl_reply *reply = NULL;
-    if (tl_script_begin(redis, &script, &args, &err)) {
+    if (tl_script_begin(redis, script, &args, &err)) {
         tl_keys_append(keys, &args);
         append_words(&args, arguments);
         if (strstr(source, "CHANGES_KEPT") != NULL)
             tl_actor_append(&test_actor, &args);
-        reply = tl_script_call(redis, &script, &args, &err);
+        reply = tl_script_call(redis, script, &args, &err);
     }
     tl_args_free(&args);
     if (reply == NULL && error == NULL)

@@ -14,11 +14,15 @@ extern const struct tl_actor test_actor;
 
 /* Starts one (empty) and waits until it answers. Fails the test if none is installed. */
 struct test_redis *test_redis_start(void);
+/* The same, and what it holds is still there after test_redis_restart: to write a history costs
+ * more than most commands. */
+struct test_redis *test_redis_start_kept(void);
 void test_redis_stop(struct test_redis **server);
-/* Stops the process hard (SIGKILL) / starts it again on the same folder. */
+/* Stops the process hard (SIGKILL) / starts it again on the same folder, empty unless it was started
+ * by test_redis_start_kept. */
 void test_redis_kill(struct test_redis *server);
 void test_redis_restart(struct test_redis *server);
-/* How long its history is now. / Kills it, removes all of its history behind that length, as a
+/* Of a kept one: how long its history is now. / Kills it, removes all of its history behind that length, as a
  * power cut does to what was not on the disk yet, and starts it again. */
 long long test_redis_history(const struct test_redis *server);
 void test_redis_lose_tail(struct test_redis *server, long long history);

@@ -521,7 +521,6 @@ static void many_are_drawn_in_bounded_steps(void **state)
     bool killed = false;
     (void)queue_opening_in(store, 3600000);
     test_join_many(store, "some-visitor-", n, 1);
-    tl_reply_free(test_redis_call(store->redis, "CONFIG SET appendfsync everysec"));
     int64_t opens_at_ms = test_redis_ms(store->redis);
     open_at(store, opens_at_ms);
     announce(store, drawer, opens_at_ms);

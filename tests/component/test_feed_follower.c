@@ -182,7 +182,7 @@ static int set_up_with(void **state, const struct tl_config *config)
     struct fixture *f = calloc(1, sizeof(*f));
     struct tl_error err = {0};
     assert_non_null(f);
-    f->server = test_redis_start();
+    f->server = test_redis_start_kept();
     f->redis = test_redis_connect(f->server);
     test_queue(f->redis, "capacity=3", &f->keys);
     uv_loop_init(&f->loop);

@@ -120,7 +120,7 @@ static int set_up(void **state)
     struct tl_error err = {0};
     size_t size = tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS);
     assert_non_null(f);
-    f->server = test_redis_start();
+    f->server = test_redis_start_kept();
     f->redis = test_redis_connect(f->server);
     test_queue(f->redis, "", &f->keys);
     size = (size + 63) / 64 * 64;

@@ -304,5 +304,5 @@ int main(void)
         cmocka_unit_test_setup(a_queue_of_an_older_release_is_adopted, test_store_clean),
         cmocka_unit_test_setup(the_lease_is_taken_again_with_another_fence, test_store_clean),
     };
-    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+    return cmocka_run_group_tests(tests, test_store_open_kept, test_store_close);
 }

@@ -296,7 +296,7 @@ int main(void)
                                         test_store_close),
         cmocka_unit_test_setup_teardown(a_store_that_cannot_save_is_misconf, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(a_loading_store_is_an_error_of_its_own, test_store_open,
+        cmocka_unit_test_setup_teardown(a_loading_store_is_an_error_of_its_own, test_store_open_kept,
                                         test_store_close),
         cmocka_unit_test_setup_teardown(after_a_restart_it_connects_again, test_store_open,
                                         test_store_close),

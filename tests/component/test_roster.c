@@ -94,7 +94,7 @@ static int start(void **state)
     struct fixture *fixture = calloc(1, sizeof(*fixture));
     struct tl_error err = {0};
     assert_non_null(fixture);
-    fixture->server = test_redis_start();
+    fixture->server = test_redis_start_kept();
     fixture->redis = test_redis_connect(fixture->server);
     fixture->config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
     if (fixture->config == NULL)

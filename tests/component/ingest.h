@@ -22,8 +22,8 @@ struct test_store {
     uint64_t number; /* of the last batch sent by test_batch */
 };
 
-/* For cmocka: group setup and teardown, and the setup of each test (empties the store). A kept one is
- * still there after a restart. */
+/* For cmocka: group setup and teardown, and the setup of each test (empties the store). A kept one
+ * is still there after a restart. */
 int test_store_open(void **state);
 int test_store_open_kept(void **state);
 int test_store_close(void **state);

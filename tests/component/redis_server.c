@@ -341,7 +341,8 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
 const struct tl_actor test_actor = {.name = "tester", .from = "test", .kept = 1000};
 
 /* The script of this source, with its hash once that is known: to send the source each time would
- * cost more than to run it. It is found by its address; the copy tells when another text is there. */
+ * cost more than to run it. It is found by its address; the copy tells when another text is there.
+ */
 static struct tl_script *find_script(const char *source)
 {
     static struct {
@@ -394,6 +395,6 @@ long long test_redis_ms(struct tl_redis *redis)
 void test_redis_pass_time(struct tl_redis *redis, long long ms)
 {
     long long until = test_redis_ms(redis) + ms;
-    while (test_redis_ms(redis) < until)
-        usleep(500); /* between two looks */
+    for (long long left = ms; left > 0; left = until - test_redis_ms(redis))
+        usleep((useconds_t)(left < 500 ? left : 500) * 1000);
 }

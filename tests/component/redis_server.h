@@ -18,12 +18,12 @@ struct test_redis *test_redis_start(void);
  * more than most commands. */
 struct test_redis *test_redis_start_kept(void);
 void test_redis_stop(struct test_redis **server);
-/* Stops the process hard (SIGKILL) / starts it again on the same folder, empty unless it was started
- * by test_redis_start_kept. */
+/* Stops the process hard (SIGKILL) / starts it again on the same folder, empty unless it was
+ * started by test_redis_start_kept. */
 void test_redis_kill(struct test_redis *server);
 void test_redis_restart(struct test_redis *server);
-/* Of a kept one: how long its history is now. / Kills it, removes all of its history behind that length, as a
- * power cut does to what was not on the disk yet, and starts it again. */
+/* Of a kept one: how long its history is now. / Kills it, removes all of its history behind that
+ * length, as a power cut does to what was not on the disk yet, and starts it again. */
 long long test_redis_history(const struct test_redis *server);
 void test_redis_lose_tail(struct test_redis *server, long long history);
 /* Starts it again with one setting more ("key-load-delay", "100"), without waiting until it

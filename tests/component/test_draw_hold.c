@@ -21,14 +21,15 @@
 #include "generated/admitter_scripts.h"
 #include "ingest.h"
 
-enum { TURN_MS = 1000 };
+enum { TURN_MS = 1000, FAR_MS = 3600000, MANY = 4000 };
 
 static char key_path[64];
-static const char *const other_path = "/tmp/test_draw_hold.other";
+static char other_path[64];
 
 static int open_all(void **state)
 {
     snprintf(key_path, sizeof(key_path), "/tmp/test_draw_hold.%d", (int)getpid());
+    snprintf(other_path, sizeof(other_path), "/tmp/test_draw_hold.other.%d", (int)getpid());
     return test_store_open(state);
 }
 
@@ -56,6 +57,14 @@ static void open_at(struct test_store *store, int64_t opens_at_ms)
 {
     test_redis_ask(store->redis, "HSET %s opens_at %lld", store->keys.names[TL_KEY_CONFIG],
                    (long long)opens_at_ms);
+}
+
+/* Opens the queue next: what has joined by now has joined before, however long that took. */
+static int64_t open_next(struct test_store *store)
+{
+    int64_t opens_at_ms = test_redis_ms(store->redis) + 1;
+    open_at(store, opens_at_ms);
+    return opens_at_ms;
 }
 
 static struct tl_drawer *drawer_of(const char *path)
@@ -228,12 +237,13 @@ static void arrival_does_not_matter(void **state)
 static void joining_again_changes_nothing(void **state)
 {
     struct test_store *store = *state;
-    int64_t opens_at_ms = queue_opening_in(store, 300);
+    (void)queue_opening_in(store, FAR_MS);
     for (int i = 0; i < 5; i++) {
         test_join(store, "often", 1);
         test_batch(store);
     }
     join_permuted(store, 20, 1);
+    int64_t opens_at_ms = open_next(store);
     draw_all(store, opens_at_ms);
     assert_int_equal(test_state(store, "waiting"), 21);
     assert_drawn(store, opens_at_ms, 21);
@@ -242,8 +252,9 @@ static void joining_again_changes_nothing(void **state)
 static void nobody_is_admitted_before_the_draw(void **state)
 {
     struct test_store *store = *state;
-    int64_t opens_at_ms = queue_opening_in(store, 200);
+    (void)queue_opening_in(store, FAR_MS);
     join_permuted(store, 20, 1);
+    int64_t opens_at_ms = open_next(store);
     wait_until(store, opens_at_ms);
     assert_int_equal(test_admit(store, 10), 0);
     draw_all(store, opens_at_ms);
@@ -256,10 +267,11 @@ static void nobody_is_admitted_before_the_draw(void **state)
 static void the_late_stand_behind(void **state)
 {
     struct test_store *store = *state;
-    int64_t opens_at_ms = queue_opening_in(store, 300);
+    (void)queue_opening_in(store, FAR_MS);
     struct tl_drawer *drawer = drawer_of(key_path);
     struct tl_draw *draw = NULL;
-    join_permuted(store, 30, 1);
+    join_permuted(store, MANY, 1); /* more than two steps number */
+    int64_t opens_at_ms = open_next(store);
     announce(store, drawer, opens_at_ms);
     wait_until(store, opens_at_ms);
     test_join(store, "late1", 1); /* before any step of the draw */
@@ -272,7 +284,7 @@ static void the_late_stand_behind(void **state)
     test_join(store, "late3", 1);
     test_batch(store);
     tl_drawer_free(&drawer);
-    assert_drawn(store, opens_at_ms, 30);
+    assert_drawn(store, opens_at_ms, MANY);
     char *visitors = line(store, 1);
     assert_non_null(strstr(visitors, " late1 late2 late3 "));
     assert_string_equal(strstr(visitors, "late1"), "late1 late2 late3 ");
@@ -283,15 +295,16 @@ static void the_late_stand_behind(void **state)
 static void a_join_before_the_opening_takes_part(void **state)
 {
     struct test_store *store = *state;
-    int64_t opens_at_ms = queue_opening_in(store, 300);
+    (void)queue_opening_in(store, FAR_MS);
     struct tl_drawer *drawer = drawer_of(key_path);
     struct tl_draw *draw = NULL;
     struct tl_apply_counts counts = {0};
     struct tl_error err = {0};
-    announce(store, drawer, opens_at_ms);
     test_join(store, "early1", 1);
     test_join(store, "early2", 1);
     test_send(store, "w", ++store->number, NULL);
+    int64_t opens_at_ms = open_next(store);
+    announce(store, drawer, opens_at_ms);
     wait_until(store, opens_at_ms);
     assert_int_equal(hold(store, drawer, opens_at_ms, TURN_MS, &draw), TL_DRAW_WAITS);
     test_join(store, "late", 1);
@@ -410,11 +423,12 @@ static void another_incarnation_uses_other_numbers(void **state)
 static void a_place_of_before_finds_its_visitor(void **state)
 {
     struct test_store *store = *state;
-    int64_t opens_at_ms = queue_opening_in(store, 300);
+    (void)queue_opening_in(store, FAR_MS);
     join_permuted(store, 20, 1);
     long long before = test_waiting_place(store, "v4"), gone = test_waiting_place(store, "v5");
     test_command(store, TL_COMMAND_LEAVE, "v5", (tl_place)gone);
     test_batch(store);
+    int64_t opens_at_ms = open_next(store);
     draw_all(store, opens_at_ms);
     long long after = test_waiting_place(store, "v4");
     assert_true(after > before);

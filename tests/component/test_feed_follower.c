@@ -14,11 +14,12 @@
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "redis_server.h"
+#include "side_by_side.h"
 #include "worker/feed/follower.h"
 
 #include "generated/store_scripts.h"
 
-enum { WAIT_MS = 20000 };
+enum { WAIT_MS = 300000, TIMEOUT_MS = 60000 };
 
 struct fixture {
     struct test_redis *server;
@@ -187,7 +188,7 @@ static int set_up_with(void **state, const struct tl_config *config)
     test_queue(f->redis, "capacity=3", &f->keys);
     uv_loop_init(&f->loop);
     const struct tl_follower_settings settings = {
-        .redis = {.url = test_redis_url(f->server), .timeout_ms = 1000},
+        .redis = {.url = test_redis_url(f->server), .timeout_ms = TIMEOUT_MS},
         .key_prefix = "tl:",
         .context = f,
         .line = on_line,
@@ -472,5 +473,5 @@ int main(void)
         CASE(a_queue_that_comes_back_empty_recovers),
         CASE(a_store_that_went_away_is_followed_again),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_side_by_side(tests, NULL, NULL);
 }

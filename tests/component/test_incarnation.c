@@ -262,7 +262,7 @@ static void the_lease_is_taken_again_with_another_fence(void **state)
     struct test_store *store = *state;
     static const char yaml[] = "queues:\n  q: {capacity: 2}\n";
     const struct tl_redis_settings redis = {.url = test_redis_url(store->server),
-                                            .timeout_ms = 5000};
+                                            .timeout_ms = 60000};
     struct tl_troubles *troubles = tl_troubles_new();
     const struct tl_roster_settings settings = {.role = "dispatcher",
                                                 .owner = "a",

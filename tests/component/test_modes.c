@@ -13,7 +13,7 @@
 #include "common/store/reply.h"
 #include "ingest.h"
 
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 120000
 
 static void configure(struct test_store *store, const char *name, const char *value)
 {

@@ -14,8 +14,9 @@
 #include "common/base/clock.h"
 #include "common/store/reply.h"
 #include "ingest.h"
+#include "side_by_side.h"
 
-#define GIVE_UP_MS 20000
+#define GIVE_UP_MS 300000
 #define HASTY_MS   1000 /* enough for a running server, even on a busy machine */
 
 /* ---- refusals ---- */
@@ -296,8 +297,8 @@ int main(void)
                                         test_store_close),
         cmocka_unit_test_setup_teardown(a_store_that_cannot_save_is_misconf, test_store_open,
                                         test_store_close),
-        cmocka_unit_test_setup_teardown(a_loading_store_is_an_error_of_its_own, test_store_open_kept,
-                                        test_store_close),
+        cmocka_unit_test_setup_teardown(a_loading_store_is_an_error_of_its_own,
+                                        test_store_open_kept, test_store_close),
         cmocka_unit_test_setup_teardown(after_a_restart_it_connects_again, test_store_open,
                                         test_store_close),
         cmocka_unit_test_setup_teardown(too_many_clients_is_a_connect_error, test_store_open,
@@ -309,5 +310,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(after_a_blocking_command_the_timeout_is_the_usual_one,
                                         test_store_open, test_store_close),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return test_side_by_side(tests, NULL, NULL);
 }

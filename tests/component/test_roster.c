@@ -21,7 +21,7 @@
 #define ROUND_MS         500
 #define CHECKS_PER_ROUND 16
 #define MANY             100
-#define GIVE_UP_MS       30000
+#define GIVE_UP_MS       300000
 
 static const char yaml[] = "queues:\n  alpha: {capacity: 3}\n  beta: {}\n";
 
@@ -63,7 +63,7 @@ static void lost(void *context, struct tl_held_queue *held)
 static void open_side(struct fixture *fixture, struct side *side, const char *owner, bool fenced)
 {
     const struct tl_redis_settings redis = {.url = test_redis_url(fixture->server),
-                                            .timeout_ms = 5000};
+                                            .timeout_ms = 60000};
     *side = (struct side){.now_ms = 1000};
     side->troubles = tl_troubles_new();
     assert_non_null(side->troubles);

@@ -14,7 +14,7 @@
 
 #include "ctl/programs.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { PATIENCE_MS = 200000 };
 
 struct fixture {
     struct tl_programs *programs;

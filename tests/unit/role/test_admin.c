@@ -20,7 +20,7 @@
 #include "common/role/admin.h"
 #include "common/role/probe.h"
 
-enum { SLOW = 80, DIGEST_TRIES = 100, PATIENCE_MS = 60000 };
+enum { SLOW = 80, DIGEST_TRIES = 100, PATIENCE_MS = 120000 };
 
 static atomic_bool busy;  /* answers about life take until it is false... */
 static atomic_bool waits; /* ...and one has begun */

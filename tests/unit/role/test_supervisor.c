@@ -16,7 +16,7 @@
 #include "common/role/signals.h"
 #include "common/role/supervisor.h"
 
-enum { PATIENCE_MS = 20000, BASE_MS = 100, LIMIT_MS = 5000, ORPHAN_S = 60 };
+enum { PATIENCE_MS = 200000, BASE_MS = 100, LIMIT_MS = 5000, ORPHAN_S = 600 };
 
 /* What the callbacks of one child have seen. */
 struct record {

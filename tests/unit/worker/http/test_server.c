@@ -23,7 +23,7 @@ enum {
     PROXY = INADDR_LOOPBACK + 8,
     MAX_BODY = 64,
     IDLE_MS = 60000,
-    PATIENCE_MS = 5000
+    PATIENCE_MS = 120000
 };
 
 struct site {

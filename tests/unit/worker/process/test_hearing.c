@@ -13,7 +13,7 @@
 
 #include "worker/process/hearing.h"
 
-enum { LOOKS = 30, BEATS_PER_LOOK = 10, PATIENCE_MS = 5000 };
+enum { LOOKS = 30, BEATS_PER_LOOK = 10, PATIENCE_MS = 120000 };
 
 /* Looks until the process counts as deaf; returns after how many looks, LOOKS + 1 if it does not.
  */

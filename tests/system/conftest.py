@@ -9,6 +9,7 @@ import pytest
 
 import attacks
 from figures import FIGURE, Figures
+from shared_stack import share, stacks  # noqa: F401  # pylint: disable=unused-import - fixtures
 from tellerline import BIN, System
 
 _passed = pytest.StashKey[bool]()

@@ -1,0 +1,164 @@
+"""One stack of programs for many tests of a file, and queues of its own for each test.
+
+To start and stop a stack takes longer than most tests do with it. A test that neither stops a program nor changes what
+is beside its queues uses `share` instead of `start`. Its file has the mark `together`, so that one process runs all of it.
+"""
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tellerline import CALM, System
+
+#: What a queue is like of which a test says nothing more.
+QUEUE = CALM | {"capacity": 1}
+#: The queues of a stack. They are in its configuration file and served from its start: one made later takes a second.
+POOL = 40
+
+
+def words(settings: dict[str, Any], prefix: str = "") -> list[str]:
+    """The settings of a queue as `tellerline queue set` takes them."""
+    found = []
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found += words(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            found.append(f"{prefix}{name}={','.join(map(str, value))}")
+        else:
+            found.append(f"{prefix}{name}={str(value).lower() if isinstance(value, bool) else value}")
+    return found
+
+
+class Stack(System):
+    """A System that several tests use, one after the other. After each test it is checked; the programs run on."""
+
+    def __init__(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any], redis: dict[str, str]) -> None:
+        self._queue = QUEUE | queue
+        self._free = [f"queue-{i}" for i in range(POOL, 0, -1)]
+        self._used: list[str] = []
+        self._seen: dict[str, int] = {}  # how much of each log is checked
+        super().__init__(dict.fromkeys(self._free, self._queue), counts, settings, redis)
+
+    @property
+    def left(self) -> int:
+        """How many queues no test has had."""
+        return len(self._free)
+
+    def queue(self, **settings: Any) -> str:
+        """A queue that no other test has, by its name. In the store it has these settings; a worker hears of them."""
+        name = self._free.pop()
+        self._used.append(name)
+        changed = {key: value for key, value in settings.items() if self._queue.get(key) != value}
+        if changed:
+            self.set(name, *words(changed))
+        return name
+
+    def check(self) -> None:
+        """What must hold after each test: no finding about its queues, all programs run, no unexpected log line."""
+        for name in self._used:
+            audit = self.ctl("audit", "--queue", name)
+            assert audit.returncode == 0, f"audit of {name}:\n{audit.stdout}{audit.stderr}"
+        for program in self.programs:
+            assert program.running, f"{program.name} does not run after the test:\n{program.tail()}"
+            self._check_log(program)
+        self.forget_test()
+
+    def forget_test(self) -> None:
+        self._used.clear()
+        self._expected.clear()
+        for client in self._clients:
+            client.close()
+        self._clients.clear()
+
+    def _check_log(self, program: Any, since: int = 0) -> None:
+        """Only of what it has logged since the last check."""
+        since = self._seen.get(program.name, 0)
+        self._seen[program.name] = len(program.text())
+        super()._check_log(program, since)
+
+
+class Stacks:
+    """The stacks of one file, by the settings that they were started with."""
+
+    def __init__(self) -> None:
+        self._running: dict[str, Stack] = {}
+        self._spent: list[Stack] = []
+
+    def get(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any], redis: dict[str, str],
+            queues: int) -> Stack:
+        key = json.dumps([queue, counts, settings, redis], sort_keys=True)
+        stack = self._running.get(key)
+        if stack is not None and stack.left < queues:
+            self._spent.append(self._running.pop(key))
+            stack = None
+        if stack is None:
+            stack = self._running[key] = Stack(queue, counts, settings, redis)
+            stack.start()
+        return stack
+
+    def discard(self, stack: Stack) -> None:
+        """After a failed test: the next one gets another stack. The files of this one stay."""
+        self._running = {key: one for key, one in self._running.items() if one is not stack}
+        for program in stack.programs:
+            print(f"---- {program.name} ({program.log})\n{program.tail()}")
+        stack.close(keep=True)
+
+    def finish(self) -> None:
+        """Checks what must hold of all queues, and that each program ends well."""
+        stacks = [*self._running.values(), *self._spent]
+        fine = False
+        try:
+            for stack in stacks:
+                stack.finish()
+            fine = True
+        finally:
+            for stack in stacks:
+                stack.close(keep=not fine)
+
+
+@pytest.fixture(scope="module")
+def stacks() -> Iterator[Stacks]:
+    kept = Stacks()
+    yield kept
+    kept.finish()
+
+
+@pytest.fixture
+def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[..., Stack]]:  # noqa: F811
+    """A running stack of this file, started by the first test that asks for one of this kind, and checked after the test.
+
+    stack = share(workers=1, dispatchers=1, admitters=1, expirers=1, notifiers=0, settings={"http": {...}},
+                  redis={"appendfsync": "always"}, queue={...}, queues=5)
+    name = stack.queue(capacity=2)
+
+    queue: what all queues of the stack have beside CALM and one place at a time. A setting that workers go by belongs
+    here: they hear a moment later of one that stack.queue() is given. queues: how many the test takes at most.
+    """
+    assert request.node.get_closest_marker("together"), "a file with a shared stack has the mark `together`"
+    used: list[Stack] = []
+    failed = request.session.testsfailed
+
+    def get(workers: int = 1, dispatchers: int = 1, admitters: int = 1, expirers: int = 1, notifiers: int = 0,
+            settings: dict[str, Any] | None = None, redis: dict[str, str] | None = None,
+            queue: dict[str, Any] | None = None, queues: int = 5) -> Stack:
+        counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters,
+                  "expirer": expirers, "notifier": notifiers}
+        stack = stacks.get(queue or {}, counts, settings or {}, redis or {}, queues)
+        if stack not in used:
+            used.append(stack)
+        return stack
+
+    yield get
+
+    fine = False
+    try:
+        if request.session.testsfailed == failed:
+            for stack in used:
+                stack.check()
+            fine = True
+    finally:
+        for stack in used if not fine else []:
+            stacks.discard(stack)

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
 
 
 @dataclass
@@ -36,12 +36,14 @@ IDLE = 10.0
 
 
 class Client:
-    """One keep-alive connection to a worker; one request at a time. source: the address it comes from."""
+    """One keep-alive connection to a worker; one request at a time. timeout: on a machine that is not slow. source: the
+    address it comes from."""
 
     def __init__(self, port: int, timeout: float = 15.0, source: str = "127.0.0.1") -> None:
         self.port = port
         self._used = 0.0
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout, source_address=(source, 0))
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patient(timeout),
+                                                      source_address=(source, 0))
 
     def close(self) -> None:
         self._connection.close()

@@ -11,10 +11,14 @@ from typing import Any
 
 import pytest
 
+from http_client import Client
 from tellerline import CALM, System
+from waiting import PATIENCE, wait_until
 
 #: What a queue is like of which a test says nothing more.
 QUEUE = CALM | {"capacity": 1}
+#: What a worker shows of a queue that no test has had, as its capacity.
+UNUSED = 77
 #: The queues of a stack. They are in its configuration file and served from its start: one made later takes a second.
 POOL = 40
 
@@ -40,7 +44,7 @@ class Stack(System):
         self._free = [f"queue-{i}" for i in range(POOL, 0, -1)]
         self._used: list[str] = []
         self._seen: dict[str, int] = {}  # how much of each log is checked
-        super().__init__(dict.fromkeys(self._free, self._queue), counts, settings, redis)
+        super().__init__(dict.fromkeys(self._free, self._queue | {"capacity": UNUSED}), counts, settings, redis)
 
     @property
     def left(self) -> int:
@@ -48,12 +52,17 @@ class Stack(System):
         return len(self._free)
 
     def queue(self, **settings: Any) -> str:
-        """A queue that no other test has, by its name. In the store it has these settings; a worker hears of them."""
+        """A queue that no other test has, by its name. Every worker knows its settings."""
         name = self._free.pop()
         self._used.append(name)
-        changed = {key: value for key, value in settings.items() if self._queue.get(key) != value}
-        if changed:
-            self.set(name, *words(changed))
+        wanted = self._queue | settings
+        self.set(name, *words({key: value for key, value in wanted.items() if self._queue.get(key) != value or
+                               key == "capacity"}))
+        for worker in self.of("worker"):
+            client = Client(worker.http_port)
+            wait_until(lambda client=client: client.get(f"/v1/queues/{name}").json["capacity"] == wanted["capacity"],
+                       PATIENCE, f"{worker.name} knows the settings of {name}", every=0.002)
+            client.close()
         return name
 
     def check(self) -> None:
@@ -134,8 +143,7 @@ def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[.
                   redis={"appendfsync": "always"}, queue={...}, queues=5)
     name = stack.queue(capacity=2)
 
-    queue: what all queues of the stack have beside CALM and one place at a time. A setting that workers go by belongs
-    here: they hear a moment later of one that stack.queue() is given. queues: how many the test takes at most.
+    queue: what all queues of the stack have beside CALM and one place at a time; queues: how many the test takes at most.
     """
     assert request.node.get_closest_marker("together"), "a file with a shared stack has the mark `together`"
     used: list[Stack] = []

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Callable
 
-from waiting import PATIENCE
+from waiting import PATIENCE, patient
 
 
 @dataclass
@@ -37,7 +37,7 @@ class EventStream:
                  headers: dict[str, str] | None = None, narrow: bool = False,
                  asked: Callable[[], object] | None = None) -> None:
         self._socket = socket.socket()
-        self._socket.settimeout(PATIENCE)
+        self._socket.settimeout(patient(PATIENCE))
         if narrow:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 536)
@@ -52,14 +52,15 @@ class EventStream:
         self._socket.sendall(f"GET {path} HTTP/1.1\r\n{lines}\r\n".encode())
         if asked is not None:
             asked()
-        head = self._until(b"\r\n\r\n", PATIENCE).decode("latin-1").split("\r\n")
+        head = self._until(b"\r\n\r\n", patient(PATIENCE)).decode("latin-1").split("\r\n")
         self.status = int(head[0].split(" ")[1])
         self.headers = {name.lower(): value.strip()
                         for name, _, value in (line.partition(":") for line in head[1:])}
 
-    def next(self, seconds: float = PATIENCE) -> Event:
-        """Returns the next block of any kind. Raises Ended at the end of the stream."""
-        block = self._until(b"\n\n", seconds).decode()
+    def next(self, seconds: float | None = None) -> Event:
+        """Returns the next block of any kind. Raises Ended at the end of the stream. seconds: for a block that may stay
+        away; without it, a limit for this machine."""
+        block = self._until(b"\n\n", patient(PATIENCE) if seconds is None else seconds).decode()
         self.received += len(block) + 2
         kind, data = "message", ""
         for line in block.split("\n"):
@@ -77,18 +78,18 @@ class EventStream:
                 raise AssertionError(f"a field the specification does not know: {line!r}")
         return Event(kind, data, time.monotonic())
 
-    def event(self, *kinds: str, seconds: float = PATIENCE) -> Event:
+    def event(self, *kinds: str, seconds: float | None = None) -> Event:
         """Returns the next event of one of these kinds and skips others."""
-        until = time.monotonic() + seconds
+        until = time.monotonic() + (patient(PATIENCE) if seconds is None else seconds)
         while True:
             event = self.next(max(0.01, until - time.monotonic()))
             if event.kind in kinds:
                 return event
 
-    def rest(self, seconds: float = PATIENCE) -> list[Event]:
+    def rest(self, seconds: float | None = None) -> list[Event]:
         """All blocks up to the end of the stream."""
         events = []
-        until = time.monotonic() + seconds
+        until = time.monotonic() + (patient(PATIENCE) if seconds is None else seconds)
         try:
             while True:
                 events.append(self.next(max(0.01, until - time.monotonic())))

@@ -11,8 +11,11 @@ import pytest
 
 from http_client import Client, Visitor
 from sse import Ended, EventStream
+from shared_stack import Stack
 from tellerline import CALM, PATIENCE, TOP, System
-from waiting import one_of, wait_until
+from waiting import one_of, patient, wait_until
+
+pytestmark = pytest.mark.together(seconds=40)
 
 KEYS = ("state", "config", "waiting", "active", "sessions", "ended", "events", "ingest", "batches",
         "seen:")
@@ -34,18 +37,29 @@ def open_stream():
         stream.close()
 
 
-def bank(start, visitors: int, workers: int = 1, **queue) -> tuple[System, list[Visitor]]:
+def bank(start, visitors: int, workers: int = 1) -> tuple[System, list[Visitor]]:
     """A bank with one counter; the first visitor is active, the others wait."""
-    system = start({"bank": {"capacity": 1} | CALM | queue}, workers=workers)
-    line = [system.join("bank") for _ in range(visitors)]
+    system = start({"bank": {"capacity": 1} | CALM}, workers=workers)
+    return system, line_up(system, "bank", visitors)
+
+
+def counter(share, visitors: int, workers: int = 1, **queue) -> tuple[Stack, str, list[Visitor]]:
+    """The same with a queue of the stack that the tests of this file share."""
+    system = share(workers=workers)
+    name = system.queue(**queue)
+    return system, name, line_up(system, name, visitors)
+
+
+def line_up(system: System, queue: str, visitors: int) -> list[Visitor]:
+    line = [system.join(queue) for _ in range(visitors)]
     wait_until(line[0].is_active, PATIENCE, "the first is active")
-    return system, line
+    return line
 
 
-def post_notice(system: System, text: str) -> None:
+def post_notice(system: System, text: str, queue: str = "bank") -> None:
     """Runs the script of `tellerline notice`, without starting a process for each notice."""
     script = "".join((TOP / "common" / "store" / name).read_text() for name in ("prelude.lua", "prelude.changes.lua", "configure.lua"))
-    keys = [system.key("bank", name) for name in KEYS]
+    keys = [system.key(queue, name) for name in KEYS]
     assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text, "tester", "test", "1000")[0] == 1
 
 
@@ -62,8 +76,8 @@ def gauge(system: System, name: str, worker: int = 0) -> int:
 
 # ---- event streams ----
 
-def test_first_event_comes_at_once(start, open_stream, figure):
-    system, line = bank(start, 3)
+def test_first_event_comes_at_once(share, open_stream, figure):
+    system, name, line = counter(share, 3)
 
     def time_to_the_first() -> float:
         nonlocal stream, retry, first
@@ -73,7 +87,7 @@ def test_first_event_comes_at_once(start, open_stream, figure):
         return (first.seconds - began) * 1000
 
     stream = retry = first = None
-    times = one_of(10, time_to_the_first, 100, "ms until the first event")
+    times = one_of(10, time_to_the_first, patient(100), "ms until the first event")
     figure(f"the first event after {times[-1]:.1f} ms")
     assert stream.status == 200
     assert stream.headers["content-type"].startswith("text/event-stream")
@@ -86,22 +100,22 @@ def test_first_event_comes_at_once(start, open_stream, figure):
     assert view["visitor"] == line[2].view["visitor"] and "ticket" not in view
     admitted = open_stream(line[0]).event("position", "admitted", "ended")
     assert admitted.kind == "admitted" and admitted.json["status"] == "active"
-    system.join("bank").leave()
-    gone = system.join("bank")
+    system.join(name).leave()
+    gone = system.join(name)
     gone.leave()
     ended = open_stream(gone).event("position", "admitted", "ended")
     assert (ended.kind, ended.json["status"]) == ("ended", "left")
 
 
-def test_retry_is_spread(start, open_stream):
-    _, line = bank(start, 2)
+def test_retry_is_spread(share, open_stream):
+    _, _, line = counter(share, 2)
     times = {open_stream(line[1]).next().data for _ in range(12)}
     assert len(times) > 6, f"all clients would reconnect at once: {times}"
 
 
-def test_position_falls_step_by_step(start, open_stream):
+def test_position_falls_step_by_step(share, open_stream):
     """Near the front, the stream tells every position in order, then the admission, then the end."""
-    system, line = bank(start, 8)
+    system, _, line = counter(share, 8)
     last = line[-1]
     stream = open_stream(last)
     assert stream.event("position").json["position"] == 7
@@ -119,9 +133,9 @@ def test_position_falls_step_by_step(start, open_stream):
     assert (event.kind, event.json["reason"]) == ("ended", "completed")
 
 
-def test_admission_is_told_at_once(start, open_stream, figure):
+def test_admission_is_told_at_once(share, open_stream, figure):
     """From `complete` to the next visitor's `admitted` event."""
-    system, line = bank(start, 11)
+    system, _, line = counter(share, 11)
     delays = []
     for done, following in zip(line, line[1:]):
         stream = open_stream(following)
@@ -132,15 +146,15 @@ def test_admission_is_told_at_once(start, open_stream, figure):
     figure(f"from complete to the event `admitted`: median {sorted(delays)[5]:.1f} ms, "
            f"max {max(delays):.1f} ms")
     # A busy machine may delay most of them. With the half-second rounds of the crowd, three so short are unlikely.
-    assert sorted(delays)[2] < 30, delays
+    assert sorted(delays)[2] < patient(30), delays
 
 
-def test_ticket_by_query_and_cookie(start):
+def test_ticket_by_query_and_cookie(share):
     """A browser's EventSource sends no headers of its own."""
-    system, line = bank(start, 2)
+    system, name, line = counter(share, 2)
     port, path = line[1].client.port, f"{line[1].path}/events"
     for query, headers in ((f"?ticket={line[1].ticket}", {}),
-                           ("", {"Cookie": f"tellerline_bank={line[1].ticket}"})):
+                           ("", {"Cookie": f"tellerline_{name}={line[1].ticket}"})):
         stream = EventStream(port, path + query, headers=headers)
         assert stream.event("position").json["position"] == 1
         stream.close()
@@ -148,50 +162,39 @@ def test_ticket_by_query_and_cookie(start):
     system.client().get(path, ticket=line[1].ticket[:-1] + "_").problem(401)
 
 
-def test_notice_and_its_end(start, open_stream):
-    system, line = bank(start, 2)
+def test_notice_and_its_end(share, open_stream):
+    system, name, line = counter(share, 2)
     stream = open_stream(line[1])
     stream.event("position")
     text = 'Two "more" counters open at 15:00 \u2713'
-    assert system.ctl("notice", "bank", text).returncode == 0
+    assert system.ctl("notice", name, text).returncode == 0
     assert stream.event("notice").json == {"text": text}
     late = open_stream(line[0])
     assert late.event("notice").json == {"text": text}, "a later visitor gets it, too"
-    assert system.ctl("notice", "bank", "").returncode == 0
+    assert system.ctl("notice", name, "").returncode == 0
     for reader in (stream, late):
         assert reader.event("notice").json == {"text": ""}
 
 
-def test_a_notice_in_the_language_of_each(start):
-    system, line = bank(start, 2)
+def test_a_notice_in_the_language_of_each(share):
+    system, name, line = counter(share, 2)
     port, path = line[1].client.port, f"{line[1].path}/events?ticket={line[1].ticket}"
     readers = {language: EventStream(port, path + query, headers=headers) for language, query, headers in (
         ("ko", "", {"Accept-Language": "ko-KR,en;q=0.5"}), ("en", "&lang=en", {"Accept-Language": "ko"}), ("any", "", {}))}
     texts = {"ko": "창구를 더 엽니다.", "en": "More counters open.", "any": "More counters open."}
-    assert system.ctl("notice", "bank", "ko=" + texts["ko"], "en=" + texts["en"]).returncode == 0
+    assert system.ctl("notice", name, "ko=" + texts["ko"], "en=" + texts["en"]).returncode == 0
     for language, reader in readers.items():
         reader.event("position")
         assert reader.event("notice").json == {"text": texts[language]}
         reader.close()
-    status = f"/v1/queues/bank/status?ticket={line[1].ticket}"
+    status = f"/v1/queues/{name}/status?ticket={line[1].ticket}"
     assert system.client().get(status + "&lang=ko").json["notice"] == texts["ko"]
     assert system.client().get(status).json["notice"] == texts["en"]
-    assert texts["ko"] in system.client().get(f"/q/bank?ticket={line[1].ticket}&lang=ko").body.decode()
+    assert texts["ko"] in system.client().get(f"/q/{name}?ticket={line[1].ticket}&lang=ko").body.decode()
 
 
-@pytest.mark.long(seconds=16)
-def test_heartbeat(start, open_stream):
-    """A quiet stream sends a heartbeat before proxies close it."""
-    system, line = bank(start, 2)
-    stream = open_stream(line[1])
-    first = stream.event("position")
-    beat = stream.next(50)  # proxies close after a minute
-    assert (beat.kind, beat.data) == ("comment", "")
-    assert beat.seconds - first.seconds > 10, "a heartbeat is for quiet streams"
-
-
-def test_several_streams_of_one_ticket(start, open_stream):
-    system, line = bank(start, 3)
+def test_several_streams_of_one_ticket(share, open_stream):
+    system, _, line = counter(share, 3)
     streams = [open_stream(line[2]) for _ in range(4)]
     for stream in streams:
         assert stream.event("position").json["position"] == 2
@@ -205,8 +208,8 @@ def test_several_streams_of_one_ticket(start, open_stream):
         assert stream.event("admitted").json["status"] == "active"
 
 
-def test_closed_stream_is_forgotten(start, open_stream):
-    system, line = bank(start, 2)
+def test_closed_stream_is_forgotten(share, open_stream):
+    system, _, line = counter(share, 2)
     streams = [open_stream(line[1]) for _ in range(10)]
     for stream in streams:
         stream.event("position")
@@ -216,38 +219,27 @@ def test_closed_stream_is_forgotten(start, open_stream):
     wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 0, PATIENCE, "none left")
 
 
-def test_stream_is_a_sign_of_life(start, open_stream):
-    """An open page keeps its place. A closed one loses it."""
-    system, line = bank(start, 3, waiting_ttl="5s")
-    stream = open_stream(line[2])
-    stream.event("position")
-    wait_until(lambda: system.numbers("bank")["absent"] == 1, PATIENCE, "the absent one is dropped")
-    assert stream.event("position").json["position"] == 1
-    with pytest.raises(AssertionError, match="nothing more"):
-        stream.event("ended", seconds=11)  # more than twice waiting_ttl
-
-
 # ---- slow readers ----
 
-def flood(system: System, reader: EventStream, count: int) -> str:
+def flood(system: System, queue: str, reader: EventStream, count: int) -> str:
     """Sends `count` notices of about 3,000 bytes and waits until `reader` has each. Returns the last one's text."""
     text = ""
     for i in range(count):
         text = f"{i} " + "\x01" * 490
-        post_notice(system, text)
+        post_notice(system, text, queue)
         while reader.event("notice").json["text"] != text:
             pass
     return text
 
 
-def test_slow_reader_gets_the_newest_state(start, open_stream):
+def test_slow_reader_gets_the_newest_state(share, open_stream):
     """The worker does not buffer for a slow reader. When it reads again, it gets the newest state."""
     count = 120
-    system, line = bank(start, 4)
+    system, name, line = counter(share, 4)
     slow, quick = open_stream(line[3], narrow=True), open_stream(line[3])
     for stream in (slow, quick):
         stream.event("position")
-    last = flood(system, quick, count)
+    last = flood(system, name, quick, count)
     line[1].leave()
     line[2].leave()
     wait_until(lambda: quick.event("position").json["position"] == 1, PATIENCE, "the line moved")
@@ -264,25 +256,41 @@ def test_slow_reader_gets_the_newest_state(start, open_stream):
 
 
 @pytest.mark.long(seconds=32)
-def test_reader_that_takes_nothing_is_dropped(start, open_stream):
-    system, line = bank(start, 2)
+def test_what_takes_half_a_minute(share, open_stream):
+    """At the same time, as each is a wait. A quiet stream sends a heartbeat before proxies close it. An open page keeps
+    its place, for three times waiting_ttl; a closed one loses it. A reader that takes nothing is dropped."""
+    system, name, line = counter(share, 2)
+    quiet, watched = counter(share, 2)[2], counter(share, 3, waiting_ttl="10s")
     stuck, quick = open_stream(line[1], narrow=True), open_stream(line[1])
-    for stream in (stuck, quick):
-        stream.event("position")
-    flood(system, quick, 120)
+    calm, page = open_stream(quiet[1]), open_stream(watched[2][2])
+    first = [stream.event("position") for stream in (stuck, quick, calm, page)][2]
+    flood(system, name, quick, 120)
     quick.close()
-    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 1, PATIENCE, "one is left")
-    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 0, 90, "dropped", every=0.2)
+    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 3, PATIENCE, "stuck, calm and page are left")
+
+    beat = calm.next()
+    assert (beat.kind, beat.data) == ("comment", "")
+    assert 10 < beat.seconds - first.seconds < patient(50), "heartbeats are for quiet streams; proxies close after a minute"
+
+    wait_until(lambda: system.numbers(watched[1])["absent"] == 1, PATIENCE, "the absent one is dropped")
+    assert page.event("position").json["position"] == 1
+
+    wait_until(lambda: gauge(system, "tellerline_worker_subscribers") == 2, 90, "the stuck one is dropped", every=0.2)
     with pytest.raises(Ended):
         while True:
             stuck.next()
     assert line[1].status()["position"] == 1, "the place belongs to the ticket"
 
+    wait_until(lambda: time.monotonic() - first.seconds > 30, 40, "three times waiting_ttl", every=0.1)
+    with pytest.raises(AssertionError, match="nothing more"):
+        page.event("ended", seconds=0.01)
+    assert system.numbers(watched[1])["absent"] == 1
+
 
 # ---- reconnecting ----
 
-def test_reconnection_on_the_other_worker(start, open_stream):
-    system, line = bank(start, 3, workers=2)
+def test_reconnection_on_the_other_worker(share, open_stream):
+    system, _, line = counter(share, 3, workers=2)
     ports = [program.http_port for program in system.of("worker")]
     first = open_stream(line[2], ports[0])
     assert first.event("position").json["position"] == 2
@@ -331,7 +339,7 @@ def test_drain_sends_everybody_away_over_time(start, open_stream, figure):
     ends = []
 
     def read_to_the_end(stream: EventStream) -> None:
-        events = stream.rest(60)
+        events = stream.rest()
         ends.append((time.monotonic() - began, events[-1] if events else None))
 
     readers = [threading.Thread(target=read_to_the_end, args=(stream,)) for stream in streams]
@@ -357,8 +365,8 @@ def poll(visitor: Visitor, wait: str, client: Client):
     return client.get(f"{visitor.path}/status?wait={wait}", ticket=visitor.ticket)
 
 
-def test_long_poll_answers_a_change(start, figure):
-    system, line = bank(start, 3)
+def test_long_poll_answers_a_change(share, figure):
+    system, _, line = counter(share, 3)
     client = system.client()
     for change, status, position in ((line[0].complete, "waiting", 1), (line[1].complete, "active", None)):
         wait_until(line[0 if position else 1].is_active, PATIENCE, "active")
@@ -367,13 +375,14 @@ def test_long_poll_answers_a_change(start, figure):
         began = time.monotonic()
         change()
         answer = client.receive()
-        figure(f"a long poll answered {(time.monotonic() - began) * 1000:.1f} ms after the change")
-        assert answer.status == 200  # before the 20 s are over: the client's timeout is 15 s
+        took = time.monotonic() - began
+        figure(f"a long poll answered {took * 1000:.1f} ms after the change")
+        assert answer.status == 200 and took < 19, "long before the 20 s are over"
         assert (answer.json["status"], answer.json.get("position")) == (status, position)
 
 
-def test_long_poll_runs_out(start):
-    system, line = bank(start, 2)
+def test_long_poll_runs_out(share):
+    system, _, line = counter(share, 2)
     client = system.client()
     for visitor, wait, seconds in ((line[1], "1s", 1.0), (line[0], "500ms", 0.5)):
         def beyond() -> float:
@@ -384,15 +393,16 @@ def test_long_poll_runs_out(start):
             assert took >= seconds - 0.001, took  # the worker counts whole milliseconds
             return took - seconds
 
-        one_of(5, beyond, 0.5, f"seconds more than {wait}")
-    # Nothing can change any more, so the answer comes at once (the client's timeout is 15 s).
+        one_of(5, beyond, patient(0.5), f"seconds more than {wait}")
     line[1].leave()
+    began = time.monotonic()
     assert poll(line[1], "20s", client).json["status"] == "left"
+    assert time.monotonic() - began < 19, "nothing can change any more, so the answer comes at once"
     assert poll(line[0], "0s", client).json["status"] == "active"
 
 
-def test_long_poll_wrong_wait(start):
-    system, line = bank(start, 2)
+def test_long_poll_wrong_wait(share):
+    system, _, line = counter(share, 2)
     client = system.client()
     for wait in ("", "soon", "20", "-1s", "56s", "1d", "1.5s", "99999999999999999999s", "20s%20"):
         problem = poll(line[1], wait, client).problem(400)

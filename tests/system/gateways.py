@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,8 +17,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from http_client import CONNECTION_TROUBLE, Answer, Client
+from shared_stack import Stack
 from tellerline import CALM, PATIENCE, TOP, System, free_port
-from waiting import wait_until
+from waiting import patient, wait_until
 
 GATEWAYS = TOP / "deploy" / "gateways"
 
@@ -196,7 +198,7 @@ class Browser:
         if "Connection" not in dict(headers):
             lines.append(("Connection", "close"))
         text = f"GET {path} HTTP/1.1\r\n" + "".join(f"{name}: {value}\r\n" for name, value in lines) + "\r\n"
-        with socket.create_connection(("127.0.0.1", self.port), timeout=15) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=patient(15)) as connection:
             connection.sendall(text.encode())
             return int(connection.makefile("rb").readline().split()[1])
 
@@ -247,6 +249,24 @@ class Place:
         browser.join()
         wait_until(lambda: browser.status() == "active", PATIENCE, "active")
         return browser
+
+    def empty(self) -> None:
+        """All browsers of a test give their places back, and what the site has recorded is forgotten."""
+        for browser in self.browsers:
+            if "tellerline_shop" in browser.cookies:
+                browser.request("POST", "/v1/queues/shop/leave")
+            browser.client.close()
+        self.browsers.clear()
+        wait_until(lambda: self.system.waiting("shop") + self.system.active("shop") == 0, PATIENCE, "nobody is left")
+        self.site.requests.clear()
+        self.site.headers.clear()
+
+    @contextmanager
+    def settings(self, now: dict[str, str], then: dict[str, str]) -> Iterator[None]:
+        """Other settings of the queue for a while."""
+        self.system.set("shop", *(f"{name}={value}" for name, value in now.items()))
+        yield
+        self.system.set("shop", *(f"{name}={value}" for name, value in then.items()))
 
 
 class Shops:
@@ -327,6 +347,69 @@ def open_shop(request: pytest.FixtureRequest, start: Callable[..., System]) -> I
     shops = Shops(request.param, start)
     yield shops
     shops.close()
+
+
+class Standing:
+    """One kind of gateway before a stack of programs, for several tests; made anew after a test that failed."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._shops: Shops | None = None
+        self._stack: Stack | None = None
+        self._place: Place | None = None
+
+    def place(self) -> Place:
+        if self._place is None:
+            self._shops = Shops(self.kind, self._start)
+            self._place = self._shops()
+        return self._place
+
+    def _start(self, queues: dict[str, dict], settings: dict[str, dict]) -> Stack:
+        self._stack = Stack(queues, {"worker": 1, "dispatcher": 1, "admitter": 1, "expirer": 1}, settings, {})
+        self._stack.start()
+        return self._stack
+
+    def check(self) -> None:
+        assert self._place is not None and self._stack is not None
+        self._place.empty()
+        self._stack.check(["shop"])
+
+    def close(self, fine: bool) -> None:
+        shops, stack, self._shops, self._stack, self._place = self._shops, self._stack, None, None, None
+        try:
+            if shops is not None:
+                shops.close()
+            if stack is not None and fine:
+                fine = False
+                stack.finish()
+                fine = True
+        finally:
+            if stack is not None:
+                stack.close(keep=not fine)
+
+
+@pytest.fixture(scope="module", params=list(COMMANDS))
+def standing(request: pytest.FixtureRequest) -> Iterator[Standing]:
+    one = Standing(request.param)
+    yield one
+    one.close(fine=True)
+
+
+@pytest.fixture
+def place(standing: Standing, request: pytest.FixtureRequest) -> Iterator[Place]:  # noqa: F811
+    """The queue "shop", of one place, behind a gateway that the tests of a file share; once for each kind of gateway.
+    At the end of a test its browsers leave."""
+    assert request.node.get_closest_marker("together"), "a file with a shared stack has the mark `together`"
+    failed = request.session.testsfailed
+    yield standing.place()
+    fine = False
+    try:
+        if request.session.testsfailed == failed:
+            standing.check()
+            fine = True
+    finally:
+        if not fine:
+            standing.close(fine=False)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from http_client import Client
-from tellerline import CALM, System
+from tellerline import CALM, Program, System
 from waiting import PATIENCE, wait_until
 
 #: What a queue is like of which a test says nothing more.
@@ -39,11 +39,38 @@ def words(settings: dict[str, Any], prefix: str = "") -> list[str]:
 class Stack(System):
     """A System that several tests use, one after the other. After each test it is checked; the programs run on."""
 
+    def __init__(self, queues: dict[str, dict[str, Any]], counts: dict[str, int], settings: dict[str, Any],
+                 redis: dict[str, str]) -> None:
+        super().__init__(queues, counts, settings, redis)
+        self._seen: dict[str, int] = {}  # how much of each log is checked
+
+    def check(self, queues: list[str]) -> None:
+        """What must hold after each test: no finding about its queues, all programs run, no unexpected log line."""
+        for name in queues:
+            audit = self.ctl("audit", "--queue", name)
+            assert audit.returncode == 0, f"audit of {name}:\n{audit.stdout}{audit.stderr}"
+        for program in self.programs:
+            assert program.running, f"{program.name} does not run after the test:\n{program.tail()}"
+            self._check_log(program)
+        self._expected.clear()
+        for client in self._clients:
+            client.close()
+        self._clients.clear()
+
+    def _check_log(self, program: Program, since: int = 0) -> None:
+        """Only of what it has logged since the last check."""
+        since = self._seen.get(program.name, 0)
+        self._seen[program.name] = len(program.text())
+        super()._check_log(program, since)
+
+
+class Pool(Stack):
+    """A Stack with queues that no test has had yet."""
+
     def __init__(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any], redis: dict[str, str]) -> None:
         self._queue = QUEUE | queue
         self._free = [f"queue-{i}" for i in range(POOL, 0, -1)]
         self._used: list[str] = []
-        self._seen: dict[str, int] = {}  # how much of each log is checked
         super().__init__(dict.fromkeys(self._free, self._queue | {"capacity": UNUSED}), counts, settings, redis)
 
     @property
@@ -65,50 +92,31 @@ class Stack(System):
             client.close()
         return name
 
-    def check(self) -> None:
-        """What must hold after each test: no finding about its queues, all programs run, no unexpected log line."""
-        for name in self._used:
-            audit = self.ctl("audit", "--queue", name)
-            assert audit.returncode == 0, f"audit of {name}:\n{audit.stdout}{audit.stderr}"
-        for program in self.programs:
-            assert program.running, f"{program.name} does not run after the test:\n{program.tail()}"
-            self._check_log(program)
-        self.forget_test()
-
-    def forget_test(self) -> None:
-        self._used.clear()
-        self._expected.clear()
-        for client in self._clients:
-            client.close()
-        self._clients.clear()
-
-    def _check_log(self, program: Any, since: int = 0) -> None:
-        """Only of what it has logged since the last check."""
-        since = self._seen.get(program.name, 0)
-        self._seen[program.name] = len(program.text())
-        super()._check_log(program, since)
+    def check_test(self) -> None:
+        used, self._used = self._used, []
+        self.check(used)
 
 
 class Stacks:
-    """The stacks of one file, by the settings that they were started with."""
+    """The pools of one file, by the settings that they were started with."""
 
     def __init__(self) -> None:
-        self._running: dict[str, Stack] = {}
-        self._spent: list[Stack] = []
+        self._running: dict[str, Pool] = {}
+        self._spent: list[Pool] = []
 
     def get(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any], redis: dict[str, str],
-            queues: int) -> Stack:
+            queues: int) -> Pool:
         key = json.dumps([queue, counts, settings, redis], sort_keys=True)
         stack = self._running.get(key)
         if stack is not None and stack.left < queues:
             self._spent.append(self._running.pop(key))
             stack = None
         if stack is None:
-            stack = self._running[key] = Stack(queue, counts, settings, redis)
+            stack = self._running[key] = Pool(queue, counts, settings, redis)
             stack.start()
         return stack
 
-    def discard(self, stack: Stack) -> None:
+    def discard(self, stack: Pool) -> None:
         """After a failed test: the next one gets another stack. The files of this one stay."""
         self._running = {key: one for key, one in self._running.items() if one is not stack}
         for program in stack.programs:
@@ -136,7 +144,7 @@ def stacks() -> Iterator[Stacks]:
 
 
 @pytest.fixture
-def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[..., Stack]]:  # noqa: F811
+def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[..., Pool]]:  # noqa: F811
     """A running stack of this file, started by the first test that asks for one of this kind, and checked after the test.
 
     stack = share(workers=1, dispatchers=1, admitters=1, expirers=1, notifiers=0, settings={"http": {...}},
@@ -146,12 +154,12 @@ def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[.
     queue: what all queues of the stack have beside CALM and one place at a time; queues: how many the test takes at most.
     """
     assert request.node.get_closest_marker("together"), "a file with a shared stack has the mark `together`"
-    used: list[Stack] = []
+    used: list[Pool] = []
     failed = request.session.testsfailed
 
     def get(workers: int = 1, dispatchers: int = 1, admitters: int = 1, expirers: int = 1, notifiers: int = 0,
             settings: dict[str, Any] | None = None, redis: dict[str, str] | None = None,
-            queue: dict[str, Any] | None = None, queues: int = 5) -> Stack:
+            queue: dict[str, Any] | None = None, queues: int = 5) -> Pool:
         counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters,
                   "expirer": expirers, "notifier": notifiers}
         stack = stacks.get(queue or {}, counts, settings or {}, redis or {}, queues)
@@ -165,7 +173,7 @@ def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[.
     try:
         if request.session.testsfailed == failed:
             for stack in used:
-                stack.check()
+                stack.check_test()
             fine = True
     finally:
         for stack in used if not fine else []:

@@ -3,7 +3,11 @@ from __future__ import annotations
 
 import re
 
-from gateways import Browser, Place, Shops, StandIn, open_shop, stand_in  # noqa: F401 - fixtures
+import pytest
+
+from gateways import Browser, Place, Shops, StandIn, open_shop, place, stand_in, standing  # noqa: F401 - fixtures
+
+pytestmark = pytest.mark.together(seconds=10)
 
 #: Spellings of one name for sites that turn headers into variables, as CGI does.
 FORGED = ["X-Tellerline-Visitor", "x-tellerline-visitor", "X-TELLERLINE-VISITOR", "X_Tellerline_Visitor", "x_tellerline-visitor",
@@ -22,8 +26,7 @@ def variables(place: Place) -> dict[str, list[str]]:
     return found
 
 
-def test_only_the_gateway_says_who_it_is(open_shop: Shops):  # noqa: F811
-    place = open_shop()
+def test_only_the_gateway_says_who_it_is(place: Place):  # noqa: F811
     browser = place.inside()
     visitor = browser.get("/v1/queues/shop/status").json["visitor"]
     true = {"x_forwarded_for": ["127.0.0.1"], "x_forwarded_proto": ["http"]}
@@ -60,8 +63,7 @@ def test_tellerline_gets_its_own_cookies_only(open_shop: Shops, stand_in: StandI
                 assert cookies == "; ".join(sent), "the site gets all of its cookies"
 
 
-def test_other_cookies_shut_nobody_out(open_shop: Shops):  # noqa: F811
-    place = open_shop()
+def test_other_cookies_shut_nobody_out(place: Place):  # noqa: F811
     browser = place.inside()
     browser.cookies = {cookie.partition("=")[0]: cookie.partition("=")[2] for cookie in OTHERS} | browser.cookies
     assert browser.is_inside() and browser.status() == "active"
@@ -69,9 +71,9 @@ def test_other_cookies_shut_nobody_out(open_shop: Shops):  # noqa: F811
     assert page.status in (200, 303), page
 
 
-def test_the_page_learns_that_cookies_work(open_shop: Shops):  # noqa: F811
+def test_the_page_learns_that_cookies_work(place: Place):  # noqa: F811
     """Before it joins, a browser shows a cookie of the page's own; then no address needs the ticket."""
-    browser = Browser(open_shop().port)
+    browser = place.browser()
     opens = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate"}
     asked = browser.get("/q/shop", opens)
     assert asked.status == 303 and browser.cookies == {"tellerline_COOKIES": "1"}, asked

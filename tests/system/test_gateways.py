@@ -14,11 +14,13 @@ from urllib.parse import parse_qs, urljoin, urlsplit
 
 import pytest
 
-from gateways import GATEWAYS, Browser, Place, open_shop  # noqa: F401 - a fixture
+from gateways import GATEWAYS, Browser, Place, open_shop, place, standing  # noqa: F401 - fixtures
 from http_client import Answer
-from tellerline import TOP, System, free_port
+from tellerline import CALM, TOP, System, free_port
 from test_store_trouble import STORE_TROUBLE
-from waiting import PATIENCE, one_of, wait_until
+from waiting import PATIENCE, one_of, patient, wait_until
+
+pytestmark = pytest.mark.together(seconds=30)
 
 #: What visitors see while no worker answers.
 AWAY = GATEWAYS / "tellerline-away.html"
@@ -42,8 +44,7 @@ def other_tickets(place: Place) -> Iterator[dict[str, str]]:
     yield {"X-Tellerline-Visitor": "boss", "X-Original-Method": "OPTIONS"}
 
 
-def test_no_way_in_without_a_place(open_shop):
-    place = open_shop()
+def test_no_way_in_without_a_place(place):
     place.inside()
     for headers in other_tickets(place):
         for method, path in (("GET", "/"), ("GET", "/concert/7?seat=1"), ("HEAD", "/"),
@@ -56,23 +57,20 @@ def test_no_way_in_without_a_place(open_shop):
     assert place.site.requests == []
 
 
-def test_a_call_by_a_script_is_refused_and_not_redirected(open_shop):
-    place = open_shop()
+def test_a_call_by_a_script_is_refused_and_not_redirected(place):
     stranger = place.browser()
     for mode, status in (("cors", 401), ("no-cors", 401), ("navigate", 303)):
         assert stranger.get("/api/seats", {"Sec-Fetch-Mode": mode}).status == status
     assert place.site.requests == []
 
 
-def test_what_is_public_needs_no_place(open_shop):
-    place = open_shop()
+def test_what_is_public_needs_no_place(place):
     answer = place.browser().get("/public/style.css?v=2", {"X-Tellerline-Visitor": "boss"})
     assert answer.status == 200
     assert place.site.requests == [("GET", "/public/style.css?v=2", None)]
 
 
-def test_the_site_learns_who_it_is(open_shop):
-    place = open_shop()
+def test_the_site_learns_who_it_is(place):
     browser = place.inside()
     visitor = browser.get("/v1/queues/shop/status").json["visitor"]
     assert browser.get("/account", {"X-Tellerline-Visitor": "boss"}).status == 200
@@ -89,8 +87,7 @@ def way_on(page: Answer) -> str:
     return html.unescape(address.group(1))
 
 
-def test_a_deep_link_survives_the_detour(open_shop):
-    place = open_shop()
+def test_a_deep_link_survives_the_detour(place):
     first = place.inside()
     browser = place.browser()
     detour = browser.get(DEEP_LINK)
@@ -111,9 +108,8 @@ def test_a_deep_link_survives_the_detour(open_shop):
     assert answer.status == 200 and answer.body == f"the site: {DEEP_LINK}".encode(), answer
 
 
-def test_a_foreign_return_address_is_not_followed(open_shop):
+def test_a_foreign_return_address_is_not_followed(place):
     """The waiting page sends visitors to this site only, whatever Host a request has."""
-    place = open_shop()
     place.inside()
     browser = place.browser()
     for headers in ({"X-Original-URL": "https://evil.example/"}, {"X-Forwarded-Host": "evil.example"}):
@@ -124,8 +120,7 @@ def test_a_foreign_return_address_is_not_followed(open_shop):
 
 
 @pytest.mark.parametrize("verb", ["complete", "leave"])
-def test_out_at_the_next_request(open_shop, verb):
-    place = open_shop()
+def test_out_at_the_next_request(place, verb):
     browser = place.inside()
     assert browser.is_inside() and browser.is_inside("/concert/7")
     browser.act(verb)
@@ -133,9 +128,7 @@ def test_out_at_the_next_request(open_shop, verb):
     assert browser.request("POST", "/checkout").status == 303
 
 
-def test_out_when_the_session_is_over(open_shop):
-    place = open_shop(session_ttl="2s", claim_ttl="2s")
-
+def test_out_when_the_session_is_over(place):
     def overstayed() -> float:
         browser = place.inside()
         began = time.monotonic()
@@ -144,12 +137,12 @@ def test_out_when_the_session_is_over(open_shop):
         assert inside or time.monotonic() - began > 2, "in as long as the session lasts"
         return time.monotonic() - began - 2
 
-    one_of(6, overstayed, 1, "seconds from the deadline, seen from here, until out")
+    with place.settings({"session_ttl": "2s", "claim_ttl": "2s"}, CALM):
+        one_of(6, overstayed, patient(1), "seconds from the deadline, seen from here, until out")
 
 
-def test_after_a_purchase_everybody_waits_again(open_shop):
+def test_after_a_purchase_everybody_waits_again(place):
     """The waiting page offers a new place, at the back of the line like any other."""
-    place = open_shop()
     browser = place.inside()
     browser.act("complete")
     place.inside()
@@ -164,7 +157,7 @@ class Stream:
     """An event stream through the gateway, read as it comes."""
 
     def __init__(self, browser: Browser) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", browser.port, timeout=PATIENCE)
+        self._connection = http.client.HTTPConnection("127.0.0.1", browser.port, timeout=patient(PATIENCE))
         self._connection.request("GET", "/v1/queues/shop/events", headers={
             "Host": f"localhost:{browser.port}", "Accept": "text/event-stream",
             "Accept-Encoding": "gzip, br", **browser.cookie_header()})
@@ -188,8 +181,7 @@ class Stream:
         self._connection.close()
 
 
-def test_event_streams_pass_unbuffered(open_shop, figure):
-    place = open_shop()
+def test_event_streams_pass_unbuffered(place, figure):
     first, browser = place.inside(), place.browser()
     assert browser.join() == "waiting"
     stream = Stream(browser)
@@ -209,8 +201,7 @@ def test_event_streams_pass_unbuffered(open_shop, figure):
         stream.close()
 
 
-def test_closed_while_tellerline_is_away(open_shop):
-    place = open_shop()
+def test_closed_while_tellerline_is_away(place):
     browser = place.inside()
     assert browser.is_inside()
     worker = place.system.of("worker")[0]
@@ -228,9 +219,8 @@ def test_closed_while_tellerline_is_away(open_shop):
     wait_until(lambda: browser.get("/").status == 200, PATIENCE, "in again, with the same place")
 
 
-def test_closed_while_tellerline_hangs(open_shop):
+def test_closed_while_tellerline_hangs(place):
     """A missing answer of the worker times out and admits no visitor."""
-    place = open_shop()
     browser = place.inside()
     worker = place.system.of("worker")[0]
     family = worker.children()
@@ -238,7 +228,7 @@ def test_closed_while_tellerline_hangs(open_shop):
     for pid in family:
         os.kill(pid, signal.SIGSTOP)
     try:
-        assert browser.get("/").status in (502, 503, 504)  # the client's timeout is 15 s
+        assert browser.get("/").status in (502, 503, 504)
     finally:
         for pid in family:
             os.kill(pid, signal.SIGCONT)
@@ -246,22 +236,23 @@ def test_closed_while_tellerline_hangs(open_shop):
     wait_until(lambda: browser.get("/").status == 200, PATIENCE, "in again, with the same place")
 
 
-def test_open_while_the_store_is_away(open_shop):
+def test_open_while_the_store_is_away(place):
     """on_store_error: open lets unknown visitors through, but not under a name of their own choice."""
-    place = open_shop(on_store_error="open")
-    known = place.inside()
-    visitor = known.get("/v1/queues/shop/status").json["visitor"]
-    place.system.expect(STORE_TROUBLE)
-    place.system.redis.stop()
-    stranger = place.browser()
-    wait_until(stranger.is_inside, PATIENCE, "let through")
-    place.site.requests.clear()
-    forged = {"X-Tellerline-Visitor": "boss"}
-    assert stranger.get("/x", forged).status == 200 and known.get("/y", forged).status == 200
-    assert place.site.requests in ([("GET", "/x", nobody), ("GET", "/y", visitor)] for nobody in (None, ""))
-    place.system.redis.start()
-    for program in place.system.programs:
-        program.wait_ready()
+    with place.settings({"on_store_error": "open"}, {"on_store_error": "closed"}):
+        known = place.inside()
+        visitor = known.get("/v1/queues/shop/status").json["visitor"]
+        place.system.expect(STORE_TROUBLE)
+        place.system.redis.stop()
+        place.system.forget_store()
+        stranger = place.browser()
+        wait_until(stranger.is_inside, PATIENCE, "let through")
+        place.site.requests.clear()
+        forged = {"X-Tellerline-Visitor": "boss"}
+        assert stranger.get("/x", forged).status == 200 and known.get("/y", forged).status == 200
+        assert place.site.requests in ([("GET", "/x", nobody), ("GET", "/y", visitor)] for nobody in (None, ""))
+        place.system.redis.start()
+        for program in place.system.programs:
+            program.wait_ready()
 
 
 @pytest.mark.parametrize("open_shop", ["nginx"], indirect=True)
@@ -297,13 +288,12 @@ def test_the_demo_shop(open_shop):
     finally:
         for shop in shops:
             shop.terminate()
-            assert shop.wait(10) == 0
+            assert shop.wait(patient(10)) == 0
 
 
-def test_a_page_that_keeps_trying_while_only_the_store_is_away(open_shop):
+def test_a_page_that_keeps_trying_while_only_the_store_is_away(place):
     """A new visitor who asks for the site is shown a page that says so and asks again, never a bare error; one in line
     keeps seeing the place."""
-    place = open_shop()
     place.inside()
     waits = place.browser()
     assert waits.join() == "waiting"

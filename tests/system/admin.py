@@ -11,6 +11,7 @@ import yaml
 
 from http_client import Answer, Client
 from tellerline import TOP, Program, System
+from waiting import patient
 
 DOCUMENT = TOP / "docs" / "integrators" / "openapi-admin.yaml"
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -88,7 +89,7 @@ class EventReader:
     """Server-sent events of the admin API: kind and data."""
 
     def __init__(self, worker: Program, path: str, headers: dict[str, str]) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", worker.admin_port, timeout=60)
+        self._connection = http.client.HTTPConnection("127.0.0.1", worker.admin_port, timeout=patient(60))
         self._connection.request("GET", f"/v1/admin/{path}", headers=headers)
         self._answer = self._connection.getresponse()
         self.status = self._answer.status

@@ -92,6 +92,10 @@ class Pool(Stack):
             client.close()
         return name
 
+    def forget(self, queue: str) -> None:
+        """The test has deleted or broken it."""
+        self._used.remove(queue)
+
     def check_test(self) -> None:
         used, self._used = self._used, []
         self.check(used)

@@ -9,10 +9,11 @@ import pytest
 from admin import ADMIN_TOKEN, CSRF, ROLES, Admin, Browser, EventReader, admin_file, operations, target
 from http_client import Client
 from tellerline import CALM, PATIENCE, System
+from test_pass import key_file
 from test_store_trouble import STORE_TROUBLE
 from waiting import wait_until
 
-pytestmark = pytest.mark.together
+pytestmark = pytest.mark.together(seconds=20)
 
 QUEUES = {"bank": {"capacity": 1} | CALM}
 #: Calls about the session of a browser: they have rules of their own.
@@ -22,25 +23,37 @@ WRONG = "tl_nobody_" + "A" * 43
 
 @pytest.fixture
 def room(start):
-    def begin(queues=None, prepare=None, **admin) -> System:
+    def begin(prepare=None, store=None, **admin) -> System:
         def make(system: System) -> None:
             admin_file(system)
             if prepare is not None:
                 prepare(system)
 
-        return start(queues or QUEUES, settings={"admin": {"failures_per_minute": 0} | admin}, prepare=make)
+        return start(QUEUES, settings={"admin": {"failures_per_minute": 0} | admin, "redis": store or {}}, prepare=make)
 
     return begin
+
+
+@pytest.fixture(scope="module")
+def token_file(tmp_path_factory) -> str:
+    return key_file(tmp_path_factory.mktemp("admin") / "admin.token", ADMIN_TOKEN + "\n")
+
+
+@pytest.fixture
+def desk(share, token_file) -> tuple[System, str]:
+    """The stack that the tests of this file share, and a queue of it."""
+    system = share(settings={"admin": {"failures_per_minute": 0}, "secrets": {"admin_token": token_file}})
+    return system, system.queue()
 
 
 def refusals(system: System) -> list[str]:
     return [line for line in system.of("worker")[0].text().splitlines() if "admin API: refused" in line]
 
 
-def test_every_call_is_refused_without_the_right_token(room):
+def test_every_call_is_refused_without_the_right_token(desk):
     """All calls of the document, so that a new one cannot be forgotten: without a token, with a wrong one, with that of
     each lesser role. Each refusal is in the log, and nothing has changed."""
-    system = room()
+    system, bank = desk
     worker = system.of("worker")[0]
     admin = Admin(worker)
     tokens = {role: admin.make_token(f"a-{role}", role) for role in ROLES}
@@ -62,9 +75,9 @@ def test_every_call_is_refused_without_the_right_token(room):
                 """Once more where the log has had its lines for this second."""
                 seen = len(refusals(system))
                 body = b"{}" if method != "GET" else None
-                caller.request(method, target(path), body, token).problem(status)
+                caller.request(method, target(path, bank), body, token).problem(status)
                 logged = refusals(system)[seen:]
-                return any(f"{method} {target(path)} of" in line and "from 127.0.0.1" in line for line in logged)
+                return any(f"{method} {target(path, bank)} of" in line and "from 127.0.0.1" in line for line in logged)
 
             wait_until(refused, PATIENCE, f"{method} {path} is refused and logged")
             caller.close()
@@ -75,21 +88,21 @@ def test_every_call_is_refused_without_the_right_token(room):
     admin.close()
 
 
-def test_the_roles(room):
-    system = room()
+def test_the_roles(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
     admin = Admin(worker)
-    viewer = Admin(worker, admin.make_token("eve", "viewer"))
-    operator = Admin(worker, admin.make_token("jane", "operator"))
-    assert viewer.call("GET", "queues/bank/stats").status == 200
-    viewer.call("POST", "queues/bank/pause").problem(403)
-    assert operator.call("POST", "queues/bank/pause").status == 200
+    viewer = Admin(worker, admin.make_token(f"eve-{bank}", "viewer"))
+    operator = Admin(worker, admin.make_token(f"jane-{bank}", "operator"))
+    assert viewer.call("GET", f"queues/{bank}/stats").status == 200
+    viewer.call("POST", f"queues/{bank}/pause").problem(403)
+    assert operator.call("POST", f"queues/{bank}/pause").status == 200
     operator.call("GET", "tokens").problem(403)
-    newest = admin.done("GET", "changes?queue=bank&limit=1")["changes"][0]
-    assert (newest["who"], newest["from"], newest["what"]) == ("jane", "127.0.0.1", "mode"), newest
-    assert viewer.call("GET", "session").json == {"name": "eve", "role": "viewer"}
-    admin.done("DELETE", "tokens/eve")
-    viewer.call("GET", "queues/bank/stats").problem(401)
+    newest = admin.done("GET", f"changes?queue={bank}&limit=1")["changes"][0]
+    assert (newest["who"], newest["from"], newest["what"]) == (f"jane-{bank}", "127.0.0.1", "mode"), newest
+    assert viewer.call("GET", "session").json == {"name": f"eve-{bank}", "role": "viewer"}
+    admin.done("DELETE", f"tokens/eve-{bank}")
+    viewer.call("GET", f"queues/{bank}/stats").problem(401)
 
 
 def test_wrong_tokens_of_an_address_are_limited(room):
@@ -109,15 +122,15 @@ def test_wrong_tokens_of_an_address_are_limited(room):
 
 # ---- browsers ----
 
-def test_a_browser_signs_in_and_out(room):
-    system = room()
+def test_a_browser_signs_in_and_out(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
     browser = Browser(worker)
     attributes = browser.signed_in.headers["set-cookie"].split("; ")[1:]
     assert attributes == ["Path=/", "HttpOnly", "SameSite=Strict"], attributes
     assert browser.signed_in.json["role"] == "admin"
     assert browser.call("GET", "session").json["csrf"] == browser.csrf
-    assert browser.call("POST", "queues/bank/pause").status == 200
+    assert browser.call("POST", f"queues/{bank}/pause").status == 200
     cookie = browser.cookie
     out = browser.call("DELETE", "session")
     assert out.status == 204 and "Max-Age=0" in out.headers["set-cookie"], out
@@ -129,56 +142,56 @@ def test_a_browser_signs_in_and_out(room):
         browser.call("POST", "session", body).problem(400)
 
 
-def test_a_session_ends_with_its_token(room):
-    system = room()
+def test_a_session_ends_with_its_token(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
     admin = Admin(worker)
-    browser = Browser(worker, admin.make_token("jane", "operator"))
-    stream = EventReader(worker, "queues/bank/events", {"Cookie": browser.cookie, "Host": browser.host})
+    browser = Browser(worker, admin.make_token(f"jane-{bank}", "operator"))
+    stream = EventReader(worker, f"queues/{bank}/events", {"Cookie": browser.cookie, "Host": browser.host})
     assert stream.next()[0] == "stats"
     assert browser.call("GET", "queues").status == 200
-    admin.done("DELETE", "tokens/jane")
+    admin.done("DELETE", f"tokens/jane-{bank}")
     browser.call("GET", "queues").problem(401)
     while (event := stream.next()) is not None and event[0] == "stats":
         pass
     assert event[0] == "end" and event[1]["status"] == 401 and stream.next() is None
-    admin.make_token("jane", "admin")  # another token of that name
+    admin.make_token(f"jane-{bank}", "admin")  # another token of that name
     browser.call("GET", "queues").problem(401)
 
 
-def test_sessions_outlive_a_restart(room):
-    system = room()
+def test_sessions_outlive_a_restart(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
-    browser = Browser(worker, Admin(worker).make_token("jane", "operator"))
+    browser = Browser(worker, Admin(worker).make_token(f"jane-{bank}", "operator"))
     worker.stop()
     worker.start()
     worker.wait_ready()
     assert wait_until(lambda: browser.call("GET", "queues"), PATIENCE, "it answers", again_on=OSError).status == 200
-    assert browser.call("POST", "queues/bank/pause").status == 200
+    assert browser.call("POST", f"queues/{bank}/pause").status == 200
 
 
-def test_other_sites_change_nothing(room):
+def test_other_sites_change_nothing(desk):
     """A page of another site makes a browser that is signed in send requests (CSRF)."""
-    system = room()
+    system, bank = desk
     worker = system.of("worker")[0]
     browser = Browser(worker)
-    before = Admin(worker).done("GET", "queues/bank")
+    before = Admin(worker).done("GET", f"queues/{bank}")
     for headers in ({CSRF: ""}, {CSRF: "x"}, {CSRF: browser.csrf[:-1]}, {CSRF: Browser(worker).csrf},
                     {"Origin": "https://evil.example"}, {"Origin": "null"},
                     {"Origin": f"http://127.0.0.1:{worker.http_port}"}, {"Origin": "", "Sec-Fetch-Site": "cross-site"},
                     {"Sec-Fetch-Site": "same-site"}):
-        browser.call("POST", "queues/bank/pause", {}, headers).problem(403)
-        browser.call("DELETE", "queues/bank", {"name": "bank"}, headers).problem(403)
+        browser.call("POST", f"queues/{bank}/pause", {}, headers).problem(403)
+        browser.call("DELETE", f"queues/{bank}", {"name": bank}, headers).problem(403)
         browser.call("DELETE", "session", None, headers).problem(403)
     browser.sign_in(ADMIN_TOKEN, {"Origin": "https://evil.example"}).problem(403)
     # What a form can send without asking first.
     for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
-        browser.call("PATCH", "queues/bank", {"capacity": 5}, {"Content-Type": kind}).problem(415)
-    preflight = browser.call("OPTIONS", "queues/bank/pause", None, {"Origin": "https://evil.example",
+        browser.call("PATCH", f"queues/{bank}", {"capacity": 5}, {"Content-Type": kind}).problem(415)
+    preflight = browser.call("OPTIONS", f"queues/{bank}/pause", None, {"Origin": "https://evil.example",
                                                                     "Access-Control-Request-Method": "POST"})
     assert preflight.status == 405
     assert not [name for name in preflight.headers if name.startswith("access-control")]
-    assert Admin(worker).done("GET", "queues/bank") == before
+    assert Admin(worker).done("GET", f"queues/{bank}") == before
 
 
 def test_no_site_reaches_it_under_a_name_of_its_own(room):
@@ -200,19 +213,19 @@ def test_no_site_reaches_it_under_a_name_of_its_own(room):
     assert client.get("/livez", headers={"Host": "evil.example"}).status == 200
 
 
-def test_nothing_can_be_framed_or_run(room):
+def test_nothing_can_be_framed_or_run(desk):
     """Clickjacking; and scripts in what visitors and operators write are text wherever it comes out."""
-    system = room()
+    system, bank = desk
     worker = system.of("worker")[0]
     admin = Admin(worker)
     script = "<script>alert(1)</script>"
-    admin.done("POST", "queues/bank/notice", {"text": f"\"'>{script}"})
-    admin.done("POST", "queues/bank/joins", {"visitors": [{"visitor": script}]})
+    admin.done("POST", f"queues/{bank}/notice", {"text": f"\"'>{script}"})
+    admin.done("POST", f"queues/{bank}/joins", {"visitors": [{"visitor": script}]})
     assert admin.call("PUT", f"queues/{script.replace('/', '%2F')}", {}).status in (400, 404, 422)
-    admin.call("GET", f"queues/bank/visitors/{script.replace('/', '%2F')}")
-    for path in ("/", "/assets/dashboard.js", "/nothing", "/v1/admin/queues", "/v1/admin/queues/bank/line",
-                 "/v1/admin/queues/bank", "/v1/admin/changes", f"/v1/admin/queues/{script}", "/v1/nothing",
-                 "/v1/admin/queues/bank/export?format=csv", "/v1/admin/queues/bank/export?format=jsonl"):
+    admin.call("GET", f"queues/{bank}/visitors/{script.replace('/', '%2F')}")
+    for path in ("/", "/assets/dashboard.js", "/nothing", "/v1/admin/queues", f"/v1/admin/queues/{bank}/line",
+                 f"/v1/admin/queues/{bank}", "/v1/admin/changes", f"/v1/admin/queues/{script}", "/v1/nothing",
+                 f"/v1/admin/queues/{bank}/export?format=csv", f"/v1/admin/queues/{bank}/export?format=jsonl"):
         answer = admin.get(path, ADMIN_TOKEN)
         policy = answer.headers["content-security-policy"]
         assert "frame-ancestors 'none'" in policy and "default-src 'none'" in policy, (path, policy)
@@ -256,10 +269,10 @@ def test_cookies_behind_tls(room):
 
 # ---- while something is wrong ----
 
-def test_without_the_store_the_admin_token_is_known(room):
-    system = room()
+def test_without_the_store_the_admin_token_is_known(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
-    jane = Admin(worker, Admin(worker).make_token("jane", "viewer"))
+    jane = Admin(worker, Admin(worker).make_token(f"jane-{bank}", "viewer"))
     system.expect(STORE_TROUBLE)
     system.redis.stop()
     assert Admin(worker).call("GET", "session").json == {"name": "admin", "role": "admin"}
@@ -275,7 +288,7 @@ def test_without_the_store_the_admin_token_is_known(room):
 
 def test_probes_are_answered_while_the_store_hangs(room):
     """Every thread of the API waits for Redis, and more requests wait for a thread."""
-    system = room()
+    system = room(store={"timeout": "500ms"})
     worker = system.of("worker")[0]
     system.expect(STORE_TROUBLE)
     system.redis.pause()
@@ -293,10 +306,10 @@ def test_probes_are_answered_while_the_store_hangs(room):
     wait_until(lambda: Admin(worker).call("GET", "queues").status == 200, PATIENCE, "the store is back")
 
 
-def test_slow_bodies_do_not_keep_a_probe_out(room):
-    system = room()
+def test_slow_bodies_do_not_keep_a_probe_out(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
-    head = (f"POST /v1/admin/queues/bank/pause HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n"
+    head = (f"POST /v1/admin/queues/{bank}/pause HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\n"
             "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{").encode()
     sockets = []
     for _ in range(200):
@@ -313,22 +326,22 @@ def test_slow_bodies_do_not_keep_a_probe_out(room):
         one.close()
 
 
-def test_bodies_have_a_limit(room):
-    system = room()
+def test_bodies_have_a_limit(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
     admin = Admin(worker)
     huge = b'{"a": "' + b"x" * 300_000 + b'"}'
-    admin.request("PATCH", "/v1/admin/queues/bank", huge, ADMIN_TOKEN).problem(413)
+    admin.request("PATCH", f"/v1/admin/queues/{bank}", huge, ADMIN_TOKEN).problem(413)
     for body in (b"{", b"[]", b"1", b'{"a": 1, "a": 2}', b"\xff", b'{"capacity": 1} x'):
-        Admin(worker).request("PATCH", "/v1/admin/queues/bank", body, ADMIN_TOKEN).problem(400)
+        Admin(worker).request("PATCH", f"/v1/admin/queues/{bank}", body, ADMIN_TOKEN).problem(400)
 
 
-def test_events_come_once_a_second(room):
-    system = room()
+def test_events_come_once_a_second(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
-    readers = [EventReader(worker, "queues/bank/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"}) for _ in range(3)]
-    system.join("bank")
-    system.join("bank")
+    readers = [EventReader(worker, f"queues/{bank}/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"}) for _ in range(3)]
+    system.join(bank)
+    system.join(bank)
     for reader in readers:
         while (event := reader.next()) is not None and event[1].get("waiting") != 1:
             assert event[0] == "stats", event
@@ -336,50 +349,50 @@ def test_events_come_once_a_second(room):
     for reader in readers[1:]:
         reader.close()
     # A queue that is deleted ends its streams.
-    Admin(worker).done("DELETE", "queues/bank", {"name": "bank"})
+    Admin(worker).done("DELETE", f"queues/{bank}", {"name": bank})
     while (event := readers[0].next()) is not None and event[0] != "end":
         pass
     assert event is not None and event[1]["status"] == 404
-    assert EventReader(worker, "queues/bank/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"}).next()[0] == "end"
-    system.sound = False
+    assert EventReader(worker, f"queues/{bank}/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"}).next()[0] == "end"
+    system.forget(bank)
 
 
-def test_only_so_many_streams(room):
-    system = room()
+def test_only_so_many_streams(desk):
+    system, bank = desk
     worker = system.of("worker")[0]
     headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
-    readers = [EventReader(worker, "queues/bank/events", headers) for _ in range(40)]
+    readers = [EventReader(worker, f"queues/{bank}/events", headers) for _ in range(40)]
     assert sorted({reader.status for reader in readers}) == [200, 503]
     assert Client(worker.admin_port).get("/livez").status == 200
     for reader in readers:
         reader.close()
-    wait_until(lambda: EventReader(worker, "queues/bank/events", headers).status == 200, PATIENCE, "there is room again")
+    wait_until(lambda: EventReader(worker, f"queues/{bank}/events", headers).status == 200, PATIENCE, "there is room again")
     worker.stop()  # also with open streams
     worker.start()
     worker.wait_ready()
 
 
-def test_an_export_has_everybody(room):
+def test_an_export_has_everybody(desk):
     """More than the buffer holds, for two readers at once."""
-    system = room()
+    system, bank = desk
     worker = system.of("worker")[0]
     visitors = [f"visitor-{i:05}" for i in range(6000)]
     for first in range(0, len(visitors), 1000):
         names = [{"visitor": name} for name in visitors[first:first + 1000]]
-        Admin(worker).done("POST", "queues/bank/joins", {"visitors": names})
-    wait_until(lambda: system.waiting("bank") + system.active("bank") == len(visitors), PATIENCE, "all have joined")
+        Admin(worker).done("POST", f"queues/{bank}/joins", {"visitors": names})
+    wait_until(lambda: system.waiting(bank) + system.active(bank) == len(visitors), PATIENCE, "all have joined")
     readers = [Admin(worker), Admin(worker)]
     for reader, kind in zip(readers, ("csv", "jsonl")):
-        reader.send("GET", f"/v1/admin/queues/bank/export?format={kind}", ticket=ADMIN_TOKEN)
+        reader.send("GET", f"/v1/admin/queues/{bank}/export?format={kind}", ticket=ADMIN_TOKEN)
     for reader in readers:
         answer = reader.receive()
         assert answer.status == 200
         assert sorted(re.findall(r"visitor-\d{5}", answer.body.decode())) == visitors
 
 
-def test_ports(room):
+def test_ports(desk):
     """The API is on the admin listener of the worker only."""
-    system = room()
+    system, _ = desk
     visitors = Client(system.of("worker")[0].http_port)
     assert visitors.get("/v1/admin/queues", ADMIN_TOKEN).status == 404
     other = Client(system.of("dispatcher")[0].admin_port)

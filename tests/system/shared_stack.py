@@ -20,7 +20,7 @@ QUEUE = CALM | {"capacity": 1}
 #: What a worker shows of a queue that no test has had, as its capacity.
 UNUSED = 77
 #: The queues of a stack. They are in its configuration file and served from its start: one made later takes a second.
-POOL = 40
+POOL = 24
 
 
 def words(settings: dict[str, Any], prefix: str = "") -> list[str]:

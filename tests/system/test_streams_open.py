@@ -4,11 +4,18 @@ from __future__ import annotations
 import signal
 import socket
 
+import pytest
+
 from figures_of import metric
 from http_client import Client, Visitor
 from sse import Ended, EventStream
 from tellerline import CALM, PATIENCE
-from waiting import wait_until
+from waiting import patient, wait_until
+
+pytestmark = pytest.mark.together(seconds=30)
+
+#: Joins whose place is not known soon get a pending ticket.
+HASTY = {"http": {"join_wait": "200ms"}}
 
 
 def opened(client: Client, path: str, ticket: str) -> EventStream:
@@ -17,10 +24,11 @@ def opened(client: Client, path: str, ticket: str) -> EventStream:
     return stream
 
 
-def test_pending_ticket_hears_its_number(start):
+def test_pending_ticket_hears_its_number(share):
     """The stream sends `pending`, then the position with the ticket that replaces the pending one."""
-    system = start({"bank": {"capacity": 1} | CALM})
-    first = system.join("bank")
+    system = share(settings=HASTY)
+    bank = system.queue()
+    first = system.join(bank)
     wait_until(first.is_active, PATIENCE, "the first is active")
     dispatcher = system.of("dispatcher")[0]
     dispatcher.send(signal.SIGSTOP)
@@ -38,11 +46,12 @@ def test_pending_ticket_hears_its_number(start):
     stream.close()
 
 
-def test_a_pending_ticket_waits_for_room_in_a_full_line(start):
+def test_a_pending_ticket_waits_for_room_in_a_full_line(share):
     """The join meets a full line: the stream says so, and the worker asks again as seldom as Retry-After says. When there
     is room, the place comes over the same stream."""
-    system = start({"bank": {"capacity": 0, "max_waiting": 1} | CALM})
-    client, path = system.client(), "/v1/queues/bank"
+    system = share(settings=HASTY)
+    bank = system.queue(capacity=0, max_waiting=1)
+    client, path = system.client(), f"/v1/queues/{bank}"
     dispatcher, worker = system.of("dispatcher")[0], system.of("worker")[0]
     dispatcher.send(signal.SIGSTOP)
     first, second = [client.post(f"{path}/join") for _ in range(2)]
@@ -53,7 +62,7 @@ def test_a_pending_ticket_waits_for_room_in_a_full_line(start):
     told = stream.event("full", "position", "ended")
     assert told.kind == "full" and 15000 <= told.json["poll_after_ms"] <= 30000, told
     client.get(f"{path}/status", ticket=second.json["ticket"]).problem(503)
-    first = Visitor(client, "bank", first.json["ticket"])
+    first = Visitor(client, bank, first.json["ticket"])
     first.status()
     before = metric(worker, "tellerline_worker_commands_total")
     first.leave()
@@ -90,7 +99,7 @@ def test_no_connection_left_for_a_stream(start):
         assert stream.next().kind == "retry"
         assert stream.event("admitted").json["pass"]
         try:
-            stream.next(0.3)
+            stream.next(patient(0.3))
         except Ended:
             break
         except AssertionError:  # nothing more: it stays open

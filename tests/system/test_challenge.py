@@ -12,6 +12,7 @@ from selenium import webdriver
 from browser import chromium, look, make_new, scripts, until, visit
 from http_client import Visitor
 from puzzles import asked, join, signed_wait, solve
+from shared_stack import Pool
 from tellerline import CALM, PATIENCE, System
 from test_pass import API_KEY, SECRET, key_file
 from waiting import wait_until
@@ -50,47 +51,49 @@ def failed(answer, why: str) -> None:
     assert problem["puzzle"] and problem["parts"] == 16 and problem["bits"] >= 12, problem
 
 
-def test_a_solution_gives_one_place(start: Callable[..., System]) -> None:
+def test_a_solution_gives_one_place(share: Callable[..., Pool]) -> None:
     """At two workers: without, with a wrong, with a right one, and the same again."""
-    system = start({"bank": QUEUE, "other": QUEUE}, workers=2)
+    system = share(workers=2)
+    bank, other = system.queue(challenge="work"), system.queue(challenge="work")
     one, two = system.client(0), system.client(1)
-    problem = asked(one, "bank")
+    problem = asked(one, bank)
     assert problem["parts"] == 16 and problem["bits"] == 12, problem
     solution = solve(problem)
     wrong = solution[:47] + "A" * 40 + solution[87:]
-    failed(join(one, "bank", wrong), "wrong")
-    failed(join(one, "bank", "x" + solution[1:]), "no solution")
-    failed(join(two, "other", solution), "no solution")  # of another queue
-    assert system.numbers("bank")["joined"] == 0
+    failed(join(one, bank, wrong), "wrong")
+    failed(join(one, bank, "x" + solution[1:]), "no solution")
+    failed(join(two, other, solution), "no solution")  # of another queue
+    assert system.numbers(bank)["joined"] == 0
 
-    first = join(one, "bank", solution).json
+    first = join(one, bank, solution).json
     assert first["ticket"] and first["status"] in ("waiting", "active"), first
     for client in (one, two):  # repeated, as after a broken connection: the same place, and no other
-        again = join(client, "bank", solution).json
+        again = join(client, bank, solution).json
         assert again["visitor"] == first["visitor"], again
-    assert system.numbers("bank")["joined"] == 1
+    assert system.numbers(bank)["joined"] == 1
 
-    place = Visitor(two, "bank", first["ticket"])
+    place = Visitor(two, bank, first["ticket"])
     place.leave()
     for client in (one, two):  # the place has ended: the solution was spent
-        failed(join(client, "bank", solution), "already")
-        failed(join(client, "bank", solution, ticket=first["ticket"]), "already")
-    assert client.post("/v1/queues/bank/join", ticket=first["ticket"]).status == 403
-    more = join(two, "bank", solve(asked(two, "bank")), ticket=first["ticket"]).json
+        failed(join(client, bank, solution), "already")
+        failed(join(client, bank, solution, ticket=first["ticket"]), "already")
+    assert client.post(f"/v1/queues/{bank}/join", ticket=first["ticket"]).status == 403
+    more = join(two, bank, solve(asked(two, bank)), ticket=first["ticket"]).json
     assert more["visitor"] == first["visitor"], "a ticket keeps its visitor"
-    assert system.numbers("bank")["joined"] == 2
+    assert system.numbers(bank)["joined"] == 2
     # With a ticket that holds a place no solution is needed.
-    assert one.post("/v1/queues/bank/join", ticket=more["ticket"]).json["visitor"] == first["visitor"]
+    assert one.post(f"/v1/queues/{bank}/join", ticket=more["ticket"]).json["visitor"] == first["visitor"]
 
 
-def test_a_solution_is_not_spent_on_a_full_line(start: Callable[..., System]) -> None:
-    system = start({"bank": QUEUE | {"capacity": 0, "max_waiting": 1}})
+def test_a_solution_is_not_spent_on_a_full_line(share: Callable[..., Pool]) -> None:
+    system = share(workers=2)
+    bank = system.queue(challenge="work", capacity=0, max_waiting=1, full_cooldown="1s")
     first, second = system.client(), system.client()
-    solution = solve(asked(second, "bank"))
-    place = Visitor(first, "bank", join(first, "bank", solve(asked(first, "bank"))).json["ticket"])
-    assert join(second, "bank", solution).problem(503)["type"] == "/problems/full"
+    solution = solve(asked(second, bank))
+    place = Visitor(first, bank, join(first, bank, solve(asked(first, bank))).json["ticket"])
+    assert join(second, bank, solution).problem(503)["type"] == "/problems/full"
     place.leave()
-    wait_until(lambda: join(second, "bank", solution).status == 200, PATIENCE, "the same solution is taken")
+    wait_until(lambda: join(second, bank, solution).status == 200, PATIENCE, "the same solution is taken")
 
 
 def test_invites_and_trusted_callers_need_none(start: Callable[..., System], tmp_path) -> None:
@@ -113,37 +116,39 @@ def test_invites_and_trusted_callers_need_none(start: Callable[..., System], tmp
     assert refused.returncode != 0 and "challenge" in refused.stderr
 
 
-def open_page(browser: webdriver.Chrome, system: System) -> None:
-    visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/bank")
+def open_page(browser: webdriver.Chrome, system: System, queue: str) -> None:
+    visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/{queue}")
 
 
-def test_a_browser_joins_by_itself(start: Callable[..., System], browser: webdriver.Chrome) -> None:
+def test_a_browser_joins_by_itself(share: Callable[..., Pool], browser: webdriver.Chrome) -> None:
     """In a web worker; and in the page, where there are none."""
-    system = start({"bank": QUEUE})
-    ticket = join(system.client(), "bank", solve(asked(system.client(), "bank"))).json["ticket"]
-    wait_until(Visitor(system.client(), "bank", ticket).is_active, PATIENCE, "one is inside")
+    system = share(workers=2)
+    bank = system.queue(challenge="work")
+    ticket = join(system.client(), bank, solve(asked(system.client(), bank))).json["ticket"]
+    wait_until(Visitor(system.client(), bank, ticket).is_active, PATIENCE, "one is inside")
     for place, worker, solver in (("1", SPY, "worker"), ("2", "window.Worker = undefined", None)):
         made = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": worker})
-        open_page(browser, system)
+        open_page(browser, system, bank)
         page = until(browser, lambda page: page.state == "waiting", "joined")
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", made)
-        assert page.text("ahead") == str(int(place) - 1) and page.url.endswith("/q/bank"), page
+        assert page.text("ahead") == str(int(place) - 1) and page.url.endswith(f"/q/{bank}"), page
         assert browser.execute_script("return sessionStorage.getItem('solver')") == solver
         browser.execute_script("sessionStorage.clear()")
         browser.delete_all_cookies()
-    assert system.numbers("bank")["joined"] == 3
+    assert system.numbers(bank)["joined"] == 3
 
 
-def test_a_browser_without_scripts_waits(start: Callable[..., System], browser: webdriver.Chrome) -> None:
+def test_a_browser_without_scripts_waits(share: Callable[..., Pool], browser: webdriver.Chrome) -> None:
     """The page goes on by itself after a signed wait. The wait counts at another address no more than at another time:
     unit tests; here it is refused before its time."""
-    system = start({"bank": QUEUE | {"capacity": 0}})
+    system = share(workers=2)
+    bank = system.queue(challenge="work", capacity=0)
     client = system.client()
-    early = client.post(signed_wait(client.get("/q/bank")))
+    early = client.post(signed_wait(client.get(f"/q/{bank}")))
     assert early.status == 200 and b'data-state="challenge"' in early.body
     scripts(browser, False)
-    open_page(browser, system)
+    open_page(browser, system, bank)
     assert look(browser).state == "challenge"
     page = until(browser, lambda page: page.state == "waiting", "joined after the wait")
     assert page.text("ahead") == "0"
-    assert system.numbers("bank")["joined"] == 1
+    assert system.numbers(bank)["joined"] == 1

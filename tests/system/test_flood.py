@@ -13,7 +13,7 @@ import time
 
 from http_client import Client
 from tellerline import CALM, PATIENCE
-from waiting import wait_until
+from waiting import patient, wait_until
 
 SOAK = float(os.environ.get("TELLERLINE_SOAK", 0))
 LIMIT = 3000 if SOAK else 40  # joins of an address per minute
@@ -37,7 +37,7 @@ class Attacker(threading.Thread):
         self._batches = ["".join(JOIN.format(claim) for claim in claims[i::BATCHES]).encode() for i in range(BATCHES)]
 
     def run(self) -> None:
-        with socket.create_connection(("127.0.0.1", self._port), timeout=PATIENCE) as connection:
+        with socket.create_connection(("127.0.0.1", self._port), timeout=patient(PATIENCE)) as connection:
             for batch in itertools.cycle(self._batches):
                 if self._over.is_set():
                     return
@@ -87,7 +87,7 @@ def test_a_flood_leaves_the_room_to_others(start, figure):
     client = Client(port)
     try:
         while len(times) < ORDINARY or time.monotonic() - began < SOAK or not all(a.statuses.get(429) for a in attackers):
-            assert time.monotonic() - began < PATIENCE + SOAK and all(a.is_alive() for a in attackers)
+            assert time.monotonic() - began < patient(PATIENCE) + SOAK and all(a.is_alive() for a in attackers)
             n = len(times)
             since = time.monotonic()
             answer = client.post("/v1/queues/bank/join", headers={"X-Forwarded-For": f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}"})
@@ -96,7 +96,7 @@ def test_a_flood_leaves_the_room_to_others(start, figure):
     finally:
         over.set()
         for attacker in attackers:
-            attacker.join(PATIENCE)
+            attacker.join(patient(PATIENCE))
         client.close()
     seconds, windows = time.monotonic() - began, minute() - first + 1
     for attacker in attackers:
@@ -111,7 +111,7 @@ def test_a_flood_leaves_the_room_to_others(start, figure):
 
 def test_a_full_line_is_told_and_mends_itself(start):
     """Two workers, which do not know of each other's joins at once, together take exactly so many."""
-    system = start({"bank": {"capacity": 0, "max_waiting": 5} | CALM}, workers=2)
+    system = start({"bank": {"capacity": 0, "max_waiting": 5, "full_cooldown": "1s"} | CALM}, workers=2)
     ports = [program.http_port for program in system.programs if program.role == "worker"]
     clients = [Client(ports[i % 2]) for i in range(12)]
     for client in clients:

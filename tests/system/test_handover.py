@@ -8,7 +8,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qs, quote, urlsplit
 
+import pytest
+
 from http_client import Visitor
+from shared_stack import Pool
 from sse import EventStream
 from tellerline import CALM, HELD, PATIENCE, System
 from test_faults_clock import Clock
@@ -16,16 +19,29 @@ from test_store_trouble import STORE_TROUBLE
 from waiting import wait_until
 
 
-def waiting_visitor(start, workers: int = 1, prepare: Callable[[System], None] | None = None, join_wait: str = HELD,
-                    **queues) -> tuple[System, Visitor]:
+pytestmark = pytest.mark.together(seconds=20)
+
+
+def waiting_visitor(start, workers: int = 1, prepare: Callable[[System], None] | None = None) -> tuple[System, Visitor]:
     """A system whose queue bank has one visitor inside and one who waits."""
-    system = start({"bank": {"capacity": 1} | CALM} | queues, workers=workers, prepare=prepare,
-                   settings={"http": {"join_wait": join_wait}})
-    first = system.join("bank")
+    system = start({"bank": {"capacity": 1} | CALM}, workers=workers, prepare=prepare, settings={"http": {"join_wait": HELD}})
+    return system, one_waits(system, "bank")
+
+
+def waits_at(share, join_wait: str = HELD) -> tuple[Pool, str, Visitor]:
+    """The same with a queue of the stack that the tests of this file share."""
+    system = share(workers=2, settings={"http": {"join_wait": join_wait}})
+    queue = system.queue()
+    return system, queue, one_waits(system, queue)
+
+
+def one_waits(system: System, queue: str) -> Visitor:
+    first = system.join(queue)
     wait_until(first.is_active, PATIENCE, "the first is in")
-    visitor = system.join("bank")
+    visitor = system.join(queue)
+    visitor.status()
     assert visitor.view["status"] == "waiting"
-    return system, visitor
+    return visitor
 
 
 def code_of(visitor: Visitor) -> str:
@@ -41,83 +57,85 @@ def redeem(system: System, code: str, queue: str = "bank", device: str = "", wor
 
 def moved(system: System, visitor: Visitor, worker: int = 0) -> Visitor:
     """The visitor on another device."""
-    answer = redeem(system, code_of(visitor), worker=worker)
+    queue = visitor.path.rpartition("/")[2]
+    answer = redeem(system, code_of(visitor), queue, worker=worker)
     assert answer.status == 200, answer.body
-    other = system.visitor("bank", worker)
+    other = system.visitor(queue, worker)
     other.ticket, other.view = answer.json["ticket"], answer.json
     return other
 
 
-def test_a_place_goes_to_another_device(start):
-    system, old = waiting_visitor(start)
+def test_a_place_goes_to_another_device(share):
+    system, bank, old = waits_at(share)
     answer = old.client.post(f"{old.path}/transfer", ticket=old.ticket)
     code = answer.json
-    assert code["address"] == f"http://127.0.0.1:{old.client.port}/q/bank?move={code['code']}" or \
-        code["address"].endswith(f"/q/bank?move={code['code']}")
+    assert code["address"] == f"http://127.0.0.1:{old.client.port}/q/{bank}?move={code['code']}" or \
+        code["address"].endswith(f"/q/{bank}?move={code['code']}")
     assert code["expires_in"] == 120 and code["svg"].startswith("<svg ")
-    answer = redeem(system, code["code"])
-    new = system.visitor("bank")
+    answer = redeem(system, code["code"], bank)
+    new = system.visitor(bank)
     new.ticket = answer.json["ticket"]
     assert answer.json["status"] == "waiting" and answer.json["visitor"] == old.view["visitor"]
     assert new.status()["position"] == 1
     view = old.status()
     view.pop("reference", None)
-    assert view == {"queue": "bank", "visitor": old.view["visitor"], "status": "moved", "waiting": 1, "active": 1,
+    assert view == {"queue": bank, "visitor": old.view["visitor"], "status": "moved", "waiting": 1, "active": 1,
                     "capacity": 1}
     newest = moved(system, new)  # and on
     assert new.status()["status"] == old.status()["status"] == "moved"
     assert newest.leave()["status"] == "left"
 
 
-def action_of(page: str) -> str:
+def action_of(page: str, queue: str) -> str:
     """The address to which the button of the page goes."""
-    return "/q/shop/move" + page.split('action="/q/shop/move')[1].split('"')[0].replace("&amp;", "&")
+    return f"/q/{queue}/move" + page.split(f'action="/q/{queue}/move')[1].split('"')[0].replace("&amp;", "&")
 
 
-def test_the_code_knows_where_the_visitor_wants_to_go(start):
+def test_the_code_knows_where_the_visitor_wants_to_go(share):
     """The new device goes on to the same page of the shop: as far as a scanner can read so long an address."""
-    system, old = waiting_visitor(start, shop={"capacity": 1, "target_url": "https://shop.example/"} | CALM)
-    system.join("shop")
-    visitor = system.join("shop")
+    system, _, old = waits_at(share)
+    shop = system.queue(target_url="https://shop.example/")
+    system.join(shop)
+    visitor = system.join(shop)
     wanted = "https://shop.example/tickets?show=7&row=a"
     given = f"?return={quote(wanted, safe='')}"
     address = urlsplit(visitor.client.post(f"{visitor.path}/transfer{given}", ticket=visitor.ticket).json["address"])
     assert parse_qs(address.query)["return"] == [wanted]
-    html = visitor.client.post(f"/q/shop/transfer{given}&ticket={visitor.ticket}").body.decode()
-    shown = html.split("/q/shop?move=")[1].split('"')[0].replace("&amp;", "&")
+    html = visitor.client.post(f"/q/{shop}/transfer{given}&ticket={visitor.ticket}").body.decode()
+    shown = html.split(f"/q/{shop}?move=")[1].split('"')[0].replace("&amp;", "&")
     assert parse_qs(f"move={shown}")["return"] == [wanted]
     page = visitor.client.get(f"{address.path}?{address.query}").body.decode()
-    moved_on = visitor.client.post(action_of(page))
+    moved_on = visitor.client.post(action_of(page, shop))
     assert moved_on.status == 303 and parse_qs(urlsplit(moved_on.headers["location"]).query)["return"] == [wanted]
     visitor.ticket = moved_on.headers["set-cookie"].split("=", 1)[1].split(";")[0]
     for refused in ("https://elsewhere.example/", f"{wanted}&long={'x' * 500}"):
         answer = visitor.client.post(f"{visitor.path}/transfer?return={quote(refused, safe='')}", ticket=visitor.ticket)
         assert "return" not in answer.json["address"] and answer.json["svg"].startswith("<svg "), answer.json
     code = answer.json["code"]
-    careless = visitor.client.get(f"/q/shop?return={wanted}&move={code}&by=abc").body.decode()
-    assert "move" not in parse_qs(urlsplit(parse_qs(urlsplit(action_of(careless)).query)["return"][0]).query)
+    careless = visitor.client.get(f"/q/{shop}?return={wanted}&move={code}&by=abc").body.decode()
+    assert "move" not in parse_qs(urlsplit(parse_qs(urlsplit(action_of(careless, shop)).query)["return"][0]).query)
 
 
-def test_the_old_ticket_is_refused_everywhere(start):
-    system, old = waiting_visitor(start)
+def test_the_old_ticket_is_refused_everywhere(share):
+    system, bank, old = waits_at(share)
     first = old.ticket
     new = moved(system, old)
     assert old.status()["status"] == "moved"
     for verb in ("leave", "complete", "renew", "extend", "transfer", "join"):
         problem = old.client.post(f"{old.path}/{verb}", ticket=first).problem(409)
         assert problem["type"] == "/problems/moved", (verb, problem)
-    system.set("bank", "capacity=5")
+    system.set(bank, "capacity=5")
     wait_until(new.is_active, PATIENCE, "the new device has its turn")
     assert new.view["pass"]
     assert "pass" not in old.status()
     for credential, status in ((first, 401), (new.ticket, 204), (new.view["pass"], 204)):
         assert old.client.get(f"{old.path}/check", ticket=credential).status == status
     assert new.complete()["status"] == "completed"
-    assert system.store.command("EXISTS", system.key("bank", "serials")) == 0
+    assert system.store.command("EXISTS", system.key(bank, "serials")) == 0
 
 
-def test_open_streams_of_the_old_ticket_are_told(start):
-    system, old = waiting_visitor(start, workers=2)
+def test_open_streams_of_the_old_ticket_are_told(share):
+    system, _, old = waits_at(share)
     streams = [EventStream(system.client(worker).port, f"{old.path}/events", old.ticket) for worker in (0, 1)]
     for stream in streams:
         assert stream.event("position")
@@ -126,13 +144,13 @@ def test_open_streams_of_the_old_ticket_are_told(start):
         assert stream.event("moved")
 
 
-def test_a_code_is_good_once_and_its_device_may_repeat_it(start):
-    system, old = waiting_visitor(start)
+def test_a_code_is_good_once_and_its_device_may_repeat_it(share):
+    system, bank, old = waits_at(share)
     code, rival = code_of(old), code_of(old)
-    tickets = {redeem(system, code, device="abc").json["ticket"] for _ in range(2)}
+    tickets = {redeem(system, code, bank, device="abc").json["ticket"] for _ in range(2)}
     assert tickets
     for again, device in ((code, "def"), (code, ""), (rival, "def"), (rival, "")):
-        assert redeem(system, again, device=device).problem(409)["type"] == "/problems/code-used"
+        assert redeem(system, again, bank, device=device).problem(409)["type"] == "/problems/code-used"
     for ticket in tickets:
         assert old.client.get(f"{old.path}/status", ticket=ticket).json["status"] == "waiting"
 
@@ -160,8 +178,9 @@ def test_a_hand_over_can_be_repeated_after_the_life_of_the_code(start, tmp_path)
         assert redeem(system, code, device=device).problem(409)["type"] == "/problems/code-used"
 
 
-def test_codes_that_are_not_genuine(start):
-    system, old = waiting_visitor(start, other={"capacity": 1} | CALM)
+def test_codes_that_are_not_genuine(share):
+    system, bank, old = waits_at(share)
+    other = system.queue()
     code = code_of(old)
     whole = base64.urlsafe_b64decode(code + "=" * (-len(code) % 4))
     forged = []
@@ -172,24 +191,24 @@ def test_codes_that_are_not_genuine(start):
     as_ticket = bytes([2]) + whole[1:]
     forged = forged[::4] + [old.ticket, base64.urlsafe_b64encode(as_ticket).decode().rstrip("="), "", "x"]
     for text in forged:
-        assert redeem(system, text).problem(403)["type"] == "/problems/bad-code"
-    assert redeem(system, code, queue="other").problem(403)["type"] == "/problems/bad-code"
+        assert redeem(system, text, bank).problem(403)["type"] == "/problems/bad-code"
+    assert redeem(system, code, queue=other).problem(403)["type"] == "/problems/bad-code"
     assert old.client.get(f"{old.path}/status", ticket=code).status == 401
-    assert redeem(system, code, device="xyz").status == 400
-    assert system.client().post("/v1/queues/bank/move").status == 400
+    assert redeem(system, code, bank, device="xyz").status == 400
+    assert system.client().post(f"/v1/queues/{bank}/move").status == 400
     assert old.status()["position"] == 1
-    assert redeem(system, code).status == 200
+    assert redeem(system, code, bank).status == 200
 
 
-def test_codes_of_places_that_do_not_wait(start):
-    system, old = waiting_visitor(start)
-    late, gone = code_of(old), system.join("bank")
+def test_codes_of_places_that_do_not_wait(share):
+    system, bank, old = waits_at(share)
+    late, gone = code_of(old), system.join(bank)
     code = code_of(gone)
     gone.leave()
-    assert redeem(system, code).problem(410)["type"] == "/problems/code-over"
-    system.set("bank", "capacity=5")
+    assert redeem(system, code, bank).problem(410)["type"] == "/problems/code-over"
+    system.set(bank, "capacity=5")
     wait_until(old.is_active, PATIENCE, "it has its turn")
-    assert redeem(system, late).problem(410)["type"] == "/problems/code-over"
+    assert redeem(system, late, bank).problem(410)["type"] == "/problems/code-over"
     answer = old.client.post(f"{old.path}/transfer", ticket=old.ticket)
     assert answer.problem(409)["type"] == "/problems/not-waiting"
     assert old.is_active()
@@ -205,20 +224,20 @@ def test_it_can_be_switched_off(start):
     assert 'data-state="waiting"' in page and 'data-tl="move-form"' not in page
 
 
-def test_of_many_devices_at_once_one_gets_the_place(start):
-    system, old = waiting_visitor(start, workers=2)
+def test_of_many_devices_at_once_one_gets_the_place(share):
+    system, bank, old = waits_at(share)
     for _ in range(5):
         code = code_of(old)
         with ThreadPoolExecutor(8) as pool:
-            answers = list(pool.map(lambda i: redeem(system, code, worker=i % 2), range(8)))
+            answers = list(pool.map(lambda i: redeem(system, code, bank, worker=i % 2), range(8)))
         assert sorted(answer.status for answer in answers) == [200] + [409] * 7
         old.ticket = next(answer.json["ticket"] for answer in answers if answer.status == 200)
         assert old.status()["status"] == "waiting"
 
 
-def test_at_a_worker_whose_line_is_behind(start):
+def test_at_a_worker_whose_line_is_behind(share):
     """It was stopped while the place went away. The new ticket is good there at once, the old one is not."""
-    system, old = waiting_visitor(start, workers=2)
+    system, bank, old = waits_at(share)
     second = system.of("worker")[1].children()
     late, later = system.client(1), system.client(1)
     late.get("/livez")
@@ -235,20 +254,20 @@ def test_at_a_worker_whose_line_is_behind(start):
     assert late.receive().json["status"] == "waiting"
     answer = later.receive()
     if answer.status == 200:  # made before the worker heard of it: no use
-        assert redeem(system, answer.json["code"]).problem(409)["type"] == "/problems/code-used"
+        assert redeem(system, answer.json["code"], bank).problem(409)["type"] == "/problems/code-used"
     wait_until(lambda: old.status(late)["status"] == "moved", PATIENCE, "the old ticket is refused there, too")
 
 
-def test_a_pending_ticket_is_no_way_back(start):
+def test_a_pending_ticket_is_no_way_back(share):
     """Nor is the invite that opened the join: only a trusted caller gets the ticket of the new device."""
-    system, _ = waiting_visitor(start, join_wait="1s")
+    system, bank, _ = waits_at(share, join_wait="200ms")
     client = system.client()
     dispatcher = system.of("dispatcher")[0]
     dispatcher.send(signal.SIGSTOP)
-    pending = client.post("/v1/queues/bank/join").json
+    pending = client.post(f"/v1/queues/{bank}/join").json
     assert pending["status"] == "pending"
     dispatcher.send(signal.SIGCONT)
-    old = system.visitor("bank")
+    old = system.visitor(bank)
     old.ticket = pending["ticket"]
     wait_until(lambda: client.get(f"{old.path}/status", ticket=old.ticket).status == 200, PATIENCE, "it is numbered")
     old.status()
@@ -259,7 +278,7 @@ def test_a_pending_ticket_is_no_way_back(start):
     client.post(f"{old.path}/leave", ticket=pending["ticket"]).problem(409)
     stream = EventStream(client.port, f"{old.path}/events", pending["ticket"])
     assert stream.event("moved")
-    assert system.waiting("bank") == 2
+    assert system.waiting(bank) == 2
 
 
 def lose_all(system: System) -> None:
@@ -349,11 +368,11 @@ def test_a_snapshot_knows_the_serials(start):
     assert new.status(system.client())["status"] == "waiting"
 
 
-def test_the_audit_finds_serials_that_cannot_be(start):
-    system, old = waiting_visitor(start)
+def test_the_audit_finds_serials_that_cannot_be(share):
+    system, bank, old = waits_at(share)
     new = moved(system, old)
     assert system.ctl("audit").returncode == 0
-    key = system.key("bank", "serials")
+    key = system.key(bank, "serials")
     seq = system.store.command("HKEYS", key)[0]
     system.store.command("HSET", key, "5", "1:1:nobody", "six", "?")
     found = system.ctl("audit")

@@ -15,25 +15,35 @@ from tellerline import CALM, PATIENCE, System, yaml
 from test_store_trouble import STORE_TROUBLE
 from waiting import wait_until
 
+pytestmark = pytest.mark.together(seconds=50)
+
 PATH = "/v1/queues/bank"
 TARGET = "https://shop.example/in"
 
 
-def told(client: Client, name: str) -> str:
-    return client.get(PATH).json[name]
+def told(queue: str, client: Client, name: str) -> str:
+    return client.get(f"/v1/queues/{queue}").json[name]
 
 
-def change(system: System, command: str, mode: str) -> None:
+def change(system: System, command: str, mode: str, queue: str = "bank") -> None:
     """Every worker knows the mode."""
-    done = system.ctl(command, "bank")
-    assert done.returncode == 0 and done.stdout.startswith(f"bank: {mode}: "), done.stdout + done.stderr
+    done = system.ctl(command, queue)
+    assert done.returncode == 0 and done.stdout.startswith(f"{queue}: {mode}: "), done.stdout + done.stderr
     for worker in range(len(system.of("worker"))):
         client = system.client(worker)
-        wait_until(lambda: told(client, "mode") == mode, PATIENCE, f"worker {worker} knows that it is {mode}")
+        wait_until(lambda: told(queue, client, "mode") == mode, PATIENCE, f"worker {worker} knows that it is {mode}")
 
 
-def row(system: System) -> dict:
-    return json.loads(system.ctl("queues", "--json").stdout)["queues"][0]
+def row(system: System, queue: str) -> dict:
+    """What `tellerline queues` says of it."""
+    return next(each for each in json.loads(system.ctl("queues", "--json").stdout)["queues"] if each["queue"] == queue)
+
+
+def shown(system: System, queue: str, *words: str) -> str:
+    """The line about it."""
+    text = system.ctl(*words).stdout
+    assert "PHASE" in text, text
+    return next(line for line in text.splitlines() if queue in line.split())
 
 
 #: command, mode, status of a newcomer, do the joined get in, what a newcomer reads in English and in Korean, and what
@@ -48,87 +58,89 @@ MODES = [
 
 
 @pytest.mark.parametrize("command, mode, status, admits, english, korean, badge", MODES, ids=[row[1] for row in MODES])
-def test_a_mode_is_told_everywhere(start, command, mode, status, admits, english, korean, badge):
-    system = start({"bank": {"capacity": 1, "closed_text_en": "Come back tomorrow.", "sold_out_text_ko": "다 팔렸습니다."}
-                    | CALM}, workers=2)
-    first, second, third = (system.join("bank", worker=i % 2) for i in range(3))
+def test_a_mode_is_told_everywhere(share, command, mode, status, admits, english, korean, badge):
+    system = share(workers=2)
+    bank = system.queue(closed_text_en="Come back tomorrow.", sold_out_text_ko="다 팔렸습니다.")
+    first, second, third = (system.join(bank, worker=i % 2) for i in range(3))
     wait_until(first.is_active, PATIENCE, "one is in")
     assert not second.is_active()
-    change(system, command, mode)
+    change(system, command, mode, bank)
 
-    newcomers = [system.client(worker).post(f"{PATH}/join") for worker in (0, 1)]
+    newcomers = [system.client(worker).post(f"/v1/queues/{bank}/join") for worker in (0, 1)]
     assert {answer.status for answer in newcomers} == {status}
     if status != 200:
         assert newcomers[0].json["type"] == "/problems/" + mode.replace("_", "-"), newcomers[0].body
     for language, text in (("en", english), ("ko", korean)):
-        page = system.client().get("/q/bank", headers={"Accept-Language": language})
+        page = system.client().get(f"/q/{bank}", headers={"Accept-Language": language})
         assert page.status == status and text in page.body.decode(), page.body.decode()
-    waits = system.client().get("/q/bank", ticket=third.ticket).body.decode()
+    waits = system.client().get(f"/q/{bank}", ticket=third.ticket).body.decode()
     assert badge in waits and '<section data-state="waiting">' in waits
     view = third.status()
     assert view.get("mode", "open") == mode
-    checked = system.client().get(f"{PATH}/check", ticket=third.ticket)
+    checked = system.client().get(f"/v1/queues/{bank}/check", ticket=third.ticket)
     assert checked.status == 401
     assert checked.headers.get("x-tellerline-mode", "open") == mode
-    assert system.client().get(f"{PATH}/check", ticket=first.ticket).status == 204, "who is in stays in"
-    assert row(system)["mode"] == mode
+    assert system.client().get(f"/v1/queues/{bank}/check", ticket=first.ticket).status == 204, "who is in stays in"
+    assert row(system, bank)["mode"] == mode
     for words in (["queues"], ["top", "--count", "1"]):
-        shown = system.ctl(*words).stdout
-        assert f" {mode} " in shown and "PHASE" in shown, shown
+        assert f" {mode} " in shown(system, bank, *words)
 
     first.complete()
     if admits:
         wait_until(second.is_active, PATIENCE, "the next is called")
     else:
         # Another admitter would have called the next by the time that a change went all the way round.
-        change(system, "pause" if mode == "paused" else "close", "paused" if mode == "paused" else "closed")
-        system.set("bank", "capacity=2")
-        wait_until(lambda: system.client().get(PATH).json["capacity"] == 2, PATIENCE, "known")
-        assert not second.is_active() and system.active("bank") == 0
-        change(system, "open", "open")
+        change(system, "pause" if mode == "paused" else "close", "paused" if mode == "paused" else "closed", bank)
+        system.set(bank, "capacity=2")
+        wait_until(lambda: system.client().get(f"/v1/queues/{bank}").json["capacity"] == 2, PATIENCE, "known")
+        assert not second.is_active() and system.active(bank) == 0
+        change(system, "open", "open", bank)
         wait_until(second.is_active, PATIENCE, "the next is called")
 
 
-def test_sold_out_takes_two_steps_back(start):
-    system = start({"bank": {"capacity": 1} | CALM})
-    change(system, "sold-out", "sold_out")
-    for wrong in (["open", "bank"], ["pause", "bank"], ["drain", "bank"], ["set", "bank", "paused=false"]):
+def test_sold_out_takes_two_steps_back(share):
+    system = share(workers=2)
+    bank = system.queue()
+    change(system, "sold-out", "sold_out", bank)
+    for wrong in (["open", bank], ["pause", bank], ["drain", bank], ["set", bank, "paused=false"]):
         done = system.ctl(*wrong)
         assert done.returncode == 1 and "sold_out" in done.stderr, done.stderr
-    change(system, "close", "closed")
-    done = system.ctl("set", "bank", "paused=false")
+    change(system, "close", "closed", bank)
+    done = system.ctl("set", bank, "paused=false")
     assert done.returncode == 1 and "tellerline open QUEUE" in done.stderr
-    change(system, "open", "open")
+    change(system, "open", "open", bank)
     assert system.ctl("open", "nowhere").returncode == 1
 
 
-def test_no_one_is_admitted_at_capacity_0(start):
-    system = start({"bank": {"capacity": 0} | CALM})
-    visitor = system.join("bank")
+def test_no_one_is_admitted_at_capacity_0(share):
+    system = share(workers=2)
+    bank = system.queue(capacity=0)
+    visitor = system.join(bank)
     assert visitor.view["capacity"] == 0
     for language, text in (("en", "No one is admitted at the moment"), ("ko", "지금은 입장하지 않습니다")):
-        page = system.client().get("/q/bank", ticket=visitor.ticket, headers={"Accept-Language": language})
+        page = system.client().get(f"/q/{bank}", ticket=visitor.ticket, headers={"Accept-Language": language})
         assert 'data-tl="no-capacity">' in page.body.decode() and text in page.body.decode()
     for words in (["queues"], ["top", "--count", "1"]):
-        assert " 0: no one " in system.ctl(*words).stdout
+        assert " 0: no one " in shown(system, bank, *words)
 
 
-def test_an_older_command_line_pauses(start):
+def test_an_older_command_line_pauses(share):
     """It writes `paused` alone; and an older admitter obeys `paused` in every mode that admits no one."""
-    system = start({"bank": {"capacity": 5} | CALM})
-    config = system.key("bank", "config")
+    system = share(workers=2)
+    bank = system.queue(capacity=5)
+    config = system.key(bank, "config")
     for command, mode in (("pause", "paused"), ("close", "closed"), ("sold-out", "sold_out"), ("close", "closed"),
                           ("passthrough", "passthrough")):
-        change(system, command, mode)
+        change(system, command, mode, bank)
         assert system.store.hash(config)["paused"] == "true", mode
     for command, mode in (("drain", "draining"), ("open", "open")):
-        change(system, command, mode)
+        change(system, command, mode, bank)
         assert system.store.hash(config)["paused"] == "false", mode
     system.store.command("HSET", config, "paused", "true")
-    wait_until(lambda: told(system.client(), "mode") == "paused", PATIENCE, "the worker knows")
-    visitor = system.join("bank")
-    assert visitor.view["status"] == "waiting" and row(system)["mode"] == "paused"
-    system.set("bank", "paused=false")
+    wait_until(lambda: told(bank, system.client(), "mode") == "paused", PATIENCE, "the worker knows")
+    visitor = system.join(bank)
+    assert visitor.view["status"] == "waiting" and row(system, bank)["mode"] == "paused"
+    system.set(bank, "paused=false")
     wait_until(visitor.is_active, PATIENCE, "it goes on")
     assert system.store.hash(config)["mode"] == "open"
 
@@ -153,25 +165,28 @@ def test_an_older_admitter_keeps_to_the_mode(start):
 
 # ---- passthrough ----
 
-def everyone_gets_in(client: Client) -> None:
-    checked = client.get(f"{PATH}/check")
+def everyone_gets_in(client: Client, queue: str = "bank") -> None:
+    path = f"/v1/queues/{queue}"
+    checked = client.get(f"{path}/check")
     assert checked.status == 204 and checked.headers["x-tellerline-mode"] == "passthrough"
-    assert client.post(f"{PATH}/join").json == {"queue": "bank", "status": "passthrough", "target_url": TARGET}
-    page = client.get("/q/bank?return=https://shop.example/seat")
+    assert client.post(f"{path}/join").json == {"queue": queue, "status": "passthrough", "target_url": TARGET}
+    page = client.get(f"/q/{queue}?return=https://shop.example/seat")
     assert page.status == 303 and page.headers["location"] == "https://shop.example/seat"
 
 
-def test_passthrough_lets_everyone_in_and_counts_them(start):
-    system = start({"bank": {"capacity": 0, "target_url": TARGET} | CALM})
-    visitor = system.join("bank")
-    stream = EventStream(system.of("worker")[0].http_port, f"{PATH}/events", visitor.ticket)
-    change(system, "passthrough", "passthrough")
-    everyone_gets_in(system.client())
+def test_passthrough_lets_everyone_in_and_counts_them(share):
+    system = share(workers=2)
+    bank = system.queue(capacity=0, target_url=TARGET)
+    visitor = system.join(bank)
+    stream = EventStream(system.of("worker")[0].http_port, f"/v1/queues/{bank}/events", visitor.ticket)
+    before = metric(system.of("worker")[0], "tellerline_worker_passed_through_total")
+    change(system, "passthrough", "passthrough", bank)
+    everyone_gets_in(system.client(), bank)
     wait_until(lambda: (event := stream.next()).kind == "position" and event.json.get("mode") == "passthrough"
                and event.json["target_url"] == TARGET, PATIENCE, "those who wait are told")
-    wait_until(lambda: metric(system.of("worker")[0], "tellerline_worker_passed_through_total") == 3, PATIENCE, "counted")
-    change(system, "open", "open")
-    assert system.client().get(f"{PATH}/check").status == 401
+    wait_until(lambda: metric(system.of("worker")[0], "tellerline_worker_passed_through_total") == before + 3, PATIENCE, "counted")
+    change(system, "open", "open", bank)
+    assert system.client().get(f"/v1/queues/{bank}/check").status == 401
     assert visitor.status()["status"] == "waiting", "the line is as it was"
     stream.close()
 
@@ -205,57 +220,59 @@ def test_passthrough_by_the_file_while_redis_is_away(start):
         client = system.client(i)
         wait_until(lambda: client.get(f"{PATH}/check").status == 401, PATIENCE, "it is over")
     system.redis.start()
-    wait_until(lambda: told(system.client(), "mode") == "open" and visitor.status()["status"] == "waiting", PATIENCE,
+    wait_until(lambda: told("bank", system.client(), "mode") == "open" and visitor.status()["status"] == "waiting", PATIENCE,
                "the line is as it was")
     stream.close()
 
 
 # ---- full, closing, bypass ----
 
-def test_a_full_queue_does_not_flap(start):
-    system = start({"bank": {"capacity": 0, "max_waiting": 10, "full_margin": 20, "full_cooldown": "1s"} | CALM}, workers=2)
-    visitors = [system.join("bank", worker=i % 2) for i in range(10)]
+def test_a_full_queue_does_not_flap(share):
+    system = share(workers=2)
+    bank = system.queue(capacity=0, max_waiting=10, full_margin=20, full_cooldown="1s")
+    visitors = [system.join(bank, worker=i % 2) for i in range(10)]
     for worker in (0, 1):
         client = system.client(worker)
-        wait_until(lambda: told(client, "phase") == "full", PATIENCE, "full")
-        assert client.get(PATH).json["joins"] is False
-        assert client.post(f"{PATH}/join").problem(503)["type"] == "/problems/full"
-    assert row(system)["phase"] == "full"
-    since = int(system.store.command("HGET", system.key("bank", "state"), "full_since"))
+        wait_until(lambda: told(bank, client, "phase") == "full", PATIENCE, "full")
+        assert client.get(f"/v1/queues/{bank}").json["joins"] is False
+        assert client.post(f"/v1/queues/{bank}/join").problem(503)["type"] == "/problems/full"
+    assert row(system, bank)["phase"] == "full"
+    since = int(system.store.command("HGET", system.key(bank, "state"), "full_since"))
     visitors[0].leave()
-    assert system.client().post(f"{PATH}/join").status == 503, "one free place is within the margin"
+    assert system.client().post(f"/v1/queues/{bank}/join").status == 503, "one free place is within the margin"
     visitors[1].leave()
-    wait_until(lambda: system.client(1).post(f"{PATH}/join").status == 200, PATIENCE, "the queue takes joins again")
+    wait_until(lambda: system.client(1).post(f"/v1/queues/{bank}/join").status == 200, PATIENCE, "the queue takes joins again")
     seconds, micros = system.store.command("TIME")
     assert int(seconds) * 1000 + int(micros) // 1000 >= since + 1000
     for worker in (0, 1):
         client = system.client(worker)
-        wait_until(lambda: told(client, "phase") == "open", PATIENCE, "open again")
-    assert system.client().post(f"{PATH}/join").status == 200
-    assert system.waiting("bank") == 10
+        wait_until(lambda: told(bank, client, "phase") == "open", PATIENCE, "open again")
+    assert system.client().post(f"/v1/queues/{bank}/join").status == 200
+    assert system.waiting(bank) == 10
 
 
 @pytest.mark.parametrize("at_close, admits", [("drain", True), ("stop", False)])
-def test_after_closes_at_no_one_joins(start, at_close, admits):
-    system = start({"bank": {"capacity": 1, "at_close": at_close} | CALM})
-    first, second = system.join("bank"), system.join("bank")
+def test_after_closes_at_no_one_joins(share, at_close, admits):
+    system = share(workers=2)
+    bank = system.queue(at_close=at_close)
+    first, second = system.join(bank), system.join(bank)
     wait_until(first.is_active, PATIENCE, "one is in")
     seconds = int(system.store.command("TIME")[0]) + 2
     closes_at = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat()
-    system.set("bank", f"closes_at={closes_at}")
-    wait_until(lambda: told(system.client(), "phase") == "over", PATIENCE, "the time is over")
-    assert system.client().post(f"{PATH}/join").problem(410)["type"] == "/problems/over"
+    system.set(bank, f"closes_at={closes_at}")
+    wait_until(lambda: told(bank, system.client(), "phase") == "over", PATIENCE, "the time is over")
+    assert system.client().post(f"/v1/queues/{bank}/join").problem(410)["type"] == "/problems/over"
     for language, text in (("en", "The line is closed"), ("ko", "대기열이 닫혔습니다")):
-        page = system.client().get("/q/bank", headers={"Accept-Language": language})
+        page = system.client().get(f"/q/{bank}", headers={"Accept-Language": language})
         assert page.status == 410 and text in page.body.decode()
     assert second.status()["phase"] == "over"
-    assert row(system)["phase"] == "over"
+    assert row(system, bank)["phase"] == "over"
     first.complete()
     if admits:
         wait_until(second.is_active, PATIENCE, "the line is served")
         return
-    system.set("bank", "capacity=2")
-    wait_until(lambda: system.client().get(PATH).json["capacity"] == 2, PATIENCE, "known")
+    system.set(bank, "capacity=2")
+    wait_until(lambda: system.client().get(f"/v1/queues/{bank}").json["capacity"] == 2, PATIENCE, "known")
     assert not second.is_active()
 
 

@@ -87,6 +87,7 @@ def test_whole_life_with_a_user_for_each_program(start):
     for client in (system.client(0), system.client(1)):
         wait_until(lambda client=client: client.get("/v1/queues/short").status == 200, PATIENCE, "it is served")
     assert not denied_but_creating(system)
+    assert system.client().get("/v1/queues/bank/check", ticket="a.forged.pass").status == 401  # a sign, which is kept after seconds
     system.join("sale")
     system.set("sale", f"opens_at={datetime.now(timezone.utc).isoformat()}")
     wait_until(lambda: len(system.client().get("/v1/queues/sale/draw").json.get("ids", [])) == 1, PATIENCE,
@@ -107,12 +108,11 @@ def test_whole_life_with_a_user_for_each_program(start):
     for words in (("block", "192.0.2.0/24", "--for", "1h"), ("blocks",), ("unblock", "192.0.2.0/24"),
                   ("visitor", "remove", "bank", visitors[1].ticket, "--yes")):
         assert system.ctl(*words).returncode == 0, words
-    assert system.client().get("/v1/queues/bank/check", ticket="a.forged.pass").status == 401
-    wait_until(lambda: system.store.command("XLEN", system.key("bank", "signs")) > 0, PATIENCE, "signs are kept")
     assert system.ctl("top", "--count", "1").returncode == 0
     rehearsal = system.ctl("rehearse", "bank", "--server", f"http://127.0.0.1:{system.of('worker')[0].http_port}",
                            "--visitors", "5", "--over", "1s", "--session", "1s", "--speed", "2")
     assert rehearsal.returncode == 0, rehearsal.stdout + rehearsal.stderr
+    wait_until(lambda: system.store.command("XLEN", system.key("bank", "signs")) > 0, PATIENCE, "signs are kept")
     audit = system.ctl("audit")
     assert audit.returncode == 0, audit.stdout + audit.stderr
     for program in system.programs:

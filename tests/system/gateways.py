@@ -331,7 +331,7 @@ class Shops:
         for process in self._processes:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(patient(10))
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

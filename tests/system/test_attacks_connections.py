@@ -8,7 +8,7 @@ import pytest
 from figures_of import metric
 from sse import EventStream
 from tellerline import CALM, PATIENCE, Program
-from waiting import wait_until
+from waiting import patient, wait_until
 
 QUEUES = {"bank": {"capacity": 1} | CALM}
 
@@ -81,7 +81,7 @@ def test_an_address_has_its_share_of_streams_behind_a_proxy(start):
     again = stream("192.0.2.1")
     again.event("ended")
     with pytest.raises(AssertionError, match="nothing more"):
-        again.next(0.3)  # it stays open
+        again.next(patient(0.3))  # it stays open
     again.close()
 
 
@@ -97,7 +97,7 @@ AMBIGUOUS = [
 def test_a_request_that_a_proxy_may_read_otherwise_is_refused(start):
     system = start(QUEUES)
     for rest in AMBIGUOUS:
-        with socket.create_connection(("127.0.0.1", system.of("worker")[0].http_port), timeout=PATIENCE) as one:
+        with socket.create_connection(("127.0.0.1", system.of("worker")[0].http_port), timeout=patient(PATIENCE)) as one:
             one.sendall(b"POST /v1/queues/bank/join HTTP/1.1\r\nHost: a\r\n" + rest +
                         b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
             answer = b""

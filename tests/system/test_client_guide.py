@@ -12,6 +12,7 @@ import jsonschema
 import yaml
 
 from tellerline import BIN, TOP, environment, free_port
+from waiting import patient
 
 GUIDE = TOP / "docs" / "integrators" / "client-guide.md"
 
@@ -38,7 +39,7 @@ def test_examples_work(tmp_path):
     with subprocess.Popen(["setpriv", "--pdeathsig", "TERM", "bash", "-euo", "pipefail", "-c", script], cwd=tmp_path,
                           text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env, start_new_session=True) as run:
         try:
-            stdout, stderr = run.communicate(timeout=300)
+            stdout, stderr = run.communicate(timeout=patient(300))
         finally:
             if run.poll() != 0:
                 os.killpg(run.pid, signal.SIGTERM)  # what an example started

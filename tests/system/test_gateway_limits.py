@@ -14,11 +14,11 @@ import pytest
 
 from gateways import GATEWAYS, Shops, StandIn, open_shop, stand_in  # noqa: F401 - fixtures
 from network import can_make_namespaces
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
 
 
 def connect(port: int, address: str) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=15, source_address=(address, 0))
+    return socket.create_connection(("127.0.0.1", port), timeout=patient(15), source_address=(address, 0))
 
 
 def status(port: int, address: str) -> int:
@@ -123,7 +123,7 @@ def test_limits_before_caddy(tmp_path):
     setup = ["ip link set lo up", *(f"ip addr add {each}/128 dev lo nodad" for each in ["2001:db8::1", *near, *far]),
              f"nft -f {rules}", f'exec {sys.executable} -c "$0" "$@"']
     done = subprocess.run(["unshare", "--net", "sh", "-ec", "; ".join(setup), INSIDE, *wanted],
-                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+                          capture_output=True, text=True, timeout=patient(PATIENCE), check=False)
     assert done.stdout.split() == [
         *("127.0.0.2 1 127.0.0.2 1 127.0.0.2 1 127.0.0.2 0 127.0.0.3 1").split(),
         near[0], "1", near[1], "1", near[0], "1", near[1], "0", far[0], "1"], done.stderr

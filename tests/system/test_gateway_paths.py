@@ -11,6 +11,7 @@ import pytest
 from gateways import Place, Shops, open_shop  # noqa: F401 - a fixture
 from path_sites import GUARDED, OPEN, Tomcat, WsgiSite
 from tellerline import free_port
+from waiting import patient
 
 pytestmark = pytest.mark.together(seconds=30)
 
@@ -62,7 +63,7 @@ def wsgi() -> Iterator[WsgiSite]:
 
 def answer_to(place: Place, target: str, method: str = "GET") -> bytes:
     """The whole answer to a request with exactly this target."""
-    with socket.create_connection(("127.0.0.1", place.port), timeout=15) as connection:
+    with socket.create_connection(("127.0.0.1", place.port), timeout=patient(15)) as connection:
         connection.sendall(f"{method} {target} HTTP/1.1\r\nHost: localhost:{place.port}\r\nConnection: close\r\n\r\n".encode())
         parts = []
         while part := connection.recv(65536):

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from admin import Admin, admin_file
 from hook_stand_in import Receiver
 from http_client import Client
@@ -57,6 +59,7 @@ def verify_example() -> dict:
     return names
 
 
+@pytest.mark.sanitized
 def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
@@ -288,6 +291,7 @@ def test_without_hooks_there_is_no_journal(start):
     assert "no hook watches a queue" in ctl(system, "hooks", "list")
 
 
+@pytest.mark.sanitized
 def test_a_notifier_whose_allocations_fail(start, tmp_path):
     """It says so and tries again, or ends and is started again: everyone who was admitted is told."""
     receiver, failing = Receiver(tmp_path), Preload(tmp_path, FAILING)

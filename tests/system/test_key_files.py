@@ -40,6 +40,7 @@ def test_missing_at_a_reload(start, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.sanitized
 def test_missing_at_a_start_with_visitors(start, name):
     """An error that says what to do. It starts when the file is back, or when the visitors are gone."""
     system = start({"bank": {"capacity": 0} | CALM})

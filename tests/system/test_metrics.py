@@ -5,6 +5,8 @@ import re
 import signal
 from collections import Counter
 
+import pytest
+
 from http_client import Client
 from tellerline import CALM, PATIENCE, TOP, Program, System
 from waiting import wait_until
@@ -59,6 +61,7 @@ def families(text: str) -> dict[str, str]:
     return types
 
 
+@pytest.mark.sanitized
 def test_a_queue_and_its_lanes(start):
     """A visit from the line to the end, as the metrics tell it; told by one of two replicas, also after one died."""
     settings = {"capacity": 2, "lanes": ["vip", "general"], "default_lane": "general"} | CALM

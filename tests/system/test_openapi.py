@@ -485,6 +485,7 @@ def test_every_problem_is_documented(contract):
     assert types and not [kind for kind in types if kind not in text]
 
 
+@pytest.mark.sanitized
 def test_answers_are_as_documented(contract, start, tmp_path):
     """Each documented answer is provoked, with few exceptions, and each answer received is documented."""
     shop = Shop(tmp_path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import signal
 from typing import Any
 
+import pytest
+
 from admin import ADMIN_TOKEN, DOCUMENT, Admin, Browser, EventReader, admin_file
 from contract import METHODS, Contract
 from hook_stand_in import Receiver
@@ -174,6 +176,7 @@ def streams(contract: AdminContract, system: System) -> None:
     reader.close()
 
 
+@pytest.mark.sanitized
 def test_every_call_answers_as_described(start, tmp_path):
     contract = AdminContract()
     receiver = Receiver(tmp_path)

@@ -113,6 +113,7 @@ def test_retry_is_spread(share, open_stream):
     assert len(times) > 6, f"all clients would reconnect at once: {times}"
 
 
+@pytest.mark.sanitized
 def test_position_falls_step_by_step(share, open_stream):
     """Near the front, the stream tells every position in order, then the admission, then the end."""
     system, _, line = counter(share, 8)
@@ -232,6 +233,7 @@ def flood(system: System, queue: str, reader: EventStream, count: int) -> str:
     return text
 
 
+@pytest.mark.sanitized
 def test_slow_reader_gets_the_newest_state(share, open_stream):
     """The worker does not buffer for a slow reader. When it reads again, it gets the newest state."""
     count = 120
@@ -365,6 +367,7 @@ def poll(visitor: Visitor, wait: str, client: Client):
     return client.get(f"{visitor.path}/status?wait={wait}", ticket=visitor.ticket)
 
 
+@pytest.mark.sanitized
 def test_long_poll_answers_a_change(share, figure):
     system, _, line = counter(share, 3)
     client = system.client()

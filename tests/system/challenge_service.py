@@ -62,6 +62,18 @@ class ChallengeService(StandInServer):
         self.lock = threading.Lock()
         self._used: set[str] = set()
 
+    def forget(self) -> None:
+        """Everything is as at the start."""
+        self.secret = SECRET
+        self.forms.clear()
+        self.peers.clear()
+        self.forget_tokens()
+        self.most = self.under_way
+        self.go_on.clear()
+
+    def forget_tokens(self) -> None:
+        self._used.clear()
+
     def judge(self, form: dict[str, str]) -> tuple[int, bytes]:
         token, kind = form["response"], form["response"].partition("-")[0]
         with self.lock:

@@ -20,6 +20,7 @@ from challenge_service import HOST, SECRET, SITE_KEY, ChallengeService
 from figures_of import metric
 from http_client import Answer, Client, Visitor
 from puzzles import solve
+from shared_stack import Pool
 from tellerline import CALM, PATIENCE, System, run
 from test_pass import API_KEY, key_file
 from test_pass import SECRET as INVITE_SECRET
@@ -32,12 +33,22 @@ QUEUE = CALM | {"capacity": 1, "challenge": "external"}
 LONG = "30s"
 
 Begin = Callable[..., System]
+Gate = tuple[Pool, str]
+
+
+@pytest.fixture(scope="module")
+def standing_service() -> Iterator[ChallengeService]:
+    with ChallengeService().serving() as serving:
+        yield serving
 
 
 @pytest.fixture
-def service() -> Iterator[ChallengeService]:
-    with ChallengeService().serving() as serving:
-        yield serving
+def service(standing_service: ChallengeService) -> Iterator[ChallengeService]:
+    """It knows nothing of the tests before. What hangs at the end of a test goes on."""
+    standing_service.forget()
+    yield standing_service
+    standing_service.go_on.set()
+    wait_until(lambda: standing_service.under_way == 0, PATIENCE, "no question is left")
 
 
 @pytest.fixture
@@ -54,9 +65,26 @@ def begin(start: Callable[..., System], service: ChallengeService, tmp_path: Pat
     return one
 
 
-def join(client: Client, token: str | None, ticket: str | None = None) -> Answer:
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("keys")
+    return {"challenge_secret": key_file(folder / "challenge.secret", f"{SECRET}\n"),
+            "invite_keys": key_file(folder / "invite.keys", f"shop-1 HS256 {INVITE_SECRET}\n"),
+            "api_keys": key_file(folder / "api.keys", f"shop {API_KEY}\n")}
+
+
+@pytest.fixture
+def gate(share: Callable[..., Pool], service: ChallengeService, keys: dict[str, str]) -> tuple[Pool, str]:
+    """The stack that the tests with the usual settings share, and a queue of it."""
+    settings = {"site_key": SITE_KEY, "verify_url": f"http://127.0.0.1:{service.port}/siteverify", "hostname": HOST,
+                "timeout": LONG}
+    system = share(workers=2, settings={"challenge_service": settings, "secrets": keys}, queue={"challenge": "external"})
+    return system, system.queue()
+
+
+def join(client: Client, token: str | None, ticket: str | None = None, queue: str = "bank") -> Answer:
     body = json.dumps({"token": token}).encode() if token is not None else None
-    return client.post("/v1/queues/bank/join", body, ticket=ticket)
+    return client.post(f"/v1/queues/{queue}/join", body, ticket=ticket)
 
 
 def refused(answer: Answer, why: str) -> None:
@@ -75,47 +103,49 @@ def counted(system: System, result: str, worker: int = 0) -> int:
     return metric(system.of("worker")[worker], f"tellerline_worker_verifications_{result}_total")
 
 
-def test_a_token_gives_one_place(begin: Begin, service: ChallengeService) -> None:
+def test_a_token_gives_one_place(gate: Gate, service: ChallengeService) -> None:
     """Without a token, with one, and with the same again at two workers."""
-    system = begin(workers=2)
+    system, bank = gate
     one, two = system.client(0), system.client(1)
-    problem = join(one, None).problem(403)
+    took = "tellerline_worker_verification_seconds_count"
+    before = counted(system, "passed"), counted(system, "refused"), metric(system.of("worker")[1], took)
+    problem = join(one, None, queue=bank).problem(403)
     assert problem["type"] == "/problems/challenge-required"
     assert (problem["provider"], problem["site_key"]) == ("turnstile", SITE_KEY) and "puzzle" not in problem, problem
-    assert service.forms == [] and system.numbers("bank")["joined"] == 0
+    assert service.forms == [] and system.numbers(bank)["joined"] == 0
 
-    first = join(one, "good-1&secret=x").json
+    first = join(one, f"good-{bank}-1&secret=x", queue=bank).json
     assert first["ticket"] and first["status"] in ("waiting", "active"), first
-    assert service.forms == [{"secret": SECRET, "response": "good-1&secret=x"}], "the address was not to be sent"
-    refused(join(one, "good-1&secret=x"), "already")
+    assert service.forms == [{"secret": SECRET, "response": f"good-{bank}-1&secret=x"}], "the address was not to be sent"
+    refused(join(one, f"good-{bank}-1&secret=x", queue=bank), "already")
     assert len(service.forms) == 1, "what is known here is not asked again"
-    refused(join(two, "good-1&secret=x"), "timeout-or-duplicate")
-    assert system.numbers("bank")["joined"] == 1
+    refused(join(two, f"good-{bank}-1&secret=x", queue=bank), "timeout-or-duplicate")
+    assert system.numbers(bank)["joined"] == 1
 
     # A ticket that holds a place needs no token; the next place of its visitor needs one.
-    assert join(two, None, first["ticket"]).json["visitor"] == first["visitor"]
-    Visitor(two, "bank", first["ticket"]).leave()
-    assert join(two, None, first["ticket"]).problem(403)["type"] == "/problems/challenge-required"
-    assert join(two, "good-2", first["ticket"]).json["visitor"] == first["visitor"]
-    assert (counted(system, "passed"), counted(system, "refused")) == (1, 1)
-    assert metric(system.of("worker")[1], "tellerline_worker_verification_seconds_count") == 2
+    assert join(two, None, first["ticket"], queue=bank).json["visitor"] == first["visitor"]
+    Visitor(two, bank, first["ticket"]).leave()
+    assert join(two, None, first["ticket"], queue=bank).problem(403)["type"] == "/problems/challenge-required"
+    assert join(two, f"good-{bank}-2", first["ticket"], queue=bank).json["visitor"] == first["visitor"]
+    assert (counted(system, "passed"), counted(system, "refused")) == (before[0] + 1, before[1] + 1)
+    assert metric(system.of("worker")[1], took) == before[2] + 2
     for program in system.of("worker"):
         assert SECRET not in program.text() and "good-" not in program.text()
 
 
-def test_a_token_accepted_by_two_workers_gives_one_place(begin: Begin, service: ChallengeService) -> None:
+def test_a_token_accepted_by_two_workers_gives_one_place(gate: Gate, service: ChallengeService) -> None:
     """A service that forgets: the token names the visitor, and the store spends it."""
-    system = begin(workers=2)
-    first = join(system.client(0), "good-1").json
-    service._used.clear()
-    assert join(system.client(1), "good-1").json["visitor"] == first["visitor"]
-    assert system.numbers("bank")["joined"] == 1
-    Visitor(system.client(0), "bank", first["ticket"]).leave()
+    system, bank = gate
+    first = join(system.client(0), f"good-{bank}-1", queue=bank).json
+    service.forget_tokens()
+    assert join(system.client(1), f"good-{bank}-1", queue=bank).json["visitor"] == first["visitor"]
+    assert system.numbers(bank)["joined"] == 1
+    Visitor(system.client(0), bank, first["ticket"]).leave()
     system.of("worker")[1].stop()  # it forgets
     system.of("worker")[1].start()
     system.of("worker")[1].wait_ready()
-    service._used.clear()
-    refused(join(system.client(1), "good-1"), "already")
+    service.forget_tokens()
+    refused(join(system.client(1), f"good-{bank}-1", queue=bank), "already")
 
 
 def test_what_the_service_refuses(begin: Begin, service: ChallengeService) -> None:
@@ -157,13 +187,14 @@ def test_a_service_that_is_away(begin: Begin, service: ChallengeService) -> None
     assert client.get("/readyz").status == 200
 
 
-def test_answers_that_are_none(begin: Begin) -> None:
-    system = begin()
+def test_answers_that_are_none(gate: Gate) -> None:
+    system, bank = gate
     client = system.client()
+    before = counted(system, "unreachable")
     for token in ("error-1", "garbage-1", "huge-1"):
-        unavailable(join(client, token))
-    assert counted(system, "unreachable") == 3
-    assert join(client, "good-1").status == 200
+        unavailable(join(client, token, queue=bank))
+    assert counted(system, "unreachable") == before + 3
+    assert join(client, f"good-{bank}-1", queue=bank).status == 200
     assert "answers again" in system.of("worker")[0].text()
 
 
@@ -203,14 +234,14 @@ def test_as_many_as_may_wait(begin: Begin, service: ChallengeService) -> None:
     assert len(service.peers) <= 2, service.peers
 
 
-def test_a_token_under_way_is_used(begin: Begin, service: ChallengeService) -> None:
+def test_a_token_under_way_is_used(gate: Gate, service: ChallengeService) -> None:
     """And other requests are answered while the service is silent, for longer than these clients would wait."""
-    system = begin()
+    system, bank = gate
     first, second = system.client(timeout=60), system.client()
-    first.send("POST", "/v1/queues/bank/join", b'{"token": "slow-1"}')
+    first.send("POST", f"/v1/queues/{bank}/join", json.dumps({"token": f"slow-{bank}-1"}).encode())
     wait_until(lambda: service.under_way == 1, PATIENCE, "the question is under way")
-    refused(join(second, "slow-1"), "already")
-    assert second.get("/q/bank").status == 200 and second.get("/v1/queues/bank").status == 200
+    refused(join(second, f"slow-{bank}-1", queue=bank), "already")
+    assert second.get(f"/q/{bank}").status == 200 and second.get(f"/v1/queues/{bank}").status == 200
     service.go_on.set()
     assert first.receive().status == 200 and len(service.forms) == 1
 
@@ -231,23 +262,27 @@ def test_a_client_that_hangs_up(begin: Begin, service: ChallengeService) -> None
     assert counted(system, "timed_out") == 0 and counted(system, "passed") == 1
 
 
-def test_the_secret_is_read_again(begin: Begin, service: ChallengeService, tmp_path: Path) -> None:
-    system = begin()
+def test_the_secret_is_read_again(gate: Gate, service: ChallengeService, keys: dict[str, str]) -> None:
+    system, bank = gate
     system.expect("does not accept our secret")
     worker, client = system.of("worker")[0], system.client()
-    assert join(client, "good-1").status == 200
+    assert join(client, f"good-{bank}-1", queue=bank).status == 200
     service.secret = "another"
-    unavailable(join(client, "good-2"))
-    assert str(tmp_path / "challenge.secret") in worker.text() and SECRET not in worker.text()
-    key_file(tmp_path / "challenge.secret", "# of this year\nanother\n")
+    unavailable(join(client, f"good-{bank}-2", queue=bank))
+    assert keys["challenge_secret"] in worker.text() and SECRET not in worker.text()
+    key_file(Path(keys["challenge_secret"]), "# of this year\nanother\n")
     worker.send(signal.SIGHUP)
-    tokens = (f"good-{i}" for i in itertools.count(3))
-    wait_until(lambda: join(client, next(tokens)).status == 200, PATIENCE, "the new secret is in use", every=0.1)
-    key_file(tmp_path / "challenge.secret", "one\ntwo\n")
+    tokens = (f"good-{bank}-{i}" for i in itertools.count(3))
+    wait_until(lambda: join(client, next(tokens), queue=bank).status == 200, PATIENCE, "the new secret is in use", every=0.1)
+    key_file(Path(keys["challenge_secret"]), "one\ntwo\n")
     system.expect("expected one line")
     worker.send(signal.SIGHUP)
     wait_until(lambda: "expected one line" in worker.text(), PATIENCE, "the bad file is refused")
-    assert join(client, next(tokens)).status == 200
+    assert join(client, next(tokens), queue=bank).status == 200
+    key_file(Path(keys["challenge_secret"]), f"{SECRET}\n")
+    service.secret = SECRET
+    worker.send(signal.SIGHUP)
+    wait_until(lambda: join(client, next(tokens), queue=bank).status == 200, PATIENCE, "all is as before", every=0.1)
 
 
 def test_a_certificate_of_nobody(begin: Begin, tmp_path: Path) -> None:
@@ -260,15 +295,13 @@ def test_a_certificate_of_nobody(begin: Begin, tmp_path: Path) -> None:
         assert "certificate" in system.of("worker")[0].text() and secure.forms == []
 
 
-def test_invites_and_trusted_callers_need_none(begin: Begin, service: ChallengeService, tmp_path: Path) -> None:
-    invites = key_file(tmp_path / "invite.keys", f"shop-1 HS256 {INVITE_SECRET}\n")
-    api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
-    system = begin(secrets={"invite_keys": invites, "api_keys": api})
+def test_invites_and_trusted_callers_need_none(gate: Gate, service: ChallengeService) -> None:
+    system, bank = gate
     client = system.client()
-    assert client.post("/v1/queues/bank/join", b'{"visitor": "user-1"}', ticket=API_KEY).json["visitor"] == "user-1"
-    invite = jwt.encode({"aud": "bank", "sub": "user-2", "jti": "1", "exp": int(time.time()) + 600},
+    assert client.post(f"/v1/queues/{bank}/join", b'{"visitor": "user-1"}', ticket=API_KEY).json["visitor"] == "user-1"
+    invite = jwt.encode({"aud": bank, "sub": "user-2", "jti": "1", "exp": int(time.time()) + 600},
                         bytes.fromhex(INVITE_SECRET), headers={"kid": "shop-1"})
-    assert client.post("/v1/queues/bank/join", json.dumps({"invite": invite}).encode()).json["visitor"] == "user-2"
+    assert client.post(f"/v1/queues/{bank}/join", json.dumps({"invite": invite}).encode()).json["visitor"] == "user-2"
     assert service.forms == []
 
 

@@ -1,7 +1,7 @@
 """One stack of programs for many tests of a file, and queues of its own for each test.
 
-To start and stop a stack takes longer than most tests do with it. A test that neither stops a program nor changes what
-is beside its queues uses `share` instead of `start`. Its file has the mark `together`, so that one process runs all of it.
+To start and stop a stack takes longer than most tests do with it. A test that leaves all as it was, but for its own
+queues, uses `share` instead of `start`. Its file has the mark `together`, so that one process runs all of it.
 """
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ class Stack(System):
 class Pool(Stack):
     """A Stack with queues that no test has had yet."""
 
-    def __init__(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any], redis: dict[str, str]) -> None:
+    def __init__(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any],
+                 redis: dict[str, str]) -> None:
         self._queue = QUEUE | queue
         self._free = [f"queue-{i}" for i in range(POOL, 0, -1)]
         self._used: list[str] = []
@@ -149,13 +150,13 @@ def stacks() -> Iterator[Stacks]:
 
 @pytest.fixture
 def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[..., Pool]]:  # noqa: F811
-    """A running stack of this file, started by the first test that asks for one of this kind, and checked after the test.
+    """A running stack of this file: the first test that asks for one of this kind starts it. Checked after each test.
 
     stack = share(workers=1, dispatchers=1, admitters=1, expirers=1, notifiers=0, settings={"http": {...}},
                   redis={"appendfsync": "always"}, queue={...}, queues=5)
     name = stack.queue(capacity=2)
 
-    queue: what all queues of the stack have beside CALM and one place at a time; queues: how many the test takes at most.
+    queue: what all queues of the stack have beside CALM and one place at a time. queues: how many the test takes.
     """
     assert request.node.get_closest_marker("together"), "a file with a shared stack has the mark `together`"
     used: list[Pool] = []

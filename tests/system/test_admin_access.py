@@ -339,7 +339,8 @@ def test_bodies_have_a_limit(desk):
 def test_events_come_once_a_second(desk):
     system, bank = desk
     worker = system.of("worker")[0]
-    readers = [EventReader(worker, f"queues/{bank}/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"}) for _ in range(3)]
+    headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+    readers = [EventReader(worker, f"queues/{bank}/events", headers) for _ in range(3)]
     system.join(bank)
     system.join(bank)
     for reader in readers:
@@ -366,7 +367,8 @@ def test_only_so_many_streams(desk):
     assert Client(worker.admin_port).get("/livez").status == 200
     for reader in readers:
         reader.close()
-    wait_until(lambda: EventReader(worker, f"queues/{bank}/events", headers).status == 200, PATIENCE, "there is room again")
+    wait_until(lambda: EventReader(worker, f"queues/{bank}/events", headers).status == 200, PATIENCE,
+               "there is room again")
     worker.stop()  # also with open streams
     worker.start()
     worker.wait_ready()

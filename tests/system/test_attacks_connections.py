@@ -97,7 +97,8 @@ AMBIGUOUS = [
 def test_a_request_that_a_proxy_may_read_otherwise_is_refused(start):
     system = start(QUEUES)
     for rest in AMBIGUOUS:
-        with socket.create_connection(("127.0.0.1", system.of("worker")[0].http_port), timeout=patient(PATIENCE)) as one:
+        port = system.of("worker")[0].http_port
+        with socket.create_connection(("127.0.0.1", port), timeout=patient(PATIENCE)) as one:
             one.sendall(b"POST /v1/queues/bank/join HTTP/1.1\r\nHost: a\r\n" + rest +
                         b"GET /livez HTTP/1.1\r\nHost: a\r\n\r\n")
             answer = b""

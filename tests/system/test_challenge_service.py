@@ -78,7 +78,8 @@ def gate(share: Callable[..., Pool], service: ChallengeService, keys: dict[str, 
     """The stack that the tests with the usual settings share, and a queue of it."""
     settings = {"site_key": SITE_KEY, "verify_url": f"http://127.0.0.1:{service.port}/siteverify", "hostname": HOST,
                 "timeout": LONG}
-    system = share(workers=2, settings={"challenge_service": settings, "secrets": keys}, queue={"challenge": "external"})
+    system = share(workers=2, settings={"challenge_service": settings, "secrets": keys},
+                   queue={"challenge": "external"})
     return system, system.queue()
 
 
@@ -116,7 +117,7 @@ def test_a_token_gives_one_place(gate: Gate, service: ChallengeService) -> None:
 
     first = join(one, f"good-{bank}-1&secret=x", queue=bank).json
     assert first["ticket"] and first["status"] in ("waiting", "active"), first
-    assert service.forms == [{"secret": SECRET, "response": f"good-{bank}-1&secret=x"}], "the address was not to be sent"
+    assert service.forms == [{"secret": SECRET, "response": f"good-{bank}-1&secret=x"}], "without the address"
     refused(join(one, f"good-{bank}-1&secret=x", queue=bank), "already")
     assert len(service.forms) == 1, "what is known here is not asked again"
     refused(join(two, f"good-{bank}-1&secret=x", queue=bank), "timeout-or-duplicate")
@@ -273,7 +274,8 @@ def test_the_secret_is_read_again(gate: Gate, service: ChallengeService, keys: d
     key_file(Path(keys["challenge_secret"]), "# of this year\nanother\n")
     worker.send(signal.SIGHUP)
     tokens = (f"good-{bank}-{i}" for i in itertools.count(3))
-    wait_until(lambda: join(client, next(tokens), queue=bank).status == 200, PATIENCE, "the new secret is in use", every=0.1)
+    wait_until(lambda: join(client, next(tokens), queue=bank).status == 200, PATIENCE, "the new secret is in use",
+               every=0.1)
     key_file(Path(keys["challenge_secret"]), "one\ntwo\n")
     system.expect("expected one line")
     worker.send(signal.SIGHUP)

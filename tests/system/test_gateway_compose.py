@@ -68,7 +68,7 @@ def from_front(port: int, visitor: str) -> int:
 
 def test_one_address_cannot_flood(gateway: Open):
     """By the address of the connection, or as a trusted proxy in front says."""
-    port = gateway({"gt 10000": "gt 20"})
+    port = gateway({"gt 10000": "gt 20", "http_req_rate(10s)": "http_req_rate(10m)"})
     answers = [status(port, "127.0.0.2") for _ in range(40)]
     assert answers[:15] == [200] * 15 and answers[-10:] == [429] * 10, answers
     assert status(port, "127.0.0.3") == 200, "another address"

@@ -31,22 +31,19 @@ def status(port: int, address: str) -> int:
         return 0
 
 
-FEW_REQUESTS = {"nginx": {"rate=1000r/s": "rate=1r/m", "burst=5000": "burst=20"}, "haproxy": {"gt 10000": "gt 20"}}
+#: Counted over so long a time that no machine is too slow to send more.
+FEW_REQUESTS = {"nginx": {"rate=1000r/s": "rate=1r/m", "burst=5000": "burst=20"},
+                "haproxy": {"gt 10000": "gt 20", "http_req_rate(10s)": "http_req_rate(10m)"}}
 FEW_CONNECTIONS = {"nginx": {"tellerline_connections 5000": "tellerline_connections 3"}, "haproxy": {"gt 5000": "gt 3"}}
 
 
 @pytest.mark.parametrize("open_shop", ["nginx", "haproxy"], indirect=True)
 def test_one_address_cannot_flood(open_shop: Shops, stand_in: StandIn):  # noqa: F811
+    """It is refused in the visitor's language, for whatever it asks."""
     place = open_shop.alone(stand_in.port, FEW_REQUESTS[open_shop.kind])
     answers = [status(place.port, "127.0.0.2") for _ in range(40)]
     assert answers[:15] == [200] * 15 and answers[-10:] == [429] * 10, answers
     assert status(place.port, "127.0.0.3") == 200, "another address"
-
-
-@pytest.mark.parametrize("open_shop", ["nginx", "haproxy"], indirect=True)
-def test_a_flood_is_refused_in_the_visitors_language(open_shop: Shops, stand_in: StandIn):  # noqa: F811
-    place = open_shop.alone(stand_in.port, FEW_REQUESTS[open_shop.kind])
-    wait_until(lambda: status(place.port, "127.0.0.2") == 429, PATIENCE, "refused", every=0)
     for language, text in (("ko-KR,ko;q=0.9,en;q=0.8", "요청이 너무 많습니다."), ("en-US", "Too many requests."),
                            ("", "Too many requests.")):
         for path in ("/", "/checkout.html", "/public/style.css", "/q/shop", "/v1/queues/shop/status"):

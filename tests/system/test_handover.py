@@ -24,7 +24,7 @@ pytestmark = pytest.mark.together(seconds=20)
 
 def waiting_visitor(start, workers: int = 1, prepare: Callable[[System], None] | None = None) -> tuple[System, Visitor]:
     """A system whose queue bank has one visitor inside and one who waits."""
-    system = start({"bank": {"capacity": 1} | CALM}, workers=workers, prepare=prepare, settings={"http": {"join_wait": HELD}})
+    system = start({"bank": {"capacity": 1} | CALM}, workers=workers, prepare=prepare)
     return system, one_waits(system, "bank")
 
 
@@ -93,7 +93,7 @@ def action_of(page: str, queue: str) -> str:
 
 def test_the_code_knows_where_the_visitor_wants_to_go(share):
     """The new device goes on to the same page of the shop: as far as a scanner can read so long an address."""
-    system, _, old = waits_at(share)
+    system, _, _ = waits_at(share)
     shop = system.queue(target_url="https://shop.example/")
     system.join(shop)
     visitor = system.join(shop)

@@ -6,7 +6,6 @@ import re
 import time
 from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 from typing import Any
 
 import pytest

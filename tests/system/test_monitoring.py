@@ -90,7 +90,8 @@ def test_each_alert_fires_by_its_series_alone(tmp_path: Path):
     for row in ROWS:
         tests.append(unit(row.alert, row.changes, FIRING, [(f'{{alertname="{row.alert}"}}', 1)], row.minutes))
     file = tmp_path / "tests.yml"
-    file.write_text(json.dumps({"rule_files": [str(rules) for rules in RULES], "evaluation_interval": "1m",  # the default
+    file.write_text(json.dumps({"rule_files": [str(rules) for rules in RULES],
+                                "evaluation_interval": "1m",  # the default of Prometheus
                                 "tests": tests}))
     promtool("test", "rules", file)
 

@@ -524,7 +524,8 @@ class Shop:
         self.es256, _ = private_key()
         self.keys = key_file(directory / "invite.keys",
                              f"shop HS256 {SECRET}\nshop-2 ES256\n{public_pem(self.es256)}")
-        self.settings = {"secrets": {"invite_keys": self.keys, "api_keys": key_file(directory / "api.keys", f"shop {API_KEY}\n")}}
+        api_keys = key_file(directory / "api.keys", f"shop {API_KEY}\n")
+        self.settings = {"secrets": {"invite_keys": self.keys, "api_keys": api_keys}}
 
     def join(self, client: Client, invite: str) -> Answer:
         return join_by(client, invite, self.queue)

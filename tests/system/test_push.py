@@ -116,7 +116,7 @@ def test_retry_is_spread(share, open_stream):
 @pytest.mark.sanitized
 def test_position_falls_step_by_step(share, open_stream):
     """Near the front, the stream tells every position in order, then the admission, then the end."""
-    system, _, line = counter(share, 8)
+    _, _, line = counter(share, 8)
     last = line[-1]
     stream = open_stream(last)
     assert stream.event("position").json["position"] == 7
@@ -136,7 +136,7 @@ def test_position_falls_step_by_step(share, open_stream):
 
 def test_admission_is_told_at_once(share, open_stream, figure):
     """From `complete` to the next visitor's `admitted` event."""
-    system, _, line = counter(share, 11)
+    _, _, line = counter(share, 11)
     delays = []
     for done, following in zip(line, line[1:]):
         stream = open_stream(following)
@@ -195,7 +195,7 @@ def test_a_notice_in_the_language_of_each(share):
 
 
 def test_several_streams_of_one_ticket(share, open_stream):
-    system, _, line = counter(share, 3)
+    _, _, line = counter(share, 3)
     streams = [open_stream(line[2]) for _ in range(4)]
     for stream in streams:
         assert stream.event("position").json["position"] == 2
@@ -272,7 +272,7 @@ def test_what_takes_half_a_minute(share, open_stream):
 
     beat = calm.next()
     assert (beat.kind, beat.data) == ("comment", "")
-    assert 10 < beat.seconds - first.seconds < patient(50), "heartbeats are for quiet streams; proxies close after a minute"
+    assert 10 < beat.seconds - first.seconds < patient(50), "for quiet streams, which proxies close after a minute"
 
     wait_until(lambda: system.numbers(watched[1])["absent"] == 1, PATIENCE, "the absent one is dropped")
     assert page.event("position").json["position"] == 1

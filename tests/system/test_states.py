@@ -184,7 +184,8 @@ def test_passthrough_lets_everyone_in_and_counts_them(share):
     everyone_gets_in(system.client(), bank)
     wait_until(lambda: (event := stream.next()).kind == "position" and event.json.get("mode") == "passthrough"
                and event.json["target_url"] == TARGET, PATIENCE, "those who wait are told")
-    wait_until(lambda: metric(system.of("worker")[0], "tellerline_worker_passed_through_total") == before + 3, PATIENCE, "counted")
+    wait_until(lambda: metric(system.of("worker")[0], "tellerline_worker_passed_through_total") == before + 3, PATIENCE,
+               "counted")
     change(system, "open", "open", bank)
     assert system.client().get(f"/v1/queues/{bank}/check").status == 401
     assert visitor.status()["status"] == "waiting", "the line is as it was"
@@ -220,8 +221,8 @@ def test_passthrough_by_the_file_while_redis_is_away(start):
         client = system.client(i)
         wait_until(lambda: client.get(f"{PATH}/check").status == 401, PATIENCE, "it is over")
     system.redis.start()
-    wait_until(lambda: told("bank", system.client(), "mode") == "open" and visitor.status()["status"] == "waiting", PATIENCE,
-               "the line is as it was")
+    wait_until(lambda: told("bank", system.client(), "mode") == "open" and visitor.status()["status"] == "waiting",
+               PATIENCE, "the line is as it was")
     stream.close()
 
 
@@ -241,7 +242,8 @@ def test_a_full_queue_does_not_flap(share):
     visitors[0].leave()
     assert system.client().post(f"/v1/queues/{bank}/join").status == 503, "one free place is within the margin"
     visitors[1].leave()
-    wait_until(lambda: system.client(1).post(f"/v1/queues/{bank}/join").status == 200, PATIENCE, "the queue takes joins again")
+    wait_until(lambda: system.client(1).post(f"/v1/queues/{bank}/join").status == 200, PATIENCE,
+               "the queue takes joins again")
     seconds, micros = system.store.command("TIME")
     assert int(seconds) * 1000 + int(micros) // 1000 >= since + 1000
     for worker in (0, 1):

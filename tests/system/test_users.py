@@ -87,7 +87,8 @@ def test_whole_life_with_a_user_for_each_program(start):
     for client in (system.client(0), system.client(1)):
         wait_until(lambda client=client: client.get("/v1/queues/short").status == 200, PATIENCE, "it is served")
     assert not denied_but_creating(system)
-    assert system.client().get("/v1/queues/bank/check", ticket="a.forged.pass").status == 401  # a sign, which is kept after seconds
+    # A sign of misuse: it is in the store after some seconds.
+    assert system.client().get("/v1/queues/bank/check", ticket="a.forged.pass").status == 401
     system.join("sale")
     system.set("sale", f"opens_at={datetime.now(timezone.utc).isoformat()}")
     wait_until(lambda: len(system.client().get("/v1/queues/sale/draw").json.get("ids", [])) == 1, PATIENCE,

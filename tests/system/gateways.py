@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from http_client import CONNECTION_TROUBLE, Answer, Client
-from shared_stack import Stack
+from shared_stack import SharedSystem
 from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import patient, wait_until
 
@@ -355,7 +355,7 @@ class Standing:
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self._shops: Shops | None = None
-        self._stack: Stack | None = None
+        self._stack: SharedSystem | None = None
         self._place: Place | None = None
 
     def place(self) -> Place:
@@ -364,8 +364,8 @@ class Standing:
             self._place = self._shops()
         return self._place
 
-    def _start(self, queues: dict[str, dict], settings: dict[str, dict]) -> Stack:
-        self._stack = Stack(queues, {"worker": 1, "dispatcher": 1, "admitter": 1, "expirer": 1}, settings, {})
+    def _start(self, queues: dict[str, dict], settings: dict[str, dict]) -> SharedSystem:
+        self._stack = SharedSystem(queues, {"worker": 1, "dispatcher": 1, "admitter": 1, "expirer": 1}, settings, {})
         self._stack.start()
         return self._stack
 

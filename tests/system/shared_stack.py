@@ -36,7 +36,7 @@ def words(settings: dict[str, Any], prefix: str = "") -> list[str]:
     return found
 
 
-class Stack(System):
+class SharedSystem(System):
     """A System that several tests use, one after the other. After each test it is checked; the programs run on."""
 
     def __init__(self, queues: dict[str, dict[str, Any]], counts: dict[str, int], settings: dict[str, Any],
@@ -64,8 +64,8 @@ class Stack(System):
         super()._check_log(program, since)
 
 
-class Pool(Stack):
-    """A Stack with queues that no test has had yet."""
+class Stack(SharedSystem):
+    """A shared system with queues that no test has had yet."""
 
     def __init__(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any],
                  redis: dict[str, str]) -> None:
@@ -103,25 +103,25 @@ class Pool(Stack):
 
 
 class Stacks:
-    """The pools of one file, by the settings that they were started with."""
+    """The stacks of one file, by the settings that they were started with."""
 
     def __init__(self) -> None:
-        self._running: dict[str, Pool] = {}
-        self._spent: list[Pool] = []
+        self._running: dict[str, Stack] = {}
+        self._spent: list[Stack] = []
 
     def get(self, queue: dict[str, Any], counts: dict[str, int], settings: dict[str, Any], redis: dict[str, str],
-            queues: int) -> Pool:
+            queues: int) -> Stack:
         key = json.dumps([queue, counts, settings, redis], sort_keys=True)
         stack = self._running.get(key)
         if stack is not None and stack.left < queues:
             self._spent.append(self._running.pop(key))
             stack = None
         if stack is None:
-            stack = self._running[key] = Pool(queue, counts, settings, redis)
+            stack = self._running[key] = Stack(queue, counts, settings, redis)
             stack.start()
         return stack
 
-    def discard(self, stack: Pool) -> None:
+    def discard(self, stack: Stack) -> None:
         """After a failed test: the next one gets another stack. The files of this one stay."""
         self._running = {key: one for key, one in self._running.items() if one is not stack}
         for program in stack.programs:
@@ -149,7 +149,7 @@ def stacks() -> Iterator[Stacks]:
 
 
 @pytest.fixture
-def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[..., Pool]]:  # noqa: F811
+def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[..., Stack]]:  # noqa: F811
     """A running stack of this file: the first test that asks for one of this kind starts it. Checked after each test.
 
     stack = share(workers=1, dispatchers=1, admitters=1, expirers=1, notifiers=0, settings={"http": {...}},
@@ -159,12 +159,12 @@ def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[.
     queue: what all queues of the stack have beside CALM and one place at a time. queues: how many the test takes.
     """
     assert request.node.get_closest_marker("together"), "a file with a shared stack has the mark `together`"
-    used: list[Pool] = []
+    used: list[Stack] = []
     failed = request.session.testsfailed
 
     def get(workers: int = 1, dispatchers: int = 1, admitters: int = 1, expirers: int = 1, notifiers: int = 0,
             settings: dict[str, Any] | None = None, redis: dict[str, str] | None = None,
-            queue: dict[str, Any] | None = None, queues: int = 5) -> Pool:
+            queue: dict[str, Any] | None = None, queues: int = 5) -> Stack:
         counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters,
                   "expirer": expirers, "notifier": notifiers}
         stack = stacks.get(queue or {}, counts, settings or {}, redis or {}, queues)

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from attacks import HERE, attacks, named, named_tests
-from shared_stack import Pool
+from shared_stack import Stack
 from tellerline import PATIENCE, System
 from waiting import patient
 
@@ -36,7 +36,7 @@ EVIL = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
 
 
 @pytest.fixture
-def embedded(share) -> Pool:
+def embedded(share) -> Stack:
     """Waiting rooms behind TLS whose API a shop's page may call."""
     return share(settings={"http": {"allowed_origins": SHOP, "public_url": "https://wait.example"},
                            "log": {"level": "debug"}})

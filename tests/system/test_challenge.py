@@ -12,7 +12,7 @@ from selenium import webdriver
 from browser import chromium, look, make_new, scripts, until, visit
 from http_client import Visitor
 from puzzles import asked, join, signed_wait, solve
-from shared_stack import Pool
+from shared_stack import Stack
 from tellerline import CALM, PATIENCE, System
 from test_pass import API_KEY, SECRET, key_file
 from waiting import wait_until
@@ -51,7 +51,7 @@ def failed(answer, why: str) -> None:
     assert problem["puzzle"] and problem["parts"] == 16 and problem["bits"] >= 12, problem
 
 
-def test_a_solution_gives_one_place(share: Callable[..., Pool]) -> None:
+def test_a_solution_gives_one_place(share: Callable[..., Stack]) -> None:
     """At two workers: without, with a wrong, with a right one, and the same again."""
     system = share(workers=2)
     bank, other = system.queue(challenge="work"), system.queue(challenge="work")
@@ -85,7 +85,7 @@ def test_a_solution_gives_one_place(share: Callable[..., Pool]) -> None:
     assert one.post(f"/v1/queues/{bank}/join", ticket=more["ticket"]).json["visitor"] == first["visitor"]
 
 
-def test_a_solution_is_not_spent_on_a_full_line(share: Callable[..., Pool]) -> None:
+def test_a_solution_is_not_spent_on_a_full_line(share: Callable[..., Stack]) -> None:
     system = share(workers=2)
     bank = system.queue(challenge="work", capacity=0, max_waiting=1, full_cooldown="1s")
     first, second = system.client(), system.client()
@@ -120,7 +120,7 @@ def open_page(browser: webdriver.Chrome, system: System, queue: str) -> None:
     visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/{queue}")
 
 
-def test_a_browser_joins_by_itself(share: Callable[..., Pool], browser: webdriver.Chrome) -> None:
+def test_a_browser_joins_by_itself(share: Callable[..., Stack], browser: webdriver.Chrome) -> None:
     """In a web worker; and in the page, where there are none."""
     system = share(workers=2)
     bank = system.queue(challenge="work")
@@ -138,7 +138,7 @@ def test_a_browser_joins_by_itself(share: Callable[..., Pool], browser: webdrive
     assert system.numbers(bank)["joined"] == 3
 
 
-def test_a_browser_without_scripts_waits(share: Callable[..., Pool], browser: webdriver.Chrome) -> None:
+def test_a_browser_without_scripts_waits(share: Callable[..., Stack], browser: webdriver.Chrome) -> None:
     """The page goes on by itself after a signed wait. The wait counts at another address no more than at another time:
     unit tests; here it is refused before its time."""
     system = share(workers=2)

@@ -20,7 +20,7 @@ from challenge_service import HOST, SECRET, SITE_KEY, ChallengeService
 from figures_of import metric
 from http_client import Answer, Client, Visitor
 from puzzles import solve
-from shared_stack import Pool
+from shared_stack import Stack
 from tellerline import CALM, PATIENCE, System, run
 from test_pass import API_KEY, key_file
 from test_pass import SECRET as INVITE_SECRET
@@ -33,7 +33,7 @@ QUEUE = CALM | {"capacity": 1, "challenge": "external"}
 LONG = "30s"
 
 Begin = Callable[..., System]
-Gate = tuple[Pool, str]
+Gate = tuple[Stack, str]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture
-def gate(share: Callable[..., Pool], service: ChallengeService, keys: dict[str, str]) -> tuple[Pool, str]:
+def gate(share: Callable[..., Stack], service: ChallengeService, keys: dict[str, str]) -> tuple[Stack, str]:
     """The stack that the tests with the usual settings share, and a queue of it."""
     settings = {"site_key": SITE_KEY, "verify_url": f"http://127.0.0.1:{service.port}/siteverify", "hostname": HOST,
                 "timeout": LONG}

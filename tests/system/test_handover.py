@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 
 from http_client import Visitor
-from shared_stack import Pool
+from shared_stack import Stack
 from sse import EventStream
 from tellerline import CALM, HELD, PATIENCE, System
 from test_faults_clock import Clock
@@ -28,7 +28,7 @@ def waiting_visitor(start, workers: int = 1, prepare: Callable[[System], None] |
     return system, one_waits(system, "bank")
 
 
-def waits_at(share, join_wait: str = HELD) -> tuple[Pool, str, Visitor]:
+def waits_at(share, join_wait: str = HELD) -> tuple[Stack, str, Visitor]:
     """The same with a queue of the stack that the tests of this file share."""
     system = share(workers=2, settings={"http": {"join_wait": join_wait}})
     queue = system.queue()

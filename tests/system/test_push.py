@@ -11,7 +11,7 @@ import pytest
 
 from http_client import Client, Visitor
 from sse import Ended, EventStream
-from shared_stack import Pool
+from shared_stack import Stack
 from tellerline import CALM, PATIENCE, TOP, System
 from waiting import one_of, patient, wait_until
 
@@ -43,7 +43,7 @@ def bank(start, visitors: int, workers: int = 1) -> tuple[System, list[Visitor]]
     return system, line_up(system, "bank", visitors)
 
 
-def counter(share, visitors: int, workers: int = 1, **queue) -> tuple[Pool, str, list[Visitor]]:
+def counter(share, visitors: int, workers: int = 1, **queue) -> tuple[Stack, str, list[Visitor]]:
     """The same with a queue of the stack that the tests of this file share."""
     system = share(workers=workers)
     name = system.queue(**queue)

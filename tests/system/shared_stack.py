@@ -88,7 +88,7 @@ class Stack(SharedSystem):
                                key == "capacity"}))
         for worker in self.of("worker"):
             client = Client(worker.http_port)
-            wait_until(lambda client=client: client.get(f"/v1/queues/{name}").json["capacity"] == wanted["capacity"],
+            wait_until(lambda client=client: client.get(f"/v1/queues/{name}").json.get("capacity") != UNUSED,
                        PATIENCE, f"{worker.name} knows the settings of {name}", every=0.002)
             client.close()
         return name

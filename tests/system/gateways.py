@@ -372,7 +372,7 @@ class Standing:
     def check(self) -> None:
         assert self._place is not None and self._stack is not None
         self._place.empty()
-        self._stack.check(["shop"])
+        self._stack.check_test(["shop"])
 
     def close(self, fine: bool) -> None:
         shops, stack, self._shops, self._stack, self._place = self._shops, self._stack, None, None, None

@@ -44,7 +44,7 @@ class SharedSystem(System):
         super().__init__(queues, counts, settings, redis)
         self._seen: dict[str, int] = {}  # how much of each log is checked
 
-    def check(self, queues: list[str]) -> None:
+    def check_test(self, queues: list[str]) -> None:
         """What must hold after each test: no finding about its queues, all programs run, no unexpected log line."""
         for name in queues:
             audit = self.ctl("audit", "--queue", name)
@@ -97,9 +97,10 @@ class Stack(SharedSystem):
         """The test has deleted or broken it."""
         self._used.remove(queue)
 
-    def check_test(self) -> None:
+    def check(self) -> None:
+        """After a test."""
         used, self._used = self._used, []
-        self.check(used)
+        self.check_test(used)
 
 
 class Stacks:
@@ -178,7 +179,7 @@ def share(request: pytest.FixtureRequest, stacks: Stacks) -> Iterator[Callable[.
     try:
         if request.session.testsfailed == failed:
             for stack in used:
-                stack.check_test()
+                stack.check()
             fine = True
     finally:
         for stack in used if not fine else []:

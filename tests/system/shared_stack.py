@@ -17,8 +17,8 @@ from waiting import PATIENCE, wait_until
 
 #: What a queue is like of which a test says nothing more.
 QUEUE = CALM | {"capacity": 1}
-#: What a worker shows of a queue that no test has had, as its capacity.
-UNUSED = 77
+#: A capacity that no test has, to see that a worker knows a change.
+MARK = 77
 #: The queues of a stack. They are in its configuration file and served from its start: one made later takes a second.
 POOL = 24
 
@@ -72,7 +72,7 @@ class Stack(SharedSystem):
         self._queue = QUEUE | queue
         self._free = [f"queue-{i}" for i in range(POOL, 0, -1)]
         self._used: list[str] = []
-        super().__init__(dict.fromkeys(self._free, self._queue | {"capacity": UNUSED}), counts, settings, redis)
+        super().__init__(dict.fromkeys(self._free, self._queue), counts, settings, redis)
 
     @property
     def left(self) -> int:
@@ -83,15 +83,24 @@ class Stack(SharedSystem):
         """A queue that no other test has, by its name. Every worker knows its settings."""
         name = self._free.pop()
         self._used.append(name)
-        wanted = self._queue | settings
-        self.set(name, *words({key: value for key, value in wanted.items() if self._queue.get(key) != value or
-                               key == "capacity"}))
-        for worker in self.of("worker"):
-            client = Client(worker.http_port)
-            wait_until(lambda client=client: client.get(f"/v1/queues/{name}").json.get("capacity") != UNUSED,
-                       PATIENCE, f"{worker.name} knows the settings of {name}", every=0.002)
-            client.close()
+        changed = {key: value for key, value in settings.items() if self._queue.get(key) != value}
+        capacity = changed.get("capacity", self._queue["capacity"])
+        if changed and "capacity" not in changed and isinstance(capacity, int):
+            # One change is one event. So who shows this capacity knows the rest, too.
+            self._set(name, changed | {"capacity": MARK})
+            changed = {"capacity": capacity}
+        if changed:
+            self._set(name, changed)
         return name
+
+    def _set(self, queue: str, settings: dict[str, Any]) -> None:
+        self.set(queue, *words(settings))
+        wanted = settings.get("capacity")
+        for worker in self.of("worker") if isinstance(wanted, int) else []:
+            client = Client(worker.http_port)
+            wait_until(lambda client=client: client.get(f"/v1/queues/{queue}").json.get("capacity") in (wanted, None),
+                       PATIENCE, f"{worker.name} knows the settings of {queue}")
+            client.close()
 
     def forget(self, queue: str) -> None:
         """The test has deleted or broken it."""

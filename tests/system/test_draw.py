@@ -12,7 +12,7 @@ from http_client import Visitor
 from sse import EventStream
 from tellerline import BIN, CALM, PATIENCE, System, run
 from test_store_trouble import PROMPT
-from waiting import wait_until
+from waiting import patient, wait_until
 
 KEY = "ab" * 32
 API_KEY = "draw-test-key-0123456789abcdef0123"
@@ -213,14 +213,15 @@ def join_named(system: System, names: list[str], again: random.Random) -> None:
 
 def test_arrival_and_kills_do_not_change_the_order(start):
     """The same visitors in another order, some of them more often, and programs killed in the middle of the draw."""
-    opens_at = time_in(20)
     chance = random.Random(11)
     names = [f"visitor-{i}" for i in range(60)]
-    systems = [begin(start, opens_at, admitters=2, dispatchers=2, queue={"paused": True}) for _ in range(2)]
+    systems = [begin(start, time_in(600), admitters=2, dispatchers=2, queue={"paused": True}) for _ in range(2)]
     for system in systems:
         chance.shuffle(names)
         join_named(system, names, chance)
-    assert datetime.now(timezone.utc) < datetime.fromisoformat(opens_at), "all joined before the opening"
+    opens_at = time_in(1)  # all have joined
+    for system in systems:
+        system.set("sale", f"opens_at={opens_at}")
     begins = datetime.fromisoformat(opens_at) - timedelta(seconds=0.3)
     wait_until(lambda: datetime.now(timezone.utc) > begins, 30, "the opening")
     for _ in range(12):
@@ -228,7 +229,7 @@ def test_arrival_and_kills_do_not_change_the_order(start):
         program.kill()
         program.start()
     for system in systems:
-        wait_until(lambda system=system: drawn(system), PATIENCE + 30, "the draw is done")
+        wait_until(lambda system=system: drawn(system), PATIENCE, "the draw is done")
     orders = [line_of(system) for system in systems]
     assert orders[0] == orders[1]
     assert sorted(orders[0]) == sorted(names) and orders[0] != sorted(orders[0])
@@ -236,7 +237,7 @@ def test_arrival_and_kills_do_not_change_the_order(start):
 
 def test_a_total_loss_after_the_draw_keeps_the_order(start):
     """Old tickets, too, of visitors who were seen after the draw; who was not seen comes behind them."""
-    opens_at = time_in(12)  # also of the queue that is made again
+    opens_at = time_in(patient(6))  # also of the queue that is made again
     system = begin(start, opens_at, queue={"paused": True, "recovery_window": "4s"})
     visitors = [system.join("sale") for _ in range(12)]
     old = [visitor.ticket for visitor in visitors]
@@ -257,7 +258,7 @@ def test_a_total_loss_after_the_draw_keeps_the_order(start):
         return [view["visitor"] for view in sorted(views[:11], key=lambda view: view["position"])] == order \
             and views[11]["position"] == 12 and system.numbers("sale")["recover_until"] == 0
 
-    wait_until(back, 3 * PATIENCE, "all are back", every=0.2, again_on=(AssertionError, KeyError))
+    wait_until(back, PATIENCE, "all are back", every=0.2, again_on=(AssertionError, KeyError))
     wait_until(lambda: drawn(system), PATIENCE, "nobody waits for the draw")
     assert back()
 

@@ -6,18 +6,22 @@ import random
 import re
 import threading
 import time
+from typing import Any
 
 import pytest
 
-from http_client import Client
+from http_client import Answer, Client
 from site_stand_in import Site
-from tellerline import CALM, PATIENCE, System, free_port
+from tellerline import CALM, PATIENCE, System
 from test_pass import API_KEY, key_file
 from test_users import denied_but_creating, guarded
 from waiting import wait_until
 
+pytestmark = pytest.mark.together(seconds=60)
+
 STEERED = {"capacity": 20, "capacity_mode": "auto", "capacity_min": 2,
-           "adaptive": {"every": "1s", "raise": 20, "hold": "2s", "fresh": "3s"}} | CALM
+           "adaptive": {"every": "1s", "raise": 20, "hold": "2s", "fresh": "2s"}} | CALM
+OTHER_KEY = "o" * 40
 #: What admitters say of a probe that fails.
 FAILS = r"the probe of the site failed"
 
@@ -48,9 +52,16 @@ def limit(system: System) -> str:
     return next(line for line in system.ctl("queues").stdout.splitlines() if line.startswith("shop"))
 
 
-def crowd(system: System, n: int) -> None:
+def crowd(system: System, n: int, queue: str = "shop") -> None:
     for _ in range(n):
-        system.join("shop")
+        system.join(queue)
+
+
+@pytest.fixture(scope="module", name="kind")
+def what_the_stack_has(tmp_path_factory) -> dict[str, Any]:
+    """Two keys, of the shop and of another one."""
+    keys = key_file(tmp_path_factory.mktemp("keys") / "api.keys", f"shop {API_KEY}\nother {OTHER_KEY}\n")
+    return {"queue": STEERED, "settings": {"secrets": {"api_keys": keys}}}
 
 
 def test_the_site_steers_over_http(start, tmp_path):
@@ -83,32 +94,35 @@ def test_the_site_steers_over_http(start, tmp_path):
     assert not denied_but_creating(system)
 
 
-@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"load": 2}', b'{"load": -0.1}', b'{"load": "1"}', b'{"speed": 1}',
-                                  b'{"load": 1, "load": 0}', b'{"error_rate": 1.1}', b'{"latency_ms": 1e99}'])
-def test_feedback_that_makes_no_sense_is_refused(adaptive, body):
-    answer = adaptive.client().post("/v1/queues/shop/feedback", body, ticket=API_KEY)
-    assert answer.problem(400)["type"].endswith("/bad-body")
+#: Reports that make no sense.
+SENSELESS = [b"", b"{}", b"[]", b'{"load": 2}', b'{"load": -0.1}', b'{"load": "1"}', b'{"speed": 1}', b'{"load": 1, "load": 0}',
+             b'{"error_rate": 1.1}', b'{"latency_ms": 1e99}']
 
 
-def test_only_the_site_may_report(adaptive):
-    client = adaptive.client()
-    for credential in (None, "k" * 41, adaptive.join("shop").ticket):
-        answer = client.post("/v1/queues/shop/feedback", b'{"load": 0.1}', ticket=credential)
+def test_only_the_site_may_report_and_only_what_makes_sense(share, kind):
+    system = share(**kind)
+    queue, client = system.queue(), system.client()
+    address = f"/v1/queues/{queue}/feedback"
+    for credential in (None, "k" * 41, system.join(queue).ticket):
+        answer = client.post(address, b'{"load": 0.1}', ticket=credential)
         assert answer.problem(403)["type"].endswith("/not-trusted")
     assert client.post("/v1/queues/none/feedback", b'{"load": 0.1}', ticket=API_KEY).status == 404
-    assert client.get("/v1/queues/shop/feedback", ticket=API_KEY).status == 405
-    assert adaptive.store.command("XLEN", adaptive.key("shop", "feedback")) == 0
+    assert client.get(address, ticket=API_KEY).status == 405
+    for body in SENSELESS:
+        assert client.post(address, body, ticket=API_KEY).problem(400)["type"].endswith("/bad-body"), body
+    assert system.store.command("XLEN", system.key(queue, "feedback")) == 0
 
 
-def test_reports_are_limited_by_key_and_queue(start, tmp_path):
+def test_reports_are_limited_by_key_and_queue(share, kind):
     """20 a second; another key, and another queue, are not affected. Many within one second: a window may end between."""
-    other = "o" * 40
-    api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\nother {other}\n")
-    system = start({"shop": STEERED, "bank": STEERED}, settings={"secrets": {"api_keys": api}}, workers=1)
-    client = system.client()
+    system = share(**kind)
+    shop, bank, client = system.queue(), system.queue(), system.client()
+
+    def post(queue: str, key: str) -> Answer:
+        return client.post(f"/v1/queues/{queue}/feedback", b'{"load": 0.1}', ticket=key)
 
     def limited() -> bool:
-        answers = [client.post("/v1/queues/shop/feedback", b'{"load": 0.1}', ticket=API_KEY) for _ in range(50)]
+        answers = [post(shop, API_KEY) for _ in range(50)]
         refused = [answer for answer in answers if answer.status != 202]
         for answer in refused:
             assert answer.problem(429)["type"].endswith("/too-often") and 1 <= int(answer.headers["retry-after"]) <= 2
@@ -116,10 +130,9 @@ def test_reports_are_limited_by_key_and_queue(start, tmp_path):
         return bool(refused)
 
     wait_until(limited, PATIENCE, "fifty within a second")
-    for queue, key in (("bank", API_KEY), ("shop", other)):
-        assert client.post(f"/v1/queues/{queue}/feedback", b'{"load": 0.1}', ticket=key).status == 202
-    wait_until(lambda: client.post("/v1/queues/shop/feedback", b'{"load": 0.1}', ticket=API_KEY).status == 202, PATIENCE,
-               "the second is over")
+    for queue, key in ((bank, API_KEY), (shop, OTHER_KEY)):
+        assert post(queue, key).status == 202
+    wait_until(lambda: post(shop, API_KEY).status == 202, PATIENCE, "the second is over")
 
 
 def test_capacity_is_set_to_auto_and_back(start):
@@ -140,40 +153,43 @@ def test_capacity_is_set_to_auto_and_back(start):
     assert kept("bank") == ["fixed", "5", "2", None]
 
 
-@pytest.fixture
-def adaptive(start, tmp_path):
-    api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
-    return start({"shop": STEERED}, settings={"secrets": {"api_keys": api}})
-
-
-@pytest.mark.parametrize("form", ["json", "prometheus"])
-def test_a_probe_steers_whatever_the_site_does(start, form):
+def test_a_probe_steers_whatever_the_site_does(start):
     """It hangs, answers rubbish, errors, a redirection, too much, and goes away; each time the capacity falls back, and
-    the line goes on."""
+    the line goes on. One queue asks for JSON, one for the text of Prometheus."""
     with Site().serving() as site:
-        probe = {"url": f"http://127.0.0.1:{site.port}/load", "value": "pool.busy"} if form == "json" else \
-            {"url": f"http://127.0.0.1:{site.port}/metrics", "format": "prometheus", "value": "busy"}
-        queue = STEERED | {"probe": probe | {"full": 200, "every": "200ms", "timeout": "400ms"}}
-        system = start({"shop": queue, "other": {"capacity": 1} | CALM})
+        probes = {"json": {"url": f"http://127.0.0.1:{site.port}/load", "value": "pool.busy"},
+                  "text": {"url": f"http://127.0.0.1:{site.port}/metrics", "format": "prometheus", "value": "busy"}}
+        queues = {name: STEERED | {"probe": probe | {"full": 200, "every": "200ms", "timeout": "400ms"}}
+                  for name, probe in probes.items()}
+        system = start(queues | {"other": {"capacity": 1} | CALM})
         system.expect(FAILS)
-        crowd(system, 30)
-        wait_until(lambda: capacity(system) >= 10, PATIENCE, "it is raised")
+
+        def without_feedback(n: int) -> bool:
+            return metric(system, "tellerline_admitter_queues_without_feedback") == n
+
+        def capacities() -> list[int]:
+            return [capacity(system, queue) for queue in probes]
+
+        for queue in probes:
+            crowd(system, 30, queue)
+        wait_until(lambda: min(capacities()) >= 10, PATIENCE, "both are raised")
         site.load = 0.95
-        wait_until(lambda: metric(system, "tellerline_admitter_capacity_cuts_total") > 0, PATIENCE, "it is cut")
+        wait_until(lambda: max(capacities()) < 10, PATIENCE, "both are cut")
+        assert metric(system, "tellerline_admitter_capacity_cuts_total") >= 2
         for mood in ("hangs", "garbage", "error", "redirect", "huge"):
             site.mood, site.load = mood, 0.1
-            wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 1, PATIENCE, mood)
+            wait_until(lambda: without_feedback(2), PATIENCE, mood)
             now, asked = metric(system, "tellerline_admitter_capacity_steered"), site.asked
-            wait_until(lambda now=now: capacity(system) == now, PATIENCE, "the worker knows")
+            wait_until(lambda now=now: sum(capacities()) == now, PATIENCE, "the worker knows")
             other = system.join("other")
             wait_until(other.is_active, PATIENCE, "the admitter goes on")
             other.complete()
-            wait_until(lambda: site.asked >= asked + 3, PATIENCE, "it is asked again")
-            assert capacity(system) == now
+            wait_until(lambda: site.asked >= asked + 6, PATIENCE, "both ask again")
+            assert sum(capacities()) == now
             site.mood = "well"
-            wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 0, PATIENCE, "it is back")
-    wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 1, PATIENCE, "the site is gone")
-    assert metric(system, "tellerline_admitter_probe_errors_total") > 5
+            wait_until(lambda: without_feedback(0), PATIENCE, "it is back")
+    wait_until(lambda: without_feedback(2), PATIENCE, "the site is gone")
+    assert metric(system, "tellerline_admitter_probe_errors_total") > 10
     log = system.of("admitter")[0].text()
     assert "the probe of the site failed" in log and "the site reports again" in log
 
@@ -211,25 +227,31 @@ def test_three_admitters_that_die_do_not_steer_faster(start, tmp_path):
 
     watcher = threading.Thread(target=watch)
     watcher.start()
+
+    def raises() -> list[int]:
+        return sorted({raised for _, raised, _ in list(seen) if raised})
+
+    kills = 0
+
+    def kill_one() -> bool:
+        nonlocal kills
+        victim, kills = chance.choice(system.of("admitter")), kills + 1
+        victim.kill()
+        for _ in range(chance.randrange(2, 12)):
+            report(system, load=0.95 if kills % 5 == 0 else 0.2)
+            time.sleep(0.1)  # as a site reports
+        victim.start()
+        return kills >= 12 and len(raises()) >= 5
+
     try:
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            victim = chance.choice(system.of("admitter"))
-            victim.kill()
-            load = 0.95 if chance.random() < 0.2 else 0.2
-            pause = time.monotonic() + chance.uniform(0.2, 1.5)
-            while time.monotonic() < pause:
-                report(system, load=load)
-                time.sleep(0.1)  # as a site reports
-            victim.start()
+        wait_until(kill_one, PATIENCE, "it is raised five times", every=0)
     finally:
         stop.set()
         watcher.join()
-    raises = sorted({raised for _, raised, _ in seen if raised})
+    raised_at = raises()
     cuts = sorted({cut for _, _, cut in seen if cut})
-    assert len(raises) >= 5, "it was raised"
-    assert all(b - a >= 1000 for a, b in zip(raises, raises[1:])), raises
+    assert all(b - a >= 1000 for a, b in zip(raised_at, raised_at[1:])), raised_at
     assert all(b - a >= 2000 for a, b in zip(cuts, cuts[1:])), cuts
-    assert all(not 0 <= raised - cut < 2000 for raised in raises for cut in cuts), (raises, cuts)
+    assert all(not 0 <= raised - cut < 2000 for raised in raised_at for cut in cuts), (raised_at, cuts)
     for (before, *_), (after, *_) in zip(seen, seen[1:]):
         assert after <= before + 10 and 10 <= after <= 200, (before, after)

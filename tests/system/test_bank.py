@@ -1,4 +1,4 @@
-"""Fifteen real days at a bank's counter, replayed with one, two and three counters at once.
+"""The five busiest of fifteen real days at a bank's counter, replayed with one, two and three counters at once.
 
 Each day and capacity has its own queue. Customers join at their (accelerated) time, whatever the line does, and
 complete after their real service time. Two things must hold for each queue:
@@ -8,12 +8,11 @@ complete after their real service time. Two things must hold for each queue:
 
 The simulation uses the real send times: the moment of each join, and the time from each admission to its complete. So
 delays of the test's own timers do not count. What remains is the time the system takes from an arrival, or a freed
-counter, to the admission: between 0 and RESOLUTION. Start times in a G/G/c line only grow with arrival and service
-times, so each start must lie between the simulation without delay and the simulation with RESOLUTION added to every
-arrival and every service. When the machine pauses for a moment, one step is late, and with it the rest of that busy
-period: one day in ten may need up to PAUSE instead. The wake-up delay of the machine is measured at the same time
-(metronome.py) and allowed for each program on the path. Other load may still spoil a replay, so a replay may be
-repeated. The order must hold in each.
+counter, to the admission: between 0 and some delay. Start times in a G/G/c line only grow with arrival and service
+times, so each start must lie between the simulation without delay and the simulation with that delay added to every
+arrival and every service. The delay that is needed stays far below the periods of the programs' timers (seconds), by
+which a freed counter would be found in the end: so each admission follows its cause. All fifteen days are simulated by
+`tellerline plan` (test_plan.py).
 """
 from __future__ import annotations
 
@@ -30,14 +29,14 @@ from http_client import AsyncConnection
 from metronome import Metronome
 from redis_server import Redis, RedisGone
 from tellerline import CALM, System
-from waiting import one_of
+from waiting import patient
 
-REPLAY_SECONDS = 40.0
-#: Seconds from cause to admission that are allowed for programs under sanitizers on a busy machine.
-RESOLUTION = 0.05
-PAUSE = 0.25
+REPLAY_SECONDS = 15.0
+#: Seconds from cause to admission that are allowed on a machine that is not slow; some ms are usual. The wake-up delay
+#: that the machine had meanwhile (metronome.py) comes on top, for each program on the path.
+DELAY = 0.5
 #: The largest delay to search for.
-LONGEST = 10.0
+LONGEST = 20.0
 #: Processes that wake one after the other: worker, Redis, dispatcher, Redis, admitter, Redis.
 WAKES = 6
 #: Redis records admissions in whole milliseconds, and two clock readings are compared.
@@ -136,7 +135,7 @@ class Replay:
         ticket = answer.json["ticket"]
         turn.place = wire.read_ticket(ticket).place
         turn.admitted = await asyncio.wait_for(self._admissions.of(queue, turn.place),
-                                               REPLAY_SECONDS * 3)
+                                               patient(REPLAY_SECONDS * 3))
         await asyncio.sleep(max(0.0, turn.admitted + service - time.time()))
         turn.done = time.time()
         answer = await self._post(queue, "complete", ticket)
@@ -202,8 +201,14 @@ def test_simulation_itself():
     assert not within(turns, 1, 1.0), "started before the counter was free"
 
 
-def seconds_too_long(system: System, days: dict[str, list[bank.Customer]], speed: float, figure) -> float:
-    """Replays all days. Returns by how many seconds the steps exceeded the limit; 0 or less if they did not."""
+@pytest.mark.long(seconds=20)
+def test_bank_days(start, figure):
+    days = dict(sorted(bank.days().items(), key=lambda day: len(day[1]))[-5:])
+    assert len(days) == 5 and sum(map(len, days.values())) > 200
+    speed = max(day[-1].arrival - day[0].arrival for day in days.values()) / REPLAY_SECONDS
+    queues = {name(day, capacity): {"capacity": capacity} | CALM for day in days for capacity in CAPACITIES}
+    # Without persistence: the test does not measure the disk.
+    system = start(queues, settings={"streams": {"events_length": 100000}}, redis={"appendonly": "no"})
     replay = Replay(system, days, speed)
     metronome = Metronome()
     try:
@@ -214,36 +219,11 @@ def seconds_too_long(system: System, days: dict[str, list[bank.Customer]], speed
     for queue, turns in replay.turns.items():
         turns.sort(key=lambda turn: turn.place)
         check_order(queue, turns, replay.order[queue])
-    system.finish()
-
-    too_long = []
     for capacity in CAPACITIES:
         turns_of = {day: replay.turns[name(day, capacity)] for day in days}
         needed = {day: delay_needed(turns, capacity) for day, turns in turns_of.items()}
-        slowest = sorted(needed, key=lambda day: needed[day], reverse=True)
-        worst = needed[slowest[0]]
+        slowest = max(needed, key=lambda day: needed[day])
         total = sum(waited(turns) for turns in turns_of.values())
         figure(f"{len(days)} days at {speed:.0f} times, capacity {capacity}: {total:.1f} s waited in "
-               f"all; agrees with the simulation within {worst * 1000:.0f} ms per step "
-               f"(day {slowest[0]}), {worst * speed:.0f} s of the bank's time")
-        ordinary = needed[slowest[len(days) // 10]]  # one day in ten is exempt
-        too_long += [worst - PAUSE - WAKES * late, ordinary - RESOLUTION - WAKES * late]
-    return max(too_long)
-
-
-@pytest.mark.alone
-@pytest.mark.long(seconds=45)
-def test_bank_days(start, figure):
-    days = bank.days()
-    assert len(days) == 15 and sum(map(len, days.values())) == 656
-    span = max(day[-1].arrival - day[0].arrival for day in days.values())
-    speed = span / REPLAY_SECONDS
-    queues = {name(day, capacity): {"capacity": capacity} | CALM
-              for day in days for capacity in CAPACITIES}
-
-    def replay() -> float:
-        # Without persistence: the test does not measure the disk.
-        system = start(queues, settings={"streams": {"events_length": 100000}}, redis={"appendonly": "no"})
-        return seconds_too_long(system, days, speed, figure)
-
-    one_of(3, replay, 0.0, "seconds more than a step may take")
+               f"all; agrees with the simulation within {needed[slowest] * 1000:.0f} ms per step (day {slowest})")
+        assert needed[slowest] <= patient(DELAY) + WAKES * late, (capacity, needed, late)

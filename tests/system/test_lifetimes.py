@@ -4,18 +4,21 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import statistics
 import threading
+
+import pytest
 
 from http_client import Client, Visitor
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System
 from test_answers import API_KEY
-from waiting import one_of, wait_until
+from waiting import patient, wait_until
 from wire import read_ticket
 
-#: Sessions end within 20 ms of their deadline. A busy machine may need more.
-LATE_MS = 20
+pytestmark = pytest.mark.together(seconds=40)
+
+#: Sessions end some ms after their deadline; a busy machine needs more. The expirer looks at all of them every 5 s.
+LATE_MS = 500
 
 
 def end_of(system: System, queue: str, visitor: Visitor) -> tuple[int, int]:
@@ -43,59 +46,59 @@ def lateness(system: System, queue: str, places: set[int]) -> list[int]:
     return late
 
 
-def test_session_ends_at_its_deadline(start, figure):
-    system = start({"bank": CALM | {"capacity": 20, "session_ttl": "1500ms", "claim_ttl": "30s"}})
+@pytest.mark.sanitized
+def test_session_ends_at_its_deadline(share, figure):
+    system = share(workers=2)
+    bank = system.queue(capacity=20, session_ttl="1500ms", claim_ttl="30s")
 
     def has_been(visitor: Visitor, *states: str) -> None:
         wait_until(lambda: visitor.status()["status"] in states, PATIENCE, " or ".join(states))
 
-    def median_of_twenty() -> float:
-        visitors = [system.join("bank") for _ in range(20)]
-        for visitor in visitors:
-            # The claim turns claim_ttl into session_ttl.
-            has_been(visitor, "active", "expired")
-        for visitor in visitors:
-            has_been(visitor, "expired")
-            assert visitor.view["reason"] == "expired", visitor.view
-        late = lateness(system, "bank", {read_ticket(visitor.ticket).place for visitor in visitors})
-        figure(f"sessions ended {min(late)} to {max(late)} ms after their deadline")
-        assert min(late) >= 0, late
-        return statistics.median(late)
-
-    one_of(6, median_of_twenty, LATE_MS, "ms from the deadline to the end")
-    visitors = [system.join("bank") for _ in range(21)]
+    visitors = [system.join(bank) for _ in range(20)]
+    for visitor in visitors:
+        # The claim turns claim_ttl into session_ttl.
+        has_been(visitor, "active", "expired")
+    for visitor in visitors:
+        has_been(visitor, "expired")
+        assert visitor.view["reason"] == "expired", visitor.view
+    late = sorted(lateness(system, bank, {read_ticket(visitor.ticket).place for visitor in visitors}))
+    figure(f"sessions ended {late[0]} to {late[-1]} ms after their deadline")
+    assert late[0] >= 0 and late[len(late) // 2] < patient(LATE_MS), late
+    visitors = [system.join(bank) for _ in range(21)]
     for visitor in visitors:
         has_been(visitor, "active", "expired")  # the last one, after an end
-    assert system.numbers("bank")["expired"] >= 21
+    assert system.numbers(bank)["expired"] >= 21
 
 
-def test_unclaimed_admission_is_given_on(start):
-    system = start({"bank": CALM | {"capacity": 1, "claim_ttl": "3s"}})
-    silent, present = system.join("bank"), system.join("bank")
+def test_unclaimed_admission_is_given_on(share):
+    system = share(workers=2)
+    bank = system.queue(claim_ttl="2s")
+    silent, present = system.join(bank), system.join(bank)
     wait_until(present.is_active, PATIENCE, "the visitor who shows up gets the silent visitor's counter")
-    _, reason = end_of(system, "bank", silent)
+    _, reason = end_of(system, bank, silent)
     assert reason == 4
     view = silent.status()
     assert (view["status"], view["reason"]) == ("expired", "unclaimed")
-    assert system.numbers("bank")["unclaimed"] == 1
+    assert system.numbers(bank)["unclaimed"] == 1
     # A claimed session lasts longer than claim_ttl.
-    claimed = system.key("bank", "sessions")
+    claimed = system.key(bank, "sessions")
     wait_until(lambda: system.store.command("HVALS", claimed)[0].endswith(":1"), PATIENCE, "claimed")
-    left = deadline_of(system, "bank", present)
+    left = deadline_of(system, bank, present)
     seconds, _ = system.store.command("TIME")
     assert left / 1000 - int(seconds) > 60
 
 
-def test_asking_extends_no_session(start):
+def test_asking_extends_no_session(share):
     """A forgotten tab asks on and on: its page, its status, its stream. Only the site keeps a session that slides."""
-    system = start({"bank": CALM | {"capacity": 2, "session_ttl": "4s", "session_sliding": True, "session_max": "10m"}})
-    forgotten, used = system.join("bank"), system.join("bank")
+    system = share(workers=2)
+    bank = system.queue(capacity=2, session_ttl="4s", session_sliding=True, session_max="10m")
+    forgotten, used = system.join(bank), system.join(bank)
     wait_until(lambda: forgotten.is_active() and used.is_active(), PATIENCE, "both are inside")
 
     def is_over() -> bool:
-        used.client.get("/v1/queues/bank/check", ticket=used.ticket)
-        forgotten.client.get("/q/bank", ticket=forgotten.ticket)
-        forgotten.client.get("/v1/queues/bank/status?wait=1s", ticket=forgotten.ticket)
+        used.client.get(f"/v1/queues/{bank}/check", ticket=used.ticket)
+        forgotten.client.get(f"/q/{bank}", ticket=forgotten.ticket)
+        forgotten.client.get(f"/v1/queues/{bank}/status?wait=1s", ticket=forgotten.ticket)
         return forgotten.status()["status"] == "expired"
 
     with contextlib.closing(EventStream(forgotten.client.port, f"{forgotten.path}/events", forgotten.ticket)):
@@ -105,20 +108,20 @@ def test_asking_extends_no_session(start):
 
 def test_absent_are_dropped_and_present_kept(start):
     """waiting_ttl: visitors who poll (any worker) stay, the others are dropped, and places behind them move up."""
-    system = start({"bank": CALM | {"capacity": 1, "waiting_ttl": "6s"}}, workers=2)
-    first = system.join("bank")
-    line = [system.join("bank", worker=i % 2) for i in range(12)]
+    bank = "bank"
+    system = start({bank: CALM | {"capacity": 1, "waiting_ttl": "4s"}}, workers=2)
+    first = system.join(bank)
+    line = [system.join(bank, worker=i % 2) for i in range(12)]
     absent, present = line[::3], [visitor for i, visitor in enumerate(line) if i % 3]
     ports = [program.http_port for program in system.of("worker")]
     poller = Poller([first, *present], ports)
     poller.start()
     try:
-        wait_until(lambda: system.waiting("bank") <= len(present), PATIENCE, "the absent go")
+        wait_until(lambda: system.waiting(bank) <= len(present), PATIENCE, "the absent go")
         # The same time once more: visitors who poll are still there.
         began = int(system.store.command("TIME")[0])
-        wait_until(lambda: int(system.store.command("TIME")[0]) > began + 7, PATIENCE, "7 s",
-                   every=0.1)
-        assert system.waiting("bank") == len(present)
+        wait_until(lambda: int(system.store.command("TIME")[0]) > began + 5, PATIENCE, "5 s", every=0.1)
+        assert system.waiting(bank) == len(present)
     finally:
         poller.stop()
     for i, visitor in enumerate(present):
@@ -126,7 +129,7 @@ def test_absent_are_dropped_and_present_kept(start):
     for visitor in absent:
         view = visitor.status()
         assert (view["status"], view["reason"]) == ("expired", "absent")
-    assert system.numbers("bank")["absent"] == len(absent)
+    assert system.numbers(bank)["absent"] == len(absent)
 
 
 def test_silence_of_a_worker_costs_nobody_a_place(start):
@@ -207,55 +210,60 @@ class Poller(threading.Thread):
         assert not self.bad, self.bad[:5]
 
 
-def test_capacity_changed_while_running(start):
-    system = start({"bank": {"capacity": 3} | CALM})
-    visitors = [system.join("bank") for _ in range(12)]
-    wait_until(lambda: system.active("bank") == 3, PATIENCE, "three are active")
-    system.set("bank", "capacity=6")
-    wait_until(lambda: system.active("bank") == 6, PATIENCE, "raised: more are admitted at once")
+def test_capacity_changed_while_running(share):
+    system = share(workers=2)
+    bank = system.queue(capacity=3)
+    visitors = [system.join(bank) for _ in range(12)]
+    wait_until(lambda: system.active(bank) == 3, PATIENCE, "three are active")
+    system.set(bank, "capacity=6")
+    wait_until(lambda: system.active(bank) == 6, PATIENCE, "raised: more are admitted at once")
 
-    system.set("bank", "capacity=2")
+    system.set(bank, "capacity=2")
     client = system.client()
-    wait_until(lambda: client.get("/v1/queues/bank").json["capacity"] == 2, PATIENCE, "told")
-    assert system.active("bank") == 6, "a lower capacity ends no session"
+    wait_until(lambda: client.get(f"/v1/queues/{bank}").json["capacity"] == 2, PATIENCE, "told")
+    assert system.active(bank) == 6, "a lower capacity ends no session"
     for done in visitors[:4]:
         done.complete()
-    wait_until(lambda: system.active("bank") == 2, PATIENCE, "two are left")
+    wait_until(lambda: system.active(bank) == 2, PATIENCE, "two are left")
     assert visitors[6].status()["position"] == 1, "no visitor was admitted above the new capacity"
     visitors[4].complete()
     wait_until(visitors[6].is_active, PATIENCE, "below it, the next is admitted")
 
-    system.set("bank", "capacity=0")
+    system.set(bank, "capacity=0")
     visitors[5].complete()
     visitors[6].complete()
-    wait_until(lambda: system.active("bank") == 0, PATIENCE, "empty")
+    wait_until(lambda: system.active(bank) == 0, PATIENCE, "empty")
     assert visitors[7].status()["position"] == 1
-    system.set("bank", "capacity=100")
+    system.set(bank, "capacity=100")
     wait_until(visitors[11].is_active, PATIENCE, "everyone is in")
 
 
-def test_pause_and_resume(start):
-    system = start({"bank": {"capacity": 1, "paused": True} | CALM})
-    visitors = [system.join("bank") for _ in range(3)]
+def test_pause_and_resume(share):
+    system = share(workers=2)
+    bank = system.queue(paused=True)
+    visitors = [system.join(bank) for _ in range(3)]
     assert [visitor.view["position"] for visitor in visitors] == [1, 2, 3]
-    assert system.client().get("/v1/queues/bank").json["paused"] is True
-    system.set("bank", "paused=false")
+    client = system.client()
+    wait_until(lambda: client.get(f"/v1/queues/{bank}").json["paused"], PATIENCE, "the worker says so")
+    system.set(bank, "paused=false")
     wait_until(visitors[0].is_active, PATIENCE, "resumed")
-    system.set("bank", "paused=true")
+    system.set(bank, "paused=true")
     visitors[0].complete()
-    assert visitors[1].status()["position"] == 1 and system.active("bank") == 0
-    system.set("bank", "paused=false")
+    assert visitors[1].status()["position"] == 1 and system.active(bank) == 0
+    system.set(bank, "paused=false")
     wait_until(visitors[1].is_active, PATIENCE, "resumed again")
 
 
-def test_not_open_yet(start):
+def test_not_open_yet(share):
     """Joining works before opens_at. No visitor is admitted before it, and all at once after it."""
-    system = start({"bank": {"capacity": 5, "opens_at": "2099-01-01T00:00:00Z"} | CALM})
-    visitors = [system.join("bank") for _ in range(3)]
-    view = system.client().get("/v1/queues/bank").json
-    assert view["open"] is False and view["opens_at"].startswith("2099-01-01T00:00:00"), view
-    assert system.active("bank") == 0
-    system.set("bank", "opens_at=2020-01-01T00:00:00Z")
+    system = share(workers=2)
+    bank = system.queue(capacity=5, opens_at="2099-01-01T00:00:00Z")
+    visitors = [system.join(bank) for _ in range(3)]
+    client = system.client()
+    view = wait_until(lambda: (now := client.get(f"/v1/queues/{bank}").json)["open"] is False and now, PATIENCE, "not open")
+    assert view["opens_at"].startswith("2099-01-01T00:00:00"), view
+    assert system.active(bank) == 0
+    system.set(bank, "opens_at=2020-01-01T00:00:00Z")
     for visitor in visitors:
         wait_until(visitor.is_active, PATIENCE, "open")
 

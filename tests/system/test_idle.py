@@ -3,15 +3,19 @@ from __future__ import annotations
 
 import time
 
-from tellerline import CALM, PATIENCE
+import pytest
+
+from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
+
+pytestmark = pytest.mark.together(seconds=15)
 
 QUEUES = 100
 CHECKS_PER_UPDATE = 32  # worker/feed/followed_queues.c
 SPAN_S = 6.0            # long enough for one periodic run of the admit and expire scripts
 
 
-def calls(system) -> dict[str, int]:
+def calls(system: System) -> dict[str, int]:
     """How often each command was called."""
     found = {}
     for line in system.store.command("INFO", "commandstats").splitlines():
@@ -21,9 +25,11 @@ def calls(system) -> dict[str, int]:
     return found
 
 
-def test_idle_queues_cost_little(start, figure):
-    """The load of 100 idle queues on the store."""
+def test_idle_queues_cost_little_and_each_is_looked_at(start, figure):
+    """The load of 100 idle queues on the store. What is changed behind our back in one of them is noticed."""
     system = start({f"q{i}": {"capacity": 1} | CALM for i in range(QUEUES)})
+    leases = [system.key(f"q{i}", role) for i in range(QUEUES) for role in ("dispatcher", "admitter", "expirer")]
+    wait_until(lambda: system.store.command("EXISTS", *leases) == len(leases), PATIENCE, "all queues are served")
     wait_until(lambda: calls(system).get("xinfo|groups", 0) >= QUEUES, PATIENCE,
                "every queue was once asked how far it is behind")
     before, began = calls(system), time.monotonic()
@@ -43,10 +49,7 @@ def test_idle_queues_cost_little(start, figure):
     for seldom in ("script|load", "xgroup|create", "sadd", "set", "xinfo|groups", "xadd"):
         assert more.get(seldom, 0) == 0, (seldom, more)
 
-
-def test_queue_changed_behind_our_back_is_noticed(start):
-    """With more queues than one update checks, each queue is still checked in turn."""
-    system = start({f"q{i}": {"capacity": 1} | CALM for i in range(QUEUES)})
+    # With more queues than one update checks, each queue is still checked in turn.
     for i in (0, QUEUES // 2, QUEUES - 1):
         system.store.command("HSET", system.key(f"q{i}", "config"), "capacity", "7")
     client = system.client()
@@ -55,25 +58,27 @@ def test_queue_changed_behind_our_back_is_noticed(start):
                    f"the new capacity of q{i} is shown")
 
 
-def test_consumer_group_and_list_are_healed(start):
+def test_consumer_group_and_list_are_healed(share):
     """Keys deleted by hand are created again, and joins continue."""
-    system = start({"bank": {"capacity": 1} | CALM})
-    first = system.join("bank")
-    system.store.command("XGROUP", "DESTROY", system.key("bank", "ingest"), "dispatchers")
+    system = share()
+    bank = system.queue()
+    first = system.join(bank)
+    system.store.command("XGROUP", "DESTROY", system.key(bank, "ingest"), "dispatchers")
     system.expect("NOGROUP|nogroup|consumer group .* was missing")
-    wait_until(lambda: system.visitor("bank").client.post("/v1/queues/bank/join").status == 200, PATIENCE,
+    wait_until(lambda: system.visitor(bank).client.post(f"/v1/queues/{bank}/join").status == 200, PATIENCE,
                "joins are numbered again")
-    system.store.command("SREM", "tl:queues", "bank")
-    wait_until(lambda: system.store.command("SISMEMBER", "tl:queues", "bank") == 1, PATIENCE,
+    system.store.command("SREM", "tl:queues", bank)
+    wait_until(lambda: system.store.command("SISMEMBER", "tl:queues", bank) == 1, PATIENCE,
                "the queue is listed again")
     wait_until(first.is_active, PATIENCE, "the first is active")
 
 
-def test_consumer_group_of_one_queue_stops_no_other(start):
+def test_consumer_group_of_one_queue_stops_no_other(share):
     """Also when that queue is in the store but no longer in the configuration."""
-    system = start({"bank": {"capacity": 1} | CALM})
+    system = share()
+    bank = system.queue()
     for name in ("state", "config"):
-        system.store.command("COPY", system.key("bank", name), system.key("old", name))
+        system.store.command("COPY", system.key(bank, name), system.key("old", name))
     ingest = system.key("old", "ingest")
     system.store.command("XGROUP", "CREATE", ingest, "dispatchers", "0", "MKSTREAM")
     system.store.command("SADD", "tl:queues", "old")
@@ -82,5 +87,5 @@ def test_consumer_group_of_one_queue_stops_no_other(start):
     system.store.command("XGROUP", "DESTROY", ingest, "dispatchers")
     system.expect("NOGROUP|nogroup|consumer group .* was missing")
     wait_until(lambda: system.store.command("XINFO", "GROUPS", ingest), PATIENCE, "it has its group again")
-    wait_until(lambda: system.visitor("bank").client.post("/v1/queues/bank/join").status == 200, PATIENCE,
+    wait_until(lambda: system.visitor(bank).client.post(f"/v1/queues/{bank}/join").status == 200, PATIENCE,
                "joins of the other queue are numbered")

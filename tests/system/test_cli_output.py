@@ -13,17 +13,25 @@ from terminal import Terminal
 from waiting import wait_until
 
 TELLERLINE = str(BIN / "tellerline")
-SALE = {"sale": {"capacity": 1, "lanes": ["vip", "all"], "default_lane": "all"} | CALM}
+SALE = {"capacity": 1, "lanes": ["vip", "all"], "default_lane": "all"} | CALM
+
+
+pytestmark = pytest.mark.together(seconds=8)
+
+
+def begin(system: System, name: str) -> System:
+    """The queue gets one active visitor and two who wait."""
+    visitors = [system.join(name) for _ in range(3)]
+    wait_until(lambda: system.active(name) == 1 and system.waiting(name) == 2, PATIENCE, "one is in, two wait")
+    system.name = name
+    system.first_of_line = visitors[1].ticket  # an id may begin with "-", which is taken for an option
+    return system
 
 
 @pytest.fixture(name="sale")
-def sale_of_three(start) -> System:
-    """A queue with one active visitor and two who wait."""
-    system = start(SALE)
-    visitors = [system.join("sale") for _ in range(3)]
-    wait_until(lambda: system.active("sale") == 1 and system.waiting("sale") == 2, PATIENCE, "one is in, two wait")
-    system.first_of_line = visitors[1].ticket  # an id may begin with "-", which is taken for an option
-    return system
+def sale_of_three(share) -> System:
+    stack = share(queue=SALE)
+    return begin(stack, stack.queue())
 
 
 def edited(system: System, queues: dict) -> Path:
@@ -36,36 +44,37 @@ def edited(system: System, queues: dict) -> Path:
 
 # ---- statuses ----
 
+@pytest.mark.sanitized
 def test_exit_statuses(sale):
     visitor = sale.first_of_line
     for words, status, says in [
-            (["queue", "show", "sale"], 0, "capacity"), (["queue", "show", "nowhere"], 1, "does not exist"),
-            (["queue", "create", "sale"], 1, "already"), (["queue", "create", "Sale!"], 1, "name"),
-            (["queue", "create", "new", "capacity=-1"], 1, "capacity"), (["queue", "set", "sale", "capacity"], 1, "NAME=VALUE"),
-            (["queue", "set", "sale", "capacity=1", "capacity=2"], 1, "twice"),
-            (["queue", "set", "sale", "nonsense=1", "capacity=x"], 1, "nonsense"),
-            (["visitor", "show", "sale", visitor], 0, "waiting"), (["visitor", "show", "sale", "nobody"], 1, "no visitor nobody"),
-            (["visitor", "move", "sale", visitor, "gold"], 1, "not one of the lanes"),
+            (["queue", "show", sale.name], 0, "capacity"), (["queue", "show", "nowhere"], 1, "does not exist"),
+            (["queue", "create", sale.name], 1, "already"), (["queue", "create", "Sale!"], 1, "name"),
+            (["queue", "create", "new", "capacity=-1"], 1, "capacity"), (["queue", "set", sale.name, "capacity"], 1, "NAME=VALUE"),
+            (["queue", "set", sale.name, "capacity=1", "capacity=2"], 1, "twice"),
+            (["queue", "set", sale.name, "nonsense=1", "capacity=x"], 1, "nonsense"),
+            (["visitor", "show", sale.name, visitor], 0, "waiting"), (["visitor", "show", sale.name, "nobody"], 1, "no visitor nobody"),
+            (["visitor", "move", sale.name, visitor, "gold"], 1, "not one of the lanes"),
             (["stats", "nowhere"], 1, "does not exist"), (["export", "nowhere"], 1, "does not exist"),
-            (["export", "sale", "--format", "xml"], 2, "csv or jsonl"),
-            (["queue", "recover", "sale"], 2, "one of --now and --wait"), (["unblock", "192.0.2.0/24"], 1, "not blocked"),
-            (["queue", "delete", "sale"], 3, "--yes"), (["visitor", "remove", "sale", visitor], 3, "--yes"),
+            (["export", sale.name, "--format", "xml"], 2, "csv or jsonl"),
+            (["queue", "recover", sale.name], 2, "one of --now and --wait"), (["unblock", "192.0.2.0/24"], 1, "not blocked"),
+            (["queue", "delete", sale.name], 3, "--yes"), (["visitor", "remove", sale.name, visitor], 3, "--yes"),
             (["queue", "list", "--server", "ftp://x"], 2, "not an address"),
             (["queue", "list", "--server", "http://127.0.0.1:1"], 2, "TELLERLINE_TOKEN"),
             (["queue", "list", "--redis", "redis://127.0.0.1:1"], 2, "127.0.0.1")]:
         done = sale.ctl(*words)
         assert done.returncode == status and says in done.stdout + done.stderr, (words, done)
-    assert sale.store.command("HGET", sale.key("sale", "config"), "capacity") == "1", "nothing was changed"
-    refused = sale.ctl("queue", "set", "sale", "nonsense=1", "capacity=x")
+    assert sale.store.command("HGET", sale.key(sale.name, "config"), "capacity") == "1", "nothing was changed"
+    refused = sale.ctl("queue", "set", sale.name, "nonsense=1", "capacity=x")
     assert "nonsense" in refused.stderr and "capacity" in refused.stderr, "every one that is wrong is named"
 
 
 def test_what_is_no_text_is_not_sent(sale):
     """A body that cannot be made: nothing is asked without it."""
     visitor, broken = sale.first_of_line, os.fsdecode(b"a\xffb")
-    for words in (["queue", "create", broken], ["visitor", "move", "sale", visitor, broken], ["token", "make", broken, "viewer"],
+    for words in (["queue", "create", broken], ["visitor", "move", sale.name, visitor, broken], ["token", "make", broken, "viewer"],
                   ["token", "make", "eve", broken], ["block", broken], ["block", "192.0.2.0/24", "--queue", broken],
-                  ["queue", "notice", "sale", broken], ["queue", "set", "sale", "notice=" + broken]):
+                  ["queue", "notice", sale.name, broken], ["queue", "set", sale.name, "notice=" + broken]):
         done = sale.ctl(*words)
         assert done.returncode == 1 and "is not text in UTF-8" in done.stderr, (words, done)
 
@@ -83,37 +92,38 @@ def test_no_answer_of_a_server_is_a_failure(sale, tmp_path):
 
 # ---- --json, and times ----
 
+@pytest.mark.sanitized
 def test_json_is_one_value_with_times_in_utc(sale):
     visitor = sale.first_of_line
-    sale.set("sale", "opens_at=2020-12-01T20:00:00+09:00")
+    sale.set(sale.name, "opens_at=2020-12-01T20:00:00+09:00")
     env = {"TZ": "Asia/Seoul"}
-    for words in (["queue", "list"], ["queue", "show", "sale"], ["queue", "line", "sale"], ["stats", "sale"], ["blocks"],
-                  ["visitor", "show", "sale", visitor], ["log"], ["token", "list"], ["queue", "draw", "sale"],
-                  ["queue", "set", "sale", "capacity=1"], ["queue", "pause", "sale"], ["queue", "notice", "sale", "x"],
-                  ["visitor", "move", "sale", visitor, "vip"], ["visitor", "remove", "sale", visitor, "--yes"],
-                  ["block", "192.0.2.0/24", "--for", "1h"], ["queue", "create", "other"], ["queue", "delete", "other", "--yes"]):
+    for words in (["queue", "list"], ["queue", "show", sale.name], ["queue", "line", sale.name], ["stats", sale.name], ["blocks"],
+                  ["visitor", "show", sale.name, visitor], ["log"], ["token", "list"], ["queue", "draw", sale.name],
+                  ["queue", "set", sale.name, "capacity=1"], ["queue", "pause", sale.name], ["queue", "notice", sale.name, "x"],
+                  ["visitor", "move", sale.name, visitor, "vip"], ["visitor", "remove", sale.name, visitor, "--yes"],
+                  ["block", "198.51.100.0/24", "--for", "1h"], ["queue", "create", "other"], ["queue", "delete", "other", "--yes"]):
         done = run(BIN / "tellerline", *words, "--json", "--config", str(sale.config), env=env)
         assert done.returncode == 0, (words, done.stderr)
         text = json.dumps(json.loads(done.stdout))
         assert "+09:00" not in text, (words, text)
     refused = run(BIN / "tellerline", "stats", "nowhere", "--json", "--config", str(sale.config), env=env)
     assert json.loads(refused.stdout)["status"] == 404
-    shown = run(BIN / "tellerline", "queue", "show", "sale", "--config", str(sale.config), env=env).stdout
+    shown = run(BIN / "tellerline", "queue", "show", sale.name, "--config", str(sale.config), env=env).stdout
     assert "2020-12-01T20:00:00+09:00" in shown, "people see the time here, with its offset"
-    opens = json.loads(run(BIN / "tellerline", "queue", "show", "sale", "--json", "--config", str(sale.config),
+    opens = json.loads(run(BIN / "tellerline", "queue", "show", sale.name, "--json", "--config", str(sale.config),
                            env=env).stdout)["settings"]["opens_at"]
     assert opens == "2020-12-01T11:00:00Z"
 
 
 def test_the_export_is_complete_or_not_there(sale, tmp_path):
-    lines = sale.ctl("export", "sale", "--format", "jsonl").stdout.splitlines()
+    lines = sale.ctl("export", sale.name, "--format", "jsonl").stdout.splitlines()
     assert sorted(json.loads(line)["status"] for line in lines) == ["active", "waiting", "waiting"]
     target = tmp_path / "sale.csv"
-    assert sale.ctl("export", "sale", "--output", str(target)).returncode == 0
+    assert sale.ctl("export", sale.name, "--output", str(target)).returncode == 0
     assert len(target.read_text().splitlines()) == 4 and target.read_text().splitlines()[0].startswith("visitor,")
     assert sale.ctl("export", "nowhere", "--output", str(tmp_path / "none.csv")).returncode == 1
     assert not (tmp_path / "none.csv").exists()
-    assert sale.ctl("export", "sale", "--output", "/dev/full").returncode == 2
+    assert sale.ctl("export", sale.name, "--output", "/dev/full").returncode == 2
 
 
 # ---- the terminal ----
@@ -123,14 +133,16 @@ def on_terminal(system: System, *words: str, **more) -> Terminal:
 
 
 def test_colour_is_for_terminals_that_want_it(sale):
-    sale.ctl("pause", "sale")
+    sale.ctl("pause", sale.name)
     assert "\033[" not in sale.ctl("queues").stdout
     for env, coloured in [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)]:
         shown = on_terminal(sale, "queues", env=env)
         assert shown.end() == 0 and ("\033[33mpaused" in shown.text or "\033[33mopen" in shown.text) == coloured, shown.text
 
 
-def test_what_cannot_be_undone_is_asked(sale):
+@pytest.mark.sanitized
+def test_what_cannot_be_undone_is_asked(start):
+    sale = begin(start({"sale": SALE}), "sale")
     visitor = sale.first_of_line
     asked = on_terminal(sale, "visitor", "remove", "sale", visitor)
     asked.expect("Go on? [y/N]")
@@ -154,27 +166,27 @@ def test_what_cannot_be_undone_is_asked(sale):
 
 def test_long_work_shows_how_far_it_is(sale, tmp_path):
     with (tmp_path / "out.csv").open("wb") as out:
-        shown = on_terminal(sale, "export", "sale", stdout=out.fileno())
+        shown = on_terminal(sale, "export", sale.name, stdout=out.fileno())
         assert shown.end() == 0
     assert "export [" in shown.text and shown.text.endswith("\r\033[K"), "a bar, gone at the end"
     with (tmp_path / "again.csv").open("wb") as out:
-        assert sale.ctl("export", "sale").stderr == "", "no bar where there is no terminal"
+        assert sale.ctl("export", sale.name).stderr == "", "no bar where there is no terminal"
 
 
-@pytest.mark.parametrize("columns", [80, 200])
-def test_top_fits_the_terminal(start, columns):
+def test_top_fits_the_terminal(start):
     name = "a-queue-with-a-name-that-is-far-too-long-for-any-table-of-mine"
     system = start({name: {"capacity": 1234567} | CALM, "b": {"mode": "draining"}})
-    shown = on_terminal(system, "top", "--interval", "200ms", columns=columns, env={"NO_COLOR": "1"})
-    shown.expect("\033[J")
-    shown.type("q")
-    assert shown.end() == 0
-    screen = shown.text.split("\033[H")[1].split("\033[J")[0]
-    lines = [re.sub(r"\033\[[0-9;?]*[a-zA-Z]", "", line).rstrip() for line in screen.split("\r\n") if line.strip()]
-    assert all(len(line) <= columns for line in lines) and len(lines) == 3, lines
-    wanted = ["OLDEST", "ADM/MIN", "GAVE UP", "NO-SHOW"] if columns == 80 else ["OLDEST", "ADMITTED", "/MIN", "NO-SHOWS", "EXPIRED"]
-    assert all(word in lines[0] for word in wanted), lines[0]
-    assert (name in lines[1]) == (columns == 200) and "draining" in lines[2]
+    for columns in (80, 200):
+        shown = on_terminal(system, "top", "--interval", "200ms", columns=columns, env={"NO_COLOR": "1"})
+        shown.expect("\033[J")
+        shown.type("q")
+        assert shown.end() == 0
+        screen = shown.text.split("\033[H")[1].split("\033[J")[0]
+        lines = [re.sub(r"\033\[[0-9;?]*[a-zA-Z]", "", line).rstrip() for line in screen.split("\r\n") if line.strip()]
+        assert all(len(line) <= columns for line in lines) and len(lines) == 3, lines
+        wanted = {80: ["OLDEST", "ADM/MIN", "GAVE UP", "NO-SHOW"], 200: ["OLDEST", "ADMITTED", "/MIN", "NO-SHOWS", "EXPIRED"]}
+        assert all(word in lines[0] for word in wanted[columns]), lines[0]
+        assert (name in lines[1]) == (columns == 200) and "draining" in lines[2]
 
 
 # ---- the file and the store ----
@@ -213,8 +225,8 @@ def test_diff_shows_and_apply_settles(start):
     assert ctl("apply").stdout.strip().endswith("nothing differs")
 
 
-def test_a_file_that_is_wrong_changes_nothing(start):
-    system = start({"sale": {"capacity": 1}})
+def test_a_file_that_is_wrong_changes_nothing(share):
+    system = share(queue=SALE)
     file = edited(system, {"sale": {"capacity": -5}})
     for word in ("diff", "apply"):
         done = run(BIN / "tellerline", word, "--config", str(file))

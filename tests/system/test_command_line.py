@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tellerline import BIN, PATIENCE, TOP, environment, run
-from waiting import wait_until
+from waiting import patient, wait_until
 
 TELLERLINE = BIN / "tellerline"
 COMPLETION = TOP / "ctl" / "completion"
@@ -97,25 +97,25 @@ def completed(shell: str, line: str, folder: Path) -> set[str]:
                   'compadd() { print -l -- "${(@P)argv[-1]}" }; _files() { print :files }; '
                   f'source {COMPLETION}/_tellerline; words=("${{(@s: :)LINE}}"); CURRENT=$#words; _tellerline')
         command = ["zsh", "-f", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=PATIENCE, check=False,
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=patient(PATIENCE), check=False,
                           stdin=subprocess.DEVNULL)
     assert done.stderr == "", done
     return {line.split("\t")[0].strip() for line in done.stdout.splitlines() if line.strip()}
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete(shell, tmp_path, start):
+def test_shells_complete(tmp_path, start):
     system = start(QUEUES, workers=0, admitters=0, expirers=0)
     wait_until(lambda: system.store.command("SCARD", "tl:queues") == 3, PATIENCE, "the queues exist")
     config = f"--config {system.config}"
-    assert completed(shell, "tellerline queue pa", tmp_path) == {"pause", "passthrough"}
-    assert completed(shell, f"tellerline pause {config} sa", tmp_path) == {"sale", "sample"}
-    assert completed(shell, "tellerline set sale capacity_m", tmp_path) == {"capacity_mode=", "capacity_min="}
-    values = completed(shell, "tellerline set sale capacity_mode=", tmp_path)
-    assert {value.removeprefix("capacity_mode=") for value in values} == {"fixed", "auto"}
     (tmp_path / "plan.yaml").write_text("")
-    offered = completed(shell, "tellerline check --config pl", tmp_path)
-    assert offered == ({":files"} if shell == "zsh" else {"plan.yaml"})
+    for shell in ("bash", "zsh", "fish"):
+        assert completed(shell, "tellerline queue pa", tmp_path) == {"pause", "passthrough"}, shell
+        assert completed(shell, f"tellerline pause {config} sa", tmp_path) == {"sale", "sample"}, shell
+        assert completed(shell, "tellerline set sale capacity_m", tmp_path) == {"capacity_mode=", "capacity_min="}, shell
+        values = completed(shell, "tellerline set sale capacity_mode=", tmp_path)
+        assert {value.removeprefix("capacity_mode=") for value in values} == {"fixed", "auto"}, shell
+        offered = completed(shell, "tellerline check --config pl", tmp_path)
+        assert offered == ({":files"} if shell == "zsh" else {"plan.yaml"}), shell
 
 
 # ---- a file that was edited ----

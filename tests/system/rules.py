@@ -18,7 +18,7 @@ from history import History, Rate, Shares, check
 from http_client import Answer
 from tellerline import System
 from test_pass import key_file
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
 
 API_KEY = "k" * 40
 LANES, WEIGHTS = ["vip", "normal"], (2, 1)
@@ -66,7 +66,7 @@ def visitors(system: System, queue: str, rate: Rate, chosen: int) -> Iterator[Hi
     """Visitors come and go during the block. Then the line drains, and the history is checked."""
     history, stop = History(shares=[Shares(0.0, WEIGHTS)]), threading.Event()
     ports = [program.http_port for program in system.of("worker")]
-    actors = [LaneActor(i, chosen, ports, queue, history, stop, time.monotonic() + 2 * PATIENCE, served=(0.0, 0.4))
+    actors = [LaneActor(i, chosen, ports, queue, history, stop, time.monotonic() + patient(2 * PATIENCE), served=(0.0, 0.4))
               for i in range(ACTORS)]
     for actor in actors:
         actor.start()
@@ -76,16 +76,16 @@ def visitors(system: System, queue: str, rate: Rate, chosen: int) -> Iterator[Hi
         come_and_go(history)
     finally:
         stop.set()
-    conclude(system, queue, CAPACITY, actors, history, STALENESS, f"TELLERLINE_SEED={chosen}", rate)
+    conclude(system, queue, CAPACITY, actors, history, patient(STALENESS), f"TELLERLINE_SEED={chosen}", rate)
     assert {stay.place >> 48 for stay in history.stays} == {0, 1}, "visitors of both lanes"
 
 
 def come_and_go(history: History) -> None:
-    """Waits until as many more visitors have joined as there are actors."""
-    enough = len(history.stays) + ACTORS
+    """Waits until more visitors have joined than have a place at once."""
+    enough = len(history.stays) + CAPACITY + 2
     wait_until(lambda: len(history.stays) >= enough, PATIENCE, "more visitors come")
 
 
 def judge(system: System, queue: str, history: History, rate: Rate) -> None:
     """For tests without actors, after the line has drained."""
-    check(history, system.steps(queue), CAPACITY, system.final(queue), STALENESS, one_clock=True, rate=rate)
+    check(history, system.steps(queue), CAPACITY, system.final(queue), patient(STALENESS), one_clock=True, rate=rate)

@@ -19,6 +19,7 @@ from types import SimpleNamespace
 import pytest
 
 from tellerline import BIN, TOP
+from waiting import patient
 
 sys.path.insert(0, str(TOP / "bench"))
 from groups import GROUPS, Group, Verdict  # noqa: E402
@@ -299,7 +300,7 @@ def test_a_tiny_run_gives_figures_and_a_report(tmp_path):
     if build is None:
         pytest.skip("needs the programs of bench/: configure with -DTELLERLINE_BENCH=ON, or run bench/run --quick once")
     done = subprocess.run([TOP / "bench" / "run", "--quick", "--only", "ways", "--sizes", "1000", "--no-build",
-                           "--build", build, "--out", tmp_path], capture_output=True, text=True, timeout=300)
+                           "--build", build, "--out", tmp_path], capture_output=True, text=True, timeout=patient(300))
     found = json.loads((tmp_path / "results.json").read_text())
     group, = found["groups"]
     assert group["status"] in ("ok", "incomplete") and done.returncode == (group["status"] != "ok"), group["why"]

@@ -49,7 +49,7 @@ def test_the_estimate_follows_the_operator(start):
     slower = view_with(last, "capacity_lowered", known=True)
     assert slower["eta_seconds"] >= 2 * told["eta_seconds"], (told, slower)
     # As no session ends, the wait grows; when it is long, the moment that a change takes to arrive does not matter.
-    slower = wait_until(lambda: view if (view := last.status())["eta_seconds"] >= 20 else None, PATIENCE, "grown")
+    slower = wait_until(lambda: view if (view := last.status())["eta_seconds"] >= 10 else None, PATIENCE, "grown")
     system.set("door", "capacity=20")
     wait_until(lambda: last.status()["eta_seconds"] <= slower["eta_seconds"] / 2 + 1, PATIENCE, "faster again")
 

@@ -40,7 +40,7 @@ def test_everybody_has_the_time_of_the_join(start):
     wait_until(is_noted, PATIENCE, "the history has them", 0.5)
     for visitor in (inside, waiting):
         shown = json.loads(ctl(system, "visitor", "show", "sale", visitor, "--json"))
-        assert begun - STEP < seconds(shown["joined_at"]) < begun + PATIENCE, shown
+        assert begun - STEP < seconds(shown["joined_at"]) <= time.time() + 1, shown
         assert "joined_at" in ctl(system, "visitor", "show", "sale", visitor)
     [row] = json.loads(ctl(system, "queue", "line", "sale", "--json"))["visitors"]
     assert row["joined_at"] == shown["joined_at"]

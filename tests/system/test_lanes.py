@@ -78,6 +78,7 @@ def test_visitors_are_admitted_as_their_positions_say(begin) -> None:
         assert order_told({name: visitors[name] for name in order}) == order, "who is ahead has gone, and nobody came"
 
 
+@pytest.mark.sanitized
 def test_positions_hold_when_weights_change_and_admitters_are_killed(begin, figure) -> None:
     """What is told at any time comes true, whatever steps it is admitted in, whichever admitter and worker does it."""
     seed = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))

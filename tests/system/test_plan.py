@@ -14,14 +14,15 @@ import pytest
 
 import bank
 from tellerline import BIN, TOP, environment, run
+from waiting import patient
 
 TELLERLINE = BIN / "tellerline"
 
 SITE = ["--tps", "1000", "--session", "5m", "--calls", "6/session"]
 
 
-def plan(*args: str, timeout: float = 60) -> subprocess.CompletedProcess[str]:
-    return run(TELLERLINE, "plan", *args, timeout=timeout)
+def plan(*args: str) -> subprocess.CompletedProcess[str]:
+    return run(TELLERLINE, "plan", *args, timeout=patient(120))
 
 
 def text_of(*args: str) -> str:
@@ -30,8 +31,8 @@ def text_of(*args: str) -> str:
     return done.stdout
 
 
-def json_of(*args: str, timeout: float = 60) -> dict:
-    done = plan(*args, "--json", timeout=timeout)
+def json_of(*args: str) -> dict:
+    done = plan(*args, "--json")
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 
@@ -85,7 +86,7 @@ def test_the_page_says_what_the_command_says(tmp_path):
     assert len(scripts) >= 2
     for text in scripts:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", text.replace("tests/data", str(TOP / "tests/data"))],
-                              cwd=tmp_path, env=environment({"PATH": f"{BIN}:{os.environ['PATH']}"}), timeout=60,
+                              cwd=tmp_path, env=environment({"PATH": f"{BIN}:{os.environ['PATH']}"}), timeout=patient(60),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (text, done)
     assert (tmp_path / "line.svg").exists()
@@ -238,6 +239,7 @@ def test_simulation_adds_up():
     assert json_of(*CROWD, "--seed", "2")["simulation"] != sim
 
 
+@pytest.mark.sanitized
 def test_text_and_svg(tmp_path):
     svg = tmp_path / "line.svg"
     said = text_of(*CROWD, "--opens-after", "30s", "--svg", str(svg))
@@ -308,5 +310,5 @@ def test_arrivals_need_a_session(tmp_path):
 
 
 def test_a_million():
-    sim = json_of(*SITE, "--simulate", "--visitors", "1000000", "--patience", "30m", timeout=300)["simulation"]
+    sim = json_of(*SITE, "--simulate", "--visitors", "1000000", "--patience", "30m")["simulation"]
     assert sim["arrived"] == 1000000 == sim["served"] + sim["no_shows"] + sim["gave_up"]

@@ -19,7 +19,7 @@ from tellerline import System
 from test_faults import batch, ingest, settled
 from test_recreated import delete_queue
 from test_store_trouble import STORE_TROUBLE
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
 
 RELOADED = "configuration read again"
 SHAPES = pytest.mark.parametrize("shape", RATES)
@@ -131,7 +131,7 @@ def test_rules_changed_under_load(begin, shape):
             history.shares.append(Shares(sent, ()))  # not judged until it is done
             system.set("door", *names)
             history.shares[-1] = Shares(time.time(), weights)
-            history.causes.append((sent, time.time() + rules.STALENESS))
+            history.causes.append((sent, time.time() + patient(rules.STALENESS)))
             history.changes.append(Change(sent, time.time(), "rate.admit", str(admit)))
             come_and_go(history)
         system.set("door", f"capacity={CAPACITY}", f"rate.admit={rate.admit}")

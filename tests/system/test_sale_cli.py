@@ -13,7 +13,7 @@ from admin import admin_file
 from http_client import Visitor
 from sale_story import NOTICE, Change, check_record, story
 from tellerline import BIN, PATIENCE, TOP, System, environment, run
-from waiting import wait_until
+from waiting import patient, wait_until
 
 PAGE = TOP / "docs" / "operators" / "sale-day.md"
 
@@ -94,7 +94,7 @@ def test_the_runbook_works_as_it_is_written(start, tmp_path: Path):
     env = environment({"TELLERLINE_CONFIG": str(system.config), "PATH": f"{BIN}:{os.environ['PATH']}"})
 
     def shell(line: str) -> str:
-        done = subprocess.run(["bash", "-ec", line], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["bash", "-ec", line], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=patient(60),
                               stdin=subprocess.DEVNULL, check=False)
         assert done.returncode == 0, (line, done.stdout, done.stderr)
         return done.stdout

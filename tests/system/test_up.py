@@ -126,6 +126,7 @@ def up(tmp_path) -> Callable[[Path], Up]:
         one.abandon()
 
 
+@pytest.mark.sanitized
 def test_up_serves_and_stops_cleanly(tmp_path, up):
     config, port = write_config(tmp_path)
     first = up(config)

@@ -44,7 +44,8 @@ class Running:
         self.system, self.queue = system, queue
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [str(BIN / "tellerline"), "rehearse", queue, *server(system), *args, "--config", str(config or system.config)],
+            [str(BIN / "tellerline"), "rehearse", queue, *server(system), *args,
+             "--config", str(config or system.config)],
             env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     @property

@@ -66,7 +66,8 @@ def visitors(system: System, queue: str, rate: Rate, chosen: int) -> Iterator[Hi
     """Visitors come and go during the block. Then the line drains, and the history is checked."""
     history, stop = History(shares=[Shares(0.0, WEIGHTS)]), threading.Event()
     ports = [program.http_port for program in system.of("worker")]
-    actors = [LaneActor(i, chosen, ports, queue, history, stop, time.monotonic() + patient(2 * PATIENCE), served=(0.0, 0.4))
+    deadline = time.monotonic() + patient(2 * PATIENCE)
+    actors = [LaneActor(i, chosen, ports, queue, history, stop, deadline, served=(0.0, 0.4))
               for i in range(ACTORS)]
     for actor in actors:
         actor.start()

@@ -50,14 +50,17 @@ def test_exit_statuses(sale):
     for words, status, says in [
             (["queue", "show", sale.name], 0, "capacity"), (["queue", "show", "nowhere"], 1, "does not exist"),
             (["queue", "create", sale.name], 1, "already"), (["queue", "create", "Sale!"], 1, "name"),
-            (["queue", "create", "new", "capacity=-1"], 1, "capacity"), (["queue", "set", sale.name, "capacity"], 1, "NAME=VALUE"),
+            (["queue", "create", "new", "capacity=-1"], 1, "capacity"),
+            (["queue", "set", sale.name, "capacity"], 1, "NAME=VALUE"),
             (["queue", "set", sale.name, "capacity=1", "capacity=2"], 1, "twice"),
             (["queue", "set", sale.name, "nonsense=1", "capacity=x"], 1, "nonsense"),
-            (["visitor", "show", sale.name, visitor], 0, "waiting"), (["visitor", "show", sale.name, "nobody"], 1, "no visitor nobody"),
+            (["visitor", "show", sale.name, visitor], 0, "waiting"),
+            (["visitor", "show", sale.name, "nobody"], 1, "no visitor nobody"),
             (["visitor", "move", sale.name, visitor, "gold"], 1, "not one of the lanes"),
             (["stats", "nowhere"], 1, "does not exist"), (["export", "nowhere"], 1, "does not exist"),
             (["export", sale.name, "--format", "xml"], 2, "csv or jsonl"),
-            (["queue", "recover", sale.name], 2, "one of --now and --wait"), (["unblock", "192.0.2.0/24"], 1, "not blocked"),
+            (["queue", "recover", sale.name], 2, "one of --now and --wait"),
+            (["unblock", "192.0.2.0/24"], 1, "not blocked"),
             (["queue", "delete", sale.name], 3, "--yes"), (["visitor", "remove", sale.name, visitor], 3, "--yes"),
             (["queue", "list", "--server", "ftp://x"], 2, "not an address"),
             (["queue", "list", "--server", "http://127.0.0.1:1"], 2, "TELLERLINE_TOKEN"),
@@ -72,8 +75,8 @@ def test_exit_statuses(sale):
 def test_what_is_no_text_is_not_sent(sale):
     """A body that cannot be made: nothing is asked without it."""
     visitor, broken = sale.first_of_line, os.fsdecode(b"a\xffb")
-    for words in (["queue", "create", broken], ["visitor", "move", sale.name, visitor, broken], ["token", "make", broken, "viewer"],
-                  ["token", "make", "eve", broken], ["block", broken], ["block", "192.0.2.0/24", "--queue", broken],
+    for words in (["queue", "create", broken], ["visitor", "move", sale.name, visitor, broken],
+                  ["token", "make", broken, "viewer"], ["token", "make", "eve", broken], ["block", broken], ["block", "192.0.2.0/24", "--queue", broken],
                   ["queue", "notice", sale.name, broken], ["queue", "set", sale.name, "notice=" + broken]):
         done = sale.ctl(*words)
         assert done.returncode == 1 and "is not text in UTF-8" in done.stderr, (words, done)
@@ -97,11 +100,13 @@ def test_json_is_one_value_with_times_in_utc(sale):
     visitor = sale.first_of_line
     sale.set(sale.name, "opens_at=2020-12-01T20:00:00+09:00")
     env = {"TZ": "Asia/Seoul"}
-    for words in (["queue", "list"], ["queue", "show", sale.name], ["queue", "line", sale.name], ["stats", sale.name], ["blocks"],
-                  ["visitor", "show", sale.name, visitor], ["log"], ["token", "list"], ["queue", "draw", sale.name],
-                  ["queue", "set", sale.name, "capacity=1"], ["queue", "pause", sale.name], ["queue", "notice", sale.name, "x"],
+    for words in (["queue", "list"], ["queue", "show", sale.name], ["queue", "line", sale.name], ["stats", sale.name],
+                  ["blocks"], ["visitor", "show", sale.name, visitor], ["log"], ["token", "list"], ["queue", "draw", sale.name],
+                  ["queue", "set", sale.name, "capacity=1"], ["queue", "pause", sale.name],
+                  ["queue", "notice", sale.name, "x"],
                   ["visitor", "move", sale.name, visitor, "vip"], ["visitor", "remove", sale.name, visitor, "--yes"],
-                  ["block", "198.51.100.0/24", "--for", "1h"], ["queue", "create", "other"], ["queue", "delete", "other", "--yes"]):
+                  ["block", "198.51.100.0/24", "--for", "1h"], ["queue", "create", "other"],
+                  ["queue", "delete", "other", "--yes"]):
         done = run(BIN / "tellerline", *words, "--json", "--config", str(sale.config), env=env)
         assert done.returncode == 0, (words, done.stderr)
         text = json.dumps(json.loads(done.stdout))
@@ -184,7 +189,8 @@ def test_top_fits_the_terminal(start):
         screen = shown.text.split("\033[H")[1].split("\033[J")[0]
         lines = [re.sub(r"\033\[[0-9;?]*[a-zA-Z]", "", line).rstrip() for line in screen.split("\r\n") if line.strip()]
         assert all(len(line) <= columns for line in lines) and len(lines) == 3, lines
-        wanted = {80: ["OLDEST", "ADM/MIN", "GAVE UP", "NO-SHOW"], 200: ["OLDEST", "ADMITTED", "/MIN", "NO-SHOWS", "EXPIRED"]}
+        wanted = {80: ["OLDEST", "ADM/MIN", "GAVE UP", "NO-SHOW"],
+                  200: ["OLDEST", "ADMITTED", "/MIN", "NO-SHOWS", "EXPIRED"]}
         assert all(word in lines[0] for word in wanted[columns]), lines[0]
         assert (name in lines[1]) == (columns == 200) and "draining" in lines[2]
 

@@ -97,8 +97,8 @@ def completed(shell: str, line: str, folder: Path) -> set[str]:
                   'compadd() { print -l -- "${(@P)argv[-1]}" }; _files() { print :files }; '
                   f'source {COMPLETION}/_tellerline; words=("${{(@s: :)LINE}}"); CURRENT=$#words; _tellerline')
         command = ["zsh", "-f", "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, timeout=patient(PATIENCE), check=False,
-                          stdin=subprocess.DEVNULL)
+    done = subprocess.run(command, capture_output=True, text=True, env=env, cwd=folder, check=False,
+                          timeout=patient(PATIENCE), stdin=subprocess.DEVNULL)
     assert done.stderr == "", done
     return {line.split("\t")[0].strip() for line in done.stdout.splitlines() if line.strip()}
 
@@ -111,7 +111,8 @@ def test_shells_complete(tmp_path, start):
     for shell in ("bash", "zsh", "fish"):
         assert completed(shell, "tellerline queue pa", tmp_path) == {"pause", "passthrough"}, shell
         assert completed(shell, f"tellerline pause {config} sa", tmp_path) == {"sale", "sample"}, shell
-        assert completed(shell, "tellerline set sale capacity_m", tmp_path) == {"capacity_mode=", "capacity_min="}, shell
+        names = completed(shell, "tellerline set sale capacity_m", tmp_path)
+        assert names == {"capacity_mode=", "capacity_min="}, shell
         values = completed(shell, "tellerline set sale capacity_mode=", tmp_path)
         assert {value.removeprefix("capacity_mode=") for value in values} == {"fixed", "auto"}, shell
         offered = completed(shell, "tellerline check --config pl", tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import random
-import time
 from datetime import datetime, timedelta, timezone
 
 from browser import chromium, until, visit

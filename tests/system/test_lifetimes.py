@@ -260,7 +260,8 @@ def test_not_open_yet(share):
     bank = system.queue(capacity=5, opens_at="2099-01-01T00:00:00Z")
     visitors = [system.join(bank) for _ in range(3)]
     client = system.client()
-    view = wait_until(lambda: (now := client.get(f"/v1/queues/{bank}").json)["open"] is False and now, PATIENCE, "not open")
+    view = wait_until(lambda: (now := client.get(f"/v1/queues/{bank}").json)["open"] is False and now, PATIENCE,
+                      "it is not open")
     assert view["opens_at"].startswith("2099-01-01T00:00:00"), view
     assert system.active(bank) == 0
     system.set(bank, "opens_at=2020-01-01T00:00:00Z")

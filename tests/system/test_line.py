@@ -93,7 +93,8 @@ def test_turn_takes_one_event(share, figure):
                    "the next is active", every=0.0002)
         times.append(time.monotonic() - began)
         assert client.receive().json["status"] == "completed"
-    figure(f"{turns} turns from complete to the next being active in {sum(times) * 1000:.0f} ms, max {max(times) * 1000:.1f} ms")
+    figure(f"{turns} turns from complete to the next being active in {sum(times) * 1000:.0f} ms, "
+           f"max {max(times) * 1000:.1f} ms")
     assert sum(times) < patient(PROMPTLY), times
 
 
@@ -170,9 +171,8 @@ def test_public_numbers_and_health(share):
     visitors = [system.join(bank) for _ in range(5)]
     wait_until(visitors[1].is_active, PATIENCE, "two are active")
     client = system.client()
-    wait_until(lambda: [client.get(f"/v1/queues/{bank}").json[name] for name in ("active", "capacity")] == [2, 2], PATIENCE,
-               "numbers")
-    view = client.get(f"/v1/queues/{bank}").json
+    view = wait_until(lambda: (now := client.get(f"/v1/queues/{bank}").json)["active"] == now["capacity"] == 2 and now,
+                      PATIENCE, "numbers")
     assert view["queue"] == bank and view["open"] is True
     assert (view["waiting"], view["active"], view["capacity"]) == (3, 2, 2)
     assert client.get("/livez").status == 200 and client.get("/readyz").status == 200

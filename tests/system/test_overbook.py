@@ -70,7 +70,8 @@ def test_who_comes_when_it_is_full_is_next(share):
             view = late.status(client)
             assert (view["status"], view["position"], view["ahead"], view["called"]) == ("waiting", 1, 0, True)
     assert check(system, visitors[3]) == 204
-    page = system.client().get(f"/q/{shop}", headers={"Cookie": f"tellerline_{shop}={visitors[0].ticket}"}).body.decode()
+    cookie = {"Cookie": f"tellerline_{shop}={visitors[0].ticket}"}
+    page = system.client().get(f"/q/{shop}", headers=cookie).body.decode()
     assert 'data-tl="called">' in page
     stream = EventStream(system.of("worker")[1].http_port, f"/v1/queues/{shop}/events", visitors[0].ticket)
     assert stream.event("position").json["called"] is True

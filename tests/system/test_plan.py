@@ -86,7 +86,8 @@ def test_the_page_says_what_the_command_says(tmp_path):
     assert len(scripts) >= 2
     for text in scripts:
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", text.replace("tests/data", str(TOP / "tests/data"))],
-                              cwd=tmp_path, env=environment({"PATH": f"{BIN}:{os.environ['PATH']}"}), timeout=patient(60),
+                              cwd=tmp_path, env=environment({"PATH": f"{BIN}:{os.environ['PATH']}"}),
+                              timeout=patient(60),
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (text, done)
     assert (tmp_path / "line.svg").exists()

@@ -75,7 +75,8 @@ def test_admitters_that_die_never_exceed_the_rate(start):
     try:
         kill_admitters(system, KILLS, random.Random(seed))
         for queue, (_, _, rate) in RULES.items():
-            wait_until(lambda q=queue, r=rate: system.numbers(q)["admitted"] > 3 * r.admit, PATIENCE, f"the rate of {queue} is used")
+            wait_until(lambda q=queue, r=rate: system.numbers(q)["admitted"] > 3 * r.admit, PATIENCE,
+                       f"the rate of {queue} is used")
     finally:
         stop.set()
     for queue, (_, capacity, rate) in RULES.items():

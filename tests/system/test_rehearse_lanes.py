@@ -81,7 +81,8 @@ def planned(stack: Stack, weights: str) -> dict:
     """By the configuration, which is that of the stack with these weights."""
     path = stack.directory / "planned.yaml"
     path.write_text(re.sub(r"lane_weights: .*", f"lane_weights: {weights}", stack.config.read_text()))
-    done = run_program(BIN / "tellerline", "plan", "--simulate", "--queue", stack.queue(), *CROWD, "--json", "--config", str(path))
+    done = run_program(BIN / "tellerline", "plan", "--simulate", "--queue", stack.queue(), *CROWD, "--json",
+                       "--config", str(path))
     assert done.returncode == 0, done
     return json.loads(done.stdout)["simulation"]
 
@@ -97,7 +98,8 @@ def test_weights_show(run, share, kind):
         assert not lane["starved"] and lane["passed_by"] <= 20, seen
         assert 0 < lane["promises_kept"] <= lane["promises"] <= lane["arrived"], seen
         # The way over HTTP costs some time, 40 times as much here, and on a slow machine a lot.
-        assert 0.6 * plan[name]["waits"]["median_ms"] < lane["waits"]["median_ms"] <= lane["waits"]["p90_ms"] < run.most_ms
+        waits = lane["waits"]
+        assert 0.6 * plan[name]["waits"]["median_ms"] < waits["median_ms"] <= waits["p90_ms"] < run.most_ms
         assert lane["told_ms"] > 0 and lane["true_ms"] > 0
     assert plan["normal"]["passed_by"] == 3 and plan["vip"]["passed_by"] == 1
     # Three of four belong to vip while it lasts, so its median is earlier.

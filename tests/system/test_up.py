@@ -249,7 +249,8 @@ def test_crowd_updates_one_line_of_a_terminal(tmp_path):
     up = Up(tmp_path, config)
     try:
         up.wait_ready(port)
-        crowd = Terminal(str(CROWD), "--url", f"http://127.0.0.1:{port}", "--queue", "bank", "--line", "5-10", columns=60)
+        crowd = Terminal(str(CROWD), "--url", f"http://127.0.0.1:{port}", "--queue", "bank", "--line", "5-10",
+                         columns=60)
         crowd.expect(" wait, 1 are in")
         seen = crowd.text.count(UPDATE)
         crowd.wait_for(lambda: crowd.text.count(UPDATE) >= seen + 2, "it goes on")
@@ -307,8 +308,8 @@ def test_quickstart_on_a_clean_copy(tmp_path):
         shop = Client(shop_port)
         assert shop.get("/public/shop.css").status == 200
         shop.close()
-        wait_until(lambda: log.read_text(errors="replace").count("crowd after") >= 2, PATIENCE, "the crowd says how it goes",
-                   every=0.2)
+        wait_until(lambda: log.read_text(errors="replace").count("crowd after") >= 2, PATIENCE,
+                   "the crowd says how it goes", every=0.2)
         family = descendants(process.pid)
         (timer,) = [pid for pid in family if command_line(pid) == ["sleep", TIME]]
         os.kill(timer, signal.SIGTERM)  # its time is over

@@ -76,7 +76,8 @@ def test_what_is_no_text_is_not_sent(sale):
     """A body that cannot be made: nothing is asked without it."""
     visitor, broken = sale.first_of_line, os.fsdecode(b"a\xffb")
     for words in (["queue", "create", broken], ["visitor", "move", sale.name, visitor, broken],
-                  ["token", "make", broken, "viewer"], ["token", "make", "eve", broken], ["block", broken], ["block", "192.0.2.0/24", "--queue", broken],
+                  ["token", "make", broken, "viewer"], ["token", "make", "eve", broken], ["block", broken],
+                  ["block", "192.0.2.0/24", "--queue", broken],
                   ["queue", "notice", sale.name, broken], ["queue", "set", sale.name, "notice=" + broken]):
         done = sale.ctl(*words)
         assert done.returncode == 1 and "is not text in UTF-8" in done.stderr, (words, done)
@@ -101,7 +102,8 @@ def test_json_is_one_value_with_times_in_utc(sale):
     sale.set(sale.name, "opens_at=2020-12-01T20:00:00+09:00")
     env = {"TZ": "Asia/Seoul"}
     for words in (["queue", "list"], ["queue", "show", sale.name], ["queue", "line", sale.name], ["stats", sale.name],
-                  ["blocks"], ["visitor", "show", sale.name, visitor], ["log"], ["token", "list"], ["queue", "draw", sale.name],
+                  ["blocks"], ["visitor", "show", sale.name, visitor], ["log"], ["token", "list"],
+                  ["queue", "draw", sale.name],
                   ["queue", "set", sale.name, "capacity=1"], ["queue", "pause", sale.name],
                   ["queue", "notice", sale.name, "x"],
                   ["visitor", "move", sale.name, visitor, "vip"], ["visitor", "remove", sale.name, visitor, "--yes"],

@@ -95,8 +95,7 @@ def test_the_runbook_works_as_it_is_written(start, tmp_path: Path):
 
     def shell(line: str) -> str:
         done = subprocess.run(["bash", "-ec", line], env=env, cwd=tmp_path, capture_output=True, text=True,
-                              timeout=patient(60),
-                              stdin=subprocess.DEVNULL, check=False)
+                              timeout=patient(60), stdin=subprocess.DEVNULL, check=False)
         assert done.returncode == 0, (line, done.stdout, done.stderr)
         return done.stdout
 

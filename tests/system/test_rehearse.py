@@ -80,14 +80,14 @@ def crowds(folder: Path) -> dict[str, Crowd]:
 def settings_with_a_key(tmp_path_factory) -> dict[str, Any]:
     """What the stack has that all but a few tests share."""
     keys = key_file(tmp_path_factory.mktemp("keys") / "api.keys", API_KEY)
-    return {"settings": {"worker": {"processes": 2}, "secrets": {"api_keys": keys}}, "queue": SALE}
+    return {"settings": {"worker": {"processes": 2}, "secrets": {"api_keys": keys}}, "queue": SALE, "queues": 1}
 
 
 @pytest.fixture(scope="module")
 def rehearsed(request, stacks, keyed, tmp_path_factory) -> dict[str, Rehearsed]:
     """Of all crowds that the chosen tests judge."""
     counts = dict.fromkeys(("worker", "dispatcher", "admitter", "expirer"), 1) | {"notifier": 0}
-    stack = stacks.get(keyed["queue"], counts, keyed["settings"], {}, 20)
+    stack = stacks.get(keyed["queue"], counts, keyed["settings"], {}, keyed["queues"])
     every = crowds(tmp_path_factory.mktemp("crowds"))
     chosen = {name: crowd for name, crowd in every.items() if name in wanted(request)}
     found = run_all(stack, stack.queue, chosen)

@@ -54,13 +54,13 @@ def what_the_stack_has(tmp_path_factory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("keys")
     return {"settings": {"secrets": {"api_keys": key_file(folder / "api.keys", API_KEY),
                                      "invite_keys": key_file(folder / "invite.keys", f"shop HS256 {SECRET}\n")}},
-            "queue": SALE | LANES}
+            "queue": SALE | LANES, "queues": 1}
 
 
 @pytest.fixture(scope="module")
 def rehearsed(request, stacks, kind) -> dict[str, Rehearsed]:
     counts = dict.fromkeys(("worker", "dispatcher", "admitter", "expirer"), 1) | {"notifier": 0}
-    stack = stacks.get(kind["queue"], counts, kind["settings"], {}, 10)
+    stack = stacks.get(kind["queue"], counts, kind["settings"], {}, kind["queues"])
     found = run_all(stack, stack.queue, {name: CROWDS[name] for name in CROWDS if name in wanted(request)})
     stack.check()
     return found

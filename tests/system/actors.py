@@ -11,6 +11,7 @@ import time
 from history import FORGOTTEN, History, Stay
 from http_client import CONNECTION_TROUBLE, Answer, Client
 from sse import Ended, EventStream
+from waiting import patient
 
 #: Answers that ask the client to retry later. Any other unexpected answer is recorded as an oddity.
 TRY_AGAIN = (502, 503)
@@ -24,9 +25,9 @@ class Actor(threading.Thread):
                  served: tuple[float, float] = (0.0, 0.15), leavers: float = 0.15, noshows: float = 0.0) -> None:
         super().__init__(name=f"actor-{number}", daemon=True)
         self._random = random.Random(f"{seed}/{number}")
-        self._clients = [Client(port, timeout=5) for port in ports]
+        self._clients = [Client(port, timeout=patient(5)) for port in ports]
         self._path = f"/v1/queues/{queue}"
-        self._history, self._stop_asked, self._deadline = history, stop, deadline
+        self._history, self._stop_asked, self.deadline = history, stop, deadline
         self._ports, self._listens, self._streams = ports, listens, 0
         self._served, self._leavers = served, leavers
         self._noshows = noshows  # of an overbooked queue: these never come; the others ask the gate
@@ -141,6 +142,8 @@ class Actor(threading.Thread):
                     return None
                 return self._history.acknowledged(ticket, asked, time.time()), ticket
             if answer.status == 202:  # accepted, not yet numbered: poll with the pending ticket
+                if ticket is None and self._history.one_is_cut_off:
+                    self._history.unanswered()
                 ticket = answer.json["ticket"]
             elif answer.status in TRY_AGAIN:
                 if ticket is None:
@@ -210,5 +213,5 @@ class Actor(threading.Thread):
         time.sleep(self._random.uniform(least, most))  # a visitor's own pace, not a wait for anything
 
     def _check_time(self, verb: str) -> None:
-        if time.monotonic() > self._deadline:
+        if time.monotonic() > self.deadline:
             raise AssertionError(f"{self.name}: no answer to {verb} before the end of the test")

@@ -13,13 +13,22 @@ from actors import Actor
 from history import History, Loss, Rate, check
 from redis_server import RedisError, RedisGone
 from tellerline import System
-from waiting import wait_until
+from waiting import patient, wait_until
 
 #: A worker may be this far behind (seconds) during and after a fault.
 STALENESS = 8.0
 #: What programs may say of these faults.
 TROUBLE = (r"kind=(connect|timeout|loading|readonly|misconf|oom|nogroup|store|stale|noqueue|protocol|order)\b",
            r"role=worker .*ended by signal 9 \(Killed\)", r"(poison|aside|unreadable)")
+
+#: Nobody is there any more to claim or to end these sessions: they expire now, not after claim_ttl each.
+TIME_IS_OVER = """
+local now = redis.call('TIME')
+local ms = now[1] * 1000 + math.floor(now[2] / 1000)
+for _, visitor in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], ms, '+inf')) do
+    redis.call('ZADD', KEYS[1], 'XX', string.format('%.0f', ms), visitor)
+end
+"""
 
 
 class Faults:
@@ -29,20 +38,24 @@ class Faults:
         self._system, self._queue, self._history, self._random = system, queue, history, chance
         self.done: dict[str, int] = {}
 
-    def work(self, seconds: float, kinds: list[str], pause: float = 1.5) -> None:
-        """Chooses faults until the time is over."""
+    def work(self, kinds: list[str], rounds: int) -> None:
+        """Each kind once in a round, in an order of chance."""
+        for _ in range(rounds):
+            for kind in self._random.sample(kinds, len(kinds)):
+                self._do(kind)
+
+    def soak(self, kinds: list[str], seconds: float) -> None:
+        """Kinds by chance until the time is over."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            kind = self._random.choice(kinds)
-            self.done[kind] = self.done.get(kind, 0) + 1
-            getattr(self, kind)()
-            time.sleep(self._random.uniform(0, pause))  # at a random moment
-            for program in self._system.programs:
-                assert program.running, f"{program.name} ended by itself:\n{program.tail()}"
+            self._do(self._random.choice(kinds))
 
-    def nothing(self) -> None:
-        """The trouble is there all the time."""
-        time.sleep(0.5)
+    def _do(self, kind: str) -> None:
+        self.done[kind] = self.done.get(kind, 0) + 1
+        getattr(self, kind)()
+        time.sleep(self._random.uniform(0, 1))  # at a random moment
+        for program in self._system.programs:
+            assert program.running, f"{program.name} ended by itself:\n{program.tail()}"
 
     # ---- programs ----
 
@@ -144,42 +157,57 @@ class Faults:
 def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any], history: History, staleness: float,
              choices: str, rate: Rate | None = None, overbook: int | None = None) -> None:
     """The crowd (threads like Actor) was told to stop: the line drains, and the whole history is checked. A failure names
-    the choices that repeat the run."""
+    the choices that repeat the run. staleness: on a machine that is not slow (seconds)."""
     for program in system.programs:
         program.wait_ready()
     try:
+        began = time.monotonic()
         for actor in crowd:
             actor.join()
             assert actor.error is None, actor.error
+        print(f"{time.monotonic() - began:.1f} s until all visitors are done")
+        def drained() -> bool:
+            if rate is None and overbook is None:  # which have rules for it
+                system.store.command("EVAL", TIME_IS_OVER, 1, system.key(queue, "active"))
+            return system.waiting(queue) == system.active(queue) == 0
+
         # Places whose client got no answer are never claimed and expire, some at a time.
         patience = 90 + 10 * history.joins_without_answer
-        wait_until(lambda: system.waiting(queue) == system.active(queue) == 0, patience, "the line drains to empty",
-                   every=0.1)
-        check(history, system.steps(queue), capacity, system.final(queue), staleness, one_clock=True, rate=rate,
+        wait_until(drained, patience, "the line drains to empty", every=0.1)
+        check(history, system.steps(queue), capacity, system.final(queue), patient(staleness), one_clock=True, rate=rate,
               overbook=overbook)
     except AssertionError as error:
         raise AssertionError(f"{error} ({choices})") from error
 
 
-def live_through(system: System, queue: str, capacity: int, seed: int, seconds: float, kinds: list[str],
-                 actors: int = 12, kind_of_faults: type[Faults] = Faults, least: int = 10) -> str:
-    """Visitors come and go under these faults; then the line drains, and the whole history is checked."""
+def live_through(system: System, queue: str, capacity: int, seed: int, kinds: list[str], rounds: int = 1,
+                 seconds: float | None = None, actors: int = 12, kind_of_faults: type[Faults] = Faults, least: int = 10,
+                 ) -> str:
+    """Visitors come and go under these faults, each once in a round, or by chance for so long; then the line drains, and the
+    whole history is checked. At least so many visitors join: fewer prove nothing."""
     for pattern in TROUBLE:
         system.expect(pattern)
     history, stop, chance = History(), threading.Event(), random.Random(seed)
     ports = [program.http_port for program in system.of("worker")]
-    crowd = [Actor(i, seed, ports, queue, history, stop, time.monotonic() + seconds + 120, served=(0.0, 0.4))
+    crowd = [Actor(i, seed, ports, queue, history, stop, float("inf"), served=(0.0, 0.4))
              for i in range(actors)]
     faults = kind_of_faults(system, queue, history, chance)
+    began = time.monotonic()
     for actor in crowd:
         actor.start()
     try:
-        faults.work(seconds, kinds)
+        if seconds is not None:
+            faults.soak(kinds, seconds)
+        else:
+            faults.work(kinds, rounds)
         # How many come in that time depends on the machine.
         wait_until(lambda: len(history.stays) >= least or not any(actor.is_alive() for actor in crowd), 90,
-                   f"{least} visitors have joined: fewer prove nothing")
+                   f"{least} visitors have joined")
     finally:
         stop.set()
+        for actor in crowd:
+            actor.deadline = time.monotonic() + patient(120)
+    print(f"{time.monotonic() - began:.1f} s of faults and visitors")
     conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}")
     return (f"seed {seed}: {faults.done}, {len(history.stays)} acknowledged joins, "
             f"{history.joins_without_answer} without an answer")

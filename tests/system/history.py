@@ -162,6 +162,9 @@ class History:
     full: list[tuple[float, float]] = field(default_factory=list)  # when the store was at its memory limit
     poisoned: int = 0  # entries that nobody can decode
     joins_without_answer: int = 0  # sent, and the connection broke: outcome unknown
+    #: A worker may be cut off alone. A join that it holds may arrive when the visitor was placed by another worker, who was
+    #: shown the pending ticket, and is gone: then there is a second place that nobody knows of.
+    one_is_cut_off: bool = False
     oddities: list[str] = field(default_factory=list)  # answers that a correct service never gives
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

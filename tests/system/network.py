@@ -72,7 +72,7 @@ class SlowRelay:
     def __init__(self, target: Path, latency: float, seed: int, loss: float = 0.05) -> None:
         self._target, self._latency, self._loss = target, latency, loss
         self._random = random.Random(seed)
-        self._listener = socket.create_server(("127.0.0.1", free_port()))
+        self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = self._listener.getsockname()[1]
         self._sockets: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()

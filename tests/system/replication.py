@@ -7,7 +7,7 @@ from pathlib import Path
 
 from redis_server import Redis, RedisError, RedisGone, RedisServer
 from tellerline import System, free_port
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
 
 PASSWORD = "s3cret/"
 MASTER = "line"
@@ -67,7 +67,7 @@ sentinel sentinel-pass {PASSWORD}
     def _monitor(master: Server, quorum: int) -> list[str]:
         return [f"sentinel monitor {MASTER} 127.0.0.1 {master.port} {quorum}",
                 f"sentinel auth-pass {MASTER} {PASSWORD}",
-                f"sentinel down-after-milliseconds {MASTER} 1000",
+                f"sentinel down-after-milliseconds {MASTER} {patient(1000):.0f}",
                 f"sentinel failover-timeout {MASTER} 6000"]
 
     def start(self) -> None:

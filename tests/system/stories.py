@@ -2,6 +2,7 @@
 judge. Each is made so that a script that is wrong shows in it (test_planted_bugs)."""
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -14,19 +15,89 @@ from history import Block, Change, History, Knock, Loss, Rate, Shares, Stay, che
 from http_client import Client, Visitor
 from redis_server import Redis, RedisError, RedisGone
 from tellerline import System
-from waiting import wait_until
+from waiting import T, patient, wait_until
 from wire import read_ticket
 
 CAPACITY = 3
 #: By rate instead of the capacity, in the story "rate".
 RATE = Rate(admit=5, every=1.0, ttl=30.0)
 ACTORS = 8
-#: How long a visitor waits for an answer before that is a complaint (seconds), where a bug is expected; and elsewhere.
-IMPATIENT, PATIENT = 8.0, 60.0
+#: How long a story waits for what must come before that is a complaint (seconds, see waiting.patient), where a bug is
+#: expected; and elsewhere.
+IMPATIENT, PATIENT = 3.0, 60.0
 #: A worker may be this far behind (seconds).
 STALENESS = 3.0
+#: The times of queues where something expires: who is there asks often enough, also on a slow machine (milliseconds).
+WAITING_TTL, SESSION_TTL, CLAIM_TTL, WINDOW = (f"{patient(1000 * seconds):.0f}ms" for seconds in (2, 3, 1.5, 6))
 #: A caller of its own, whom an operator blocks.
 PREFIX = "127.0.0.9"
+
+
+class Found(Exception):
+    """What is expected to be found wrong is found: the story need not go on."""
+
+
+class GaveUp(Exception):
+    """What the story waits for does not come, as expected of programs with a bug."""
+
+
+@dataclass
+class Told(History):
+    """The history of one story."""
+    expected: str | None = None  # a pattern of what is to be found wrong
+    #: How far behind a worker may be. Stories wait as long for it as the checker allows, so it stays the same in each.
+    staleness: float = field(default_factory=lambda: patient(STALENESS))
+    complaints: list[str] = field(default_factory=list)  # of the story and its visitors, beside the oddities
+    _patience: float = field(default_factory=lambda: patient(IMPATIENT))
+
+    def is_found(self) -> bool:
+        return self.expected is not None and re.search(self.expected, self.verdict()) is not None
+
+    def verdict(self) -> str:
+        return "\n".join([*self.oddities[:20], *self.complaints])
+
+    def until(self, condition: Callable[[], T], what: str, every: float = 0.01,
+              again_on: type[Exception] | tuple[type[Exception], ...] = (),
+              progress: Callable[[], object] | None = None) -> T:
+        """Where something wrong is expected, gives up after a short time, or so long after the last progress: it may never
+        come."""
+        last, since = progress() if progress is not None else None, time.monotonic()
+
+        def looked_at() -> T:
+            nonlocal last, since
+            if self.is_found():
+                raise Found
+            now = progress() if progress is not None else None
+            if now != last:
+                last, since = now, time.monotonic()
+            if self.expected is not None and time.monotonic() > since + self._patience:
+                self._patience = min(self._patience, 1.0)
+                raise GaveUp(f"gave up: {what}")
+            return condition()
+
+        return wait_until(looked_at, PATIENT, what, every, again_on)
+
+    def spend(self, seconds: float) -> None:
+        """Visitors come and go meanwhile."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self.is_found():
+            time.sleep(min(0.05, seconds))
+
+    def come_and_go(self, visitors: int) -> None:
+        """Until so many more have joined."""
+        enough = len(self.stays) + visitors
+        self.until(lambda: len(self.stays) >= enough, f"{visitors} more visitors join", progress=lambda: len(self.stays))
+
+    def ends(self) -> int:
+        return sum(stay.end is not None for stay in self.stays)
+
+    def judge(self, what: Callable[[], object]) -> None:
+        """Keeps what it complains of."""
+        try:
+            what()
+        except (AssertionError, GaveUp) as error:
+            self.complaints.append(str(error))
+
 
 LEASE_AND_FENCE = """
 return { redis.call('GET', KEYS[1]), redis.call('HGET', KEYS[2], 'fence') }
@@ -49,7 +120,8 @@ class Recorder(threading.Thread):
             try:
                 store = self._system.redis.connect()
             except RedisGone:
-                continue  # the store is down
+                self._done.wait(0.05)  # the store is down
+                continue
             try:
                 while not self._done.is_set():
                     last = self._look(store, last)
@@ -76,11 +148,6 @@ class Recorder(threading.Thread):
 # ---- what happens ----
 
 
-def spend(seconds: float) -> None:
-    end = time.monotonic() + seconds
-    wait_until(lambda: time.monotonic() > end, seconds + 1, "visitors came and went")
-
-
 def change(system: System, history: History, name: str, value: str) -> None:
     """The operator changes a setting."""
     sent = time.time()
@@ -98,18 +165,18 @@ def is_over(system: System, stay: Stay) -> bool:
     return any(place == stay.place for step in system.steps("door") for place, _ in step.removed + step.freed)
 
 
-def service(_: System, __: History) -> None:
-    spend(2)
+def service(_: System, history: Told) -> None:
+    history.come_and_go(20)
 
 
-def pause(system: System, history: History) -> None:
+def pause(system: System, history: Told) -> None:
     """Longer than waiting_ttl, so that presence counts."""
     change(system, history, "paused", "true")
-    spend(5)
+    history.spend(patient(5))
     change(system, history, "paused", "false")
 
 
-def absence(system: System, history: History) -> None:
+def absence(system: System, history: Told) -> None:
     """Three visitors join, among others who stay, and are not seen again."""
     change(system, history, "paused", "true")
     gone = []
@@ -117,49 +184,47 @@ def absence(system: System, history: History) -> None:
         gone.append(enter(system, history)[1])
         gone[-1].end = "absent"
     try:
-        wait_until(lambda: all(is_over(system, stay) for stay in gone), PATIENT, "who is absent is dropped", every=0.1)
+        history.until(lambda: all(is_over(system, stay) for stay in gone), "who is absent is dropped", every=0.1)
     finally:
         change(system, history, "paused", "false")
 
 
-def desertion(system: System, history: History) -> None:
+def desertion(system: System, history: Told) -> None:
     """Visitors are called, claim their sessions, and are not seen again."""
-    for _ in range(2):
-        both = [enter(system, history) for _ in range(2)]
-        for visitor, stay in both:
-            wait_until(visitor.is_active, PATIENT, "is called")
-            stay.saw_active(time.time(), visitor.view)
-            stay.end = "expired"
-        wait_until(lambda stay=both[-1][1]: is_over(system, stay), PATIENT, "the sessions end")
-    spend(2)
+    both = [enter(system, history) for _ in range(2)]
+    for visitor, stay in both:
+        history.until(visitor.is_active, "is called")
+        stay.saw_active(time.time(), visitor.view)
+        stay.end = "expired"
+    history.until(lambda: is_over(system, both[-1][1]), "the sessions end")
+    history.come_and_go(10)
 
 
-def extension(system: System, history: History) -> None:
-    """Visitors are called, ask for more time again and again, and never claim."""
-    for _ in range(2):
-        visitor, stay = enter(system, history)
-        asked = wait_until(lambda: (answer := visitor.client.post(f"{visitor.path}/extend", ticket=visitor.ticket)).status == 200
-                           and answer, PATIENT, "is called")
-        assert asked.json["status"] == "active", asked
-        stay.end = "unclaimed"
-        for _ in range(5):
-            visitor.client.post(f"{visitor.path}/extend", ticket=visitor.ticket)
-        wait_until(lambda one=stay: is_over(system, one), PATIENT, "the session is given on")
-    spend(1)
+def extension(system: System, history: Told) -> None:
+    """A visitor is called, asks for more time again and again, and never claims."""
+    visitor, stay = enter(system, history)
+    asked = history.until(lambda: (answer := visitor.client.post(f"{visitor.path}/extend", ticket=visitor.ticket)).status == 200
+                          and answer, "is called")
+    assert asked.json["status"] == "active", asked
+    stay.end = "unclaimed"
+    for _ in range(5):
+        visitor.client.post(f"{visitor.path}/extend", ticket=visitor.ticket)
+    history.until(lambda: is_over(system, stay), "the session is given on")
+    history.come_and_go(4)
 
 
-def restart(system: System, _: History) -> None:
-    wait_until(lambda: system.numbers("door")["joined"] > ACTORS, PATIENT, "some joined", again_on=KeyError)
+def restart(system: System, history: Told) -> None:
+    history.until(lambda: system.numbers("door")["joined"] > ACTORS, "some joined", again_on=KeyError)
     dispatcher = system.of("dispatcher")[0]
     dispatcher.stop()
     dispatcher.start()
-    spend(2)
+    history.come_and_go(10)
 
 
-def removal(system: System, history: History) -> None:
+def removal(system: System, history: Told) -> None:
     """The operator takes out one who is active and one who waits."""
     active, stay = enter(system, history)
-    wait_until(active.is_active, PATIENT, "is called")
+    history.until(active.is_active, "is called")
     stay.saw_active(time.time(), active.view)
     change(system, history, "paused", "true")
     waiting, other = enter(system, history)
@@ -169,36 +234,36 @@ def removal(system: System, history: History) -> None:
         assert done.returncode == 0, done.stderr
         one.ended_at = time.time()
     change(system, history, "paused", "false")
-    spend(1)
+    history.come_and_go(4)
 
 
-def poison(system: System, history: History) -> None:
+def poison(system: System, history: Told) -> None:
     for payload in (b"\xc1", b"", b"\x91" * 5000, bytes(300000)):
         system.store.command("XADD", system.key("door", "ingest"), "*", "d", payload)
         history.poisoned += 1
-        spend(0.4)
+        history.come_and_go(3)
 
 
-def stranger(system: System, _: History) -> None:
+def stranger(system: System, history: Told) -> None:
     """Another program reads entries of the ingest stream."""
-    spend(0.5)
+    history.come_and_go(4)
     dispatcher = system.of("dispatcher")[0]
     dispatcher.kill()
-    wait_until(lambda: system.store.command("XREADGROUP", "GROUP", "dispatchers", "stranger", "COUNT", 2, "STREAMS",
-                                            system.key("door", "ingest"), ">"), PATIENT, "the stranger reads")
+    history.until(lambda: system.store.command("XREADGROUP", "GROUP", "dispatchers", "stranger", "COUNT", 2, "STREAMS",
+                                               system.key("door", "ingest"), ">"), "the stranger reads")
     dispatcher.start()
-    spend(2)
+    history.come_and_go(10)
 
 
-def full(system: System, history: History) -> None:
+def full(system: System, history: Told) -> None:
     """Redis is at its memory limit: no joins, but sessions end."""
-    wait_until(lambda: system.active("door") == CAPACITY and system.waiting("door") > 0, PATIENT, "some are there")
+    history.until(lambda: system.active("door") == CAPACITY and system.waiting("door") > 0, "some are there")
     since = time.time()
     system.store.command("CONFIG", "SET", "maxmemory", "1")
-    spend(STALENESS + 1.5)
+    history.spend(history.staleness + patient(1.5))
     history.full.append((since, time.time()))
     system.store.command("CONFIG", "SET", "maxmemory", "0")
-    spend(0.5)
+    history.come_and_go(4)
 
 
 def hand_over(visitor: Visitor, stay: Stay, history: History) -> None:
@@ -231,7 +296,7 @@ def ask_as_before(client: Client, path: str, place: int, ticket: str, history: H
         history.old_devices.append(OldDevice(place, serial, sent, "let in"))
 
 
-def handover(system: System, history: History) -> None:
+def handover(system: System, history: Told) -> None:
     """Places go to other devices while they wait, twice each. All devices go on asking, until the session is over."""
     change(system, history, "paused", "true")
     there = [enter(system, history) for _ in range(3)]
@@ -239,11 +304,11 @@ def handover(system: System, history: History) -> None:
     for visitor, stay in [*there, *there]:
         before.append((visitor, stay, str(visitor.ticket)))
         hand_over(visitor, stay, history)
-    end = time.monotonic() + STALENESS + 0.5
+    end = time.monotonic() + history.staleness + 0.5
     while time.monotonic() < end:
         for visitor, stay, ticket in before:
             ask_as_before(visitor.client, visitor.path, stay.place, ticket, history)
-        spend(0.2)
+        history.spend(0.2)
     change(system, history, "paused", "false")
 
     def serve() -> bool:
@@ -257,10 +322,10 @@ def handover(system: System, history: History) -> None:
                 stay.end, stay.ended_at = visitor.complete()["status"], time.time()
         return all(stay.end is not None for _, stay in there)
 
-    wait_until(serve, PATIENT, "all are served", every=0.05)
+    history.until(serve, "all are served", every=0.05)
 
 
-def blocks(system: System, history: History) -> None:
+def blocks(system: System, history: Told) -> None:
     """The operator blocks a caller, and ends that."""
     visitor, stay = enter(system, history)
     client = Client(system.of("worker")[0].http_port, source=PREFIX)
@@ -271,7 +336,7 @@ def blocks(system: System, history: History) -> None:
             sent = time.time()
             answer = client.get(f"{visitor.path}/status", ticket=visitor.ticket)
             history.knocks.append(Knock(sent, time.time(), answer.status == 403))
-            spend(0.1)
+            history.spend(0.1)
 
     def told(*command: str) -> tuple[float, float]:
         sent, done = time.time(), system.ctl(*command)
@@ -281,39 +346,39 @@ def blocks(system: System, history: History) -> None:
     try:
         knock(0.3)
         begun = told("block", PREFIX)
-        knock(STALENESS + 0.5)
+        knock(history.staleness + 0.5)
         history.blocks.append(Block(*begun, *told("unblock", PREFIX)))
-        knock(STALENESS + 0.5)
+        knock(history.staleness + 0.5)
     finally:
         client.close()
     stay.gives_back(time.time())
     stay.end, stay.ended_at = visitor.leave()["status"], time.time()
 
 
-def unlisted(system: System, _: History) -> None:
+def unlisted(system: System, history: Told) -> None:
     """The list of queues lost the name while no program ran: each adds it when it starts."""
-    spend(0.5)
+    history.come_and_go(4)
     for program in system.programs:
         program.kill()
     system.store.command("SREM", "tl:queues", "door")
     for program in system.programs:
         program.start()
-    wait_until(lambda: system.store.command("SISMEMBER", "tl:queues", "door"), PATIENT, "the queue is listed")
-    spend(1)
+    history.until(lambda: system.store.command("SISMEMBER", "tl:queues", "door"), "the queue is listed")
+    history.come_and_go(6)
 
 
-def damage(system: System, history: History) -> None:
+def damage(system: System, history: Told) -> None:
     """The state is lost, and the line is not."""
-    wait_until(lambda: system.active("door") > 0 and system.waiting("door") > 0, PATIENT, "some are there")
+    history.until(lambda: system.active("door") > 0 and system.waiting("door") > 0, "some are there")
     since = time.time()
     system.store.command("DEL", system.key("door", "state"))
     history.losses.append(Loss(since, float("inf")))
-    wait_until(lambda: system.store.command("EXISTS", system.key("door", "state")), PATIENT, "there is a state again")
-    history.losses[-1] = Loss(since, time.time() + STALENESS)
-    spend(2)
+    history.until(lambda: system.store.command("EXISTS", system.key("door", "state")), "there is a state again")
+    history.losses[-1] = Loss(since, time.time() + history.staleness)
+    history.come_and_go(10)
 
 
-def tail(system: System, history: History) -> None:
+def tail(system: System, history: Told) -> None:
     """The store comes back without its last joins, and others join before the lost ones return."""
     change(system, history, "paused", "true")
     size, since = system.redis.history(), time.time()
@@ -323,34 +388,33 @@ def tail(system: System, history: History) -> None:
     system.forget_store()
     history.losses.append(Loss(since, float("inf")))
     system.redis.start()
-    history.losses[-1] = Loss(since, time.time() + STALENESS)
-    fresh = [wait_until(lambda: enter(system, history), PATIENT, "joins are taken again", again_on=AssertionError)
+    history.losses[-1] = Loss(since, time.time() + history.staleness)
+    fresh = [history.until(lambda: enter(system, history), "joins are taken again", again_on=AssertionError)
              for _ in range(10)]
     for visitor, stay in lost + fresh:
-        wait_until(lambda v=visitor: v.status()["status"] == "waiting", PATIENT / 2, "has the place",
-                   again_on=AssertionError)
+        history.until(lambda v=visitor: v.status()["status"] == "waiting", "has the place", again_on=AssertionError)
         stay.gives_back(time.time())
         stay.end, stay.ended_at = visitor.leave()["status"], time.time()
     change(system, history, "paused", "false")
-    spend(2)
+    history.come_and_go(10)
 
 
-def loss(system: System, history: History) -> None:
+def loss(system: System, history: Told) -> None:
     """The store loses everything under programs that live on: they remember who was where."""
     change(system, history, "capacity", "1")  # so that some wait
-    spend(1)
+    history.come_and_go(6)
     since = time.time()
     system.store.command("FLUSHALL")
     history.losses.append(Loss(since, time.time(), True, remembered=True))
-    wait_until(lambda: system.store.command("HGET", system.key("door", "state"), "recover_until") == "0", 3 * PATIENT,
+    wait_until(lambda: system.store.command("HGET", system.key("door", "state"), "recover_until") == "0", PATIENT,
                "the recovery ends")
-    spend(1)
+    history.come_and_go(4)
 
 
 WEIGHTS = (2, 1)
 
 
-def lanes(system: System, history: History) -> None:
+def lanes(system: System, history: Told) -> None:
     """Visitors of two lanes wait while the queue is paused, some are moved from one to the other, and all are served."""
     history.shares = [Shares(time.time(), WEIGHTS)]
     change(system, history, "paused", "true")
@@ -372,22 +436,23 @@ def lanes(system: System, history: History) -> None:
                 stay.end, stay.ended_at = visitor.complete()["status"], time.time()
         return all(stay.end is not None for _, stay in there)
 
-    wait_until(serve, PATIENT, "all of both lanes are served", every=0.05)
+    history.until(serve, "all of both lanes are served", every=0.05)
 
 
-def draw(system: System, _: History) -> None:
+def draw(system: System, history: Told) -> None:
     """Visitors join before the opening, others after it and before the draw. Places change, so only this and the audit
     judge, not the history."""
     visitors = [system.join("door") for _ in range(20)]
-    opens_at = datetime.fromtimestamp(time.time() + 0.3, timezone.utc).isoformat(timespec="milliseconds")
-    system.set("door", "paused=true", f"opens_at={opens_at}")
     admitter = system.of("admitter")[0]
     admitter.stop()
-    spend(0.4)
+    opens = time.time() + patient(0.3)
+    opens_at = datetime.fromtimestamp(opens, timezone.utc).isoformat(timespec="milliseconds")
+    system.set("door", "paused=true", f"opens_at={opens_at}")
+    history.spend(opens + 0.05 - time.time())
     late = [system.join("door") for _ in range(3)]
     admitter.start()
-    wait_until(lambda: "drawn" in system.client().get("/v1/queues/door").json, PATIENT, "the draw is done")
-    wait_until(lambda: all("position" in visitor.status() for visitor in visitors + late), PATIENT,
+    history.until(lambda: "drawn" in system.client().get("/v1/queues/door").json, "the draw is done")
+    history.until(lambda: all("position" in visitor.status() for visitor in visitors + late),
                "the worker has the line as drawn")
     audit(system)
     places = [visitor.status().get("position") for visitor in late]
@@ -398,7 +463,7 @@ def draw(system: System, _: History) -> None:
         assert visitor.leave()["status"] == "left"
 
 
-def overload(system: System, history: History) -> None:
+def overload(system: System, history: Told) -> None:
     """The site reports that it is overloaded, again and again: the capacity is cut once per adaptive_hold. It is cut by
     those who are active, who stay so long here that the first cut is from all of the capacity."""
     def capacity() -> int:
@@ -408,13 +473,13 @@ def overload(system: System, history: History) -> None:
         system.store.command("XADD", system.key("door", "feedback"), "*", "d", "990 -1 -1")
         return True
 
-    wait_until(lambda: capacity() == CAPACITY and system.active("door") == CAPACITY, PATIENT, "it is full")
+    history.until(lambda: capacity() == CAPACITY and system.active("door") == CAPACITY, "it is full")
     change(system, history, "capacity_min", "1")
-    wait_until(lambda: report() and capacity() < CAPACITY, PATIENT, "the capacity is cut", every=0.2)
-    first, end = capacity(), time.monotonic() + 5
-    while time.monotonic() < end:
+    history.until(lambda: report() and capacity() < CAPACITY, "the capacity is cut", every=0.2)
+    first = capacity()
+    for _ in range(10):  # the admitter looks at them twice a second
         report()
-        spend(0.3)
+        history.spend(0.3)
         assert capacity() >= first, f"the capacity was cut to {first}, and a moment later to {capacity()}"
 
 
@@ -426,19 +491,18 @@ return since and redis.call('HSET', KEYS[1], 'called', since .. ':' .. n .. ':20
 """
 
 
-def overbook(system: System, _: History) -> None:
+def overbook(system: System, history: Told) -> None:
     """More are called than there is capacity, because four in five never came; now more come than fit."""
-    wait_until(lambda: system.store.command("EVAL", LEARNED, 1, system.key("door", "state")) is not None, PATIENT,
-               "those called are counted")
-    spend(5)
+    history.until(lambda: system.store.command("EVAL", LEARNED, 1, system.key("door", "state")) is not None,
+                  "those called are counted")
+    history.come_and_go(30)
 
 
 @dataclass(frozen=True)
 class Plot:
-    happen: Callable[[System, History], None]
+    happen: Callable[[System, Told], None]
     queue: dict[str, object] = field(default_factory=dict)
     redis: dict[str, str] = field(default_factory=dict)
-    longer: float = 0.0  # how much longer an answer may take
     served: tuple[float, float] = (0.0, 0.15)
     leavers: float = 0.15
     repeats: bool = False  # in the end each batch comes once more
@@ -448,34 +512,34 @@ class Plot:
     one_place: bool = True  # nobody's place changes: the history is checked
 
 
-SHORT = {"session_ttl": "3s", "claim_ttl": "3s"}
+SHORT = {"session_ttl": SESSION_TTL, "claim_ttl": SESSION_TTL}
 PLOTS = {
     "service": Plot(service),
-    "repeats": Plot(service, SHORT, repeats=True),
+    "repeats": Plot(service, repeats=True),
     "leaving": Plot(service, served=(0.2, 0.5), leavers=0.5),
-    "pause": Plot(pause, {"waiting_ttl": "2s"}, longer=8),
-    "absence": Plot(absence, {"waiting_ttl": "2s"}, longer=16),
-    "desertion": Plot(desertion, SHORT, longer=8, served=(0.2, 0.5)),
-    "extension": Plot(extension, {"claim_ttl": "1500ms", "session_ttl": "30s"}, longer=12),
+    "pause": Plot(pause, {"waiting_ttl": WAITING_TTL}),
+    "absence": Plot(absence, {"waiting_ttl": WAITING_TTL}),
+    "desertion": Plot(desertion, SHORT, served=(0.2, 0.5)),
+    "extension": Plot(extension, {"claim_ttl": CLAIM_TTL}),
     "restart": Plot(restart),
-    "removal": Plot(removal, longer=4),
+    "removal": Plot(removal),
     "poison": Plot(poison),
-    "stranger": Plot(stranger, longer=4),
+    "stranger": Plot(stranger),
     "rate": Plot(service, {"policy": "rate", "rate": {"admit": RATE.admit, "every": f"{RATE.every:g}s"},
                            "session_ttl": f"{RATE.ttl:g}s"}, rate=RATE),
-    "lanes": Plot(lanes, {"lanes": ["vip", "normal"], "lane_weights": list(WEIGHTS)}, longer=16),
-    "overload": Plot(overload, {"capacity_mode": "auto", "capacity_min": CAPACITY, "adaptive": {"hold": "20s"}},
-                     served=(2, 3), longer=16),
-    "overbook": Plot(overbook, {"overbook": OVERBOOK, "claim_ttl": "1500ms", "session_ttl": "30s"}, served=(0.3, 0.9),
-                     longer=20, overbook=OVERBOOK, actors=14),
-    "full": Plot(full, served=(0.2, 0.5), longer=8),
-    "blocks": Plot(blocks, longer=2 * STALENESS),
-    "handover": Plot(handover, longer=16),
-    "unlisted": Plot(unlisted, longer=8),
-    "damage": Plot(damage, longer=8),
-    "tail": Plot(tail, redis={"appendfsync": "always"}, longer=8),
-    "draw": Plot(draw, {"opening": "draw", "opens_at": "2099-01-01T00:00:00Z"}, longer=8, actors=0, one_place=False),
-    "loss": Plot(loss, {"recovery_window": "6s"}, longer=20),
+    "lanes": Plot(lanes, {"lanes": ["vip", "normal"], "lane_weights": list(WEIGHTS)}),
+    "overload": Plot(overload, {"capacity_mode": "auto", "capacity_min": CAPACITY, "adaptive": {"hold": "60s"}},
+                     served=(2, 3)),
+    "overbook": Plot(overbook, {"overbook": OVERBOOK, "claim_ttl": CLAIM_TTL}, served=(0.3, 0.9),
+                     overbook=OVERBOOK, actors=14),
+    "full": Plot(full, served=(0.2, 0.5)),
+    "blocks": Plot(blocks),
+    "handover": Plot(handover),
+    "unlisted": Plot(unlisted),
+    "damage": Plot(damage),
+    "tail": Plot(tail, {"claim_ttl": WINDOW}, redis={"appendfsync": "always"}),
+    "draw": Plot(draw, {"opening": "draw", "opens_at": "2099-01-01T00:00:00Z"}, actors=0, one_place=False),
+    "loss": Plot(loss, {"recovery_window": WINDOW}),
 }
 
 
@@ -489,41 +553,52 @@ def repeat_batches(system: System, batches: list[str]) -> None:
         system.store.command("XADD", system.key("door", "ingest"), "*", "d", payload.encode("utf-8", "surrogateescape"))
 
 
-def tell(system: System, during: str, patience: float = PATIENT) -> None:
-    """Visitors come and go, then the checker and the audit judge. Raises AssertionError with all that they find."""
-    plot, history, stop = PLOTS[during], History(), threading.Event()
+def tell(system: System, during: str, expected: str | None = None) -> None:
+    """Visitors come and go, then the checker and the audit judge. Raises AssertionError with all that they find, or as soon
+    as what is expected is found."""
+    plot, stop = PLOTS[during], threading.Event()
+    history = Told(expected=expected)
     ports = [program.http_port for program in system.of("worker")]
-    deadline = time.monotonic() + patience + plot.longer
-    actors = [Actor(i, 1, ports, "door", history, stop, deadline, served=plot.served, leavers=plot.leavers,
+    actors = [Actor(i, 1, ports, "door", history, stop, float("inf"), served=plot.served, leavers=plot.leavers,
                     noshows=NOSHOWS if plot.overbook is not None else 0.0)
               for i in range(plot.actors)]
     recorder = Recorder(system, history)
-    complaints: list[AssertionError] = []
-
-    def judge(what: Callable[[], None]) -> None:
-        try:
-            what()
-        except AssertionError as error:
-            complaints.append(error)
-
     for thread in (recorder, *actors):
         thread.start()
-    judge(lambda: plot.happen(system, history))
+    try:
+        _tell_all(system, plot, history, stop, actors, recorder)
+    except Found:
+        pass
+    finally:
+        stop.set()
+        for actor in actors:
+            actor.deadline = 0.0
+        recorder.stop()
+    verdict = history.verdict()
+    assert not verdict, verdict
+
+
+def _tell_all(system: System, plot: Plot, history: Told, stop: threading.Event, actors: list[Actor],
+              recorder: Recorder) -> None:
+    history.judge(lambda: plot.happen(system, history))
     stop.set()
+    history.judge(lambda: history.until(lambda: not any(actor.is_alive() for actor in actors), "all visitors are done",
+                                        progress=history.ends))
     for actor in actors:
-        actor.join()
-        if actor.error is not None:
-            assert isinstance(actor.error, AssertionError), actor.error
-            complaints.append(actor.error)
+        actor.deadline = 0.0
+    for actor in actors:
+        actor.join(1)
+        assert actor.error is None or isinstance(actor.error, AssertionError), actor.error
+        history.complaints += [str(actor.error)] if actor.error is not None else []
     recorder.stop()
     if plot.repeats:
         repeat_batches(system, recorder.batches)
-    judge(lambda: wait_until(lambda: system.waiting("door") == system.active("door") == 0, patience, "the line drains"))
+    history.judge(lambda: history.until(lambda: system.waiting("door") == system.active("door") == 0, "the line drains"))
     if plot.one_place:
-        judge(lambda: check(history, system.steps("door"), CAPACITY if plot.rate is None else None, system.final("door"),
-                            STALENESS, one_clock=True, rate=plot.rate, overbook=plot.overbook))
-    judge(lambda: audit(system))
-    assert not complaints, "\n".join(str(error) for error in complaints)
+        history.judge(lambda: check(history, system.steps("door"), CAPACITY if plot.rate is None else None,
+                                    system.final("door"), history.staleness, one_clock=True, rate=plot.rate,
+                                    overbook=plot.overbook))
+    history.judge(lambda: audit(system))
 
 
 def audit(system: System) -> None:

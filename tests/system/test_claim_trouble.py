@@ -8,11 +8,11 @@ import wire
 from http_client import Visitor
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System
-from waiting import wait_until
+from waiting import patient, wait_until
 
 
 def test_an_open_stream_claims_when_the_store_takes_it_again(start):
-    system = start({"door": CALM | {"capacity": 1, "claim_ttl": "30s"}})
+    system = start({"door": CALM | {"capacity": 1, "claim_ttl": f"{patient(30):.0f}s"}})
     worker = system.of("worker")[0]
     first = system.join("door")
     second = system.join("door")

@@ -2,12 +2,16 @@
 repaired."""
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from http_client import Client
 from tellerline import PATIENCE, System
 from test_store_trouble import redis_ms
 from waiting import wait_until
+
+pytestmark = pytest.mark.sanitized
 
 #: Short sessions, so that everything happens during a test: joins, calls, ends.
 LIVELY = {"capacity": 1, "session_ttl": "1s", "claim_ttl": "1s", "waiting_ttl": "10m"}
@@ -43,10 +47,11 @@ def detail(system: System, role: str) -> str:
         client.close()
 
 
-def is_named(system: System, role: str) -> bool:
+def is_named(system: System, role: str, queue: str = "bad") -> bool:
     """The program is ready for the others, and says which queue it is not ready for."""
     program = system.of(role)[0]
-    return program.ready() and "bad: " in detail(system, role) and "good: " not in detail(system, role)
+    said = detail(system, role)
+    return program.ready() and re.search(rf"\b{queue}: ", said) is not None and "good: " not in said
 
 
 def join_works(system: System, queue: str) -> bool:
@@ -55,8 +60,11 @@ def join_works(system: System, queue: str) -> bool:
     return answer.status == 200
 
 
+SETTINGS = {"http": {"join_wait": "2s"}, "redis": {"timeout": "5s"}}
+
+
 def start_with_line(start) -> tuple[System, list]:
-    system = start(QUEUES, settings={"http": {"join_wait": "2s"}, "redis": {"timeout": "5s"}})
+    system = start(QUEUES, settings=SETTINGS)
     system.expect(DAMAGE)
     visitors = [system.join("bad") for _ in range(3)]
     wait_until(visitors[0].is_active, PATIENCE, "the first is active")
@@ -75,45 +83,58 @@ def quiet(system: System, seconds: float = 3.0, most: int = 300) -> None:
     assert spent <= most, f"{spent:.0f} commands a second"
 
 
-def set_wrong_type(system: System, name: str) -> None:
-    key = system.key("bad", name)
+def set_wrong_type(system: System, name: str, queue: str = "bad") -> None:
+    key = system.key(queue, name)
     if system.store.command("EXISTS", key):
         system.store.command("RENAME", key, key + ":kept")
     system.store.command("SET", key, "x")
 
 
-def repair_type(system: System, name: str) -> None:
-    key = system.key("bad", name)
+def repair_type(system: System, name: str, queue: str = "bad") -> None:
+    key = system.key(queue, name)
     system.store.command("DEL", key)
     if system.store.command("EXISTS", key + ":kept"):
         system.store.command("RENAME", key + ":kept", key)
 
 
-@pytest.mark.parametrize("name, roles", [
-    ("ingest", ["dispatcher"]),
-    ("events", ["admitter", "expirer"]),
-    ("waiting", ["admitter"]),
-    ("active", ["admitter", "expirer"]),
-    ("state", ["dispatcher", "admitter", "expirer"]),
-    ("config", ["admitter", "expirer"]),
-])
-def test_a_key_of_the_wrong_type(start, name, roles):
-    system, visitors = start_with_line(start)
-    set_wrong_type(system, name)
-    for _ in range(2):
-        system.client().post("/v1/queues/bad/join")
-    for role in roles:
-        wait_until(lambda r=role: is_named(system, r), PATIENCE, f"the {role} names the queue")
-    for role in roles:
-        assert system.key("bad", name) in system.of(role)[0].text(), "the log says which key"
+#: Who cannot go on without which key.
+NEEDED = {"ingest": ["dispatcher"], "events": ["admitter", "expirer"], "waiting": ["admitter"], "active": ["admitter", "expirer"],
+          "state": ["dispatcher", "admitter", "expirer"], "config": ["admitter", "expirer"]}
+
+
+def test_a_key_of_the_wrong_type(start):
+    """In each queue another key. The programs name all of these queues, and each works again when it is repaired."""
+    damaged = {name: f"bad-{name}" for name in NEEDED}
+    system = start({queue: QUEUES["bad"] for queue in damaged.values()} | {"good": LIVELY}, settings=SETTINGS)
+    system.expect(DAMAGE)
+    lines = {name: [system.join(queue) for _ in range(3)] for name, queue in damaged.items()}
+    for visitors in lines.values():
+        wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    joins = []
+    for name, queue in damaged.items():
+        set_wrong_type(system, name, queue)
+        for _ in range(2):
+            joins.append(system.client())
+            joins[-1].send("POST", f"/v1/queues/{queue}/join")
+    for name, queue in damaged.items():
+        for role in NEEDED[name]:
+            log, key = system.of(role)[0], system.key(queue, name)
+            wait_until(lambda p=log, k=key: k in p.text(), PATIENCE, f"the {role} says which key of {queue}")
+    for role in ROLES:
+        wait_until(lambda r=role: is_named(system, r, r"bad-\w+"), PATIENCE, f"the {role} names a damaged queue")
+    for client in joins:
+        client.receive()
     goes_on(system)
     quiet(system)
-    repair_type(system, name)
-    wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
+    for name, queue in damaged.items():
+        repair_type(system, name, queue)
+    for name, queue in damaged.items():
+        wait_until(lambda q=queue: join_works(system, q), PATIENCE, f"joins work again in {queue}", every=0.2)
     for role in ROLES:
         wait_until(lambda r=role: detail(system, r) == "ready\n", PATIENCE, f"the {role} is ready for all")
-    visitors[0].complete()
-    wait_until(visitors[1].is_active, PATIENCE, "the line goes on")
+    for name, visitors in lines.items():
+        visitors[0].complete()
+        wait_until(visitors[1].is_active, PATIENCE, f"the line of {name} goes on")
 
 
 def test_entries_read_by_a_foreign_consumer(start):

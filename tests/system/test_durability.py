@@ -9,11 +9,11 @@ import pytest
 from http_client import Client
 from replication import PASSWORD, Replication
 from tellerline import CALM, PATIENCE, System
-from waiting import wait_until
+from waiting import patient, wait_until
 
 STORE_TROUBLE = r"kind=(connect|timeout|loading|misconf|stale|noqueue|nogroup|store)\b"
 #: Joins that are acknowledged take less time, also on a busy machine.
-PROMPT = {"http": {"join_wait": "4s"}, "redis": {"timeout": "1s"}}
+PROMPT = {"http": {"join_wait": f"{min(patient(4), 25):.0f}s"}, "redis": {"timeout": "1s"}}
 BEFORE, DURING = 20, 6
 
 
@@ -31,7 +31,7 @@ def replication():
 
 
 def join(port: int, acknowledged: list[str], other: list[int]) -> None:
-    client = Client(port)
+    client = Client(port, timeout=patient(30))
     answer = client.post("/v1/queues/bank/join")
     client.close()
     if answer.status == 200:

@@ -12,6 +12,8 @@ from tellerline import CALM, PATIENCE, Program, System, alive
 from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again, redis_ms
 from waiting import wait_until
 
+pytestmark = pytest.mark.sanitized
+
 
 def ingest(system: System, payload: bytes, field: str = "d", queue: str = "bank") -> None:
     system.store.command("XADD", system.key(queue, "ingest"), "*", field, payload)

@@ -9,13 +9,17 @@ import threading
 import time
 from collections.abc import Iterator
 
+import pytest
+
 import wire
 from actors import Actor
 from history import History, check
 from tellerline import CALM, System
 from test_recreated import delete_queue
 from test_store_trouble import PROMPT, STORE_TROUBLE
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
+
+pytestmark = pytest.mark.sanitized
 
 HIGH, LOW = 6, 2
 ACTORS = 10
@@ -31,7 +35,7 @@ def visitors(system: System, queue: str) -> Iterator[History]:
     print(f"TELLERLINE_SEED={seed}")
     history, stop = History(), threading.Event()
     ports = [program.http_port for program in system.of("worker")]
-    actors = [Actor(i, seed, ports, queue, history, stop, time.monotonic() + 2 * PATIENCE) for i in range(ACTORS)]
+    actors = [Actor(i, seed, ports, queue, history, stop, float("inf")) for i in range(ACTORS)]
     for actor in actors:
         actor.start()
     try:
@@ -40,11 +44,13 @@ def visitors(system: System, queue: str) -> Iterator[History]:
         come_and_go(history)
     finally:
         stop.set()
+        for actor in actors:
+            actor.deadline = time.monotonic() + patient(2 * PATIENCE)
     for actor in actors:
         actor.join()
         assert actor.error is None, actor.error
     wait_until(lambda: system.waiting(queue) == 0 and system.active(queue) == 0, PATIENCE, "the line drains")
-    check(history, system.steps(queue), HIGH, system.final(queue), STALENESS, one_clock=True)
+    check(history, system.steps(queue), HIGH, system.final(queue), patient(STALENESS), one_clock=True)
 
 
 def come_and_go(history: History) -> None:

@@ -14,6 +14,8 @@ from tellerline import CALM, PATIENCE, System
 from test_store_trouble import PROMPT, STORE_TROUBLE, redis_ms
 from waiting import wait_until
 
+pytestmark = pytest.mark.sanitized
+
 HOUR = 3600
 
 #: The time of day, shifted by the number of seconds in a file. The monotonic clock stays, as when an administrator sets

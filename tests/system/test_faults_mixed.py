@@ -10,9 +10,14 @@ import random
 import pytest
 
 from faults import live_through
+from waiting import patient
+
+pytestmark = pytest.mark.sanitized
 
 CAPACITY = 4
-QUEUE = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": "20s", "waiting_ttl": "60s", "recovery_window": "5s"}
+#: Places whose client got no answer are called and never claimed. Whoever is there claims within a moment.
+CLAIM_TTL = f"{patient(10):.0f}s"
+QUEUE = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": CLAIM_TTL, "waiting_ttl": "60s", "recovery_window": "5s"}
 PROGRAMS = ["kill", "kill_child", "freeze"]
 STORE = ["store_killed", "store_frozen", "connections_cut", "store_full", "store_demoted", "poison"]
 LOSSES = ["tail_lost", "emptied", "flushed"]
@@ -24,21 +29,21 @@ def seed() -> int:
     return chosen
 
 
-def run(start, figure, seconds: float, kinds: list[str]) -> None:
+def run(start, figure, kinds: list[str], **how: float) -> None:
     system = start({"door": QUEUE}, workers=2, dispatchers=2, admitters=2, expirers=2, redis={"appendfsync": "always"},
                    settings={"http": {"join_wait": "1s"}, "worker": {"processes": 2}, "redis": {"timeout": "1s"},
                              "streams": {"events_length": 1000000}})
-    figure(live_through(system, "door", CAPACITY, seed(), seconds, kinds))
+    figure(live_through(system, "door", CAPACITY, seed(), kinds, **how))
 
 
 @pytest.mark.long(seconds=35)
-@pytest.mark.parametrize("kinds", [PROGRAMS + STORE, ["tail_lost"], ["flushed", "emptied"]],
+@pytest.mark.parametrize("kinds, rounds", [(PROGRAMS + STORE, 1), (["tail_lost"], 3), (["flushed", "emptied"], 2)],
                          ids=["nothing-lost", "tail-lost", "all-lost"])
-def test_random_faults(start, figure, kinds):
-    run(start, figure, 15, kinds)
+def test_random_faults(start, figure, kinds, rounds):
+    run(start, figure, kinds, rounds=rounds, least=30)
 
 
 @pytest.mark.alone
 @pytest.mark.skipif("TELLERLINE_SOAK" not in os.environ, reason="only with tests/run --soak")
 def test_all_faults_at_once(start, figure):
-    run(start, figure, float(os.environ["TELLERLINE_SOAK"]), PROGRAMS + STORE + LOSSES)
+    run(start, figure, PROGRAMS + STORE + LOSSES, seconds=float(os.environ["TELLERLINE_SOAK"]))

@@ -21,7 +21,13 @@ from http_client import CONNECTION_TROUBLE, Visitor
 from preload import FAILING, Preload
 from tellerline import CALM, PATIENCE, Program, System, environment
 from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again, line_of, places_kept, refused
-from waiting import wait_until
+from waiting import patient, wait_until
+
+pytestmark = pytest.mark.sanitized
+
+
+#: Of sessions that end in a test: long enough to be seen on a slow machine.
+TTL = f"{patient(2):.0f}s"
 
 
 def processor_seconds(program: Program) -> float:
@@ -72,7 +78,7 @@ def test_a_role_without_descriptors_goes_on(start, role):
     def prepare(system: System) -> None:
         system.of(role)[0].prefix = ["prlimit", "--nofile=40:40"]
 
-    system = start({"bank": CALM | {"capacity": 1, "session_ttl": "2s", "claim_ttl": "2s"}}, settings=PROMPT, prepare=prepare)
+    system = start({"bank": CALM | {"capacity": 1, "session_ttl": TTL, "claim_ttl": TTL}}, settings=PROMPT, prepare=prepare)
     system.expect(r"descriptor|connections|Too many open files")
     visitors = [system.join("bank") for _ in range(3)]
     wait_until(visitors[0].is_active, PATIENCE, "the first is active")
@@ -180,7 +186,7 @@ def test_a_worker_whose_allocations_fail(start, tmp_path):
         failing.set(one_in)
         for _ in range(60):
             try:
-                answer = system.client(timeout=2).post("/v1/queues/bank/join")
+                answer = system.client(timeout=patient(2)).post("/v1/queues/bank/join")
             except CONNECTION_TROUBLE as trouble:
                 answers.append(0)
                 if isinstance(trouble, TimeoutError):  # a process that ended cannot start while so many fail
@@ -218,15 +224,15 @@ def test_a_role_whose_allocations_fail(start, tmp_path, role):
     program = system.of(role)[0]
     history, stop = History(), threading.Event()
     ports = [worker.http_port for worker in system.of("worker")]
-    actors = [Actor(i, 1, ports, "door", history, stop, time.monotonic() + 6 * PATIENCE) for i in range(6)]
+    actors = [Actor(i, 1, ports, "door", history, stop, float("inf")) for i in range(6)]
     ends = []
     for actor in actors:
         actor.start()
     try:
         for one_in in (200, 50, 20, 5):
             failing.set(one_in)
-            over = time.monotonic() + 2.5
-            while time.monotonic() < over:
+            over, enough = time.monotonic() + 2.5, len(history.stays) + 8
+            while time.monotonic() < over and len(history.stays) < enough:
                 status = program.status()
                 if status is not None:  # it cannot start while so many fail
                     ends.append(status)
@@ -250,6 +256,8 @@ def test_a_role_whose_allocations_fail(start, tmp_path, role):
     finally:
         failing.set(0)
         stop.set()
+        for actor in actors:
+            actor.deadline = time.monotonic() + patient(2 * PATIENCE)
     conclude(system, "door", 4, actors, history, STALENESS, f"it ended with {ends}")
     print(f"{role}: ended with {ends}; {len(history.stays)} visitors; {program.text().count('level=warn')} warnings")
     assert {"no memory", "memory"} & set(re.findall(r"no memory|memory", program.text())) or ends, "nothing failed"
@@ -277,11 +285,11 @@ def test_a_command_whose_allocations_fail(start, tmp_path, command, right):
 
     def ask(nth: int) -> subprocess.CompletedProcess[str]:
         failing.set(0, nth)
-        return subprocess.run(arguments, env=environment(failing.env), capture_output=True, text=True, timeout=PATIENCE,
+        return subprocess.run(arguments, env=environment(failing.env), capture_output=True, text=True, timeout=patient(PATIENCE),
                               stdin=subprocess.DEVNULL, check=False)
 
     failing.set(0, MANY)
-    sound = subprocess.run(arguments, env=environment(failing.env), capture_output=True, text=True, timeout=PATIENCE,
+    sound = subprocess.run(arguments, env=environment(failing.env), capture_output=True, text=True, timeout=patient(PATIENCE),
                            stdin=subprocess.DEVNULL, check=False)
     total = MANY - failing.get(1)
     assert sound.returncode == 0 and right in sound.stdout, sound.stdout + sound.stderr

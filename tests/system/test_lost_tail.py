@@ -148,6 +148,9 @@ def test_a_lost_tail_gives_no_place_to_two(start, way: type):
     lost = [system.join("bank", i % 2) for i in range(LOST)]
     left = system.join("bank", 0)
     left.leave()
+    other = system.client(1)
+    wait_until(lambda: other.get(f"{left.path}/status", ticket=left.ticket).json["status"] == "left", PATIENCE,
+               "both workers know who has left")
     old[0].complete()
     wait_until(old[CAPACITY].is_active, PATIENCE, "the next is called")
     streams = [EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket) for visitor in lost[:-ASKING]]

@@ -12,7 +12,7 @@ from http_client import Answer, Client
 from sse import EventStream
 from tellerline import CALM, PATIENCE, Program, System
 from test_store_trouble import PROMPT, STORE_TROUBLE
-from waiting import wait_until
+from waiting import patient, wait_until
 
 #: Much longer than a worker needs to notice, and short enough for a failing test.
 BOUNDED = 20.0
@@ -75,7 +75,7 @@ def test_worker_asleep_past_the_trimming(start):
             others += 1
         for _ in range(10):  # the last ones leave no trace, either
             system.join("bank", 1)
-    stream.event("position", seconds=BOUNDED)
+    stream.event("position", seconds=patient(BOUNDED))
     assert len({gets_its_place(client, ticket) for client, ticket in zip(clients, tickets)}) == 3
     assert system.waiting("bank") == 4 + others + 10
 

@@ -12,7 +12,9 @@ from http_client import Visitor
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System
 from test_store_trouble import PROMPT, STORE_TROUBLE
-from waiting import wait_until
+from waiting import patient, wait_until
+
+pytestmark = pytest.mark.sanitized
 
 CROWD = 100
 CAPACITY = 3
@@ -246,7 +248,7 @@ def claims(token: str) -> dict:
 def test_who_was_dropped_gets_nothing(start):
     """Absent for waiting_ttl, then the store is lost: the place had ended, and the worker remembers it."""
     system = start({"bank": {"capacity": 1, "recovery_window": "5m", "session_ttl": "10m", "claim_ttl": "10m",
-                             "waiting_ttl": "2s"}}, settings=PROMPT)
+                             "waiting_ttl": f"{patient(2):.0f}s"}}, settings=PROMPT)
     system.expect(STORE_TROUBLE)
     wait_until(system.join("bank").is_active, PATIENCE, "the first is called")
     here, gone = system.join("bank"), system.join("bank")

@@ -24,7 +24,9 @@ from figures_of import metric
 from http_client import AsyncConnection, share_out
 from tellerline import CALM, PATIENCE, System, alive
 from test_store_trouble import PROMPT, STORE_TROUBLE
-from waiting import wait_until
+from waiting import patient, wait_until
+
+pytestmark = pytest.mark.sanitized
 
 CROWD = 10_000
 CROWD_SHORT = CROWD if "TELLERLINE_SOAK" in os.environ else 1_000
@@ -73,7 +75,7 @@ async def join_all(ports: list[int], size: int) -> list[tuple[str, str]]:
 
     async def join(connection: AsyncConnection, _: int) -> None:
         answer = await connection.request("POST", "/v1/queues/bank/join")
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + patient(SECONDS)
         while answer.status == 202:  # on a slow machine numbering takes longer than join_wait
             assert time.monotonic() < deadline, answer.body
             answer = await connection.request("GET", "/v1/queues/bank/status", answer.json["ticket"])
@@ -88,7 +90,7 @@ async def join_all(ports: list[int], size: int) -> list[tuple[str, str]]:
 async def leave(port: int, tickets: list[str]) -> None:
     async def one(connection: AsyncConnection, ticket: str) -> None:
         answer = await connection.request("POST", "/v1/queues/bank/leave", ticket)
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + patient(SECONDS)
         while answer.status == 503:  # the outcome is not known yet
             assert time.monotonic() < deadline, answer.body
             answer = await connection.request("POST", "/v1/queues/bank/leave", ticket)
@@ -124,7 +126,7 @@ def line(system: System) -> list[str]:
 
 
 async def until(condition, what: str, seconds: float = SECONDS) -> float:
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + patient(seconds)
     while not condition():
         assert time.monotonic() < deadline, what
         await asyncio.sleep(0.05)

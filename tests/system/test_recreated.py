@@ -7,7 +7,7 @@ from http_client import Visitor
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System
 from test_store_trouble import PROMPT, STORE_TROUBLE
-from waiting import wait_until
+from waiting import patient, wait_until
 
 LISTENERS = 15
 HELD_POLLS = 5
@@ -62,7 +62,7 @@ def test_listeners_of_a_lost_queue_hear_nothing_of_strangers(start, lose):
         wait_until(visitor.is_active, PATIENCE, "the newcomers are called in turn")
         visitor.complete()
 
-    told = [event for stream in streams for event in stream.rest(10)]
+    told = [event for stream in streams for event in stream.rest(patient(10))]
     assert {event.kind for event in told} <= {"comment", "retry"}, told
     for poll in polls:
         assert poll.receive().problem(409)["type"] == "/problems/made-anew"

@@ -113,6 +113,17 @@ void *realloc(void *old, size_t size)
 }
 """
 
+#: Writes one byte too many into memory of its own when the program ends, if shared[0] is 1.
+OVERFLOWING = _SHARED + r"""
+__attribute__((destructor)) static void overflow(void)
+{
+    void *(*volatile fill)(void *, int, size_t) = memset;
+    volatile size_t size = 8;
+    if (shared != NULL && shared[0] == 1)
+        fill(malloc(size), 0, size + 1);
+}
+"""
+
 #: Kills the process at a call on its connection to Redis: shared[0] counts down the calls of kind shared[1], and at 0 the
 #: process ends right before the call (shared[2] is 0) or right after it (1). shared[3] becomes 1.
 KILLING = _SHARED + r"""

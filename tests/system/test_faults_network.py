@@ -89,8 +89,9 @@ def test_latency_and_loss(start, figure):
 
     try:
         # A join whose answer came too late holds its place until claim_ttl is over: there is room for some.
-        system = start({"door": QUEUE | {"claim_ttl": f"{patient(40):.0f}s", "capacity": 12}}, workers=2, dispatchers=2, redis={"appendfsync": "always"},
-                       settings=settings, prepare=prepare)
+        queue = QUEUE | {"claim_ttl": f"{patient(40):.0f}s", "capacity": 12}
+        system = start({"door": queue}, workers=2, dispatchers=2, redis={"appendfsync": "always"}, settings=settings,
+                       prepare=prepare)
         told = live_through(system, "door", 12, SEED, [], actors=8, least=8)
         state = system.store.hash(system.key("door", "state"))
         takeovers = int(state["fence"]) - int(state["base_seq"])

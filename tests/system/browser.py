@@ -8,16 +8,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from typing import Any
 
+import pytest
 from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
-from waiting import PATIENCE, wait_until
+from tellerline import TOP
+from waiting import PATIENCE, patient, wait_until
+
+#: The tests leave pictures of pages here, for people.
+SCREENSHOTS = TOP / "build" / "test-logs" / "screenshots"
+AXE = TOP.parent / "shared" / "vendor" / "axe-core" / "axe.min.js"
+
+# A name other than localhost: browsers treat such a page as insecure.
+INSECURE = "waiting.test"
 
 #: A click without an effect after this time (seconds) was lost together with its document.
 LOST = 5.0
@@ -116,20 +126,53 @@ def visit(browser: webdriver.Chrome, address: str) -> None:
 
 
 @contextmanager
-def chromium(*arguments: str) -> Iterator[webdriver.Chrome]:
+def chromium() -> Iterator[webdriver.Chrome]:
     options = Options()
     options.binary_location = "/usr/bin/chromium"
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--lang=en-US",
-                     *arguments):
+                     "--window-size=1360,1000", f"--host-resolver-rules=MAP {INSECURE} 127.0.0.1"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
     try:
-        driver.set_page_load_timeout(60)
-        driver.set_script_timeout(30)
+        be_patient(driver)
         yield driver
     finally:
         driver.quit()
+
+
+def be_patient(browser: webdriver.Remote) -> None:
+    """With the limits of the driver itself: as slow as the machine is by now."""
+    browser.set_page_load_timeout(patient(60))
+    browser.set_script_timeout(patient(30))
+
+
+class OneChromium:
+    """The browser of all tests of this process. Each test gets it as new, also after one that has broken it."""
+
+    def __init__(self) -> None:
+        self._open = ExitStack()
+        self._driver: webdriver.Chrome | None = None
+
+    def begin(self) -> webdriver.Chrome:
+        if self._driver is None:
+            self._driver = self._open.enter_context(chromium())
+        be_patient(self._driver)
+        return self._driver
+
+    def end(self) -> None:
+        """After a test. The console must not hold errors of its pages."""
+        assert self._driver is not None
+        try:
+            make_new(self._driver)
+        except WebDriverException:
+            self.quit()
+            raise
+
+    def quit(self) -> None:
+        self._driver = None
+        with suppress(WebDriverException):  # of one that has ended by itself
+            self._open.close()
 
 
 def scripts(browser: webdriver.Chrome, enabled: bool) -> None:
@@ -145,18 +188,63 @@ def forget_errors(browser: webdriver.Chrome) -> None:
         browser.command_executor.inside("Services.console.reset()")
 
 
+@contextmanager
+def axe_at_hand(browser: webdriver.Chrome) -> Iterator[None]:
+    """Each page has axe-core from its beginning, which is cheaper than to send it to each. Skips the test without it."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not here, so nobody looks for what a screen reader cannot read")
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": AXE.read_text(encoding="utf-8")})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", script)
+
+
+def axe(browser: webdriver.Chrome, what: str = "", **options: Any) -> None:
+    """axe-core finds no violation in the page, as it is now."""
+    if not browser.execute_script("return 'axe' in window"):
+        browser.execute_script(AXE.read_text(encoding="utf-8"))
+    found = browser.execute_async_script(
+        "const done = arguments[1];"
+        "axe.run(document, arguments[0]).then(r => done({passes: r.passes.length, violations: r.violations"
+        ".map(v => [v.id, v.nodes.map(n => n.html)])}), e => done({failed: String(e)}))", options)
+    assert "failed" not in found and found["passes"], (what, found)
+    assert found["passes"] > 10 or options, (what, found)
+    assert not found["violations"], (what, found["violations"])
+
+
+WITHOUT_COLOURS = {"rules": {"color-contrast": {"enabled": False}}}
+#: What a colour scheme changes: colours, and which of two pictures is shown.
+OF_A_SCHEME = {"runOnly": {"type": "tag", "values": ["cat.color", "cat.text-alternatives"]}}
+
+
+def check_accessible(browser: webdriver.Chrome, what: str = "") -> None:
+    """axe-core finds no violation, in the light and in the dark colour scheme."""
+    for scheme, options in (("light", {}), ("dark", OF_A_SCHEME)):
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+        query = f"return matchMedia('(prefers-color-scheme: {scheme})').matches"
+        wait_until(lambda: browser.execute_script(query), PATIENCE, f"the page is {scheme}")
+        axe(browser, f"{what} {scheme}", **options)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def make_new(browser: webdriver.Chrome) -> None:
     """Resets the browser to a fresh profile. Its console must not hold errors of the pages."""
     for extra in browser.window_handles[1:]:
         browser.switch_to.window(extra)
         browser.close()
     browser.switch_to.window(browser.window_handles[0])
-    for command, parameters in [("Network.clearBrowserCookies", {}),
+    visit(browser, "about:blank")
+    for command, parameters in [("Storage.clearDataForOrigin", {"origin": "*", "storageTypes": "all"}),
+                                ("Browser.resetPermissions", {}),
                                 ("Emulation.setScriptExecutionDisabled", {"value": False}),
                                 ("Emulation.setEmulatedMedia", {"features": []}),
+                                ("Emulation.setTimezoneOverride", {"timezoneId": ""}),
+                                ("Emulation.setScrollbarsHidden", {"hidden": False}),
+                                ("Emulation.setFocusEmulationEnabled", {"enabled": False}),
                                 ("Emulation.clearDeviceMetricsOverride", {})]:
         browser.execute_cdp_cmd(command, parameters)
-    visit(browser, "about:blank")
     wrong = [entry["message"] for entry in browser.get_log("browser")
              if "Content Security Policy" in entry["message"] or "Uncaught" in entry["message"]]
     assert not wrong, wrong

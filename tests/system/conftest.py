@@ -115,6 +115,22 @@ def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
 
 
 @pytest.fixture(scope="session")
+def one_chromium() -> Iterator[Any]:
+    """Chromium, started once: by the first test that asks for it (browser.OneChromium)."""
+    from browser import OneChromium  # pylint: disable=import-outside-toplevel
+    one = OneChromium()
+    yield one
+    one.quit()
+
+
+@pytest.fixture
+def browser(one_chromium: Any) -> Iterator[Any]:
+    """Chromium with a fresh profile. After the test, its console must not hold errors of the pages."""
+    yield one_chromium.begin()
+    one_chromium.end()
+
+
+@pytest.fixture(scope="session")
 def one_firefox() -> Iterator[Any]:
     """Firefox, started once: by the first test that asks for it."""
     from firefox import firefox  # pylint: disable=import-outside-toplevel

@@ -1,12 +1,19 @@
 """A stand-in for the worker, for the tests of the waiting page's script. It serves the real page, rendered by
 page_tool, and answers requests with the state that the test sets, including failures that a real worker cannot
-produce on demand."""
+produce on demand.
+
+The page waits for seconds and minutes: to ask again, to go on, to reload. `speed` makes its clock run faster, by a script
+that comes before the page's own, so that no test has to wait so long."""
 from __future__ import annotations
 
+import base64
+import functools
+import hashlib
 import json
 import os
 import queue
 import re
+import socket
 import subprocess
 import threading
 import time
@@ -16,17 +23,56 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from waiting import patient
+
 TOP = Path(__file__).resolve().parents[2]
 #: Renders pages. It is built with the tests, and so with sanitizers.
 TOOL = Path(os.environ.get("TELLERLINE_TEST_TOOLS", TOP / "build" / "asan" / "bin")).resolve() / "page_tool"
 
 
 def run_tool(*args: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([str(TOOL), *args], check=True, capture_output=True, timeout=30)
+    return subprocess.run([str(TOOL), *args], check=True, capture_output=True, timeout=patient(30))
 
 
 def page_tool(*args: str) -> bytes:
     return run_tool(*args).stdout
+
+
+@functools.cache
+def asset(path: str) -> bytes:
+    return page_tool("asset", path)
+
+
+@functools.cache
+def rendered(language: str, **fields: Any) -> tuple[bytes, str]:
+    """A page and its policy."""
+    done = run_tool("page", language, *(f"{name}={value}" for name, value in fields.items()))
+    return done.stdout, done.stderr.decode()
+
+
+_SOME_TIME = int(time.time() * 1000)
+
+
+#: Time passes `speed` times as fast for the page as for everybody else, and has done so since the moment `since`: in all tabs
+#: and after a reload, too. `waits` are the timers that the page has set, by the names of what they call; `fired` are those that
+#: have ended; `stopped` lets no more of them end.
+_CLOCK = """(function (speed, since) {
+  var now = Date.now, timeout = window.setTimeout, interval = window.setInterval;
+  var at = function (ms) { return Math.floor(since + (ms - since) * speed); };
+  Date.now = function () { return at(now.call(Date)); };
+  Object.defineProperty(performance, 'timing', { value: { responseStart: at(performance.timing.responseStart) } });
+  window.waits = [];
+  window.fired = [];
+  window.setTimeout = function (step, ms) {
+    window.waits.push([step.name, ms]);
+    return timeout(function () {
+      if (window.stopped) return;
+      window.fired.push(ms);
+      step();
+    }, (ms || 0) / speed);
+  };
+  window.setInterval = function (step, ms) { return interval(step, (ms || 0) / speed); };
+})(%r, %d);"""
 
 
 class StandIn:
@@ -40,17 +86,31 @@ class StandIn:
         self.streams = 0                # number of open streams
         self.streams_begun = 0
         self.statuses = 0
+        self.status_times: list[float] = []  # when they were asked for, by the clock of this server
         self.retry_after: int | None = None  # seconds, with a refusal
         self.slow = 0.0                      # seconds that the second half of the page takes
         self.joins = 0
         self.edits: list[tuple[bytes, bytes]] = []  # what a broken script or a meddling proxy changes in the page
         self.allow_edits = False                    # does the policy allow what they made of the scripts?
+        self.speed: float | None = None  # how fast the clocks of the page and of this server run
+        self._since = time.time()
         self.asked: list[str] = []      # API requests, in order
         self._lock = threading.Lock()
         self._listeners: list[queue.Queue[bytes | None]] = []
         self._server: ThreadingHTTPServer | None = None
-        self.port = 0
+        self._port = socket.socket()    # holds the port while the server is stopped: nobody else gets it meanwhile
+        self._port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        self._port.bind(("127.0.0.1", 0))
+        self.port: int = self._port.getsockname()[1]
         self.waiting(1234)
+
+    def now(self) -> float:
+        """What the clock of this server says (seconds since 1970)."""
+        return self._since + (time.time() - self._since) * (self.speed or 1)
+
+    def hurry(self, speed: float = 20) -> None:
+        """From the next page on, time passes so fast on a machine that is not slow."""
+        self.speed = max(1, speed / patient(1))
 
     # ---- the visitor's state ----
 
@@ -89,10 +149,7 @@ class StandIn:
         class Handler(_Handler):
             state = stand_in
 
-        ThreadingHTTPServer.daemon_threads = True
-        ThreadingHTTPServer.allow_reuse_address = True
-        self._server = ThreadingHTTPServer(("127.0.0.1", self.port), Handler)
-        self.port = self._server.server_address[1]
+        self._server = _Server(("127.0.0.1", self.port), Handler)
         threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self) -> None:
@@ -101,9 +158,18 @@ class StandIn:
             self._server.shutdown()
             self._server.server_close()
             self._server = None
+        self.cut()
+
+    def cut(self) -> None:
+        """Ends every stream."""
         with self._lock:
             for listener in self._listeners:
                 listener.put(None)
+
+    def close(self) -> None:
+        """For good."""
+        self.stop()
+        self._port.close()
 
     def listen(self) -> queue.Queue[bytes | None]:
         listener: queue.Queue[bytes | None] = queue.Queue()
@@ -125,7 +191,6 @@ class StandIn:
         if state == "expired" and view.get("reason") in ("absent", "removed", "unclaimed"):
             state = view["reason"]
         fields: dict[str, Any] = {"state": state, "visitor": "v1", "waiting_ttl_ms": 600000,
-                                  "now_ms": int(time.time() * 1000),
                                   "poll_after_ms": view.get("poll_after_ms", 1000)}
         for name, member in (("position", "position"), ("ahead", "ahead"), ("eta_low_s", "eta_low"),
                              ("eta_high_s", "eta_high"), ("target_url", "target_url")):
@@ -134,12 +199,37 @@ class StandIn:
         if "from" in query:
             fields["from"] = query["from"]
         fields |= self.page
-        done = run_tool("page", language, *(f"{name}={value}" for name, value in fields.items()))
-        page = done.stdout
+        now = int(self.now() * 1000)
+        if "opens_at_ms" in fields:
+            page, policy = rendered(language, now_ms=now, **fields)
+        else:  # the same page for all times, which differs in this one number
+            page, policy = rendered(language, now_ms=_SOME_TIME, **fields)
+            page = page.replace(f'data-now="{_SOME_TIME}"'.encode(), f'data-now="{now}"'.encode())
         for old, new in self.edits:
             assert page.count(old) == 1, old
             page = page.replace(old, new)
-        return page, done.stderr.decode()
+        if self.allow_edits:
+            policy = re.sub(r"script-src [^;]*", "script-src 'unsafe-inline'", policy)
+        return self._sped_up(page, policy) if self.speed else (page, policy)
+
+    def _sped_up(self, page: bytes, policy: str) -> tuple[bytes, str]:
+        """With the clock, which the policy allows. What reloads the page without a script has no other unit than seconds."""
+        clock = _CLOCK % (self.speed, self._since * 1000)
+        page = page.replace(b"<meta charset", f"<script>{clock}</script><meta charset".encode(), 1)
+        page = re.sub(rb'(<meta http-equiv="refresh" content=")\d+', rb"\g<1>1", page)
+        if not self.allow_edits:
+            digest = base64.b64encode(hashlib.sha256(clock.encode()).digest()).decode()
+            policy = policy.replace("script-src ", f"script-src 'sha256-{digest}' ")
+        return page, policy
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def server_bind(self) -> None:
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)  # beside the one that holds the port
+        super().server_bind()
+
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -148,6 +238,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return formatdate(self.state.now() if timestamp is None else timestamp, usegmt=True)
 
     def answer(self, status: int, body: bytes, kind: str, **headers: str) -> None:
         self.send_response(status)
@@ -190,14 +283,12 @@ class _Handler(BaseHTTPRequestHandler):
         if address.path == "/q/concert":
             language = self.language(query)
             page, policy = self.state.render(language, query)
-            if self.state.allow_edits:
-                policy = re.sub(r"script-src [^;]*", "script-src 'unsafe-inline'", policy)
             self.answer(200, page, "text/html; charset=utf-8",
                         Content_Security_Policy=policy, Cache_Control="no-store",
                         Set_Cookie=f"tellerline_lang={language}; Path=/; SameSite=Lax")
         elif address.path.startswith("/q/assets/"):
             kinds = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-            self.answer(200, page_tool("asset", address.path), kinds[address.path.rpartition(".")[2]])
+            self.answer(200, asset(address.path), kinds[address.path.rpartition(".")[2]])
         elif address.path == "/target":
             self.answer(200, b"<!doctype html><title>target</title>in", "text/html")
         elif address.path == "/v1/queues/concert":
@@ -219,6 +310,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(303, b"", "text/plain", Location="/q/concert")
 
     def status(self) -> None:
+        self.state.status_times.append(self.state.now())
         self.state.statuses += 1
         if self.state.refuse is not None:
             after = {} if self.state.retry_after is None else {"Retry-After": str(self.state.retry_after)}
@@ -235,7 +327,6 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Cache-Control", "no-store")
-            self.send_header("Date", formatdate(usegmt=True))
             self.send_header("Connection", "close")
             self.end_headers()
             self.close_connection = True

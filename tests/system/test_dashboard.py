@@ -9,11 +9,10 @@ import pytest
 from selenium import webdriver
 
 from admin import ADMIN_TOKEN, Admin, admin_file
-from browser import chromium, make_new, visit
+from browser import AXE, SCREENSHOTS, axe_at_hand, check_accessible, visit
 from hook_stand_in import Receiver
 from sale_story import NOTICE, check_record, story
 from tellerline import CALM, PATIENCE, System
-from test_page_live import AXE, SCREENSHOTS, check_accessible
 from waiting import wait_until
 
 pytestmark = pytest.mark.together
@@ -24,18 +23,6 @@ WIDE = """return [...document.querySelectorAll('main *')].filter((e) => e.getBou
 #: What the page says of a visitor under this name, or null.
 FACT = """([...document.querySelectorAll('.facts dt')].find((e) => e.innerText === name) || {}).nextElementSibling?.innerText ?? null"""
 HOSTILE = "<img src=x onerror=document.title='stolen'>"
-
-
-@pytest.fixture(scope="module")
-def one_browser() -> Iterator[webdriver.Chrome]:
-    with chromium("--window-size=1360,1000") as driver:
-        yield driver
-
-
-@pytest.fixture
-def browser(one_browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    yield one_browser
-    make_new(one_browser)
 
 
 @pytest.fixture
@@ -339,7 +326,7 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
         assert system.ctl("pause", "sale").returncode == 0
         desk.sees("The hook site fails since", "1 wait, the oldest for", "500")
         if AXE.exists():
-            check_accessible(browser, AXE.read_text(encoding="utf-8"))
+            check_accessible(browser)
         receiver.mood = "well"
         wait_until(lambda: "The hook site fails" not in desk.text(), PATIENCE, "it is well again", 0.1)
         system.of("notifier")[0].stop()
@@ -353,28 +340,27 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
             "return [...document.querySelectorAll('button')].map((b) => b.innerText.trim())")
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core beside the repository")
 def test_axe_finds_nothing(browser, room):
     system = room({"sale": CALM | {"capacity": 1, "lanes": ["vip", "normal"], "default_lane": "normal"}})
     visitors = [system.join("sale") for _ in range(3)]
     assert system.ctl("notice", "sale", "Doors open late").returncode == 0
-    source = AXE.read_text(encoding="utf-8")
-    desk = Desk(browser, system)
-    desk.sees("sale", "open")
-    check_accessible(browser, source)
-    desk.open("#/queues/sale")
-    desk.sees("Who waits how long", "In the line now", "under 1 min", "Doors open late")
-    desk.fill("#visitor", visitors[2].status()["visitor"])
-    desk.press("Show")
-    desk.sees("Remove")
-    check_accessible(browser, source)
-    desk.press("Sold out")
-    desk.sees("This cannot be undone")
-    check_accessible(browser, source)
-    desk.press("Cancel")
-    desk.press("Sign out")
-    desk.sees("Token")
-    check_accessible(browser, source)
+    with axe_at_hand(browser):
+        desk = Desk(browser, system)
+        desk.sees("sale", "open")
+        check_accessible(browser)
+        desk.open("#/queues/sale")
+        desk.sees("Who waits how long", "In the line now", "under 1 min", "Doors open late")
+        desk.fill("#visitor", visitors[2].status()["visitor"])
+        desk.press("Show")
+        desk.sees("Remove")
+        check_accessible(browser)
+        desk.press("Sold out")
+        desk.sees("This cannot be undone")
+        check_accessible(browser)
+        desk.press("Cancel")
+        desk.press("Sign out")
+        desk.sees("Token")
+        check_accessible(browser)
 
 
 def test_fits_a_phone(browser, room):

@@ -11,7 +11,7 @@ from admin import ADMIN_TOKEN, Admin
 from browser import visit
 from keyboard import Keyboard, Stop
 from tellerline import CALM, PATIENCE, System
-from test_dashboard import browser, one_browser, room  # noqa: F401 (fixtures)
+from test_dashboard import room  # noqa: F401 (fixture)
 from waiting import wait_until
 
 pytestmark = pytest.mark.together

@@ -18,8 +18,8 @@ from selenium import webdriver
 
 from admin import Admin
 from tellerline import PATIENCE, TOP, System
-from test_dashboard import WIDE, Desk, browser, one_browser, room  # noqa: F401 (fixtures)
-from test_page_live import AXE, check_accessible
+from browser import AXE, check_accessible
+from test_dashboard import WIDE, Desk, room  # noqa: F401 (fixture)
 from waiting import wait_until
 
 pytestmark = pytest.mark.together
@@ -198,7 +198,7 @@ def test_the_pictures_show_what_is(browser, room):  # noqa: F811
         wide = browser.execute_script(WIDE)
         assert not wide, (name, wide)
         if AXE.exists():
-            check_accessible(browser, AXE.read_text(encoding="utf-8"))
+            check_accessible(browser, name)
         show(browser, width, height, scheme)
         file = PICTURES / f"dashboard-{name}.png"
         if WRITES:

@@ -20,7 +20,7 @@ from selenium import webdriver
 from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 
-from browser import chromium, make_new, visit
+from browser import visit
 from embedding_site import CUT, EXAMPLES, SCRIPT, EmbeddingSite, Reply
 from es5 import check_es5
 from http_client import Client, Visitor
@@ -32,18 +32,6 @@ pytestmark = pytest.mark.together(seconds=90)
 TYPES = TOP / "docs" / "integrators" / "tellerline.d.ts"
 SIZE_MAX = 6000
 ORIGINS = pytest.mark.parametrize("where", ["", "?"], ids=["same-origin", "other-origin"])
-
-
-@pytest.fixture(scope="module")
-def one_browser() -> Iterator[webdriver.Chrome]:
-    with chromium() as driver:
-        yield driver
-
-
-@pytest.fixture
-def browser(one_browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    yield one_browser
-    make_new(one_browser)
 
 
 @pytest.fixture

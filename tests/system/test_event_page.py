@@ -12,14 +12,12 @@ from pathlib import Path
 import pytest
 
 from admin import Admin
-from browser import visit
+from browser import AXE, SCREENSHOTS, check_accessible, visit
 from http_client import Client
 from tellerline import CALM, PATIENCE, System
-from test_dashboard import Desk, browser, one_browser  # noqa: F401 (fixtures)
-from test_dashboard import admin_file
+from test_dashboard import Desk, admin_file
 from test_dashboard_pictures import show
 from test_key_files import reload_until
-from test_page_live import AXE, SCREENSHOTS, check_accessible
 from test_previews import BEYOND
 from waiting import wait_until
 
@@ -104,7 +102,7 @@ def test_pictures_are_served_by_their_content(system):
 
 @pytest.mark.parametrize("queue", [QUEUE, "pictured"])
 @pytest.mark.parametrize("language", ["en", "ko", "ar"])
-def test_the_head_is_readable(browser, system, queue, language):  # noqa: F811
+def test_the_head_is_readable(browser, system, queue, language):
     desk = Desk(browser, system)
     for text in ("100%", "200%"):
         show(browser, 320, 640, "light")
@@ -117,10 +115,10 @@ def test_the_head_is_readable(browser, system, queue, language):  # noqa: F811
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     assert browser.save_screenshot(str(SCREENSHOTS / f"event-{queue}-{language}.png"))
     if AXE.exists():
-        check_accessible(browser, AXE.read_text())
+        check_accessible(browser)
 
 
-def test_forced_colours(browser, system):  # noqa: F811
+def test_forced_colours(browser, system):
     """The visitor's colours, without a picture behind the text."""
     desk = Desk(browser, system)
     desk.open("preview/pictured?state=waiting&lang=en")
@@ -133,7 +131,7 @@ def test_forced_colours(browser, system):  # noqa: F811
                                       selector) == "none"
 
 
-def test_the_date_is_the_visitors(browser, system):  # noqa: F811
+def test_the_date_is_the_visitors(browser, system):
     browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Seoul"})
     visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/{QUEUE}?lang=en")
     read = "return document.querySelector('.event time').innerText"
@@ -142,7 +140,7 @@ def test_the_date_is_the_visitors(browser, system):  # noqa: F811
     assert "Autumn Tour <2026>" in browser.title
 
 
-def test_texts_of_the_moments(browser, system):  # noqa: F811
+def test_texts_of_the_moments(browser, system):
     desk = Desk(browser, system)
     every = EVENT["texts"] | {"waiting": EVENT["texts"]["waiting"]["en"]}
     for state, moment in (("before", "before"), ("waiting", "waiting"), ("turn", "turn"), ("sold_out", "after"),

@@ -10,17 +10,14 @@ from typing import Any
 import pytest
 from selenium import webdriver
 
-from browser import Page, chromium, look, make_new, press, until, visit
+from browser import INSECURE, Page, axe_at_hand, check_accessible, look, press, until, visit
 from es5 import check_es5
 from page_stand_in import StandIn
 from tellerline import PATIENCE, TOP
-from test_page_live import AXE, check_accessible
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=60)
 
-# A name other than localhost: browsers treat such a page as insecure, and keep no screen on for it.
-INSECURE = "waiting.test"
 SCREEN, SOUND = "[data-tl=screen]", "[data-tl=sound]"
 SAMPLE, CHIMES = 2, 6  # notes at the click and at the turn
 
@@ -61,19 +58,6 @@ Object.defineProperty(BaseAudioContext.prototype, 'state', {get: () => 'running'
 SILENT = {"contexts": 0, "notes": 0, "vibrations": 0, "notifications": [], "locks": []}
 
 
-@pytest.fixture(scope="module")
-def one_chromium() -> Iterator[webdriver.Chrome]:
-    with chromium(f"--host-resolver-rules=MAP {INSECURE} 127.0.0.1") as driver:
-        yield driver
-
-
-@pytest.fixture
-def browser(one_chromium: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    yield one_chromium
-    make_new(one_chromium)
-    one_chromium.execute_cdp_cmd("Browser.resetPermissions", {})
-
-
 @pytest.fixture
 def stand_in(browser: webdriver.Remote) -> Iterator[StandIn]:
     """A page whose use of the browser is watched. Firefox has no scripts that run before the page's: there the page
@@ -84,7 +68,7 @@ def stand_in(browser: webdriver.Remote) -> Iterator[StandIn]:
         server.allow_edits = True
     server.start()
     yield server
-    server.stop()
+    server.close()
 
 
 @pytest.fixture
@@ -291,12 +275,12 @@ def test_buttons_without_a_use_are_hidden(browser, stand_in, watched):
     assert look(browser, SCREEN, SOUND).offered == [SCREEN]
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core beside the repository")
 def test_axe_finds_nothing(browser, stand_in):
-    open_page(browser, stand_in)
-    turn_on(browser, SOUND, "You hear this sound")
-    turn_on(browser, SCREEN, "The screen stays on")
-    check_accessible(browser, AXE.read_text(encoding="utf-8"))
+    with axe_at_hand(browser):
+        open_page(browser, stand_in)
+        turn_on(browser, SOUND, "You hear this sound")
+        turn_on(browser, SCREEN, "The screen stays on")
+        check_accessible(browser)
     roles = browser.execute_script("return ['screen-says', 'sound-says'].map((name) => document.querySelector("
                                    "`[data-tl=${name}]`).getAttribute('role'))")
     assert roles == ["status", "status"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from selenium import webdriver
 
-from browser import look, press, scripts, until, visit
+from browser import SCREENSHOTS, WITHOUT_COLOURS, axe, axe_at_hand, look, press, scripts, until, visit
 from page_stand_in import StandIn, page_tool
 from tellerline import PATIENCE, TOP
-from test_page_script import browser, stand_in  # noqa: F401
+from test_page_script import stand_in, stream_is_open  # noqa: F401
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=120)
@@ -18,8 +18,6 @@ LANGUAGES = sorted(path.stem for path in (TOP / "worker" / "page" / "languages")
 MORE = ["am", "be", "bg", "bn", "bs", "ca", "cs", "da", "el", "et", "eu", "fa", "fi", "gl", "gu", "hi", "hr", "hu", "ka",
         "kk", "lo", "lt", "mn", "ms", "my", "nb", "nl", "nn", "ro", "ru", "sk", "sl", "sr", "sv", "sw", "uk", "ur", "uz",
         "zu"]
-SCREENSHOTS = TOP / "build" / "test-logs" / "screenshots"
-AXE = TOP.parent / "shared" / "vendor" / "axe-core" / "axe.min.js"
 RIGHT_TO_LEFT = ("ar", "he")
 NARROW = 320
 
@@ -35,34 +33,22 @@ def numbers(language: str) -> list[tuple[int, str, str]]:
     return [(int(number), form, text) for number, form, text in (line.split(" ", 2) for line in lines)]
 
 
-@pytest.mark.parametrize("language", LANGUAGES + MORE)
-def test_plural_forms_are_those_of_the_browser(browser, language):  # noqa: F811
-    server = [(number, form) for number, form, _ in numbers(language)]
-    assert len(server) > 200
-    script = "const rules = new Intl.PluralRules(arguments[0]); return arguments[1].map((n) => rules.select(n));"
-    forms = browser.execute_script(script, language, [number for number, _ in server])
-    assert server == list(zip([number for number, _ in server], forms))
+def test_plural_forms_are_those_of_the_browser(browser):
+    for language in LANGUAGES + MORE:
+        server = [(number, form) for number, form, _ in numbers(language)]
+        assert len(server) > 200
+        script = "const rules = new Intl.PluralRules(arguments[0]); return arguments[1].map((n) => rules.select(n));"
+        forms = browser.execute_script(script, language, [number for number, _ in server])
+        assert server == list(zip([number for number, _ in server], forms)), language
 
 
-def test_numbers_are_written_as_in_the_browser(browser, stand_in):  # noqa: F811
-    for language in LANGUAGES:
-        open_page(browser, stand_in, language)
-        server = [(number, text) for number, _, text in numbers(language)]
-        script = ("const locale = document.querySelector('[data-tl=words]').dataset.locale;"
-                  "const format = new Intl.NumberFormat(locale); return arguments[0].map((n) => format.format(n));")
-        texts = browser.execute_script(script, [number for number, _ in server])
-        assert server == list(zip([number for number, _ in server], texts)), language
-
-
-def check_accessible(browser: webdriver.Chrome, source: str, what: str) -> None:
-    """axe-core finds no violation."""
-    browser.execute_script(source)
-    found = browser.execute_async_script(
-        "const done = arguments[0];"
-        "axe.run(document).then(r => done({passes: r.passes.length, violations: r.violations"
-        ".map(v => [v.id, v.nodes.map(n => n.html)])}), e => done({failed: String(e)}))")
-    assert "failed" not in found and found["passes"] > 10, found
-    assert not found["violations"], (what, found["violations"])
+def check_numbers(browser: webdriver.Chrome, language: str) -> None:
+    """They are written as in the browser."""
+    server = [(number, text) for number, _, text in numbers(language)]
+    script = ("const locale = document.querySelector('[data-tl=words]').dataset.locale;"
+              "const format = new Intl.NumberFormat(locale); return arguments[0].map((n) => format.format(n));")
+    texts = browser.execute_script(script, [number for number, _ in server])
+    assert server == list(zip([number for number, _ in server], texts)), language
 
 
 def check_width(browser: webdriver.Chrome, name: str) -> None:
@@ -79,23 +65,26 @@ def check_width(browser: webdriver.Chrome, name: str) -> None:
     browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core beside the repository")
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_axe_finds_nothing(browser, stand_in, language):  # noqa: F811
-    source = AXE.read_text(encoding="utf-8")
-    open_page(browser, stand_in, language)
-    until(browser, lambda page: page.state == "waiting", "in line")
-    direction = browser.execute_script("return getComputedStyle(document.body).direction")
-    assert direction == ("rtl" if language in RIGHT_TO_LEFT else "ltr")
-    check_accessible(browser, source, "waiting")
-    check_width(browser, f"language-{language}")
-    stand_in.admitted(None)
-    until(browser, lambda page: page.state == "active", "let in")
-    check_accessible(browser, source, "active")
-    stand_in.ended("left", "left")
-    open_page(browser, stand_in, language)
-    until(browser, lambda page: page.state == "left", "left")
-    check_accessible(browser, source, "left")
+def test_page_in_each_language(browser, stand_in):  # noqa: F811
+    """Numbers, direction and width; and axe-core finds nothing, in line, at the turn and after it. The colours are those
+    of all languages (test_previews.py)."""
+    with axe_at_hand(browser):
+        for language in LANGUAGES:
+            stand_in.waiting(1234)
+            open_page(browser, stand_in, language)
+            until(browser, lambda page: page.state == "waiting", "in line")
+            stream_is_open(stand_in)
+            check_numbers(browser, language)
+            direction = browser.execute_script("return getComputedStyle(document.body).direction")
+            assert direction == ("rtl" if language in RIGHT_TO_LEFT else "ltr"), language
+            axe(browser, f"{language} waiting", **WITHOUT_COLOURS)
+            check_width(browser, f"language-{language}")
+            stand_in.admitted(None)
+            until(browser, lambda page: page.state == "active", "let in")
+            axe(browser, f"{language} active", **WITHOUT_COLOURS)
+            stand_in.ended("left", "left")
+            until(browser, lambda page: page.state == "left", "left")
+            axe(browser, f"{language} left", **WITHOUT_COLOURS)
 
 
 def test_a_language_is_chosen_without_the_script(browser, stand_in):  # noqa: F811

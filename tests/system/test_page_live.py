@@ -11,12 +11,12 @@ from urllib.parse import quote
 import pytest
 from selenium import webdriver
 
-from browser import Page, chromium, look, make_new, press, scripts, until, visit
+from browser import SCREENSHOTS, Page, axe_at_hand, check_accessible, look, press, scripts, until, visit
 from figures_of import metric
 from http_client import Visitor
 from local_pages import LocalPage, LocalPages
 from sse import EventStream
-from tellerline import CALM, PATIENCE, TOP, System
+from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=60)
@@ -24,8 +24,6 @@ pytestmark = pytest.mark.together(seconds=60)
 JOIN, LEAVE = "form[action*=join] button", "form[action*=leave] button"
 #: What shows LEAVE. The fold above it, about another device, is deeper in the page.
 LEAVING = ".help > details:not([open]) > summary"
-SCREENSHOTS = TOP / "build" / "test-logs" / "screenshots"
-AXE = TOP.parent / "shared" / "vendor" / "axe-core" / "axe.min.js"
 SIZES = {"phone": (390, 844), "desktop": (1280, 800)}
 HEADINGS = {"en": {"waiting": "You are in line", "active": "It is your turn", "completed": "All done"},
             "ko": {"waiting": "순서를 기다리고 있습니다", "active": "입장할 차례입니다",
@@ -49,24 +47,11 @@ class ShopPage(LocalPage):
         self.answer("<title>Shop</title><h1>Shop</h1>")
 
 
-@pytest.fixture(scope="module")
-def one_browser() -> Iterator[webdriver.Chrome]:
-    with chromium() as driver:
-        yield driver
-
-
 @pytest.fixture
 def shop() -> Iterator[Shop]:
     server = Shop()
     with server.serving():
         yield server
-
-
-@pytest.fixture
-def browser(one_browser: webdriver.Chrome) -> Iterator[webdriver.Chrome]:
-    """A browser with a fresh profile. After the test, its console must not hold errors of the page."""
-    yield one_browser
-    make_new(one_browser)
 
 
 @pytest.fixture
@@ -132,23 +117,6 @@ def look_at_admission(browser: webdriver.Chrome, system: System, language: str) 
     until(browser, seen, f"the page says {HEADINGS[language]['active']!r}")
 
 
-def check_accessible(browser: webdriver.Chrome, source: str) -> None:
-    """axe-core finds no violation, in the light and in the dark colour scheme."""
-    browser.execute_script(source)
-    for scheme in ("light", "dark"):
-        features = [{"name": "prefers-color-scheme", "value": scheme}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        query = f"return matchMedia('(prefers-color-scheme: {scheme})').matches"
-        wait_until(lambda: browser.execute_script(query), PATIENCE, f"the page is {scheme}")
-        found = browser.execute_async_script(
-            "const done = arguments[0];"
-            "axe.run(document).then(r => done({passes: r.passes.length, violations: r.violations"
-            ".map(v => [v.id, v.nodes.map(n => n.html)])}), e => done({failed: String(e)}))")
-        assert "failed" not in found and found["passes"] > 10, found
-        assert not found["violations"], (scheme, found["violations"])
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
 def leave(browser: webdriver.Chrome) -> None:
     press(browser, LEAVING, LEAVE, then=lambda page: page.state == "left", what="left")
 
@@ -201,20 +169,19 @@ def test_from_the_line_into_the_shop_and_again(browser, line, shop, language):
     lands(browser, shop.url + "/")
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="there is no axe-core beside the repository")
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_axe_finds_nothing(browser, line, language):
-    source = AXE.read_text(encoding="utf-8")
     system, _ = line
     assert system.ctl("notice", "shop", NOTICES[language]).returncode == 0
-    open_page(browser, system, f"?lang={language}")
-    at(browser, 3)
-    until(browser, lambda page: page.text("notice") == NOTICES[language], "the notice")
-    for fold in (LEAVING, "[data-tl=move]:not([open]) > summary"):
-        press(browser, fold, then=lambda page: not page.offered, what=f"open: {fold}")
-    check_accessible(browser, source)
-    leave(browser)
-    check_accessible(browser, source)
+    with axe_at_hand(browser):
+        open_page(browser, system, f"?lang={language}")
+        at(browser, 3)
+        until(browser, lambda page: page.text("notice") == NOTICES[language], "the notice")
+        for fold in (LEAVING, "[data-tl=move]:not([open]) > summary"):
+            press(browser, fold, then=lambda page: not page.offered, what=f"open: {fold}")
+        check_accessible(browser, "waiting")
+        leave(browser)
+        check_accessible(browser, "left")
 
 
 def test_without_javascript(browser, line, shop):

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from browser import until
+from browser import INSECURE, until
 from tellerline import PATIENCE
-from test_page_script import INSECURE, browser, open_page, stand_in, stands_at, stream_is_open  # noqa: F401
+from test_page_script import open_page, stand_in, stands_at, stream_is_open  # noqa: F401
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=30)

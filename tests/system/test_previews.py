@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from admin import Admin
+from browser import SCREENSHOTS, WITHOUT_COLOURS, axe, axe_at_hand, check_accessible
 from tellerline import PATIENCE, TOP
-from test_dashboard import Desk, browser, one_browser, room  # noqa: F401 (fixtures)
+from test_dashboard import Desk, room  # noqa: F401 (fixture)
 from test_dashboard_pictures import WRITES, show, take
-from test_page_live import AXE, SCREENSHOTS, check_accessible
 from test_page_script import CUT_OFF
 from waiting import wait_until
 
@@ -75,47 +75,44 @@ def test_who_may_look(system):
     assert viewer.request("POST", path, b"", viewer.token, None).status == 405
 
 
-def test_every_state(browser, system):  # noqa: F811
+def check_screens(browser, state: str) -> None:
+    """A picture on a phone and a desktop, light and dark; and nothing is cut off on the narrowest screen with letters twice
+    as large."""
+    for name, size in (("phone", PHONE), ("desktop", DESKTOP)):
+        for scheme in ("light", "dark"):
+            show(browser, *size, scheme)
+            assert not browser.execute_script(BEYOND), (state, name, scheme)
+            take(browser, SCREENSHOTS / f"state-{state}-{name}-{scheme}.png")
+    show(browser, *NARROW, "light")
+    browser.execute_script("document.documentElement.style.fontSize = '200%'")
+    assert not browser.execute_script(BEYOND) and not browser.execute_script(CUT_OFF), state
+
+
+def test_every_state(browser, system):
+    """A look at each in two languages; in one of them on all screens."""
     desk = Desk(browser, system)
     every = states(Admin(system.of("worker")[0]))
     assert len(every) > 30
     asked = system.numbers(QUEUE)
-    for language in ("en", "ko"):
-        for state in every:
-            show(browser, *NARROW, "light")
-            desk.open(f"preview/{QUEUE}?state={state}&lang={language}")
-            assert browser.execute_script("return document.documentElement.lang") == language
-            assert not browser.execute_script(BEYOND), state
-            heading = browser.execute_script(
-                "return [...document.querySelectorAll('h1')].filter((e) => e.checkVisibility()).map((e) => e.innerText)")
-            assert len(heading) == 1 and heading[0], (state, heading)
-            if AXE.exists():
-                check_accessible(browser, AXE.read_text())
+    with axe_at_hand(browser):
+        for language in ("en", "ko"):
+            for state in every:
+                show(browser, *NARROW, "light")
+                desk.open(f"preview/{QUEUE}?state={state}&lang={language}")
+                assert browser.execute_script("return document.documentElement.lang") == language
+                assert not browser.execute_script(BEYOND), state
+                heading = browser.execute_script(
+                    "return [...document.querySelectorAll('h1')].filter((e) => e.checkVisibility()).map((e) => e.innerText)")
+                assert len(heading) == 1 and heading[0], (state, heading)
+                if language == "en":
+                    check_accessible(browser, state)
+                    check_screens(browser, state)
+                else:
+                    axe(browser, state, **WITHOUT_COLOURS)
     assert system.numbers(QUEUE) == asked, "a look changes nothing"
-    if not AXE.exists():
-        pytest.skip("axe-core is not here, so nobody looked for what a screen reader cannot read")
 
 
-@pytest.mark.long(seconds=120)
-def test_every_state_fits_every_screen(browser, system):  # noqa: F811
-    """A picture of each state on a phone and a desktop, light and dark; and nothing is cut off on the narrowest screen with
-    letters twice as large."""
-    desk = Desk(browser, system)
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for state in states(Admin(system.of("worker")[0])):
-        show(browser, *PHONE, "light")
-        desk.open(f"preview/{QUEUE}?state={state}&lang=en")
-        for name, size in (("phone", PHONE), ("desktop", DESKTOP)):
-            for scheme in ("light", "dark"):
-                show(browser, *size, scheme)
-                assert not browser.execute_script(BEYOND), (state, name, scheme)
-                assert browser.save_screenshot(str(SCREENSHOTS / f"state-{state}-{name}-{scheme}.png"))
-        show(browser, *NARROW, "light")
-        browser.execute_script("document.documentElement.style.fontSize = '200%'")
-        assert not browser.execute_script(BEYOND) and not browser.execute_script(CUT_OFF), state
-
-
-def test_what_the_script_adds(browser, system):  # noqa: F811
+def test_what_the_script_adds(browser, system):
     desk = Desk(browser, system)
     for state, text in (("waiting", "around "), ("offline", "You are offline"), ("gone", "may be gone"),
                         ("before", "Opens in"), ("turn", "Come in within"), ("session", "Time left in the shop")):
@@ -123,7 +120,7 @@ def test_what_the_script_adds(browser, system):  # noqa: F811
         wait_until(lambda: text in desk.text(), PATIENCE, f"{state} shows {text!r}: {desk.text()}", 0.1)
 
 
-def test_the_pictures_are_there(browser, system):  # noqa: F811
+def test_the_pictures_are_there(browser, system):
     desk = Desk(browser, system)
     every = states(Admin(system.of("worker")[0]))
     shots = [(state, state, "en", PHONE, "light", QUEUE) for state in every]

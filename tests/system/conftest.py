@@ -124,8 +124,11 @@ def one_chromium() -> Iterator[Any]:
 
 
 @pytest.fixture
-def browser(one_chromium: Any) -> Iterator[Any]:
-    """Chromium with a fresh profile. After the test, its console must not hold errors of the pages."""
+def browser(one_chromium: Any, start: Callable[..., System]) -> Iterator[Any]:  # pylint: disable=unused-argument
+    """Chromium with a fresh profile. After the test, its console must not hold errors of the pages.
+
+    Leaves its pages before the programs of `start` stop: a worker ends the streams of those who still listen slowly.
+    """
     yield one_chromium.begin()
     one_chromium.end()
 

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from local_pages import LocalPage, LocalPages
+from page_clock import script, speed_of
 from tellerline import TOP
+from waiting import patient
 
 EXAMPLES = TOP / "docs" / "integrators" / "examples"
 SCRIPT = "/q/assets/tellerline.js"
@@ -18,7 +20,7 @@ SCRIPT = "/q/assets/tellerline.js"
 EVENTS = ("view", "admitted", "ended", "notice", "trouble", "live", "full", "solving", "challenge", "refused")
 
 #: A page that records what it is told.
-RECORDER = """<title>recorder</title><link rel=icon href="data:,">%(policy)s<script src="%(server)s%(script)s"></script>
+RECORDER = """<title>recorder</title><link rel=icon href="data:,">%(policy)s%(clock)s<script src="%(server)s%(script)s"></script>
 <script>
 var told = [];
 var line = Tellerline.line({queue: 'shop', server: '%(server)s'});
@@ -50,8 +52,19 @@ class EmbeddingSite(LocalPages):
         self.streams = 0                    # open now
         self.answers: Callable[[str, str], Reply | None] = lambda method, path: None
         self.no_cookies = False
+        self.speed: float | None = None     # how fast the clock of the recorder runs
+        self._since = time.time()
+
+    def hurry(self, speed: float = 20) -> None:
+        """From the next recorder on, time passes so fast in it on a machine that is not slow. Not for Tellerline."""
+        self.speed = speed_of(speed)
+
+    def seconds(self, seconds: float) -> float:
+        """How long so many seconds of the recorder take."""
+        return seconds / (self.speed or 1)
 
     def times(self, part: str) -> list[float]:
+        """When such requests came (seconds)."""
         return [when for when, what in self.asked if part in what]
 
     def page(self, path: str) -> str:
@@ -61,7 +74,8 @@ class EmbeddingSite(LocalPages):
                   else "")
         name = path.strip("/?!")
         if name == "recorder":
-            return RECORDER % {"policy": policy, "server": server, "script": SCRIPT, "events": list(EVENTS)}
+            clock = f"<script>{script(self.speed, self._since)}</script>" if self.speed else ""
+            return RECORDER % {"clock": clock, "policy": policy, "server": server, "script": SCRIPT, "events": list(EVENTS)}
         text = (EXAMPLES / f"{name}.html").read_text()
         for old, new in [(f'src="{SCRIPT}"', f'src="{server}{SCRIPT}"'), ("SERVER = ''", f"SERVER = '{server}'"),
                          ("queue: 'demo'", f"queue: '{self.queue}'"), ("<!doctype html>\n", "")]:
@@ -97,7 +111,7 @@ class _Page(LocalPage):
             return
         headers = {name: value for name, value in self.headers.items() if name.lower() not in ("connection", "host")}
         headers["Host"] = self.headers["Host"]
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.worker, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.worker, timeout=patient(120))
         try:
             connection.request(self.command, self.path, body or None, headers)
             upstream = connection.sock

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from page_clock import script, speed_of
 from waiting import patient
 
 TOP = Path(__file__).resolve().parents[2]
@@ -51,28 +52,6 @@ def rendered(language: str, **fields: Any) -> tuple[bytes, str]:
 
 
 _SOME_TIME = int(time.time() * 1000)
-
-
-#: Time passes `speed` times as fast for the page as for everybody else, and has done so since the moment `since`: in all tabs
-#: and after a reload, too. `waits` are the timers that the page has set, by the names of what they call; `fired` are those that
-#: have ended; `stopped` lets no more of them end.
-_CLOCK = """(function (speed, since) {
-  var now = Date.now, timeout = window.setTimeout, interval = window.setInterval;
-  var at = function (ms) { return Math.floor(since + (ms - since) * speed); };
-  Date.now = function () { return at(now.call(Date)); };
-  Object.defineProperty(performance, 'timing', { value: { responseStart: at(performance.timing.responseStart) } });
-  window.waits = [];
-  window.fired = [];
-  window.setTimeout = function (step, ms) {
-    window.waits.push([step.name, ms]);
-    return timeout(function () {
-      if (window.stopped) return;
-      window.fired.push(ms);
-      step();
-    }, (ms || 0) / speed);
-  };
-  window.setInterval = function (step, ms) { return interval(step, (ms || 0) / speed); };
-})(%r, %d);"""
 
 
 class StandIn:
@@ -110,7 +89,7 @@ class StandIn:
 
     def hurry(self, speed: float = 20) -> None:
         """From the next page on, time passes so fast on a machine that is not slow."""
-        self.speed = max(1, speed / patient(1))
+        self.speed = speed_of(speed)
 
     # ---- the visitor's state ----
 
@@ -214,7 +193,7 @@ class StandIn:
 
     def _sped_up(self, page: bytes, policy: str) -> tuple[bytes, str]:
         """With the clock, which the policy allows. What reloads the page without a script has no other unit than seconds."""
-        clock = _CLOCK % (self.speed, self._since * 1000)
+        clock = script(self.speed, self._since)
         page = page.replace(b"<meta charset", f"<script>{clock}</script><meta charset".encode(), 1)
         page = re.sub(rb'(<meta http-equiv="refresh" content=")\d+', rb"\g<1>1", page)
         if not self.allow_edits:

@@ -9,7 +9,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.command import Command
 
-from browser import chromium, look, press, until, visit
+from browser import look, press, until, visit
 from local_pages import LocalPage, LocalPages
 
 pytestmark = pytest.mark.together(seconds=5)
@@ -36,12 +36,6 @@ class NumberedPage(LocalPage):
 
     def do_POST(self) -> None:
         self.answer("<title>rest</title><body data-state=rest><h1>At rest</h1>")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[webdriver.Chrome]:
-    with chromium() as driver:
-        yield driver
 
 
 @pytest.fixture

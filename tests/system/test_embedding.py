@@ -25,7 +25,7 @@ from embedding_site import CUT, EXAMPLES, SCRIPT, EmbeddingSite, Reply
 from es5 import check_es5
 from http_client import Client, Visitor
 from tellerline import CALM, PATIENCE, TOP, System
-from waiting import wait_until
+from waiting import patient, wait_until
 
 pytestmark = pytest.mark.together(seconds=90)
 
@@ -153,7 +153,7 @@ class App:
         done = subprocess.run(
             [sys.executable, EXAMPLES / "native_client.py", "--server", f"http://127.0.0.1:{self.port}", "--queue", "shop",
              "--state", self.state, "--seconds", str(seconds), name],
-            text=True, capture_output=True, timeout=2 * PATIENCE, check=False)
+            text=True, capture_output=True, timeout=patient(2 * PATIENCE), check=False)
         assert done.returncode == 0 or done.stderr.count("\n") == 1, done.stderr
         return done.returncode, [json.loads(row) for row in done.stdout.splitlines()]
 
@@ -252,11 +252,12 @@ def test_waits_as_long_as_the_server_asks_for(browser, line, site):
     """A join, then a status that is refused for now; and pages of a proxy, which refuse nothing."""
     busy = Reply(503, b'{"type": "/problems/busy", "title": "Busy", "status": 503}',
                  {"Content-Type": "application/problem+json", "Retry-After": "3"})
+    site.hurry()
     site.answers = lambda method, path: busy if "/join" in path and len(site.times("/join")) <= 2 else None
     record(browser, site)
     stands(browser, 3)
     first, second, third = site.times("/join")
-    assert second - first >= 3 and third - second >= 3
+    assert second - first > site.seconds(2.9) and third - second > site.seconds(2.9)
     html = Reply(404, b"<h1>Not found</h1>", {"Content-Type": "text/html"})
     site.answers = lambda method, path: html if "/status" in path or "/events" in path else None
     browser.refresh()
@@ -273,10 +274,11 @@ def test_without_streams_it_holds_questions_and_without_these_it_asks_in_turns(b
 
     def hinder(method: str, path: str) -> Reply | None:
         if "wait=" in path and len(site.times("wait=")) > 1:
-            healed.wait(6)      # longer than a refusal takes
+            healed.wait(site.seconds(6))  # longer than a refusal takes
             return CUT
         return Reply(403, b"no streams here") if "/events" in path else None
 
+    site.hurry()
     site.answers = hinder
     record(browser, site)
     wait_until(lambda: site.times("wait=20s"), PATIENCE, "a held question")
@@ -290,13 +292,18 @@ def test_without_streams_it_holds_questions_and_without_these_it_asks_in_turns(b
 
 
 def test_a_status_of_a_later_release_is_shown_and_asked_again(browser, line, site):
+    _, others = line
     hovering = Reply(200, b'{"queue": "shop", "status": "hovering", "poll_after_ms": 200}',
                      {"Content-Type": "application/json"})
+    site.hurry()
     site.answers = lambda method, path: hovering if "/status" in path else \
         Reply(503) if "/events" in path else None
     record(browser, site)
     wait_until(lambda: "hovering" in [view["status"] for view in told(browser, "view")], PATIENCE, "hovering", 0.05)
     site.answers = lambda method, path: Reply(503) if "/events" in path else None
+    asked = len(site.times("/status"))
+    wait_until(lambda: len(site.times("/status")) > asked, PATIENCE, "it asks again")
+    others[2].leave()  # ends a question that is held until there is news
     wait_until(lambda: told(browser, "view")[-1]["status"] == "waiting", PATIENCE, "known again", 0.05)
     assert not told(browser, "refused") and not told(browser, "ended")
 
@@ -310,7 +317,7 @@ def test_deadlines_are_on_the_clock_of_the_server(browser, line, site):
         record(browser, site)
         stands(browser, 3)
         off = browser.execute_script("return [line.now() - Date.now(), new Date().getTime() - Date.now()]")
-        assert abs(off[0]) < 5000 < off[1]
+        assert abs(off[0]) < 3600000 < off[1]
     finally:
         browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)
 
@@ -386,6 +393,7 @@ def test_challenge_service_is_the_pages_to_show(browser, line, site):
 
 
 def test_full_line_is_joined_when_there_is_room(browser, opened, site):
+    site.hurry()
     _, others = opened(max_waiting=2, full_cooldown="1s")
     record(browser, site)
     wait_until(lambda: told(browser, "full"), PATIENCE, "full", 0.05)
@@ -429,7 +437,7 @@ def test_commands_of_a_page_are_repeated_until_there_is_an_answer(browser, line,
 
 # ---- the file itself ----
 
-def test_script_is_small_and_cached_briefly(line):
+def test_script_is_small_and_cached_briefly_and_es5(line):
     system, _ = line
     client: Client = system.client()
     answer = client.get(SCRIPT, headers={"Accept-Encoding": "gzip"})
@@ -439,11 +447,7 @@ def test_script_is_small_and_cached_briefly(line):
     assert len(answer.body) <= SIZE_MAX, "what it weighs on the way to the visitor"
     assert gzip.decompress(answer.body) == client.get(SCRIPT).body
     assert client.get(SCRIPT, headers={"If-None-Match": answer.headers["etag"]}).status == 304
-
-
-def test_script_is_es5(line):
-    system, _ = line
-    check_es5(system.client().get(SCRIPT).body)
+    check_es5(client.get(SCRIPT).body)
 
 
 def test_types_know_every_member_of_a_view():

@@ -11,22 +11,22 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from browser import Page, chromium, look, make_new, press, scripts, until, visit
+from browser import AXE, Page, check_accessible, chromium, look, press, scripts, until, visit
 from http_client import Client, Visitor
-from tellerline import CALM, PATIENCE, TOP, System
-from waiting import wait_until
+from tellerline import CALM, PATIENCE, System
+from waiting import patient, wait_until
 
 pytestmark = pytest.mark.together(seconds=30)
 
 SHOW, MOVE = "form[action*=transfer] button", "form[action*=move] button"
 LEAVING, LEAVE = ".help > details:not([open]) > summary", "form[action*=leave] button"
-AXE = TOP.parent / "shared" / "vendor" / "axe-core" / "axe.min.js"
 
 
-@pytest.fixture(scope="module")
-def browsers() -> Iterator[tuple[webdriver.Chrome, webdriver.Chrome]]:
-    with chromium() as one, chromium() as other:
-        yield one, other
+@pytest.fixture
+def other_browser(start) -> Iterator[webdriver.Chrome]:  # pylint: disable=unused-argument
+    """With cookies of its own. Leaves its page before the programs of `start` stop."""
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture
@@ -45,20 +45,6 @@ def here(address: str, page: str) -> str:
     return page.split("/q/")[0] + "/q/" + address.split("/q/")[1]
 
 
-def check_axe(browser: webdriver.Chrome) -> None:
-    if not AXE.exists():
-        pytest.skip("axe-core is not here")
-    for scheme in ("light", "dark"):
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
-                                {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
-        browser.execute_script(AXE.read_text())
-        found = browser.execute_async_script(
-            "const done = arguments[0]; axe.run(document).then(r => done(r.violations.map(v => v.id + ': ' +"
-            " v.nodes.map(n => n.html).join(' '))))")
-        assert not found, (scheme, found)
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
-
-
 def open_code(browser: webdriver.Chrome) -> str:
     """Has the page show a code. Returns its address."""
     browser.execute_script("document.querySelector('details[data-tl=move]').open = true")
@@ -72,14 +58,20 @@ def scan(browser: webdriver.Chrome, selector: str, path: Path) -> str:
     code = browser.find_element(By.CSS_SELECTOR, selector)
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", code)
     assert browser.save_screenshot(str(path))
-    done = subprocess.run(["zbarimg", "--quiet", "--raw", "--nodbus", str(path)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["zbarimg", "--quiet", "--raw", "--nodbus", str(path)], capture_output=True, text=True,
+                          timeout=patient(60))
     assert done.returncode == 0, f"no code in {path}: {done.stderr}"
     return done.stdout.strip()
 
 
-def test_from_one_browser_to_another(browsers, line, tmp_path):
+def readable(browser: webdriver.Chrome) -> None:
+    if AXE.exists():
+        check_accessible(browser)
+
+
+def test_from_one_browser_to_another(browser, other_browser, line, tmp_path):
     system, address = line
-    old, new = browsers
+    old, new = browser, other_browser
     seats = "return=https://shop.example/seats"
     visit(old, f"{address}?{seats}")
     until(old, lambda page: page.state == "waiting" and page.text("ahead") == "1", "it is in line")
@@ -89,55 +81,51 @@ def test_from_one_browser_to_another(browsers, line, tmp_path):
         old.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         assert scan(old, "[data-tl=qr] svg", tmp_path / f"{scheme}.png") == shown
     code = here(scan(old, "[data-tl=qr] svg", tmp_path / "code.png"), address)
-    old.set_window_size(320, 800)
+    old.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                        {"width": 320, "height": 800, "deviceScaleFactor": 1, "mobile": False})
     assert look(old).width <= 320
-    check_axe(old)
+    readable(old)
     colour = old.execute_script("return getComputedStyle(document.querySelector('.qr')).backgroundColor")
     assert colour == "rgb(255, 255, 255)"
     visit(new, code)
     page = until(new, lambda page: page.state == "move_here", "it asks first")
-    check_axe(new)
+    readable(new)
     assert look(old).state == "waiting"  # to open the address moves nothing
     page = press(new, MOVE, then=lambda page: page.state == "waiting", what="the place is here")
     assert page.text("ahead") == "1" and "move=" not in page.url and seats in unquote(page.url)
     until(old, lambda page: page.state == "moved", "the old device is told")
-    check_axe(old)
+    readable(old)
     visit(old, address)
     assert until(old, lambda page: page.state, "a reload").state == "moved"  # and does not join again
     assert system.waiting("shop") == 2
     visit(old, code)  # the code is used up
     press(old, MOVE, then=lambda page: page.state == "code_over", what="the code is over")
-    check_axe(old)
+    readable(old)
     assert look(new).state == "waiting"
 
 
-def test_the_code_without_scripts(browsers, line, tmp_path):
+def test_the_code_without_scripts(browser, line, tmp_path):
     """The page that shows it is read like the other one."""
     _, address = line
-    old, _ = browsers
-    make_new(old)
+    old = browser
     scripts(old, enabled=False)
     visit(old, address)
     until(old, lambda page: page.state == "waiting" and page.text("ahead") == "1", "it is in line")
     press(old, "[data-tl=move]:not([open]) > summary", SHOW, then=lambda page: page.state == "transfer", what="the code")
     shown = old.execute_script("return document.querySelector('section[data-state=transfer] a[href*=move]').href")
     assert "move=" in shown and scan(old, "section[data-state=transfer] svg", tmp_path / "code.png") == shown
-    make_new(old)
 
 
 @pytest.fixture
-def own_place(browsers, start) -> Iterator[tuple[webdriver.Chrome, list[Visitor], str]]:
+def own_place(browser, start) -> tuple[webdriver.Chrome, list[Visitor], str]:
     """A browser that waits with a place of its own, and those before it: one inside, one who waits."""
-    browser, _ = browsers
-    make_new(browser)
     system = start({"shop": CALM | {"capacity": 1}})
     visitors = [system.join("shop") for _ in range(2)]
     wait_until(visitors[0].is_active, PATIENCE, "the first is in")
     address = f"http://127.0.0.1:{visitors[0].client.port}/q/shop"
     visit(browser, address)
     until(browser, lambda page: page.state == "waiting" and page.text("ahead") == "1", "it is in line")
-    yield browser, visitors, address
-    make_new(browser)
+    return browser, visitors, address
 
 
 @pytest.mark.parametrize("channel", [True, False], ids=["channel", "storage"])

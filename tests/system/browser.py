@@ -93,7 +93,7 @@ def until(browser: webdriver.Chrome, condition: Callable[[Page], object], what: 
         return last if condition(last) else None
 
     try:
-        return wait_until(look, seconds, what, 0.05, again_on=WebDriverException)
+        return wait_until(look, seconds, what, 0.1, again_on=WebDriverException)
     except AssertionError as error:
         raise AssertionError(f"{error}; the last page seen: {last}") from error
 

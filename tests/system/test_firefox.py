@@ -8,7 +8,7 @@ from selenium import webdriver
 
 from browser import be_patient
 from firefox import make_new
-from test_page_live import (line, shop, test_a_page_whose_stream_gives_way_asks_instead,  # noqa: F401
+from test_page_live import (hurried, line, shop, test_a_page_whose_stream_gives_way_asks_instead,  # noqa: F401
                             test_from_the_line_into_the_shop_and_again,
                             test_place_survives_the_worker_that_served_it)
 

@@ -19,8 +19,9 @@ from selenium import webdriver
 from selenium.webdriver.firefox.options import Options
 from selenium.webdriver.remote.command import Command
 
-from tellerline import PATIENCE, free_port
-from waiting import wait_until
+from browser import be_patient
+from tellerline import PATIENCE
+from waiting import patient, wait_until
 
 #: Selenium's commands by their names in Marionette.
 COMMANDS = {
@@ -59,8 +60,7 @@ class Connection:
     """Takes the place of Selenium's HTTP connection to a driver."""
 
     def __init__(self, port: int) -> None:
-        self._socket = wait_until(lambda: socket.create_connection(("127.0.0.1", port), 60), PATIENCE, "Firefox listens",
-                                  0.1, again_on=OSError)
+        self._socket = socket.create_connection(("127.0.0.1", port), patient(120))
         self._read = self._socket.makefile("rb")
         self._number = 0
         self._receive()  # says its name
@@ -116,9 +116,8 @@ def firefox() -> Iterator[webdriver.Remote]:
     program = shutil.which("firefox-esr")
     if program is None:
         pytest.skip("the package firefox-esr is not installed: the pages are tested in Chromium only")
-    port = free_port()
     with tempfile.TemporaryDirectory(prefix="tellerline-firefox-") as profile:
-        preferences = PREFERENCES | {"marionette.port": port}
+        preferences = PREFERENCES | {"marionette.port": 0}  # any that is free: it says which
         Path(profile, "user.js").write_text(
             "".join(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n" for name, value in preferences.items()))
         process = subprocess.Popen(
@@ -127,15 +126,16 @@ def firefox() -> Iterator[webdriver.Remote]:
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             env={"HOME": profile, "PATH": "/usr/bin:/bin", "MOZ_DISABLE_CONTENT_SANDBOX": "1"})
         try:
-            connection = Connection(port)
+            chosen = Path(profile, "MarionetteActivePort")
+            connection = Connection(wait_until(lambda: chosen.exists() and int(chosen.read_text() or 0), PATIENCE,
+                                               "Firefox listens", 0.1))
             driver = webdriver.Remote(command_executor=connection, options=Options())
-            driver.set_page_load_timeout(60)
-            driver.set_script_timeout(30)
+            be_patient(driver)
             yield driver
             connection.close()
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(patient(60))
 
 
 def make_new(browser: webdriver.Remote) -> None:

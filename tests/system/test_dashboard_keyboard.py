@@ -65,7 +65,7 @@ class KeyDesk:
             return not missing
 
         try:
-            wait_until(shown, PATIENCE, f"the dashboard shows {texts}", 0.05)
+            wait_until(shown, PATIENCE, f"the dashboard shows {texts}", 0.1)
         except AssertionError as error:
             raise AssertionError(f"{error}; it does not show {missing}") from error
 

@@ -18,7 +18,7 @@ from selenium import webdriver
 
 from admin import Admin
 from tellerline import PATIENCE, TOP, System
-from browser import AXE, check_accessible
+from browser import check_accessible
 from test_dashboard import WIDE, Desk, room  # noqa: F401 (fixture)
 from waiting import wait_until
 
@@ -197,8 +197,7 @@ def test_the_pictures_show_what_is(browser, room):  # noqa: F811
         wait_until(lambda: browser.execute_script(DRAWN), PATIENCE, "the graphs are as wide as their place")
         wide = browser.execute_script(WIDE)
         assert not wide, (name, wide)
-        if AXE.exists():
-            check_accessible(browser, name)
+        check_accessible(browser, name)
         show(browser, width, height, scheme)
         file = PICTURES / f"dashboard-{name}.png"
         if WRITES:

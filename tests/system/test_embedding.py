@@ -415,6 +415,7 @@ def test_refusals_are_told_once_and_end_it(browser, line, site):
     assert site.streams == 0 and len(site.asked) == 3  # with the script
 
 
+@pytest.mark.sanitized
 def test_commands_of_a_page_are_repeated_until_there_is_an_answer(browser, line, site):
     _, others = line
     for visitor in others[1:]:

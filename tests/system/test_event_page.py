@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from admin import Admin
-from browser import AXE, SCREENSHOTS, check_accessible, visit
+from browser import SCREENSHOTS, axe_at_hand, check_accessible, visit
 from http_client import Client
 from tellerline import CALM, PATIENCE, System
 from test_dashboard import Desk, admin_file
@@ -100,22 +100,21 @@ def test_pictures_are_served_by_their_content(system):
     assert client.get("/q/assets/image-000000000000.png").status == 404
 
 
-@pytest.mark.parametrize("queue", [QUEUE, "pictured"])
-@pytest.mark.parametrize("language", ["en", "ko", "ar"])
-def test_the_head_is_readable(browser, system, queue, language):
+def test_the_head_is_readable(browser, system):
     desk = Desk(browser, system)
-    for text in ("100%", "200%"):
-        show(browser, 320, 640, "light")
-        desk.open(f"preview/{queue}?state=waiting&lang={language}")
-        browser.execute_script("document.documentElement.style.fontSize = arguments[0]", text)
-        assert browser.execute_script("return getComputedStyle(document.querySelector('.event .name')).fontSize") == \
-            ("22.4px" if text == "100%" else "40px")
-        assert not browser.execute_script(CUT)
-        assert not browser.execute_script(BEYOND)
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    assert browser.save_screenshot(str(SCREENSHOTS / f"event-{queue}-{language}.png"))
-    if AXE.exists():
-        check_accessible(browser)
+    with axe_at_hand(browser):
+        for queue, language in ((queue, language) for queue in (QUEUE, "pictured") for language in ("en", "ko", "ar")):
+            show(browser, 320, 640, "light")
+            desk.open(f"preview/{queue}?state=waiting&lang={language}")
+            for text, letters in (("100%", "22.4px"), ("200%", "40px")):
+                browser.execute_script("document.documentElement.style.fontSize = arguments[0]", text)
+                assert browser.execute_script("return getComputedStyle(document.querySelector('.event .name')).fontSize") == \
+                    letters
+                assert not browser.execute_script(CUT), (queue, language, text)
+                assert not browser.execute_script(BEYOND), (queue, language, text)
+            assert browser.save_screenshot(str(SCREENSHOTS / f"event-{queue}-{language}.png"))
+            check_accessible(browser, f"{queue} {language}")
 
 
 def test_forced_colours(browser, system):
@@ -151,6 +150,7 @@ def test_texts_of_the_moments(browser, system):
         assert not others, (state, others)
 
 
+@pytest.mark.sanitized
 def test_a_mistake_stays_outside(system):
     """A reload takes a change; a mistake is refused with its place, also by `tellerline check`, and the old page stays."""
     client = system.client()

@@ -11,7 +11,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 
-from browser import AXE, Page, check_accessible, chromium, look, press, scripts, until, visit
+from browser import Page, check_accessible, chromium, look, press, scripts, until, visit
 from http_client import Client, Visitor
 from tellerline import CALM, PATIENCE, System
 from waiting import patient, wait_until
@@ -64,11 +64,6 @@ def scan(browser: webdriver.Chrome, selector: str, path: Path) -> str:
     return done.stdout.strip()
 
 
-def readable(browser: webdriver.Chrome) -> None:
-    if AXE.exists():
-        check_accessible(browser)
-
-
 def test_from_one_browser_to_another(browser, other_browser, line, tmp_path):
     system, address = line
     old, new = browser, other_browser
@@ -84,23 +79,23 @@ def test_from_one_browser_to_another(browser, other_browser, line, tmp_path):
     old.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                         {"width": 320, "height": 800, "deviceScaleFactor": 1, "mobile": False})
     assert look(old).width <= 320
-    readable(old)
+    check_accessible(old)
     colour = old.execute_script("return getComputedStyle(document.querySelector('.qr')).backgroundColor")
     assert colour == "rgb(255, 255, 255)"
     visit(new, code)
     page = until(new, lambda page: page.state == "move_here", "it asks first")
-    readable(new)
+    check_accessible(new)
     assert look(old).state == "waiting"  # to open the address moves nothing
     page = press(new, MOVE, then=lambda page: page.state == "waiting", what="the place is here")
     assert page.text("ahead") == "1" and "move=" not in page.url and seats in unquote(page.url)
     until(old, lambda page: page.state == "moved", "the old device is told")
-    readable(old)
+    check_accessible(old)
     visit(old, address)
     assert until(old, lambda page: page.state, "a reload").state == "moved"  # and does not join again
     assert system.waiting("shop") == 2
     visit(old, code)  # the code is used up
     press(old, MOVE, then=lambda page: page.state == "code_over", what="the code is over")
-    readable(old)
+    check_accessible(old)
     assert look(new).state == "waiting"
 
 
@@ -205,6 +200,7 @@ def test_a_tab_leaves_the_next_place_of_its_visitor(own_place):
     until(browser, lambda page: page.state == "left", "the place of now")
 
 
+@pytest.mark.sanitized
 def test_without_scripts(start):
     """The same by plain pages, as a browser without scripts and cookies sends them."""
     system = start({"shop": CALM | {"capacity": 1}})

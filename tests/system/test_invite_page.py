@@ -78,6 +78,7 @@ def test_after_the_queue_was_created_again(begin, shop):  # noqa: F811
     assert view["status"] == "waiting" and view["visitor"] == old["visitor"] and system.waiting("bank") == 2
 
 
+@pytest.mark.sanitized
 def test_after_the_end_of_the_place(begin, shop):  # noqa: F811
     system, browser = begin()
     browser.client.post("/v1/queues/bank/leave", ticket=browser.cookies["tellerline_bank"])

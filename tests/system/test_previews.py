@@ -57,6 +57,7 @@ def system(room):  # noqa: F811
     return room({QUEUE: settings | {"closed_text_en": "The <b>sale</b> is over."}, EVENT: settings | {"page": quoted(page)}})
 
 
+@pytest.mark.sanitized
 def test_who_may_look(system):
     worker = system.of("worker")[0]
     admin = Admin(worker)

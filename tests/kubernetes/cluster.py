@@ -12,7 +12,7 @@ from pathlib import Path
 from http_client import CONNECTION_TROUBLE, Answer, Client
 from manifests import Object, component, container, decoded, environment_of, named, one, pod, port_number, workloads
 from tellerline import PATIENCE, environment, free_port
-from waiting import wait_until
+from waiting import patient, wait_until
 
 #: The path of a program in its image, by the image's name in the registry.
 _IMAGE = re.compile(r"^tellerline/([a-z]+):")
@@ -80,9 +80,9 @@ class Process:
         if "exec" in probe:
             command = list(probe["exec"]["command"])
             command[1:1] = ["-p", str(self.ports[6379])]
-            return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=10,
+            return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=patient(10),
                                   check=False).returncode
-        client = Client(self.port(probe["httpGet"]["port"]), timeout=probe.get("timeoutSeconds", 1))
+        client = Client(self.port(probe["httpGet"]["port"]), timeout=patient(probe.get("timeoutSeconds", 1)))
         try:
             return client.get(probe["httpGet"]["path"])
         finally:
@@ -110,10 +110,11 @@ class Process:
             client.close()
 
     def stop(self, seconds: float) -> int:
-        """Sends SIGTERM. The process must exit within this many seconds. Returns its exit status."""
+        """Sends SIGTERM. The process must exit within this many seconds of a machine that is not slow. Returns its exit
+        status."""
         assert self._process is not None
         self._process.terminate()
-        return self._process.wait(seconds)
+        return self._process.wait(patient(seconds))
 
     def kill(self) -> None:
         if self._process is not None:

@@ -1,4 +1,4 @@
-"""Fixtures: the validator, built once, and its results for the manifests."""
+"""Fixtures: the validator and its results for the manifests."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ import pytest
 
 from cluster import Cluster
 from figures import FIGURE, Figures
-from manifests import ALL, EXAMPLE, Object, Report, build_validator, copy_with_secrets
+from manifests import ALL, EXAMPLE, Object, Report, Validator, copy_with_secrets
 from tellerline import BIN
 
 
@@ -17,15 +17,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The validator, and how long it took to build."""
-    target = tmp_path_factory.mktemp("validator") / "validate"
-    return target, build_validator(target)
-
-
-@pytest.fixture(scope="session")
-def validator(built: tuple[Path, str]) -> Path:
-    return built[0]
+def validator() -> Validator:
+    return Validator()
 
 
 @pytest.fixture
@@ -35,7 +28,7 @@ def copy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def report(validator: Path, tmp_path_factory: pytest.TempPathFactory) -> Report:
+def report(validator: Validator, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """The manifests as they are."""
     return Report(validator, copy_with_secrets(tmp_path_factory.mktemp("manifests") / "kubernetes"), *ALL)
 

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import base64
+import fcntl
+import hashlib
 import json
 import os
 import re
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from tellerline import TOP
+from waiting import patient
 
 HERE = Path(__file__).resolve().parent
 SOURCE = TOP / "deploy" / "kubernetes"
@@ -30,34 +33,62 @@ ALL = (BASE, EXAMPLE, EXTERNAL, MONITORING)
 
 Object = dict[str, Any]
 
+#: What was built or downloaded and still holds is kept here between runs.
+CACHE = Path(os.environ.get("TELLERLINE_TEST_CACHE")
+             or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tellerline-tests")
+
 _UNREACHABLE = re.compile(
     r"dial tcp|no such host|i/o timeout|connection refused|TLS handshake|module lookup disabled|proxyconnect"
     r"|40[34] (Forbidden|Not Found)|50\d |invalid go version|go\.mod requires go >=|toolchain not available")
 
 
-def _go(*args: str, timeout: float) -> subprocess.CompletedProcess[str]:
-    go = shutil.which("go") or "/usr/local/go/bin/go"
-    env = os.environ | {"GOFLAGS": "-mod=readonly -buildvcs=false"}
-    return subprocess.run([go, *args], cwd=HERE / "validate", env=env, timeout=timeout, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True, check=False)
+class Validator:
+    """The Go program in validate/ and the schemas that it reads. Skips the tests if Go or its modules are missing.
 
+    Both are kept in CACHE by a hash of what they are made of: only the first run on a machine downloads and compiles.
+    """
 
-def build_validator(target: Path) -> str:
-    """Builds the validator. Skips the tests if Go or its modules are missing. Returns how long it took."""
-    if shutil.which("go") is None and not Path("/usr/local/go/bin/go").exists():
-        pytest.skip("Go is not installed: the manifests are neither rendered nor validated")
-    began = time.monotonic()
-    # Fetches only what the build needs.
-    fetched = _go("list", "-deps", ".", timeout=1200)
-    if fetched.returncode != 0:
-        if _UNREACHABLE.search(fetched.stderr):
-            pytest.skip(f"the modules of the validator cannot be had: {fetched.stderr.strip()[-300:]}")
-        pytest.fail(f"go list: {fetched.stderr[-3000:]}")
-    listed = time.monotonic() - began
-    # Compiling takes longer than running it, so the compiler does not optimise.
-    built = _go("build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", str(target), ".", timeout=2400)
-    assert built.returncode == 0, built.stderr[-3000:]
-    return f"validator: modules in {listed:.1f} s, build in {time.monotonic() - began - listed:.1f} s"
+    def __init__(self) -> None:
+        go = shutil.which("go") or "/usr/local/go/bin/go"
+        if not Path(go).exists():
+            pytest.skip("Go is not installed: the manifests are neither rendered nor validated")
+        self._go = go
+        made_of = hashlib.sha256(self._run("version").encode())
+        for file in sorted((HERE / "validate").iterdir()):
+            made_of.update(f"{file.name} {file.stat().st_size}\n".encode() + file.read_bytes())
+        folder = CACHE / f"validator-{made_of.hexdigest()[:16]}"
+        self.program, self.schemas = folder / "validate", folder / VERSION
+        self.made = "validator: as it was built before"
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with (CACHE / "validator.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (self.program.exists() and self.schemas.is_dir()):
+                self._make(folder)
+
+    def _run(self, *args: str) -> str:
+        """Runs go without a limit of its own: downloads and the compiler take as long as the machine needs."""
+        done = subprocess.run([self._go, *args], cwd=HERE / "validate", stdin=subprocess.DEVNULL, capture_output=True,
+                              env=os.environ | {"GOFLAGS": "-mod=readonly -buildvcs=false"}, text=True, check=False)
+        if done.returncode != 0:
+            if _UNREACHABLE.search(done.stderr):
+                pytest.skip(f"the modules of the validator cannot be had: {done.stderr.strip()[-300:]}")
+            pytest.fail(f"go {args[0]}: {done.stderr[-3000:]}")
+        return done.stdout
+
+    def _make(self, folder: Path) -> None:
+        for outdated in CACHE.glob("validator-*"):
+            shutil.rmtree(outdated)
+        began = time.monotonic()
+        # Fetches only what the build needs, and the module whose schemas are read.
+        self._run("mod", "download", "sigs.k8s.io/kubectl-validate")
+        self._run("list", "-deps", ".")
+        listed = time.monotonic() - began
+        module = Path(self._run("list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kubectl-validate").strip())
+        shutil.copytree(module / "pkg/openapiclient/builtins" / VERSION, self.schemas, copy_function=shutil.copyfile)
+        # Compiling takes longer than running it, so the compiler does not optimise.
+        self._run("build", "-gcflags=all=-N -l", "-ldflags=-s -w", "-o", str(self.program), ".")
+        self.made = (f"validator: modules in {listed:.0f} s, build in {time.monotonic() - began - listed:.0f} s; "
+                     "the next run has it")
 
 
 def copy_with_secrets(target: Path) -> Path:
@@ -76,9 +107,9 @@ def copy_with_secrets(target: Path) -> Path:
 class Report:
     """The validator's results for some paths below one folder."""
 
-    def __init__(self, validator: Path, folder: Path, *paths: str) -> None:
-        done = subprocess.run([str(validator), "-versions", VERSION, *paths], cwd=folder, timeout=120,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    def __init__(self, validator: Validator, folder: Path, *paths: str) -> None:
+        done = subprocess.run([validator.program, "-schemas", validator.schemas, *paths], cwd=folder,
+                              timeout=patient(60), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert done.returncode in (0, 1), done.stderr
         reports = json.loads(done.stdout)
         self.objects: dict[str, list[Object]] = {path: reports[path]["objects"] for path in paths}

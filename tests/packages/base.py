@@ -1,7 +1,8 @@
 """A Debian system of this machine's release in a folder. Every machine of these tests is a copy of it.
 
-tests/debian-root makes it once (half a minute and about 300 MB in build/package-test). The settings that this machine's
-apt needs to reach an archive (mirrors, proxies, credentials) are copied into the folder and stored nowhere else.
+It is made once a week (about 300 MB in ~/.cache/tellerline-tests), by tests/debian-root. The settings that this
+machine's apt needs to reach an archive (mirrors, proxies, credentials) are copied into the folder and stored nowhere
+else.
 """
 from __future__ import annotations
 
@@ -10,10 +11,15 @@ import hashlib
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
+CACHE = Path(os.environ.get("TELLERLINE_TEST_CACHE")
+             or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tellerline-tests")
+WEEK = 7 * 24 * 3600
 MAKE_ROOT = Path(__file__).resolve().parents[1] / "debian-root"
 SYSTEM = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl"]
 # In addition to the package's dependencies. Installed from the folder's package cache, without a network.
@@ -46,25 +52,23 @@ def dependencies(package: Path) -> list[str]:
     return [choice.split("|")[0].split("(")[0].strip() for choice in field.split(",")]
 
 
-def base(folder: Path, package: Path) -> Path:
-    """The system's folder. Makes it if it is missing or outdated, with a log in FOLDER.log."""
+def base(package: Path) -> Path:
+    """The system's folder. Makes it if it is missing or outdated, with a log beside it."""
     release = codename()
     wanted = SYSTEM + EXTRA + dependencies(package)
-    stamp = hashlib.sha256(" ".join([release, *wanted, MAKE_ROOT.read_text()]).encode()).hexdigest()
-    made = folder / f"base-{release}"
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / "base.lock"):
-        if _stamp(made) != stamp:
-            shutil.rmtree(made, ignore_errors=True)
-            with (folder / "base.log").open("w") as log:
-                _make(made, release, wanted, log)
-            made.with_suffix(".stamp").write_text(stamp)
+    made_of = [date.today().strftime("%G-%V"), release, *wanted, MAKE_ROOT.read_text(), Path(__file__).read_text()]
+    made = CACHE / f"machine-{hashlib.sha256(chr(10).join(made_of).encode()).hexdigest()[:16]}"
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with _locked(CACHE / "machine.lock"):
+        if not made.exists():
+            part = made.with_suffix(".part")
+            for outdated in (part, *(old for old in CACHE.glob("machine-*") if time.time() - old.stat().st_mtime > WEEK)):
+                if outdated.is_dir():
+                    shutil.rmtree(outdated)
+            with (CACHE / "machine.log").open("w") as log:
+                _make(part, release, wanted, log)
+            part.rename(made)
     return made
-
-
-def _stamp(made: Path) -> str:
-    path = made.with_suffix(".stamp")
-    return path.read_text() if path.exists() and made.is_dir() else ""
 
 
 @contextmanager
@@ -82,7 +86,7 @@ def _make(root: Path, release: str, wanted: list[str], log) -> None:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
         # Its mounts (/proc, /sys) disappear when it ends, for any reason.
         status = subprocess.run(["unshare", "--mount", *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                env=environment, timeout=900).returncode
+                                env=environment, check=False).returncode
         assert status == 0, f"{' '.join(map(str, command[:3]))}... ended with {status}: see {log.name}"
 
     run(MAKE_ROOT, release, root, *SYSTEM)

@@ -14,7 +14,7 @@ from base import base
 from machine import Machine, why_not
 
 ROOT = Path(__file__).resolve().parents[2]
-# The package is built, and the base system is kept, here.
+# The packages of the tests are here.
 BUILD = Path(os.environ.get("TELLERLINE_TEST_BUILD", ROOT / "build"))
 WORK = BUILD / "package-test"
 
@@ -27,11 +27,12 @@ class Packages:
 
 
 def build(revision: str, folder: Path) -> Path:
-    """Builds a revision of the package in a folder. Returns the file."""
-    done = subprocess.run([ROOT / "deploy/package", "--build", folder, "--revision", revision, "--no-lint"], cwd=ROOT,
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600)
+    """Makes a revision of the package in a folder. Returns the file. A standing release build is not built again. There
+    is no limit of its own: the compiler takes as long as the machine needs."""
+    done = subprocess.run([ROOT / "deploy/package", "--output", folder, "--revision", revision, "--no-lint"], cwd=ROOT,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    return Path(done.stdout.split()[0])
+    return ROOT / done.stdout.split()[0]
 
 
 def repack(package: Path, folder: Path, version: str) -> Path:
@@ -55,8 +56,8 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Packages:
     if shutil.which("dpkg-deb") is None:
         pytest.skip("this is not Debian: there is no dpkg-deb")
     folder = tmp_path_factory.mktemp("packages")
-    first = Path(shutil.copy(build("1", BUILD / "package"), folder))
-    second = Path(shutil.copy(build("2", BUILD / "package"), folder))
+    first = Path(shutil.copy(build("1", WORK / "package"), folder))
+    second = Path(shutil.copy(build("2", WORK / "package"), folder))
     return Packages(first, second, repack(second, folder, "0.1.0-3"))
 
 
@@ -66,7 +67,8 @@ def boot(packages: Packages) -> Iterator[Callable[[], Machine]]:
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
-    system = base(WORK, packages.first)
+    system = base(packages.first)
+    WORK.mkdir(parents=True, exist_ok=True)
     machines: list[Machine] = []
 
     def boot_one() -> Machine:

@@ -8,9 +8,10 @@ import secrets
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
+
+from waiting import patient, wait_until
 
 CGROUPS = Path("/sys/fs/cgroup")
 
@@ -30,10 +31,7 @@ def why_not() -> str | None:
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 60) -> None:
     """Polls until the condition holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"not within {seconds} s: {what}"
-        time.sleep(0.05)
+    wait_until(condition, seconds, what, every=0.05)
 
 
 class Machine:
@@ -63,7 +61,8 @@ class Machine:
         """Runs a shell command as root in the machine."""
         inside = ["nsenter", "--target", str(self._init), "--all", "env", "-i", "HOME=/root", "LC_ALL=C.UTF-8",
                   "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "sh", "-c", command]
-        done = subprocess.run(inside, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run(inside, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=patient(seconds),
+                              check=False)
         if check and done.returncode != 0:
             raise AssertionError(f"{command}\nended with {done.returncode}\n{done.stdout}{done.stderr}\n"
                                  f"{self.journal()}")
@@ -100,7 +99,7 @@ class Machine:
                 os.kill(self._init, signal.SIGKILL)  # the kernel then kills all the others
             else:
                 self._nspawn.terminate()
-            self._nspawn.wait(60)
+            self._nspawn.wait(patient(60))
         self.log.unlink(missing_ok=True)
         for group in self._cgroups:
             wait_for(lambda group=group: _remove_cgroup(group), f"{group} is empty")

@@ -4,6 +4,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import platform
 import subprocess
 from collections.abc import Callable
 
@@ -45,7 +46,7 @@ def _seconds(item: pytest.Item) -> float:
 def provide(*tags: str) -> None:
     """Provides third-party images. Skips the test if this machine cannot provide them for a known reason."""
     done = subprocess.run([TOP / "tests/containers/base-images", *tags], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL, timeout=1200, check=False)
+                          stdin=subprocess.DEVNULL, check=False)
     if done.returncode == 3:
         pytest.skip(done.stderr.strip().splitlines()[-1])
     assert done.returncode == 0, done.stderr
@@ -54,10 +55,22 @@ def provide(*tags: str) -> None:
 def build(*options: str) -> dict[str, str]:
     """Runs deploy/images; the images it names, as {"worker": "tellerline/worker:test", ...}."""
     done = subprocess.run([TOP / "deploy/images", *options], capture_output=True, text=True, errors="replace",
-                          stdin=subprocess.DEVNULL, timeout=1800, check=False)
+                          stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
     return {name.partition("/")[2].partition(":")[0]: name for name in names}
+
+
+def codename() -> str:
+    """The name of this machine's release, if it is Debian: "bookworm"."""
+    release = platform.freedesktop_os_release()
+    return release.get("VERSION_CODENAME", "") if release["ID"] == "debian" else ""
+
+
+def options(debian: str, tag: str) -> list[str]:
+    """What deploy/images is told. Images of this machine's release take the programs of the standing release build;
+    the script `images` does the same."""
+    return ["--debian", debian, "--tag", tag, *(["--built"] if debian == codename() else [])]
 
 
 def build_once(tag: str, debian: str) -> dict[str, str]:
@@ -73,7 +86,7 @@ def build_once(tag: str, debian: str) -> dict[str, str]:
         if run_id and before.get("run") == run_id:
             return before["images"]
         provide(f"debian:{debian}-slim")
-        found = build("--debian", debian, "--tag", tag)
+        found = build(*options(debian, tag))
         file.truncate(0)
         json.dump({"run": run_id, "images": found}, file)
         return found
@@ -95,6 +108,12 @@ def images() -> dict[str, str]:
 def bookworm_images() -> dict[str, str]:
     """The images of this tree, on Debian bookworm."""
     return build_once(BOOKWORM_TAG, "bookworm")
+
+
+@pytest.fixture(scope="session")
+def quick_images(images: dict[str, str], bookworm_images: dict[str, str]) -> tuple[str, dict[str, str]]:
+    """The Debian release whose images are quick to build again, and the images."""
+    return ("bookworm", bookworm_images) if codename() == "bookworm" else ("trixie", images)
 
 
 @pytest.fixture

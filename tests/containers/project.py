@@ -19,7 +19,7 @@ from typing import Any
 from engine import MARK, PATIENCE, PROGRAMS, TOP, docker, run
 import wire  # engine knows where the system tests' modules are
 from tellerline import free_port, yaml
-from waiting import wait_until
+from waiting import patient, wait_until
 
 #: Without the demo's shop and crowd.
 CORE = ("redis", "dispatcher", "admitter", "expirer", "notifier", "worker", "gateway")
@@ -69,7 +69,8 @@ class Project:
             for program in PROGRAMS:
                 services[program]["environment"] = settings
             # The gateway limits no proxy in front of it.
-            services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps("10.0.0.0/8 172.16.0.0/12 192.168.0.0/16")}
+            proxies = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16"
+            services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps(proxies)}
         volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "admitter-secrets",
                    "prometheus-data",
                    *(f"login-{role}" for role in (*PROGRAMS, "operator", "control")))
@@ -80,11 +81,10 @@ class Project:
 
     # ---- start and stop ----
 
-    def compose(self, *args: str, timeout: float = 600) -> str:
+    def compose(self, *args: str) -> str:
         files = [part for file in self._files for part in ("-f", str(file))]
         done = subprocess.run([*command(), "-p", self.name, *files, *args], env=self._environment, capture_output=True,
-                              text=True, errors="surrogateescape", timeout=timeout,
-                              stdin=subprocess.DEVNULL, check=False)
+                              text=True, errors="surrogateescape", stdin=subprocess.DEVNULL, check=False)
         assert done.returncode == 0, f"compose {' '.join(args)}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
         return done.stdout
 
@@ -161,7 +161,7 @@ class Project:
         if not addresses.split():
             return 0, ""
         try:
-            with urllib.request.urlopen(f"http://{addresses.split()[0]}:{port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://{addresses.split()[0]}:{port}{path}", timeout=patient(5)) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -185,7 +185,7 @@ class Project:
             if not containers:
                 return f"no container of {service} runs"
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5):
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=patient(5)):
                 return ""
         except OSError as error:
             return f"gateway: {error}"
@@ -207,7 +207,7 @@ class Project:
         """The workers, as the gateway names them, that answered at least one of this many requests."""
         names = set()
         for _ in range(tries):
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/openapi.yaml", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/openapi.yaml", timeout=patient(5)) as answer:
                 names.add(answer.headers["X-Served-By"])
         return names
 

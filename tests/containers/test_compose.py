@@ -23,12 +23,17 @@ from engine import PATIENCE, PROGRAMS, docker, run
 from project import CORE, Project, clean_copy
 from visitors import Crowd, CrowdOptions
 from history import Final, check
-from waiting import wait_until
+from waiting import patient, wait_until
 
 pytestmark = pytest.mark.alone
 
-CAPACITY = 120
+CAPACITY = 40
 QUEUE = {"capacity": CAPACITY, "claim_ttl": "40s", "session_ttl": "5m", "waiting_ttl": "2m"}
+#: A crowd that keeps a line for as long as the test needs it.
+CROWD = {"visitors": 450, "at_once": 300, "per_second": 22, "dwell": 1.5}
+#: The queues of the project that tests share, one for each of them.
+SHARED = {"users": {"capacity": 1}, "scaled": QUEUE, "rolled": QUEUE, "killed": QUEUE,
+          "load": QUEUE | {"capacity": 1, "waiting_ttl": "1h", "claim_ttl": "1h", "session_ttl": "1h"}}
 #: A worker may be this far behind (seconds) after it, or Redis, was restarted.
 STALENESS = 3.0
 SEED = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
@@ -40,40 +45,84 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return clean_copy(tmp_path_factory.mktemp("clone"))
 
 
-@pytest.fixture
-def start(tree: Path, images: dict[str, str], base_images: Callable[..., None],
-          request: pytest.FixtureRequest) -> Iterator[Callable[..., Project]]:
-    """Starts projects and always removes them. A failed test shows the last lines of their logs.
+class Projects:
+    """Starts projects, and removes them."""
 
-    start(queues={...}, workers=1, store="redis:8", tag=..., services=CORE, TELLERLINE_APPENDFSYNC="always")
-    """
-    projects: list[Project] = []
+    def __init__(self, tree: Path, images: dict[str, str], base_images: Callable[..., None]) -> None:
+        self._tree, self._tag, self._base_images = tree, images["worker"].rpartition(":")[2], base_images
+        self._running: list[Project] = []
 
-    def start_one(queues: dict[str, dict[str, Any]] | None, workers: int | None = None, store: str = "redis:8",
-                  tag: str = "", services: tuple[str, ...] = CORE, **settings: str) -> Project:
-        base_images(store, "haproxy:3.0")
-        tag = tag or images["worker"].rpartition(":")[2]
-        project = Project(tree, {"TELLERLINE_TAG": tag, "TELLERLINE_REDIS_IMAGE": store} | settings, queues)
-        projects.append(project)
+    def __call__(self, queues: dict[str, dict[str, Any]] | None, workers: int | None = None, store: str = "redis:8",
+                 tag: str = "", services: tuple[str, ...] = CORE, **settings: str) -> Project:
+        """start(queues={...}, workers=1, store="redis:8", tag=..., services=CORE, TELLERLINE_APPENDFSYNC="always")"""
+        self._base_images(store, "haproxy:3.0")
+        project = Project(self._tree, {"TELLERLINE_TAG": tag or self._tag, "TELLERLINE_REDIS_IMAGE": store} | settings,
+                          queues)
+        self._running.append(project)
         project.up(*services, workers=workers)
         project.wait_ready()
         return project
 
-    failures = request.session.testsfailed
-    try:
-        yield start_one
-    finally:
-        for project in projects:
+    def down(self, with_logs: bool) -> None:
+        """After a failure, with the last lines of their logs."""
+        for project in self._running:
             try:
-                if request.session.testsfailed > failures:
+                if with_logs:
                     print(project.tails())
             finally:
                 project.down()
+        self._running.clear()
+
+
+@pytest.fixture
+def start(tree: Path, images: dict[str, str], base_images: Callable[..., None],
+          request: pytest.FixtureRequest) -> Iterator[Projects]:
+    """Starts projects of one test."""
+    failures = request.session.testsfailed
+    projects = Projects(tree, images, base_images)
+    try:
+        yield projects
+    finally:
+        projects.down(request.session.testsfailed > failures)
+
+
+@pytest.fixture(scope="module")
+def shared(tree: Path, images: dict[str, str], base_images: Callable[..., None]) -> Iterator[dict[str, Any]]:
+    projects = Projects(tree, images, base_images)
+    holder: dict[str, Any] = {"start": projects, "project": None}
+    try:
+        yield holder
+    finally:
+        projects.down(False)
+
+
+@pytest.fixture
+def project(shared: dict[str, Any], request: pytest.FixtureRequest) -> Iterator[Project]:
+    """The project that several tests share, each with a queue of its own; with one worker. A test that fails leaves
+    nothing to the next."""
+    failures = request.session.testsfailed
+    try:
+        if shared["project"] is None:
+            shared["project"] = shared["start"](SHARED, workers=1, TELLERLINE_APPENDFSYNC="always")
+        else:
+            shared["project"].scale(1)
+            shared["project"].wait_ready()
+        yield shared["project"]
+    finally:
+        if shared["project"] is None or request.session.testsfailed > failures:
+            shared["project"] = None
+            shared["start"].down(True)
+
+
+#: Of the tests that use `project`, so that one process has them all.
+together = pytest.mark.xdist_group("project")
 
 
 def crowd_at(project: Project, queue: str, **options: Any) -> Crowd:
     print(f"TELLERLINE_SEED={SEED}")
-    return Crowd(CrowdOptions(project.port, queue, seed=SEED, **options)).start()
+    crowd = Crowd(CrowdOptions(project.port, queue, seed=SEED, **options))
+    crowd.incarnation = project.numbers(queue).get("incarnation", 1)
+    return crowd.start()
 
 
 def judge(project: Project, queue: str, crowd: Crowd, capacity: int = CAPACITY) -> str:
@@ -85,10 +134,10 @@ def judge(project: Project, queue: str, crowd: Crowd, capacity: int = CAPACITY) 
     project.audit()
     steps, numbers = project.steps(queue), project.numbers(queue)
     # Some of these tests restart Redis: as often as Redis itself knows of.
-    crowd.history.restarts = numbers["incarnation"] - 1
+    crowd.history.restarts = numbers["incarnation"] - crowd.incarnation
     try:
         check(crowd.history, steps, capacity, Final(numbers, numbers["waiting"], numbers["active"]),
-              STALENESS + crowd.lateness, one_clock=True)
+              patient(STALENESS) + crowd.lateness, one_clock=True)
     except AssertionError as error:
         raise AssertionError(f"{error} (TELLERLINE_SEED={SEED})") from error
     assert max(step.active for step in steps) == capacity, "the queue was never full, so the capacity was not tested"
@@ -109,7 +158,7 @@ def scale_under_load(project: Project, queue: str, sizes: tuple[int, ...], figur
                      **options: Any) -> None:
     """While visitors arrive, each added worker takes its share, and each removed one drains and exits."""
     crowd = crowd_at(project, queue, **options)
-    wait_until(lambda: crowd.waits() >= crowd.options.at_once * 0.8, PATIENCE, "a line has formed", every=0.1)
+    a_line_has_formed(crowd)
     for before, size in zip(sizes, sizes[1:]):
         figure(f"{before} workers: streams {spread(project, STREAMS)}, joins {spread(project, JOINS)}")
         with project.deaths() as deaths:
@@ -162,7 +211,7 @@ def visit_the_demo(project: Project) -> None:
     def landed() -> str:
         """The final address of the first visit. A later visit with the same place may be let in."""
         try:
-            with browser.open(f"{base}/", timeout=10) as page:
+            with browser.open(f"{base}/", timeout=patient(10)) as page:
                 return page.geturl()
         except OSError:
             return ""
@@ -177,30 +226,30 @@ def visit_the_demo(project: Project) -> None:
     assert ticket is not None and view["status"] in ("waiting", "active")
     wait_until(lambda: _json(browser, f"{base}/v1/queues/demo/status", lambda view: view["status"] == "active"),
                PATIENCE, "our turn", every=0.5)
-    with browser.open(f"{base}/", timeout=10) as page:
+    with browser.open(f"{base}/", timeout=patient(10)) as page:
         assert page.status == 200 and "/q/demo" not in page.geturl(), page.geturl()
 
 
 def _json(browser: urllib.request.OpenerDirector, what: str | urllib.request.Request,
           only_if: Callable[[dict[str, Any]], bool] = lambda view: True) -> dict[str, Any] | None:
-    with browser.open(what, timeout=10) as answer:
+    with browser.open(what, timeout=patient(10)) as answer:
         view = json.load(answer)
     return view if only_if(view) else None
 
 
-def test_each_program_is_a_user_of_its_own(start, tmp_path):
+@together
+@pytest.mark.long(seconds=15)
+def test_each_program_is_a_user_of_its_own(project, tmp_path):
     """In Redis, and with a password that no other container can read. Nothing is denied in a visitor's whole life. A
     password that the operator brings is taken over."""
-    project = start({"door": {"capacity": 1}}, workers=1, services=CORE)
     users = {f"tellerline-{program}" for program in PROGRAMS if program != "notifier"}  # which has no hooks here
-    wait_until(lambda: users_in_redis(project) >= users, PATIENCE, "each program has logged in")
-    assert users_in_redis(project) == users
+    wait_until(lambda: users_in_redis(project) == users, PATIENCE, "each program has logged in, and nobody else")
     logins = {volume(project, service, "/run/tellerline") for service in PROGRAMS}
     assert len(logins) == len(PROGRAMS), logins
-    visitor = visit(project, "door")
+    visitor = visit(project, "users")
     wait_until(lambda: visitor("GET", "status")["status"] == "active", PATIENCE, "called")
     assert visitor("POST", "complete")["status"] == "completed"
-    project.compose("run", "--rm", "-T", "tellerline", "set", "door", "capacity=2")
+    project.compose("run", "--rm", "-T", "tellerline", "set", "users", "capacity=2")
     project.audit()
     denied = [dict(zip(lines[::2], lines[1::2])) for entry in project.redis("ACL", "LOG").split("count\n")[1:]
               for lines in [["count", *entry.splitlines()]]]
@@ -239,11 +288,11 @@ def visit(project: Project, queue: str) -> Callable[[str, str], dict[str, Any]]:
     return ask
 
 
-@pytest.mark.long(seconds=100)
-def test_scaling_workers_under_load(start, figure):
-    project = start({"door": QUEUE}, workers=1)
+@together
+@pytest.mark.long(seconds=70)
+def test_scaling_workers_under_load(project, figure):
     assert project.server()["redis_version"].startswith("8."), project.server()
-    scale_under_load(project, "door", (1, 4, 2), figure, visitors=2000, at_once=900, per_second=45, dwell=2.2)
+    scale_under_load(project, "scaled", (1, 4, 2), figure, **CROWD)
 
 
 @pytest.mark.long(seconds=60)
@@ -251,7 +300,7 @@ def test_on_valkey(start, figure):
     project = start({"door": QUEUE}, workers=1, store="valkey/valkey:8")
     server = project.server()
     assert server["server_name"] == "valkey" and server["valkey_version"].startswith("8."), server
-    scale_under_load(project, "door", (1, 3, 1), figure, visitors=700, at_once=400, per_second=40, dwell=2)
+    scale_under_load(project, "door", (1, 3, 1), figure, **CROWD)
 
 
 @pytest.mark.long(seconds=61)
@@ -260,44 +309,52 @@ def test_on_redis_7_and_debian_12(start, bookworm_images, figure):
     project = start({"door": QUEUE}, workers=1, store="redis:7", tag=bookworm_images["worker"].rpartition(":")[2])
     server = project.server()
     assert server["redis_version"].startswith("7.") and "valkey_version" not in server, server
-    scale_under_load(project, "door", (1, 3, 1), figure, visitors=700, at_once=400, per_second=40, dwell=2)
+    scale_under_load(project, "door", (1, 3, 1), figure, **CROWD)
 
 
-@pytest.mark.long(seconds=110)
-def test_rolling_restart_of_every_service(start, figure):
+def a_line_has_formed(crowd: Crowd) -> None:
+    wait_until(lambda: crowd.waits() >= crowd.options.at_once * 0.8, PATIENCE, "a line has formed", every=0.1)
+
+
+@together
+@pytest.mark.long(seconds=60)
+def test_rolling_restart_of_every_service(project, figure):
     """One container after another is stopped and started, as for an upgrade. Visitors notice only a pause."""
-    project = start({"door": QUEUE}, workers=2)
-    crowd = crowd_at(project, "door", visitors=2000, at_once=900, per_second=45, dwell=2.2)
-    wait_until(lambda: crowd.waits() >= 700, PATIENCE, "a line has formed", every=0.1)
+    project.scale(2)
+    project.wait_ready()
+    crowd = crowd_at(project, "rolled", **CROWD)
+    a_line_has_formed(crowd)
     for service in ("dispatcher", "admitter", "expirer", "notifier", "worker", "redis", "gateway"):
         for container in project.containers(service):
-            docker("stop", "--time", "45", container)
+            docker("stop", "--time", f"{patient(45):.0f}", container)
             status = docker("inspect", "-f", "{{.State.ExitCode}}", container)
             assert status == "0", f"{service} exited with {status} on SIGTERM"
             docker("start", container)
             project.wait_ready()
-    figure(judge(project, "door", crowd))
+    figure(judge(project, "rolled", crowd))
 
 
-@pytest.mark.long(seconds=120)
-def test_kill_any_container_at_any_moment(start, figure):
+@together
+@pytest.mark.long(seconds=50)
+def test_kill_any_container_at_any_moment(project, figure):
     """Each service at least once, in two ways: its process dies (the restart policy restarts it), or `docker kill`
     (the engine takes this as intended, so the operator starts it again)."""
-    project = start({"door": QUEUE}, workers=2, TELLERLINE_APPENDFSYNC="always")
+    project.scale(2)
+    project.wait_ready()
     chance = random.Random(SEED)
-    crowd = crowd_at(project, "door", visitors=2000, at_once=900, per_second=45, dwell=2.2)
-    wait_until(lambda: crowd.waits() >= 700, PATIENCE, "a line has formed", every=0.1)
+    crowd = crowd_at(project, "killed", **CROWD)
+    a_line_has_formed(crowd)
     kills: list[str] = []
-    end = time.monotonic() + float(os.environ.get("TELLERLINE_KILL_SECONDS", 40))
+    end = time.monotonic() + float(os.environ.get("TELLERLINE_KILL_SECONDS", 15))
     rest: list[str] = []
     while time.monotonic() < end or len(kills) < len(CORE):
         if not rest:
             rest = chance.sample(CORE, len(CORE))
         kills.append(kill_one(project, rest.pop(), chance))
-        pause(chance, 0.5, 4)  # at a random moment
+        pause(chance, 0.2, 2.5)  # at a random moment
     project.wait_ready()
     figure(f"{len(kills)} kills: {', '.join(kills)}")
-    figure(judge(project, "door", crowd))
+    figure(judge(project, "killed", crowd))
 
 
 def kill_one(project: Project, service: str, chance: random.Random) -> str:
@@ -328,16 +385,15 @@ end
 """
 
 
-@pytest.mark.long(seconds=70)
-def test_throughput_of_joins(start, tmp_path, figure):
+@together
+@pytest.mark.long(seconds=30)
+def test_throughput_of_joins(project, tmp_path, figure):
     """Scaling on one machine. Load, gateway, workers, dispatcher and Redis share its processors."""
     if shutil.which("wrk") is None:
         pytest.skip("wrk is not installed (Debian package wrk)")
-    connections, seconds = 64, 8
+    connections, seconds = 64, 4
     script = tmp_path / "join.lua"
     script.write_text(JOIN_SCRIPT)
-    queue = QUEUE | {"capacity": 1, "waiting_ttl": "1h", "claim_ttl": "1h", "session_ttl": "1h"}
-    project = start({"load": queue}, workers=1, TELLERLINE_WORKER_PROCESSES="1")
     before = 0
     for workers in (1, 2, 4):
         project.scale(workers)
@@ -348,12 +404,12 @@ def test_throughput_of_joins(start, tmp_path, figure):
                                  f"http://127.0.0.1:{project.port}/v1/queues/load/join"],
                                 stdout=subprocess.PIPE, text=True)
         used = processor_shares(project)
-        text, _ = load.communicate(timeout=60)
+        text, _ = load.communicate()
         result = re.search(r"RESULT (\d+) (\d+) (\d+) (\d+) (\d+)", text)
         assert result is not None, text
         requests, micros, refused, broken, p99 = map(int, result.groups())
         joined = project.numbers("load")["joined"]
-        figure(f"{workers} workers of one process: {requests / micros * 1e6:.0f} joins/s through the gateway, "
+        figure(f"{workers} workers of two processes: {requests / micros * 1e6:.0f} joins/s through the gateway, "
                f"p99 {p99 / 1000:.1f} ms, "
                f"by worker {spread(project, JOINS)}; processors used: {used}, of {os.cpu_count()}")
         assert (refused, broken) == (0, 0), text

@@ -1,11 +1,9 @@
 """The images of deploy/Dockerfile: their content, and that they run in a hardened deployment."""
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
-import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from conftest import build
+from conftest import build, options
 from engine import HARDENED, MARK, PATIENCE, PROGRAMS, TOP, Line, docker, inspect, run
 from http_client import Visitor
-from waiting import wait_until
+from waiting import patient, wait_until
 
 ALL = PROGRAMS + ("tellerline",)
 QUEUES = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
 ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
-#: The time a program has to exit, as in docs/operators/operations.md and the compose files (seconds).
+#: The time a program has to exit, as in docs/operators/operations.md and the compose files (seconds), on a machine that
+#: is not slow.
 GRACE = 15
 
 
@@ -94,11 +93,11 @@ def test_labels(images: dict[str, str], program: str) -> None:
 def test_nothing_left_over(images: dict[str, str]) -> None:
     """No compiler, no sources, no package lists, no logs, no keys. The licence is present."""
     for program, image in images.items():
-        names = set(contents(image))
+        names = names_in(image)
         assert "usr/share/doc/tellerline/copyright" in names
         assert [name for name in names if name.startswith("usr/bin/tellerline")] == \
             ["usr/bin/tellerline" if program == "tellerline" else f"usr/bin/tellerline-{program}"]
-        for folder in ("src/", "built/", "needed/", "tmp/", "var/log/", "var/lib/apt/lists/", "var/cache/apt/",
+        for folder in ("src/", "programs/", "tmp/", "var/log/", "var/lib/apt/lists/", "var/cache/apt/",
                        "var/lib/tellerline/"):
             assert not [name for name in names if name.startswith(folder)], f"{image} has something in /{folder}"
         assert not [name for name in names if name.rpartition("/")[2] in ("cc", "gcc", "cmake", "ninja")]
@@ -120,55 +119,58 @@ def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None]
             assert user == "65532" and command == f"/usr/bin/tellerline-{program}", text
         assert docker("diff", system.name(program)) == ""
         began = time.monotonic()
-        docker("stop", "--time", str(GRACE), system.name(program))
+        # One that does not end in time is killed, and its status tells.
+        docker("stop", "--time", f"{patient(GRACE):.0f}", system.name(program))
         took = time.monotonic() - began
         state = inspect(system.name(program))["State"]
         assert state["ExitCode"] == 0, f"{program}: {state}"
-        assert took < GRACE
         figure(f"{program} ends in {took:.1f} s")
 
 
-def test_no_shell_is_needed(line: Callable[..., Line], images: dict[str, str]) -> None:
-    """The same, health checks included, in images without a shell."""
-    bare = {program: f"{name}-without-shell" for program, name in images.items()}
-    for program, name in images.items():
-        recipe = (f"FROM {name}\nUSER 0\n"
-                  f'RUN ["/bin/rm", "/usr/bin/sh", "/usr/bin/bash", "/usr/bin/dash"]\nUSER 65532:65532\n')
-        subprocess.run(["docker", "build", "--quiet", "--tag", bare[program], "-"], input=recipe, text=True, check=True,
-                       capture_output=True, timeout=120)
-    try:
-        system = line(of=bare)
-        system.start(*PROGRAMS, queues=QUEUES)
-        serve_two(system)
-        for program in PROGRAMS:
-            system.wait_health(program, "healthy")
-            assert run("exec", system.name(program), "/bin/sh", "-c", "true").returncode != 0
-        system.close()
-    finally:
-        docker("rmi", *bare.values())
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_health_is_true(line: Callable[..., Line], program: str) -> None:
-    """A stopped program becomes unhealthy, and healthy again when it continues."""
+def test_no_shell_is_needed(line: Callable[..., Line]) -> None:
+    """The same, health checks included, where the shells are no programs any more."""
+    shells = tuple(part for shell in ("bash", "dash") for part in ("--volume", f"/dev/null:/usr/bin/{shell}:ro"))
     system = line()
-    system.start(program)
-    system.wait_health(program, "healthy")
-    done = system.healthcheck(program)
+    system.start(*PROGRAMS, queues=QUEUES, options=shells)
+    serve_two(system)
+    for program in PROGRAMS:
+        system.wait_health(program, "healthy")
+        for shell in ("sh", "bash"):
+            assert run("exec", system.name(program), f"/bin/{shell}", "-c", "true").returncode == 126, shell
+
+
+@pytest.fixture(scope="module")
+def healthy(images: dict[str, str], base_images: Callable[..., None]) -> Iterator[Line]:
+    """A line of all programs, which its tests leave as they found it."""
+    base_images("redis:8")
+    system = Line(images)
+    try:
+        system.start(*PROGRAMS)
+        yield system
+    finally:
+        system.close()
+
+
+@pytest.mark.xdist_group("health")
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_health_is_true(healthy: Line, program: str) -> None:
+    """A stopped program becomes unhealthy, and healthy again when it continues."""
+    healthy.wait_health(program, "healthy")
+    done = healthy.healthcheck(program)
     assert (done.returncode, done.stdout) == (0, f"tellerline-{program} at 0.0.0.0:{ADMIN_PORTS[program]} is alive\n")
 
-    members = list(system.processes(program))
+    members = list(healthy.processes(program))
     for pid in members:
         os.kill(pid, signal.SIGSTOP)
-    began = time.monotonic()
-    done = system.healthcheck(program)
-    assert (done.returncode, done.stderr) == \
-        (1, f"tellerline-{program} at 0.0.0.0:{ADMIN_PORTS[program]} does not answer\n")
-    assert 2 < time.monotonic() - began < 20
-    system.wait_health(program, "unhealthy")
-    for pid in members:
-        os.kill(pid, signal.SIGCONT)
-    system.wait_health(program, "healthy")
+    try:
+        done = healthy.healthcheck(program)
+        assert (done.returncode, done.stderr) == \
+            (1, f"tellerline-{program} at 0.0.0.0:{ADMIN_PORTS[program]} does not answer\n")
+        healthy.wait_health(program, "unhealthy")
+    finally:
+        for pid in members:
+            os.kill(pid, signal.SIGCONT)
+    healthy.wait_health(program, "healthy")
 
 
 def test_health_without_an_admin_listener(line: Callable[..., Line]) -> None:
@@ -237,7 +239,7 @@ def test_stop_drains(line: Callable[..., Line], figure: Callable[[str], None]) -
     Visitor(system.client(), "demo").join()
     visitor = Visitor(system.client(), "demo").join()
     visitor.client.send("GET", f"{visitor.path}/events", ticket=visitor.ticket)
-    stopping = threading.Thread(target=docker, args=("stop", "--time", str(GRACE), system.name("worker")))
+    stopping = threading.Thread(target=docker, args=("stop", "--time", f"{patient(GRACE):.0f}", system.name("worker")))
     wait_until(lambda: 'tellerline_worker_event_streams{role="worker"} 1' in system.metrics(), PATIENCE,
                "the stream is open", every=0.1)
     began = time.monotonic()
@@ -246,49 +248,62 @@ def test_stop_drains(line: Callable[..., Line], figure: Callable[[str], None]) -
     stopping.join()
     took = time.monotonic() - began
     assert answer.status == 200 and b"event: position" in answer.body
-    assert inspect(system.name("worker"))["State"]["ExitCode"] == 0 and took < GRACE
+    assert inspect(system.name("worker"))["State"]["ExitCode"] == 0
     figure(f"a worker with a stream ends in {took:.1f} s")
 
 
 # ---- building the images ----
 
+def inside(image: str, command: str) -> list[str]:
+    """The lines that a shell command says as root in a container of the image."""
+    return docker("run", "--rm", "--label", MARK, "--network", "none", "--user", "0:0", "--workdir", "/",
+                  "--entrypoint", "sh", image, "-c", command).splitlines()
+
+
+#: The engine puts these into every container.
+ENGINE = {".dockerenv", "etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab"}
+
+
+def names_in(image: str) -> set[str]:
+    """Every file of an image."""
+    return {name.removeprefix("./") for name in inside(image, "find . -xdev ! -type d")} - ENGINE
+
+
 def contents(image: str) -> dict[str, str]:
     """Every file of an image: type, mode, owner and content, without its time."""
-    container = docker("create", "--label", MARK, image)
-    try:
-        with subprocess.Popen(["docker", "export", container], stdout=subprocess.PIPE) as export:
-            assert export.stdout is not None
-            with tarfile.open(fileobj=export.stdout, mode="r|") as tree:
-                found = {entry.name: describe(entry, tree) for entry in tree if not entry.isdir()}
-        assert export.returncode == 0
-    finally:
-        docker("rm", "--volumes", container)
-    # The engine puts these into every container.
-    return {name: text for name, text in found.items()
-            if name not in (".dockerenv", "etc/hostname", "etc/hosts", "etc/resolv.conf", "etc/mtab", "dev/console")}
+    attributes = inside(image, r"find . -xdev ! -type d -printf '%P\t%y %m %U:%G %l\n'")
+    found = dict(line.split("\t") for line in attributes)
+    for line in inside(image, "find . -xdev -type f -print0 | xargs -0 sha256sum"):
+        digest, name = line.split(maxsplit=1)
+        found[name.removeprefix("./")] += digest
+    return {name: text for name, text in found.items() if name not in ENGINE}
 
 
-def describe(entry: tarfile.TarInfo, tree: tarfile.TarFile) -> str:
-    file = tree.extractfile(entry) if entry.isreg() else None
-    digest = hashlib.sha256(file.read()).hexdigest() if file is not None else ""
-    return f"{entry.type!r} {entry.mode:o} {entry.uid}:{entry.gid} {entry.linkname} {digest}"
+def test_images_share_their_layers(images: dict[str, str], bookworm_images: dict[str, str]) -> None:
+    """All but the program itself is in the same layers, so that a machine stores and fetches it once."""
+    for built in (images, bookworm_images):
+        shared = {tuple(inspect(image)["RootFS"]["Layers"][:-1]) for image in built.values()}
+        assert len(shared) == 1, shared
 
 
-@pytest.mark.long(seconds=130)
-def test_two_builds_are_the_same(images: dict[str, str], figure: Callable[[str], None]) -> None:
-    """Built again, every image has the same files with the same content and modes. Only times differ."""
+@pytest.mark.long(seconds=40)
+def test_two_builds_are_the_same(quick_images: tuple[str, dict[str, str]], figure: Callable[[str], None]) -> None:
+    """Built again without cache, an image has the same files with the same content and modes. Only times differ. The
+    images differ only in the program (test_images_share_their_layers), and the programs of two compilations are
+    compared by test_same_sources_same_package."""
+    debian, images = quick_images
     began = time.monotonic()
-    again = build("--tag", "test-again", "--no-cache")
-    figure(f"a build of all without cache: {time.monotonic() - began:.0f} s")
+    again = build(*options(debian, "test-again"), "--no-cache", "tellerline")["tellerline"]
+    figure(f"a build without cache: {time.monotonic() - began:.0f} s")
     try:
-        for program in ALL:
-            assert inspect(again[program])["Id"] != inspect(images[program])["Id"]
-            one, other = contents(images[program]), contents(again[program])
-            differ = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
-            assert not differ, f"{program}: {differ}"
-            figure(f"{program}: {len(one)} files are the same")
+        assert inspect(again)["Id"] != inspect(images["tellerline"])["Id"]
+        one, other = contents(images["tellerline"]), contents(again)
+        differ = sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
+        assert not differ, differ
+        assert len(one) > 1000
+        figure(f"{len(one)} files are the same")
     finally:
-        docker("rmi", *again.values())
+        docker("rmi", again)
 
 
 @pytest.mark.long(seconds=20)

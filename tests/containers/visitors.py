@@ -20,17 +20,18 @@ import engine  # noqa: F401 - knows where the system tests' modules are
 import wire
 from history import History, Stay
 from http_client import Answer, AsyncConnection
+from waiting import patient
 
 #: The errors of a connection when a program on the path was stopped or killed.
 TROUBLE = (OSError, EOFError, ValueError, asyncio.LimitOverrunError, TimeoutError)
 #: Answers of a gateway or a worker that mean: retry later.
 LATER = (502, 503, 504)
-ANSWER_TIMEOUT = 15.0
+ANSWER_TIMEOUT = patient(15.0)
 HOLD = "10s"
 #: The guide's growing, random pause of 1 to 30 s, with a lower limit here to keep the tests short.
 PAUSE_FROM, PAUSE_TO = 1.0, 5.0
 #: How long `check` may refuse an admitted visitor: there are several workers, and one may just have started.
-DOOR_PATIENCE = 20.0
+DOOR_PATIENCE = patient(20.0)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class CrowdOptions:
     dwell: float = 2.0           # mean seconds inside
     seed: int = 1
     most: int = 1500             # no arrivals while this many are present: a proxy on the path has its limits, too
-    seconds: float = 240.0       # it is an error if a visitor is still present after this time
+    seconds: float = 240.0       # it is an error if a visitor is still there after this time (see waiting.patient)
 
 
 @dataclass(frozen=True)
@@ -389,6 +390,7 @@ class Crowd:
     def __init__(self, options: CrowdOptions) -> None:
         self.options = options
         self.history, self.tally = History(), Tally()
+        self.incarnation = 1  # of the queue, when the crowd comes
         self.came = self.gone = 0
         self._enough = threading.Event()
         self._error: BaseException | None = None
@@ -440,7 +442,7 @@ class Crowd:
         stalls = asyncio.create_task(self._watch_stalls())
         visitors: set[asyncio.Task[None]] = set()
         try:
-            async with asyncio.timeout(self.options.seconds):
+            async with asyncio.timeout(patient(self.options.seconds)):
                 await self._arrive(visitors)
                 await asyncio.gather(*visitors)
         except TimeoutError:

@@ -190,12 +190,13 @@ def forget_errors(browser: webdriver.Chrome) -> None:
 
 @contextmanager
 def axe_at_hand(browser: webdriver.Chrome) -> Iterator[None]:
-    """Each page has axe-core from its beginning, which is cheaper than to send it to each. Without it, the test is skipped at
-    its end."""
+    """Each page has axe-core from its beginning, which is cheaper than to send it to each. Without it, the test is
+    skipped at its end."""
     if not AXE.exists():
         yield
         pytest.skip("axe-core is not here, so nobody looked for what a screen reader cannot read")
-    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": AXE.read_text(encoding="utf-8")})
+    source = AXE.read_text(encoding="utf-8")
+    script = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": source})
     try:
         yield
     finally:

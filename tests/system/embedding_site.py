@@ -75,7 +75,8 @@ class EmbeddingSite(LocalPages):
         name = path.strip("/?!")
         if name == "recorder":
             clock = f"<script>{script(self.speed, self._since)}</script>" if self.speed else ""
-            return RECORDER % {"clock": clock, "policy": policy, "server": server, "script": SCRIPT, "events": list(EVENTS)}
+            return RECORDER % {"clock": clock, "policy": policy, "server": server, "script": SCRIPT,
+                               "events": list(EVENTS)}
         text = (EXAMPLES / f"{name}.html").read_text()
         for old, new in [(f'src="{SCRIPT}"', f'src="{server}{SCRIPT}"'), ("SERVER = ''", f"SERVER = '{server}'"),
                          ("queue: 'demo'", f"queue: '{self.queue}'"), ("<!doctype html>\n", "")]:

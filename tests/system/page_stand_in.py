@@ -2,8 +2,8 @@
 page_tool, and answers requests with the state that the test sets, including failures that a real worker cannot
 produce on demand.
 
-The page waits for seconds and minutes: to ask again, to go on, to reload. `speed` makes its clock run faster, by a script
-that comes before the page's own, so that no test has to wait so long."""
+The page waits for seconds and minutes: to ask again, to go on, to reload. `speed` makes its clock run faster, by a
+script that comes before the page's own, so that no test has to wait so long."""
 from __future__ import annotations
 
 import base64
@@ -192,7 +192,7 @@ class StandIn:
         return self._sped_up(page, policy) if self.speed else (page, policy)
 
     def _sped_up(self, page: bytes, policy: str) -> tuple[bytes, str]:
-        """With the clock, which the policy allows. What reloads the page without a script has no other unit than seconds."""
+        """With the clock, which the policy allows. What reloads the page without a script knows no less than seconds."""
         clock = script(self.speed, self._since)
         page = page.replace(b"<meta charset", f"<script>{clock}</script><meta charset".encode(), 1)
         page = re.sub(rb'(<meta http-equiv="refresh" content=")\d+', rb"\g<1>1", page)

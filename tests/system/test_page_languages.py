@@ -66,8 +66,8 @@ def check_width(browser: webdriver.Chrome, name: str) -> None:
 
 
 def test_page_in_each_language(browser, stand_in):  # noqa: F811
-    """Numbers, direction and width; and axe-core finds nothing, in line, at the turn and after it. The colours are those
-    of all languages (test_previews.py)."""
+    """Numbers, direction and width; and axe-core finds nothing, in line, at the turn and after it. The colours are
+    those of all languages (test_previews.py)."""
     with axe_at_hand(browser):
         for language in LANGUAGES:
             stand_in.waiting(1234)

@@ -58,13 +58,14 @@ def shop() -> Iterator[Shop]:
 
 @pytest.fixture
 def hurried(browser: webdriver.Remote) -> Iterator[None]:
-    """Time passes faster in the pages of the first tab: what a page does after some seconds is tested, not the seconds. Not in
-    Firefox, where no script comes before the page's."""
+    """Time passes faster in the pages of the first tab: what a page does after some seconds is tested, not the seconds.
+    Not in Firefox, where no script comes before the page's."""
     if not hasattr(browser, "execute_cdp_cmd"):
         yield
         return
     window = browser.current_window_handle
-    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": script(speed_of(5), time.time())})
+    clock = script(speed_of(5), time.time())
+    added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": clock})
     yield
     browser.switch_to.window(window)
     browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", added)

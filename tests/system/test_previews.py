@@ -77,8 +77,8 @@ def test_who_may_look(system):
 
 
 def check_screens(browser, state: str) -> None:
-    """axe-core finds nothing, light and dark. A picture on a phone in the light and on a desktop in the dark; nothing is too
-    wide on them, and nothing is cut off on the narrowest screen with letters twice as large."""
+    """axe-core finds nothing, light and dark. A picture on a phone in the light and on a desktop in the dark; nothing is
+    too wide on them, and nothing is cut off on the narrowest screen with letters twice as large."""
     axe(browser, f"{state} light")
     for name, size, scheme in (("phone", PHONE, "light"), ("desktop", DESKTOP, "dark")):
         show(browser, *size, scheme)

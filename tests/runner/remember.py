@@ -28,6 +28,13 @@ _NAMES = sorted({path.name for path in TOP.iterdir()} - {"tests", "build", ".git
 _ALL = re.compile(r"deploy/(package|images|quickstart)|[\"']git[\"']|[\"']cmake[\"']")
 
 
+@functools.cache
+def _system_folders() -> tuple[Path, ...]:
+    """Where the modules of the system tests are, which other tests import, too."""
+    top = TOP / "tests" / "system"
+    return (top, *(path for path in top.iterdir() if path.is_dir()))
+
+
 def _imports(file: Path) -> set[Path]:
     """The modules beside a file, or in tests/system, that it imports."""
     names: set[str] = set()
@@ -36,8 +43,7 @@ def _imports(file: Path) -> set[Path]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             names.add(node.module or "")
-    folders = {file.parent, *file.parents} & {path for path in (TOP / "tests").rglob("*") if path.is_dir()}
-    found = {folder / f"{name.partition('.')[0]}.py" for folder in [*folders, TOP / "tests" / "system"] for name in names}
+    found = {folder / f"{name.partition('.')[0]}.py" for folder in {file.parent, *_system_folders()} for name in names}
     return {path for path in found if path.exists()}
 
 

@@ -25,7 +25,7 @@ def test_each_attack_has_its_tests():
         assert attack.tests, f"no test for: {attack.what}"
         for file, name in attack.tests:
             assert file in files and name in named_tests(files[file]), f"{file}::{name} is no test ({attack.what})"
-    here = {(file.name, name) for file in HERE.glob("test_attacks*.py") for name in named_tests(file)}
+    here = {(file.name, name) for file in (HERE / "attack").glob("test_attacks*.py") for name in named_tests(file)}
     assert here - named() == {("test_attacks.py", "test_each_attack_has_its_tests")}
 
 

@@ -6,7 +6,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -280,15 +279,3 @@ def soak(run: Run) -> None:
            "faults_at_once or reconnects_at_once or listeners_are_back_in_order or asleep_for_long",
            env=_bin(ASAN) | {"TELLERLINE_SOAK": str(run.options.soak), "TELLERLINE_TEST_CACHE": "off"})
 
-
-class Lane(threading.Thread):
-    """A stage beside others. What it does is in its logs; its rows come to the report as they are ready."""
-
-    def __init__(self, *stages: object) -> None:
-        super().__init__(daemon=True)
-        self._stages = stages
-        self.start()
-
-    def run(self) -> None:
-        for stage in self._stages:
-            stage()  # type: ignore[operator]

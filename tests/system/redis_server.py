@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from waiting import wait_until
+from waiting import patient, wait_until
 
 Argument = str | bytes | int | float
 Reply = "str | int | list | None"
@@ -28,7 +28,7 @@ class Redis:
 
     def __init__(self, path: Path, timeout: float = 30.0) -> None:
         self._socket = socket.socket(socket.AF_UNIX)
-        self._socket.settimeout(timeout)
+        self._socket.settimeout(patient(timeout))
         try:
             self._socket.connect(str(path))
         except OSError as error:
@@ -206,7 +206,7 @@ class RedisServer:
         if self._process.poll() is None:
             self._process.send_signal(number)
             try:
-                self._process.wait(10)
+                self._process.wait(patient(10))
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

@@ -18,7 +18,7 @@ import wire
 from history import Final
 from http_client import CONNECTION_TROUBLE, Client, Visitor
 from redis_server import Redis, RedisServer
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
 
 TOP = Path(__file__).resolve().parents[2]
 #: The programs under test: those of the release. tests/run names the ones with sanitizers for the tests marked so.
@@ -177,11 +177,11 @@ class Program:
     def ready(self) -> bool:
         """A worker's admin listener is a process of its own, which may take longer than the others."""
         assert self.running, f"{self.name} ended by itself:\n{self.tail()}"
-        client = Client(self.http_port or self.admin_port, timeout=5)
+        client = Client(self.http_port or self.admin_port, timeout=patient(5))
         try:
             if client.get("/readyz").status != 200:
                 return False
-            socket.create_connection(("127.0.0.1", self.admin_port), 5).close()
+            socket.create_connection(("127.0.0.1", self.admin_port), patient(5)).close()
             return True
         except CONNECTION_TROUBLE:
             return False
@@ -221,7 +221,7 @@ class Program:
             return
         self.begin_stop()
         try:
-            status = self._process.wait(45)
+            status = self._process.wait(patient(45))
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"{self.name} did not end on SIGTERM:\n{self.tail()}") from None
@@ -420,7 +420,7 @@ class System:
 def run(binary: Path, *args: str, timeout: float = 60, env: dict[str, str] | None = None,
         cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Runs a program to its end. A sanitizer report fails the test."""
-    done = subprocess.run([str(binary), *args], env=environment(env), cwd=cwd, timeout=timeout,
+    done = subprocess.run([str(binary), *args], env=environment(env), cwd=cwd, timeout=patient(timeout),
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert not _SANITIZER.search(done.stderr), done.stderr
     return done

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from http_client import Client
+from http_client import CONNECTION_TROUBLE, Client
 from tellerline import PATIENCE, System
 from test_store_trouble import redis_ms
 from waiting import wait_until
@@ -262,7 +262,8 @@ def test_sessions_end_while_the_line_cannot_be_read(start):
     expirer = system.of("expirer")[0]
     expirer.kill()
     expirer.start()
-    wait_until(lambda: is_named(system, "expirer"), PATIENCE, "the expirer names the queue")
+    wait_until(lambda: is_named(system, "expirer"), PATIENCE, "the expirer names the queue",
+               again_on=CONNECTION_TROUBLE)
     for visitor in visitors:
         system.store.command("ZADD", active, "XX", redis_ms(system), visitor.view["visitor"])
         wait_until(lambda v=visitor: v.status()["status"] == "expired", PATIENCE, "the session ended")

@@ -14,7 +14,7 @@ from pathlib import Path
 import process
 import stages
 from results import FLAKY_MOST, Row, known_flakes
-from stages import ASAN, RELEASE, TOP, Options, Run
+from stages import ASAN, TOP, Options, Run
 
 STAGES = ("gates", "ctest", "system", "threads", "kubernetes", "packages", "containers")
 LOGS = Path("build/test-logs")
@@ -89,16 +89,29 @@ def work(run: Run) -> None:
         ("gates", stages.gates),
         ("ctest", lambda run: stages.ctest(run, "units and components", "ctest", ASAN)),
         ("threads", stages.threads),
-        ("system", stages.system),
-        ("packages", lambda run: stages.folder(run, "packages", 0.5)),
-        ("kubernetes", lambda run: stages.folder(run, "kubernetes", 0.5)),
-        ("containers", lambda run: stages.folder(run, "containers", 0.6)),
-        ("system", stages.system_alone),
+        ("packages", lambda run: stages.folder(run, "packages")),
+        ("kubernetes", lambda run: stages.folder(run, "kubernetes")),
+        ("containers", stages.images),
+        ("system", with_containers),
     ]
-    plan = [(name, stage) for name, stage in plan if wants(name)]
+    if wants("system"):
+        plan.append(("system, alone", stages.system_alone))
+    plan = [(name, stage) for name, stage in plan if wants(name.partition(",")[0]) or stage is with_containers and
+            wants("containers")]
     for number, (_, stage) in enumerate(plan):
         run.ahead = list(dict.fromkeys(name for name, _ in plan[number + 1:]))
         stage(run)
+
+
+def with_containers(run: Run) -> None:
+    """The system tests, and beside them those of containers: all of them wait most of the time."""
+    lane = threading.Thread(target=stages.folder, args=(run, "containers", not run.options.wants("system")), daemon=True)
+    if run.options.wants("containers"):
+        lane.start()
+    if run.options.wants("system"):
+        stages.system(run)
+    if run.options.wants("containers"):
+        lane.join()
 
 
 def main() -> int:

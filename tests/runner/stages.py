@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -177,8 +178,15 @@ def _add(run: Run, title: str, tests: list[Test], known: int, seconds: float, cp
 
 # ---- pytest ----
 
+_PYTEST_ENV = {"PYTHONPATH": str(TOP / "tests" / "runner"), "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def _pytest_command(folder: str) -> list[str | Path]:
+    return [PYTHON, "-m", "pytest", "-c", f"{folder}/pytest.ini", "-p", "remember"]
+
+
 def pytest(run: Run, title: str, name: str, folder: str, share: float, *arguments: str, processes: int = 1,
-           env: dict[str, str] | None = None) -> None:
+           env: dict[str, str] | None = None, show: bool = True) -> None:
     """Tests of a folder. What failed runs once more, alone, when there is little of it."""
     began = time.monotonic()
     _say(f"== {title}" + (f", {processes} at a time" if processes > 1 else ""))
@@ -187,11 +195,11 @@ def pytest(run: Run, title: str, name: str, folder: str, share: float, *argument
     for path in (*files.values(), junit, log):
         path.unlink(missing_ok=True)
     side_by_side = ["-n", str(processes), "--dist", "loadgroup"] if processes > 1 else []
-    base: list[str | Path] = [PYTHON, "-m", "pytest", "-c", f"{folder}/pytest.ini", "-p", "remember"]
-    env = {"PYTHONPATH": str(TOP / "tests" / "runner"), "PYTHONDONTWRITEBYTECODE": "1",
-           "TESTS_CACHED": str(files["cached"].resolve()), "TESTS_FAILED": str(files["failures"].resolve()), **(env or {})}
+    base = _pytest_command(folder)
+    env = {**_PYTEST_ENV, "TESTS_CACHED": str(files["cached"].resolve()),
+           "TESTS_FAILED": str(files["failures"].resolve()), **(env or {})}
     done = run.command(title, share, [*base, f"--junit-xml={junit}", *side_by_side, *arguments, folder], log.name, name,
-                       show=True, env=env)
+                       show=show, env=env)
     process.end_leftovers(name)
     cpu = done.cpu
     known = len(_lines(files["cached"]))
@@ -206,7 +214,7 @@ def pytest(run: Run, title: str, name: str, folder: str, share: float, *argument
         again = run.logs / f"{name}-retry.xml"
         again.unlink(missing_ok=True)
         nodes = [f"{folder}/{node}" for node in dict.fromkeys(_lines(files["failures"]))]
-        cpu += run.command(title, 0.3, [*base, f"--junit-xml={again}", *nodes], f"{name}-retry.log", name, show=True,
+        cpu += run.command(title, 0.3, [*base, f"--junit-xml={again}", *nodes], f"{name}-retry.log", name, show=show,
                            env=env | {"TESTS_CACHED": "", "TESTS_FAILED": ""}).cpu
         process.end_leftovers(name)
         _settle(run, failed, {test.name for test in read_junit(again) if test.outcome == "passed"})
@@ -228,13 +236,11 @@ def _bin(build_folder: str) -> dict[str, str]:
 
 
 def system(run: Run) -> None:
-    """Side by side, since most of the time they wait: first those with sanitizers, which need more of the processors,
-    then the others."""
-    many = 2 * run.options.jobs
-    pytest(run, "system, sanitized", "system-sanitized", "tests/system", 0.6, "--machine=shared", "--sanitized=yes",
-           *_chosen(run), processes=max(1, many - 1), env=_bin(ASAN))
-    pytest(run, "system", "system", "tests/system", 0.6, "--machine=shared", "--sanitized=no", *_chosen(run),
-           processes=many, env=_bin(RELEASE))
+    """Side by side, since most of the time they wait."""
+    for sanitized, folder in (("yes", ASAN), ("no", RELEASE)):
+        pytest(run, f"system{', sanitized' if sanitized == 'yes' else ''}", f"system-{sanitized}", "tests/system", 0.6,
+               "--machine=shared", f"--sanitized={sanitized}", *_chosen(run), processes=2 * run.options.jobs,
+               env=_bin(folder))
 
 
 def system_alone(run: Run) -> None:
@@ -264,14 +270,29 @@ def threads(run: Run) -> None:
            processes=run.options.jobs, env=_bin(TSAN))
 
 
-def folder(run: Run, name: str, share: float, *arguments: str, processes: int = 1, of: str = "") -> None:
+def folder(run: Run, name: str, show: bool = True) -> None:
     """A folder of tests of its own, which puts away what it left by its script clean-up."""
-    path = f"tests/{of or name}"
+    path = f"tests/{name}"
     if run.options.fast:
         run.report.add(Row(f"{name} (--fast)", skipped=1))
         return
-    pytest(run, name, name, path, share, *arguments, processes=processes, env=_bin(RELEASE))
+    pytest(run, name, name, path, 0.6, env=_bin(RELEASE), show=show)
     process.clean_up(TOP / path, name, run.logs / f"{name}-clean-up.log")
+
+
+def images(run: Run) -> None:
+    """Compiles and makes the images for the container tests, unless all of those passed before. A failure is found again,
+    and counted, by the tests that need the image."""
+    known = subprocess.run([*_pytest_command("tests/containers"), "--collect-only", "-q", "tests/containers"],
+                           env={**os.environ, **_PYTEST_ENV, **_bin(RELEASE)}, capture_output=True, check=False)
+    engine = shutil.which("docker") and subprocess.run(["docker", "version"], capture_output=True, check=False)
+    if run.options.fast or known.returncode == 5 or not engine or engine.returncode != 0:
+        return
+    _say("== images")
+    done = run.command("images", 0.4, ["tests/containers/images"], "images.log", "images")
+    if done.status != 0:
+        _say(f"== not all images could be made (log: {run.logs / 'images.log'})")
+    run.report.add(Row("images", seconds=done.seconds, cpu=done.cpu))
 
 
 def soak(run: Run) -> None:

@@ -295,6 +295,7 @@ def test_the_names_of_groups_are_told():
     assert [row.split()[0] for row in told.splitlines()] == [group.name for group in GROUPS]
 
 
+@pytest.mark.sanitized  # the build that has the programs of bench/
 def test_a_tiny_run_gives_figures_and_a_report(tmp_path):
     build = next((build for build in BUILDS if (build / "bin" / "ways_bench").exists()), None)
     if build is None:

@@ -203,6 +203,11 @@ class Project:
         except AssertionError as error:
             raise AssertionError(f"{error}: {why}") from None
 
+    def wait_served(self, queue: str) -> None:
+        """A worker is ready before the queues of the configuration are made: its user of Redis may not make them."""
+        wait_until(lambda: all(self.fetch(worker, 8080, f"/v1/queues/{queue}")[0] == 200
+                               for worker in self.containers("worker")), PATIENCE, f"{queue} is served", every=0.2)
+
     def workers_behind_gateway(self, tries: int = 32) -> set[str]:
         """The workers, as the gateway names them, that answered at least one of this many requests."""
         names = set()

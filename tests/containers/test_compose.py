@@ -61,6 +61,8 @@ class Projects:
         self._running.append(project)
         project.up(*services, workers=workers)
         project.wait_ready()
+        for queue in queues or {}:
+            project.wait_served(queue)
         return project
 
     def down(self, with_logs: bool) -> None:

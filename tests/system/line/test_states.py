@@ -9,7 +9,6 @@ import pytest
 
 from figures_of import metric
 from http_client import Client
-from previous import previous_programs
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System, yaml
 from test_store_trouble import STORE_TROUBLE
@@ -143,24 +142,6 @@ def test_an_older_command_line_pauses(share):
     system.set(bank, "paused=false")
     wait_until(visitor.is_active, PATIENCE, "it goes on")
     assert system.store.hash(config)["mode"] == "open"
-
-
-def test_an_older_admitter_keeps_to_the_mode(start):
-    """All programs but the admitter are of this release; the one before knows `paused` only."""
-    system = start({"bank": {"capacity": 5} | CALM})
-    admitter = system.of("admitter")[0]
-    admitter.replace(previous_programs())
-    admitter.wait_ready()
-    change(system, "pause", "paused")
-    visitor = system.join("bank")
-    # Each mode is known to the admitter, which reads the settings in each step, when the worker knows it.
-    for command, mode in (("close", "closed"), ("sold-out", "sold_out"), ("close", "closed"),
-                          ("passthrough", "passthrough"), ("pause", "paused")):
-        change(system, command, mode)
-        assert system.active("bank") == 0, mode
-    assert visitor.status()["status"] == "waiting"
-    change(system, "drain", "draining")
-    wait_until(lambda: system.active("bank") == 1, PATIENCE, "the older admitter admits")
 
 
 # ---- passthrough ----

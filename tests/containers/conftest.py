@@ -13,8 +13,9 @@ import pytest
 from engine import TOP, why_no_engine
 from figures import FIGURE, Figures  # engine knows where the system tests' modules are
 
-#: The tag of the tested images, never `latest`. The script `images` uses the same tag.
-TAG, BOOKWORM_TAG = "test", "test-bookworm"
+#: The tags of the tested images begin with this, never `latest`. Each clone has its own.
+TAG = subprocess.run([TOP / "tests/containers/images", "--tag"], capture_output=True, text=True,
+                     check=True).stdout.strip()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,9 +74,10 @@ def options(debian: str, tag: str) -> list[str]:
     return ["--debian", debian, "--tag", tag, *(["--built"] if debian == codename() else [])]
 
 
-def build_once(tag: str, debian: str) -> dict[str, str]:
-    """Builds the images of this tree under a tag. With xdist only the first process builds, so that the tag does not
-    move while a test of another process builds without the cache."""
+def build_once(debian: str) -> dict[str, str]:
+    """Builds the images of this tree on a Debian release. With xdist only the first process builds, so that the tag
+    does not move while a test of another process builds without the cache."""
+    tag = f"{TAG}-{debian}"
     made = TOP / "build" / f"images-{tag}.json"
     made.parent.mkdir(exist_ok=True)
     run_id = os.environ.get("PYTEST_XDIST_TESTRUNUID", "")
@@ -101,13 +103,13 @@ def base_images() -> Callable[..., None]:
 @pytest.fixture(scope="session")
 def images() -> dict[str, str]:
     """The images of this tree, on Debian trixie: {"worker": "tellerline/worker:test", ...}."""
-    return build_once(TAG, "trixie")
+    return build_once("trixie")
 
 
 @pytest.fixture(scope="session")
 def bookworm_images() -> dict[str, str]:
     """The images of this tree, on Debian bookworm."""
-    return build_once(BOOKWORM_TAG, "bookworm")
+    return build_once("bookworm")
 
 
 @pytest.fixture(scope="session")

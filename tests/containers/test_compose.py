@@ -275,7 +275,8 @@ def users_in_redis(project: Project) -> set[str]:
 
 def volume(project: Project, service: str, path: str) -> str:
     (container,) = project.containers(service)
-    return docker("inspect", "-f", '{{range .Mounts}}{{if eq .Destination "' + path + '"}}{{.Name}}{{end}}{{end}}', container)
+    wanted = '{{range .Mounts}}{{if eq .Destination "' + path + '"}}{{.Name}}{{end}}{{end}}'
+    return docker("inspect", "-f", wanted, container)
 
 
 def visit(project: Project, queue: str) -> Callable[[str, str], dict[str, Any]]:
@@ -286,7 +287,8 @@ def visit(project: Project, queue: str) -> Callable[[str, str], dict[str, Any]]:
         request = urllib.request.Request(f"http://localhost:{project.port}/v1/queues/{queue}/{verb}", method=method)
         return _json(browser, request) or {}
 
-    wait_until(lambda: ask("POST", "join")["status"] in ("waiting", "active"), PATIENCE, "in the line", again_on=KeyError)
+    wait_until(lambda: ask("POST", "join")["status"] in ("waiting", "active"), PATIENCE, "in the line",
+               again_on=KeyError)
     return ask
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import build, options
+from conftest import TAG, build, options
 from engine import HARDENED, MARK, PATIENCE, PROGRAMS, TOP, Line, docker, inspect, run
 from http_client import Visitor
 from waiting import patient, wait_until
@@ -293,7 +293,7 @@ def test_two_builds_are_the_same(quick_images: tuple[str, dict[str, str]], figur
     compared by test_same_sources_same_package."""
     debian, images = quick_images
     began = time.monotonic()
-    again = build(*options(debian, "test-again"), "--no-cache", "tellerline")["tellerline"]
+    again = build(*options(debian, f"{TAG}-again"), "--no-cache", "tellerline")["tellerline"]
     figure(f"a build without cache: {time.monotonic() - began:.0f} s")
     try:
         assert inspect(again)["Id"] != inspect(images["tellerline"])["Id"]

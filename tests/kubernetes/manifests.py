@@ -34,8 +34,7 @@ ALL = (BASE, EXAMPLE, EXTERNAL, MONITORING)
 Object = dict[str, Any]
 
 #: What was built or downloaded and still holds is kept here between runs.
-CACHE = Path(os.environ.get("TELLERLINE_TEST_CACHE")
-             or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tellerline-tests")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tellerline-tests"
 
 _UNREACHABLE = re.compile(
     r"dial tcp|no such host|i/o timeout|connection refused|TLS handshake|module lookup disabled|proxyconnect"

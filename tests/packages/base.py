@@ -17,8 +17,7 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 
-CACHE = Path(os.environ.get("TELLERLINE_TEST_CACHE")
-             or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tellerline-tests")
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tellerline-tests"
 WEEK = 7 * 24 * 3600
 MAKE_ROOT = Path(__file__).resolve().parents[1] / "debian-root"
 SYSTEM = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl"]

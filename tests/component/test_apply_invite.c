@@ -49,6 +49,21 @@ static void the_visitor_who_spent_it_gets_the_place_again(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+/* Holding a place does not make another visitor's invite one's own. */
+static void the_invite_of_another_is_refused_with_a_place_too(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    join_invited(store, "anna", "invite-1");
+    join_invited(store, "ben", "invite-2");
+    test_batch(store);
+    join_invited(store, "ben", "invite-1");
+    test_batch(store);
+    test_exceptions_are(store, "0:4:0");
+    assert_int_equal(test_waiting_place(store, "ben"), 2);
+    test_invariants(store->redis, &store->keys);
+}
+
 static void but_not_after_the_place_has_ended(void **state)
 {
     struct test_store *store = *state;
@@ -212,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_invite_joins_once, test_store_clean),
         cmocka_unit_test_setup(the_visitor_who_spent_it_gets_the_place_again, test_store_clean),
+        cmocka_unit_test_setup(the_invite_of_another_is_refused_with_a_place_too, test_store_clean),
         cmocka_unit_test_setup(but_not_after_the_place_has_ended, test_store_clean),
         cmocka_unit_test_setup(an_invite_whose_key_is_damaged_is_spent, test_store_clean),
         cmocka_unit_test_setup(among_other_joins_each_visitor_gets_the_right_place,

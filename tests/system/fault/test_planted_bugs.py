@@ -112,7 +112,7 @@ BUGS = [
     Bug("hand-over told to nobody", "dispatcher", "renewed[#renewed + 1] = { 10, held, serial }", "",
         r"no event told that place \d+ went|that gave it away (was told waiting|got a pass)", during="handover"),
     Bug("next one handed over", "dispatcher", "{ 10, held, serial }", "{ 10,held+1,serial }",
-        r"was refused a code|no event told that place \d+ went|which does not wait", during="handover"),
+        r'was refused a code|no event told that place \d+ went|which does not wait|"status":"moved"', during="handover"),
     # expire
     Bug("ended before its time", "expirer", "K_ACTIVE, '-inf', now,", "K_ACTIVE, '-inf', 1/0,",
         r"(status|complete) of place \d+.*(expired|unclaimed|409|410)", during="desertion"),

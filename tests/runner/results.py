@@ -36,7 +36,8 @@ def read_junit(path: Path) -> list[Test]:
         return [Test(path.stem, 0, "failed", f"no results in {path}: {error}")]
     found: dict[str, Test] = {}
     for case in cases:
-        name = "::".join(filter(None, (case.get("classname"), case.get("name"))))
+        group = "@" + (case.get("classname") or "").rpartition(".")[2]  # xdist appends it: test_b@test_a
+        name = "::".join(filter(None, (case.get("classname"), (case.get("name") or "").removesuffix(group))))
         kinds = {child.tag: child for child in case}
         bad = kinds.get("failure", kinds.get("error"))
         if bad is not None or case.get("status") == "fail":

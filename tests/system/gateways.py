@@ -350,7 +350,7 @@ def open_shop(request: pytest.FixtureRequest, start: Callable[..., System]) -> I
 
 
 class Standing:
-    """One kind of gateway before a stack of programs, for several tests; made anew after a test that failed."""
+    """One kind of gateway before a stack of programs, for several tests; another one after a test that failed."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

@@ -15,7 +15,7 @@ from waiting import patient
 pytestmark = pytest.mark.sanitized
 
 CAPACITY = 4
-#: Places whose client got no answer are called and never claimed. Whoever is there claims within a moment.
+#: Places whose client got no answer are called and never claimed. A visitor who is there claims within a moment.
 CLAIM_TTL = f"{patient(10):.0f}s"
 QUEUE = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": CLAIM_TTL, "waiting_ttl": "60s", "recovery_window": "5s"}
 PROGRAMS = ["kill", "kill_child", "freeze"]

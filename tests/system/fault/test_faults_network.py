@@ -16,7 +16,8 @@ from waiting import one_of, patient
 pytestmark = pytest.mark.sanitized
 
 CAPACITY = 4
-#: Places whose client got no answer are called and never claimed. Whoever is there claims within some round trips.
+#: Places whose client got no answer are called and never claimed. A visitor who is there claims within some round
+#: trips.
 QUEUE = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": f"{patient(12):.0f}s", "waiting_ttl": "60s"}
 # Until both dispatchers know how long their turns take.
 TAKEOVERS_MAX = 10

@@ -300,6 +300,27 @@ static void it_begins_and_ends_in_the_middle_of_a_sale(void **state)
     check(store, 4, 0);
 }
 
+/* Counting goes on as long as a visitor is held, also when all who are active fit again. */
+static void who_is_held_when_it_ends_gets_the_next_session(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    learned(store, "lanes=only capacity=1 overbook=1", 400, 600);
+    test_join_many(store, "v", 2, 0);
+    assert_int_equal(test_admit(store, 100), 2);
+    claim(store, 1);
+    claim(store, 2);
+    assert_claim(store, 2, "0");
+    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "0", &test_actor, &err));
+    command(store, TL_COMMAND_COMPLETE, 1);
+    (void)test_admit(store, 100);
+    assert_claim(store, 2, "1");
+    assert_int_equal(test_redis_ask(store->redis, "EXISTS tl:{q}:held"), 0);
+    (void)test_admit(store, 100);
+    assert_int_equal(called_of(store).n, -1);
+    check(store, 1, 0);
+}
+
 static void damage_begins_the_counting_anew(void **state)
 {
     struct test_store *store = *state;
@@ -407,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup(who_is_held_and_goes_away_is_forgotten, test_store_clean),
         cmocka_unit_test_setup(shares_are_learned_from_claims_and_no_shows, test_store_clean),
         cmocka_unit_test_setup(it_begins_and_ends_in_the_middle_of_a_sale, test_store_clean),
+        cmocka_unit_test_setup(who_is_held_when_it_ends_gets_the_next_session, test_store_clean),
         cmocka_unit_test_setup(damage_begins_the_counting_anew, test_store_clean),
         cmocka_unit_test_setup(the_claimed_never_exceed_the_capacity, test_store_clean),
     };

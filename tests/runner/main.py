@@ -95,8 +95,8 @@ def work(run: Run) -> None:
         ("system", with_containers),
     ]
     if wants("system"):
-        plan.append(("system, alone", stages.system_alone))
-    plan = [(name, stage) for name, stage in plan if wants(name.partition(",")[0]) or stage is with_containers and
+        plan.append(("system alone", stages.system_alone))
+    plan = [(name, stage) for name, stage in plan if wants(name.split()[0]) or stage is with_containers and
             wants("containers")]
     for number, (_, stage) in enumerate(plan):
         run.ahead = list(dict.fromkeys(name for name, _ in plan[number + 1:]))

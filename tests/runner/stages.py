@@ -248,7 +248,7 @@ def system(run: Run) -> None:
 def system_alone(run: Run) -> None:
     """One after the other, with nothing beside them: those that measure or strain the machine."""
     for sanitized, folder in (("yes", ASAN), ("no", RELEASE)):
-        pytest(run, f"system, alone{', sanitized' if sanitized == 'yes' else ''}", f"system-alone-{sanitized}",
+        pytest(run, f"system alone{', sanitized' if sanitized == 'yes' else ''}", f"system-alone-{sanitized}",
                "tests/system", 0.4, "--machine=alone", f"--sanitized={sanitized}", *_chosen(run), env=_bin(folder),
                may_be_empty=True)
     if not any(row.stage.startswith("system") for row in run.report.rows):

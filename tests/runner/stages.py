@@ -20,6 +20,7 @@ from cached import TOP, Key, Results  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 ASAN, RELEASE, TSAN = "build/asan", "build/release", "build/tsan"
+PROGRAMS = ("tellerline", *(f"tellerline-{role}" for role in ("worker", "dispatcher", "admitter", "expirer", "notifier")))
 #: A whole run may take so long (seconds). The limits of stages are shares of it.
 WHOLE = 80 * 60
 #: The files and folders that the source of a unit or component test names.
@@ -263,11 +264,9 @@ def threads(run: Run) -> None:
     sources = subprocess.run(["grep", "-rlE", "--include=test_*.c", r"pthread|worker/feed/|base/log\.h", "tests/unit",
                               "tests/component"], capture_output=True, text=True, check=True).stdout.split()
     tests = [Path(source).stem for source in sources]
-    programs = [f"tellerline{role}" for role in ("", *(f"-{name}" for name in (
-        "dispatcher", "admitter", "expirer", "notifier", "worker")))]
     if not single(run, "build-tsan", 0.5, [
             "bash", "-c", 'cmake --preset tsan && cmake --build "$0" -j "$1" --target "${@:2}"', TSAN,
-            str(run.options.jobs), *programs, *tests]):
+            str(run.options.jobs), *PROGRAMS, *tests]):
         return
     ctest(run, "threads: units", "threads-ctest", TSAN, rf"^({'|'.join(tests)})$")
     pytest(run, "threads: system", "threads", "tests/system", 0.4, "-k",
@@ -288,10 +287,12 @@ def folder(run: Run, name: str, show: bool = True) -> None:
 def images(run: Run) -> None:
     """Compiles and makes the images for the container tests, unless all of those passed before. A failure is found again,
     and counted, by the tests that need the image."""
+    engine = shutil.which("docker") and subprocess.run(["docker", "version"], capture_output=True, check=False)
+    if run.options.fast or not engine or engine.returncode != 0:
+        return
     known = subprocess.run([*_pytest_command("tests/containers"), "--collect-only", "-q", "tests/containers"],
                            env={**os.environ, **_PYTEST_ENV, **_bin(RELEASE)}, capture_output=True, check=False)
-    engine = shutil.which("docker") and subprocess.run(["docker", "version"], capture_output=True, check=False)
-    if run.options.fast or known.returncode == 5 or not engine or engine.returncode != 0:
+    if known.returncode == 5:
         return
     _say("== images")
     done = run.command("images", 0.4, ["tests/containers/images"], "images.log", "images")

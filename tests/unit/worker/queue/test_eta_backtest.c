@@ -11,7 +11,7 @@
 #include "bench/eta/judge.h"
 #include "bench/eta/scenarios.h"
 
-/* One seed draws services for each quarter of the bank anew, which takes as long as all the rest.
+/* One seed draws other services for each quarter of the bank, which takes as long as all the rest.
  */
 enum { SEEDS = 4, SEEDS_OF_THE_BANK = 1 };
 

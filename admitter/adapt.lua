@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- adapt: steers the capacity of a queue with `capacity_mode: auto` by what the protected site reports: a little up
 -- while all is well, a good deal down at once when it is not.
 -- Flags: allow-oom
@@ -13,7 +14,6 @@
 -- never raised, nor above what was seen to be safe. Work is bounded by REPORTS_READ reports.
 local keep, own = ARGV[1], ARGV[2] or ''
 local K_FEEDBACK = key_of('feedback')
-local REPORTS_KEPT = 256 -- TL_FEEDBACK_KEPT in C
 local REPORTS_READ = 100
 local ROOM = 0.9 -- the capacity is raised below this part of all limits; between it and the limits it stays
 
@@ -63,7 +63,7 @@ local raised, cut = past('capacity_raised', raised_text), past('capacity_cut', c
 
 if own ~= '' then
     check_types()
-    redis.call('XADD', K_FEEDBACK, 'MAXLEN', REPORTS_KEPT, '*', 'd', own)
+    redis.call('XADD', K_FEEDBACK, 'MAXLEN', FEEDBACK_KEPT, '*', 'd', own)
 end
 
 local worst = { -1, -1, -1 } -- load, latency, errors

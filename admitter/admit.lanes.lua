@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Lanes with weights: whose turn it is. As in start-time fair queueing (P. Goyal, H. Vin, H. Cheng, 1996).
 --
 -- The turns of a lane come a stride apart, period / weight, on a clock that only admissions move: of the lanes with
@@ -10,7 +11,6 @@
 -- that clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights.
 -- Workers go on from it by the events (common/line/turns.h), so both must count alike.
 
-local PERIOD_MAX = 1000000000 -- TL_PERIOD_MAX in C
 
 -- Two fast paths, for one visitor and for a few, where the field is of these weights, two to four lanes have one, and
 -- nobody waits elsewhere. They do what admit_by_weights does; but to make its functions takes longer than all that they

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Takes visitors from the line, in portions, and makes them active.
 
 local PORTION = 250         -- visitors in one call of Redis; unpack is limited by Lua's stack

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- admit: calls the next visitors while there is capacity left.
 -- Flags: allow-oom
 -- Parts: prelude.records prelude.runs prelude.row prelude.recovery prelude.budget prelude.draw
@@ -25,8 +26,8 @@
 -- not, because a set was lost or changed by hand, the step only writes them again. Work is bounded by ARGV[1].
 local most, keep = tonumber(ARGV[1]), ARGV[2]
 
-local state, admitted_total, recover_until, budget_before, called_before, journal = open_state('admitted',
-    'recover_until', 'budget', 'called', 'journal')
+local state, admitted_total, recover_until, budget_before, called_before = open_state('admitted',
+    'recover_until', 'budget', 'called')
 if not state then
     return no_queue()
 end
@@ -208,7 +209,8 @@ redis.call('XLEN', K_EVENTS)
 local deadline = now + math.min(claim_ttl, session_ttl) -- the visitor must claim the session by then
 local score, tail = int(deadline), session_tail(now_text or int(now), false)
 local places = {} -- of all who are admitted
-local named = journal_wants(journal, 'admitted') and {} -- for the journal: who is admitted, a text for each portion
+local wanted = journal_wanted('admitted')
+local named = wanted and {} -- for the journal: who is admitted, a text for each portion
 
 local turns_text_after, popped
 local field = weights ~= '' and redis.call('HGET', K_STATE, 'turns') or ''
@@ -256,7 +258,7 @@ end
 events[#events + 1] = { EVENT.admitted, runs_of(places), deadline }
 commit(state, changes, events, keep)
 if named then
-    journal_add(state, journal, 0, now, 'admitted', table.concat(named, ' '))
+    journal_add(wanted, state.event + 1, now, 'admitted', table.concat(named, ' '))
 end
 answer[AT.admitted], answer[AT.left], answer[AT.waiting], answer[AT.active] = n, left, state.waiting, state.active
 answer[AT.again] = budget_wait or 0 -- until the budget allows the next admission

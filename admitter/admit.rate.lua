@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- A fast path of the rate budget (prelude.budget.lua): a smooth rate in the middle of its period, under the rule and in
 -- the incarnation of the step before, whose clock did not jump. Nearly every step is so. The functions of the budget
 -- need not be made then, which costs a step of one visitor more than all that they do. Whatever else is the case, they

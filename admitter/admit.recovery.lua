@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- While a queue recovers nobody is admitted. At the end, who came back to a place that had been called before loses it.
 
 local recover, begins_recovery
@@ -59,8 +60,8 @@ recover = function(state, now, till, most, keep)
     return 1
 end
 
--- The caller remembers another generation of this queue. If no one has named it, recovery begins: nobody is admitted
--- before those who were there.
+-- The caller remembers another generation of this queue. If no one has named it or a later one, recovery begins: nobody
+-- is admitted before those who were there.
 begins_recovery = function(state, now, known, keep)
     if known >= state.generation then
         return false
@@ -68,7 +69,7 @@ begins_recovery = function(state, now, known, keep)
     local v = redis.call('HMGET', K_STATE, 'lost_generation', 'lost_by', 'started')
     local found = { generation = tonumber(v[1]) or 0, by = v[2], till = 0, started = tonumber(v[3]) or now,
         window = recovery_window() }
-    if known == found.generation or not may_name_lost(found, NAMED_BY.memory, now) then
+    if not may_name_lost(found, known, now) then
         return false
     end
     check_types()

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "admitter/admitter_metrics.h"
 
 const struct tl_metric_desc tl_admitter_metrics[TL_ADMITTER_METRICS] = {

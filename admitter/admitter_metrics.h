@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The metrics of the admitter. */
 #ifndef TL_ADMITTER_METRICS_H
 #define TL_ADMITTER_METRICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Holding the draws of queues with `opening: draw`: publishes the hash of the seed before the
  * opening, and renumbers the line at the opening, in the order that common/auth/draw.h defines. The

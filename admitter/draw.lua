@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/prelude.draw.lua
 -- explains.
 -- Flags: allow-oom
@@ -11,7 +12,8 @@
 --          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
 --          and who (prelude.changes): the end of the draw is recorded
 -- Returns  { OTHER_HASH }       another hash is published for this opening: the caller has another secret
---          { NOT_YET }          the opening has not come, the queue recovers, or joins of before are not applied yet
+--          { NOT_YET }          the opening has not come, the queue recovers, or joins of before are not applied yet,
+--                               or may come back
 --          { GONE }             there is no such draw any more: it is done, or the opening was moved
 --          { MOVED, next }      the line must be read again: another process has numbered, or some are not numbered yet
 --          { DONE, next, cut }  the step is done; of announce: { DONE, 1 when it was published now }
@@ -22,9 +24,10 @@
 -- number of visitors given.
 local keep, opens_at, hash, step = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local OTHER_HASH, NOT_YET, GONE, MOVED, DONE = 0, 1, 2, 3, 4
+local RETURN_MS = 5000 -- in which visitors come back whose joins the store has lost
 
-local state, seq, record, announced, recover_until, marks, last_bucket = open_state('seq', 'draw', 'draw_hash',
-    'recover_until', 'marks', 'bucket')
+local state, seq, record, announced, recover_until, marks, last_bucket, base_ms = open_state('seq', 'draw',
+    'draw_hash', 'recover_until', 'marks', 'bucket', 'base_ms')
 if not state then
     return no_queue()
 end
@@ -90,18 +93,22 @@ end
 
 local function begin()
     local recovers = recover_until and recover_until ~= '0'
-    if now < opens_at or recovers or redis.call('EXISTS', K_INGEST) == 0 or joins_are_open() then
+    local is_lost = not (draw and draw.phase == DRAW.drawing) and now < (tonumber(base_ms) or 0) + RETURN_MS
+    if now < opens_at or recovers or is_lost or redis.call('EXISTS', K_INGEST) == 0 or joins_are_open() then
         return { NOT_YET }
     end
     if not draw or draw.phase == DRAW.cut then
         check_types()
         local is_new = not draw
-        draw = draw or DRAW.fix_cut(state, tonumber(seq), opens_at)
+        seq = read_counter(seq)
+        draw = draw or DRAW.fix_cut(state, seq, opens_at)
         if draw.phase == DRAW.cut then
             draw.phase = DRAW.drawing
+            DRAW.go_on(draw, state.base_seq, now)
+            draw.first = draw.next
             redis.call('SET', DRAW.key(), DRAW.head(state.generation))
         end
-        commit_fresh({ 'draw', DRAW.text(draw), 'seq', is_new and draw.last or tonumber(seq) })
+        commit_fresh({ 'draw', DRAW.text(draw), 'seq', math.max(seq, is_new and draw.last or 0) })
     end
     return { DONE, draw.next, draw.cut }
 end
@@ -113,21 +120,6 @@ elseif not draw or draw.phase ~= DRAW.drawing then
 end
 
 ---- number
-
--- Another incarnation goes on in the next block. Where the region has no more of them, a new one begins behind those
--- who came after the opening: that takes eight restarts of the store during one draw.
-local function next_block(least)
-    local changes = {}
-    draw.next, draw.base_seq = draw.next + draw.block, state.base_seq
-    if draw.next + least - 1 > draw.last then
-        DRAW.open_region(draw, tonumber(seq))
-        changes = { 'seq', draw.last }
-    end
-    changes[#changes + 1], changes[#changes + 2] = 'draw', DRAW.text(draw)
-    check_types()
-    commit(state, changes, {}, keep)
-    return { MOVED, draw.next }
-end
 
 -- A place that was handed over to another device keeps its serial under the new number. moves: old seq, new seq, ...
 local function move_serials(moves)
@@ -148,8 +140,11 @@ local function number()
     for i = 6, #ARGV, 2 do
         visitors[i / 2 - 2], ids[i / 2 - 2] = ARGV[i], ARGV[i + 1]
     end
-    if state.base_seq ~= draw.base_seq or draw.next + #visitors - 1 > draw.last then
-        return next_block(#visitors)
+    if state.base_seq ~= draw.base_seq then
+        DRAW.go_on(draw, state.base_seq, now)
+        check_types()
+        commit(state, { 'draw', DRAW.text(draw) }, {}, keep)
+        return { MOVED, draw.next }
     elseif tonumber(ARGV[5]) ~= draw.next or #visitors == 0 then
         return { MOVED, draw.next }
     end

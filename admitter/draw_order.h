@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order of a draw in memory: visitors go in, in any order, and come out in that of their draw
  * keys. Each portion is sorted by itself, and the portions are merged on the way out, so no step

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tellerline-admitter: admits the next visitors while there is capacity.
  *

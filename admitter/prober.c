@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #include "admitter/prober.h"
 #include "admitter/reading.h"
 #include "common/base/clock.h"
+#include "common/config/checks.h"
 
 enum {
     WANTED_MS = 10000, /* after the last question for a result */
@@ -76,6 +78,8 @@ static bool prepare(struct probe *probe)
         return false;
     bool ok =
         curl_easy_setopt(easy, CURLOPT_URL, probe->config->url) == CURLE_OK &&
+        (!tl_url_is_local(probe->config->url) ||
+         curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK) &&
         curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
         /* Only the address of the configuration is asked, no other that it names. */
         curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread that asks protected sites how loaded they are. It asks for those queues only that the
  * admitter steers at the moment; a site that hangs delays nobody else.

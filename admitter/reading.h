@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads one number of what a probed site answers. */
 #ifndef TL_READING_H
 #define TL_READING_H

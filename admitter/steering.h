@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steers the capacity of queues with `capacity_mode: auto`: once a second it calls the script
  * adapt.lua, which decides by what the site reports, and tells the log and the metrics of it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "admitter/store_clock.h"
 #include "common/base/clock.h"
 

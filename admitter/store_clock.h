@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The store's clock as an admitter follows it, with its own monotonic clock beside it: tells how
  * far the store's clock has jumped forward, so that this grants no admission by rate. A process in

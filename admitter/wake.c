@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "admitter/wake.h"
 
 bool tl_wake_reason(struct tl_wake *wake, const struct tl_event_entry *entry)

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How fast joins get into the line, beside what the same Redis takes as plain variadic ZADD.
  *
  *     apply_bench [--million 1] [--rounds 3] [--active 0,300,10000] [--batch 100,1000] [--bin DIR]
  *
- * Starts a redis-server of its own, pinned to the last processor, and for every size of batch, in
+ * Uses the redis-server at BENCH_REDIS_URL, which bench/run starts, and for every size of batch, in
  * turn and in the same run:
  *   plain  ZADD of the same visitors and places, as many a command as a batch has joins, pipelined
  *          from bytes made beforehand: all that Redis does besides is to parse the command;
@@ -12,13 +13,14 @@
  *   script what Redis spent inside the apply script on the way (INFO commandstats), beside what it
  *          spent inside ZADD;
  *   and the processor time of both programs, which tells most on a busy machine. Each round begins
- * with an empty Redis. The figures are medians of the rounds: JSON lines on standard output, text
- * for people on standard error. With --active, so many hold a session meanwhile.
+ * with an empty Redis. A time ends when all joins are as durable as BENCH_DURABILITY says. The
+ * figures are medians of the rounds: JSON lines on standard output, text for people on standard
+ * error. With --active, so many hold a session meanwhile.
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +47,6 @@
 #define WORKERS    4 /* names that the batches come from, in turn */
 #define ROUNDS_MAX 9
 #define SIZES_MAX  4
-#define PATH_MAX_  108
 #define TARGET     0.5 /* of what plain ZADD takes: the least that the design wants */
 #define PREFIX     "tl:"
 #define QUEUE      "bench"
@@ -59,8 +60,9 @@ struct bench {
     unsigned long millions, rounds;
     struct sizes batches, actives;
     char bin[256];
-    char folder[64], socket[PATH_MAX_], config[PATH_MAX_];
-    pid_t server, dispatcher;
+    char folder[64], config[96];
+    const char *url, *durability; /* of Redis */
+    pid_t dispatcher;
     struct tl_redis *redis;
     struct tl_keys keys;
     uint64_t number; /* of the last batch */
@@ -93,8 +95,6 @@ static double stop(pid_t *pid, int signal_number)
 static void clean_up(void)
 {
     stop(&bench.dispatcher, SIGKILL);
-    stop(&bench.server, SIGKILL);
-    unlink(bench.socket);
     unlink(bench.config);
     if (bench.folder[0] != '\0')
         rmdir(bench.folder);
@@ -109,72 +109,41 @@ static void require(bool condition, const char *what)
     exit(1);
 }
 
-/* Redis gets the last processor for itself; its clients use the others. */
-static void pin(bool redis)
-{
-    long n = sysconf(_SC_NPROCESSORS_ONLN);
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (long i = 0; i < n; i++)
-        if ((i == n - 1) == redis)
-            CPU_SET((size_t)i, &set);
-    if (n > 1)
-        sched_setaffinity(0, sizeof(set), &set);
-}
-
-static pid_t start(const char *const *words, bool redis)
-{
-    fflush(NULL);
-    pid_t pid = fork();
-    require(pid >= 0, "cannot start a process");
-    if (pid > 0)
-        return pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(STDERR_FILENO, STDOUT_FILENO); /* our standard output is for figures */
-    pin(redis);
-    char *argv[32];
-    size_t n = 0;
-    for (; n < 31 && words[n] != NULL; n++)
-        argv[n] = strdup(words[n]);
-    argv[n] = NULL;
-    execvp(argv[0], argv);
-    perror(argv[0]);
-    _exit(127);
-}
-
 static void pause_ms(int ms)
 {
     poll(NULL, 0, ms);
 }
 
-static void start_server(void)
+static void connect_to_redis(void)
 {
-    const char *const words[] = {
-        "redis-server", "--port", "0",     "--unixsocket", bench.socket, "--save",  "",
-        "--appendonly", "no",     "--dir", bench.folder,   "--loglevel", "warning", NULL};
-    bench.server = start(words, true);
-    char url[PATH_MAX_ + 8];
-    snprintf(url, sizeof(url), "unix://%s", bench.socket);
-    const struct tl_redis_settings settings = {.url = url, .timeout_ms = 60000};
+    bench.url = getenv("BENCH_REDIS_URL");
+    bench.durability = getenv("BENCH_DURABILITY");
+    require(bench.url != NULL, "BENCH_REDIS_URL (address of a redis-server) is not set");
+    const struct tl_redis_settings settings = {.url = bench.url, .timeout_ms = 60000};
     struct tl_error err = {0};
     bench.redis = tl_redis_new(&settings, &err);
-    require(bench.redis != NULL, err.text);
-    for (int i = 0; i < 1000 && !tl_redis_connect(bench.redis, &err); i++)
-        pause_ms(10);
-    require(tl_redis_connected(bench.redis), err.text);
+    require(bench.redis != NULL && tl_redis_connect(bench.redis, &err), err.text);
 }
 
 static void start_dispatcher(void)
 {
     FILE *file = fopen(bench.config, "w");
     require(file != NULL, "cannot write the configuration");
-    fprintf(file, "redis:\n  url: unix://%s\nadmin:\n  dispatcher: \"\"\nlog:\n  level: warn\n",
-            bench.socket);
+    fprintf(file, "redis:\n  url: %s\nadmin:\n  dispatcher: \"\"\nlog:\n  level: warn\n",
+            bench.url);
     require(fclose(file) == 0, "cannot write the configuration");
     char program[320];
     snprintf(program, sizeof(program), "%s/tellerline-dispatcher", bench.bin);
-    const char *const words[] = {program, "--config", bench.config, NULL};
-    bench.dispatcher = start(words, false);
+    fflush(NULL);
+    bench.dispatcher = fork();
+    require(bench.dispatcher >= 0, "cannot start the dispatcher");
+    if (bench.dispatcher > 0)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* our standard output is for figures */
+    execl(program, program, "--config", bench.config, (char *)NULL);
+    perror(program);
+    _exit(127);
 }
 
 /* ---- asking Redis ---- */
@@ -198,6 +167,18 @@ static struct tl_reply *ask(const char *line)
 static void tell(const char *line)
 {
     tl_reply_free(ask(line));
+}
+
+/* Returns once all that was written before is as durable as asked for. With appendfsync always,
+ * Redis answers nothing before it has synced. */
+static void wait_until_durable(void)
+{
+    tell("SET written 1");
+    if (bench.durability == NULL || strcmp(bench.durability, "replicated") != 0)
+        return;
+    struct tl_reply *reply = ask("WAIT 1 60000");
+    require(tl_reply_integer(reply) > 0, "no replica has the joins");
+    tl_reply_free(reply);
 }
 
 static double info(const char *section, const char *before, const char *name)
@@ -254,15 +235,30 @@ static void put_text(struct bytes *bytes, const char *text)
     put_word(bytes, text, strlen(text));
 }
 
+/* A connection to Redis of the same kind as the others. */
+static int open_socket(void)
+{
+    struct sockaddr_un local = {.sun_family = AF_UNIX};
+    struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const char *port = getenv("BENCH_REDIS_PORT");
+    bool tcp = strncmp(bench.url, "redis:", 6) == 0;
+    if (tcp)
+        loopback.sin_port = htons((uint16_t)strtoul(port != NULL ? port : "6379", NULL, 10));
+    else
+        snprintf(local.sun_path, sizeof(local.sun_path), "%s", bench.url + strlen("unix://"));
+    int fd = socket(tcp ? AF_INET : AF_UNIX, SOCK_STREAM, 0);
+    require(fd >= 0 && connect(fd, tcp ? (struct sockaddr *)&loopback : (struct sockaddr *)&local,
+                               tcp ? sizeof(loopback) : sizeof(local)) == 0,
+            "cannot connect to Redis");
+    return fd;
+}
+
 /* Sends the bytes while it reads what comes back, and counts the lines of that. */
 static double pipe_through(struct bytes *bytes, size_t lines)
 {
     require(fclose(bytes->file) == 0, "out of memory");
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s", bench.socket);
-    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-    require(fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0,
-            "cannot connect to Redis");
+    int fd = open_socket();
     int64_t started_us = tl_clock_us();
     size_t sent = 0, seen = 0;
     while (seen < lines) {
@@ -333,6 +329,9 @@ static struct cost plain(unsigned long batch)
         }
         cost.wall += pipe_through(&bytes, MILLION / batch);
     }
+    int64_t sent_us = tl_clock_us();
+    wait_until_durable();
+    cost.wall += (double)(tl_clock_us() - sent_us) / 1e6;
     cost.processor = processor_seconds() - before;
     cost.inside = info("commandstats", "cmdstat_zadd:", "usec=") / 1e6;
     return cost;
@@ -430,6 +429,7 @@ static struct cost path(unsigned long batch, unsigned long active)
     double before = processor_seconds();
     uint64_t first = joined_now(), last = active + bench.millions * MILLION;
     wait_for_joined(last);
+    wait_until_durable();
     cost.wall = (double)(tl_clock_us() - started_us) / 1e6;
     cost.processor = processor_seconds() - before;
     cost.inside = info("commandstats", "cmdstat_evalsha:", "usec=") / 1e6;
@@ -587,11 +587,9 @@ int main(int argc, char **argv)
     }
     snprintf(bench.folder, sizeof(bench.folder), "/tmp/apply-bench-XXXXXX");
     require(mkdtemp(bench.folder) != NULL, "cannot make a folder");
-    snprintf(bench.socket, sizeof(bench.socket), "%s/redis.sock", bench.folder);
     snprintf(bench.config, sizeof(bench.config), "%s/tellerline.yaml", bench.folder);
     tl_keys_init(&bench.keys, PREFIX, QUEUE);
-    pin(false);
-    start_server();
+    connect_to_redis();
     for (size_t i = 0; i < bench.batches.n; i++)
         measure(bench.batches.at[i]);
     tl_redis_free(&bench.redis);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bare HTTP library answering a constant: what a worker is measured against. libmicrohttpd with
  * one epoll thread, keep-alive, and a body as long as a visitor's view.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON lines by which a group of measurements tells bench/run what it found (bench/README.md).
  */
 #ifndef TL_BENCH_EMIT_H

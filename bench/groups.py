@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The groups of measurements that bench/run knows. How a group plugs in: bench/README.md."""
 from __future__ import annotations
 
@@ -55,18 +56,18 @@ GROUPS = [
                                       "atomic step of at most 1,000",
             })),
     Group(
-        name="apply", title="Joins through the dispatcher", pin=False,
+        name="apply", title="Joins through the dispatcher",
         command=["{bin}/apply_bench", "--bin", "{bin}", "--rounds", "1"],
         quick_arguments=["--batch", "1000", "--active", "300"],
-        needs=("bin:apply_bench", "bin:tellerline-dispatcher"),
+        needs=("redis", "bin:apply_bench", "bin:tellerline-dispatcher"),
         what="Batches of joins from the ingest stream into a line of a million, by the real dispatcher, beside plain "
              "variadic ZADD of the same visitors at the same pipelining, in turn on one Redis; and how long Redis "
-             "spent inside the script. It pins what it starts by itself. The design wants half of the plain rate."),
+             "spent inside the script. The design wants half of the plain rate."),
     Group(
-        name="apply-10m", title="Joins until ten million wait", pin=False, quick=False,
+        name="apply-10m", title="Joins until ten million wait", quick=False,
         command=["{bin}/apply_bench", "--bin", "{bin}", "--rounds", "1", "--million", "10", "--batch", "1000",
                  "--active", "0,300"],
-        needs=("bin:apply_bench", "bin:tellerline-dispatcher"),
+        needs=("redis", "bin:apply_bench", "bin:tellerline-dispatcher"),
         what="The same until ten million wait: a Sorted Set costs more the longer it is, and both pay for it."),
     Group(
         name="order", title="Order index", command=["{bin}/order_bench", "--json"],
@@ -79,9 +80,9 @@ GROUPS = [
 _OURS = ["/usr/bin/python3", "{top}/bench/ours/NAME.py"]
 
 
-def _ours(name: str, title: str, what: str, needs: tuple[str, ...] = ()) -> Group:
+def _ours(name: str, title: str, what: str, needs: tuple[str, ...] = (), quick: bool = True) -> Group:
     return Group(name=name, title=title, what=what, command=[word.replace("NAME", name) for word in _OURS],
-                 needs=("bin:tellerline-worker", *needs), pin=False)
+                 needs=("bin:tellerline-worker", *needs), pin=False, quick=quick)
 
 
 GROUPS += [
@@ -92,13 +93,24 @@ GROUPS += [
     _ours("turn", "From complete to the next one's admitted", "One counter, so that each turn takes the whole way: "
           "HTTP, ingest stream, dispatcher, events, admitter, events, worker, event stream. One turn after the other.",
           ("bin:sse_bench",)),
+    _ours("durable", "What durability costs", "Joins, and the way from complete to the next one's admitted, on a Redis "
+          "without persistence (none), with appendonly and appendfsync everysec, with appendfsync always (fsync), and "
+          "with everysec and a replica that has acknowledged (replicated; it runs on the cores of what measures), each "
+          "over a unix socket and over TCP. A time of joins ends when all of them are that durable. PostgreSQL is "
+          "compared with the Redis that may lose as much: synchronous_commit on with fsync, off with everysec.",
+          ("bin:apply_bench", "bin:ways_bench", "bin:sse_bench", "bin:tellerline-dispatcher"), quick=False),
     _ours("expiry", "Sessions that end by themselves", "How long after their deadline sessions end, when they end a "
           "few at a time; and how fast a mass of them, all overdue when the expirer starts, is drained."),
     _ours("start", "Worker start beside a long line", "From starting the program to the answer that it is ready, with "
           "so many waiting, and what the line costs in memory."),
+    _ours("memory", "Memory of a visitor", "What Redis (used_memory) and a worker process's line take more than before, over "
+          "the number of visitors: all wait, then all are active, then all have ended (of whom Redis keeps 500,000). Ids "
+          "have 22 characters."),
     _ours("visitor", "What one visitor costs", "From join to end: Redis commands and bytes, and the processor time of "
           "every program, over the number of visitors. The worker's part is mostly HTTP."),
     _ours("idle", "Idle queues", "Queues in which nothing happens: leases are renewed, workers look after settings."),
+    _ours("lone", "A lone join beside many queues", "Each join is answered before the next is sent, to queues at "
+          "random. What the programs do without joins is taken off."),
     _ours("export", "Export of a whole line", "All visitors as CSV over the admin API, in a process of its own: how long "
           "it takes, how much memory that process uses beyond what it had before, and what it adds to a turn "
           "(complete to admitted) of visitors meanwhile.", ("bin:sse_bench",)),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run was measured on: the machine, and the versions of what took part."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the order index costs per operation, beside the two plain ways to do the same job: a sorted
  * array of seqs (rank by binary search, removal by memmove) and a bitmap (rank by counting from the

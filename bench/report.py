@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the lines that groups print to what a run found: medians, spread, ratios, and the verdict."""
 from __future__ import annotations
 
@@ -105,6 +106,12 @@ def collect(repetitions: list[list[Line]]) -> list[Figure]:
 def metrics(figures: list[Figure]) -> list[str]:
     """The metrics, in the order they first came."""
     return list(dict.fromkeys(figure["metric"] for figure in figures))
+
+
+def baseline_of(figures: list[Figure]) -> str | None:
+    """What all of them that have a ratio are compared with; None if that differs from one to the other."""
+    names = {figure["baseline"] for figure in figures if figure["baseline"]}
+    return names.pop() if len(names) == 1 else None
 
 
 def factor(ours: Figure, theirs: Figure) -> float | None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run found, as one HTML page: nothing to fetch, no script, light and dark."""
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from report import Figure, count, metrics, si, times
+from report import Figure, baseline_of, count, metrics, si, times
 from report_svg import is_logarithmic, legend, plot
 from report_table import remarks
 
@@ -57,7 +58,7 @@ def _note(figure: Figure) -> str:
 def figure_table(figures: list[Figure]) -> str:
     """All figures of one metric, for those who read numbers."""
     repeated = any(len(figure["values"]) > 1 for figure in figures)
-    baseline = next((figure["baseline"] for figure in figures if figure["baseline"]), None)
+    baseline = baseline_of(figures)
     head = "<th scope=col></th><th scope=col>n</th><th scope=col>median</th>" + (
         "<th scope=col>min–max</th>" if repeated else "") + (
         f"<th scope=col>× {escape(baseline)}</th>" if baseline else "<th scope=col>ratio</th>") + "<th scope=col></th>"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plots as inline SVG: no script, no font, no colour of their own (the page's style sheet gives them)."""
 from __future__ import annotations
 

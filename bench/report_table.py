@@ -1,9 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run found, as tables on a terminal."""
 from __future__ import annotations
 
 from typing import Any
 
-from report import Figure, count, metrics, si, times
+from report import Figure, baseline_of, count, metrics, si, times
 
 
 def table(head: list[str], rows: list[list[str]], indent: str = "  ") -> str:
@@ -43,7 +44,7 @@ def value_cells(figure: Figure) -> list[str]:
 
 def metric_table(figures: list[Figure]) -> str:
     """All figures of one metric."""
-    baseline = next((figure["baseline"] for figure in figures if figure["baseline"]), None)
+    baseline = baseline_of(figures)
     rows = [[figure["name"], count(figure["n"]) if figure["n"] else "", *value_cells(figure),
              "; ".join(remarks(figure))] for figure in sorted(figures, key=lambda figure: figure["n"])]
     return table(["", "n", "median", "min–max", f"× {baseline}" if baseline else "ratio", ""], rows)

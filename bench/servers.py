@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private servers for measurements: started in their own folder, removed when the run ends for any reason."""
 from __future__ import annotations
 
@@ -20,8 +21,11 @@ POSTGRES_SETTINGS = {
     "shared_buffers": "1GB", "effective_cache_size": "4GB", "work_mem": "16MB", "max_wal_size": "4GB",
     "checkpoint_timeout": "15min", "random_page_cost": "1.1", "listen_addresses": "",
 }
-#: Redis without persistence, the same for all: what is measured is the design, not the disk.
-REDIS_SETTINGS = {"save": "", "appendonly": "no"}
+_FILE = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
+#: How Redis keeps what it has. none: what is measured is the design, not the disk. The others are what
+#: docs/operators/operations.md asks for; `replicated` has a replica beside it.
+REDIS_SETTINGS = {"none": {"save": "", "appendonly": "no"}, "everysec": _FILE,
+                  "fsync": _FILE | {"appendfsync": "always"}, "replicated": _FILE}
 
 
 class Unavailable(Exception):
@@ -58,21 +62,30 @@ def pinned(cores: list[int] | None) -> list[str]:
 
 
 class Redis:
-    """A redis-server, empty, without persistence."""
+    """A redis-server, empty; where it is replicated, with a replica that has caught up, on `others`."""
 
-    def __init__(self, folder: Path, cores: list[int] | None) -> None:
+    def __init__(self, folder: Path, cores: list[int] | None, durability: str = "none", tcp: bool = False,
+                 others: list[int] | None = None, master: int | None = None) -> None:
         program = shutil.which("redis-server") or shutil.which("valkey-server")
         if program is None:
             raise Unavailable("there is no redis-server")
         folder.mkdir(parents=True)
-        self.socket, self.port = folder / "redis.sock", free_port()
-        settings = [word for name, value in REDIS_SETTINGS.items() for word in (f"--{name}", value)]
+        self.folder, self.socket, self.port, self.durability = folder, folder / "redis.sock", free_port(), durability
+        self.url = f"redis://127.0.0.1:{self.port}" if tcp else f"unix://{self.socket}"
+        settings = [word for name, value in REDIS_SETTINGS[durability].items() for word in (f"--{name}", value)]
+        if master is not None:
+            settings += ["--replicaof", "127.0.0.1", str(master)]
         with (folder / "redis.log").open("wb") as log:
             self._process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *pinned(cores), program, "--port", str(self.port),
-                 "--bind", "127.0.0.1", "--unixsocket", str(self.socket), "--dir", str(folder), *settings],
+                 "--bind", "127.0.0.1", "--unixsocket", str(self.socket), "--dir", str(folder),
+                 "--repl-diskless-sync-delay", "0", *settings],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_until(self._answers, "an answer of redis-server")
+        self._replica = None
+        if durability == "replicated" and master is None:
+            self._replica = Redis(folder / "replica", others, durability, master=self.port)
+            wait_until(lambda: b"state=online" in self._ask(b"INFO replication"), "a replica that has caught up")
 
     @property
     def pid(self) -> int:
@@ -81,18 +94,31 @@ class Redis:
     def _answers(self) -> bool:
         if self._process.poll() is not None:
             raise Unavailable("redis-server ended at once")
+        try:
+            return self._ask(b"PING") == b"+PONG\r\n"
+        except OSError:
+            return False
+
+    def _ask(self, command: bytes) -> bytes:
+        """The answer to a command, if it is a short one."""
         with socket.socket(socket.AF_UNIX) as probe:
-            try:
-                probe.connect(str(self.socket))
-                probe.sendall(b"PING\r\n")
-                return probe.recv(7) == b"+PONG\r\n"
-            except OSError:
-                return False
+            probe.connect(str(self.socket))
+            probe.sendall(command + b"\r\n")
+            return probe.recv(65536)
+
+    def has(self, command: str) -> bool:
+        return not self._ask(f"COMMAND INFO {command}".encode()).startswith((b"*1\r\n*-1", b"*1\r\n$-1"))
+
+    def empty(self) -> None:
+        self._ask(b"FLUSHALL SYNC")
 
     def environment(self) -> dict[str, str]:
-        return {"BENCH_REDIS": str(self.socket), "BENCH_REDIS_PORT": str(self.port), "BENCH_REDIS_PID": str(self.pid)}
+        return {"BENCH_REDIS": str(self.socket), "BENCH_REDIS_PORT": str(self.port), "BENCH_REDIS_PID": str(self.pid),
+                "BENCH_REDIS_URL": self.url, "BENCH_DURABILITY": self.durability}
 
     def stop(self) -> None:
+        if self._replica is not None:
+            self._replica.stop()
         self._process.kill()
         self._process.wait()
 
@@ -109,7 +135,7 @@ def postgres_program(name: str) -> str | None:
 class Postgres:
     """A PostgreSQL cluster made by initdb, run by an unprivileged user, reachable by its unix socket alone."""
 
-    def __init__(self, folder: Path, cores: list[int] | None) -> None:
+    def __init__(self, folder: Path, cores: list[int] | None, settings: dict[str, str] | None = None) -> None:
         initdb, postgres = postgres_program("initdb"), postgres_program("postgres")
         if initdb is None or postgres is None:
             raise Unavailable("there is no PostgreSQL (initdb, postgres)")
@@ -120,7 +146,7 @@ class Postgres:
                                "--encoding", "UTF8", "--locale", "C"], cwd=folder, capture_output=True, text=True)
         if made.returncode != 0:
             raise Unavailable("initdb failed: " + made.stderr.strip().splitlines()[-1])
-        settings = {**POSTGRES_SETTINGS, "unix_socket_directories": str(folder)}
+        settings = {**POSTGRES_SETTINGS, **(settings or {}), "unix_socket_directories": str(folder)}
         with (folder / "postgres.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*become, *pinned(cores), postgres, "-D", str(data),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The crowd of the event stream benchmark: joins visitors, holds one event stream for each, and
  * measures when they get events. It reads commands from standard input, one per line, and answers

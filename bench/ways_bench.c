@@ -1,10 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ways people build waiting lines, measured beside each other and beside Tellerline: one run,
  * one client, one server. Started by bench/run, which gives it servers and sizes (BENCH_REDIS,
  * BENCH_REDIS_PID, BENCH_POSTGRES, BENCH_POSTGRES_PID, BENCH_SIZES, BENCH_BUDGET, BENCH_QUICK,
  * BENCH_BIN, BENCH_TMP).
  *
- *     ways_bench [part of a way's name]...
+ *     ways_bench [--join] [part of a way's name]...
+ *
+ * --join: joins alone, which then end when they are as durable as BENCH_DURABILITY says.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -32,6 +35,7 @@ struct settings {
     size_t n_sizes;
     double budget_s;
     bool quick;
+    bool join; /* nothing else */
     char **only;
     int n_only;
 };
@@ -144,6 +148,9 @@ static bool fill(struct cell *cell)
         done += chunk;
         took = now_s() - start;
     }
+    if (!cell->way->postgres)
+        usage_wait_durable();
+    took = now_s() - start;
     struct tl_figure join =
         figure_of(cell, "join", (double)done / took, "visitors per second", false);
     if (cell->way->ours)
@@ -398,7 +405,7 @@ static void measure_cell(const struct settings *settings, const struct way *way,
     }
     cell.actor = way->open();
     way->setup(cell.actor);
-    if (fill(&cell) && way->positions != NULL) {
+    if (fill(&cell) && way->positions != NULL && !settings->join) {
         if (way->settle != NULL)
             way->settle(cell.actor, n);
         throughput(&cell, latency(&cell));
@@ -476,8 +483,13 @@ int main(int argc, char **argv)
     const char *quick = getenv("BENCH_QUICK");
     struct settings settings = {.budget_s = budget != NULL ? strtod(budget, NULL) : 30,
                                 .quick = quick != NULL && strcmp(quick, "1") == 0,
+                                .join = argc > 1 && strcmp(argv[1], "--join") == 0,
                                 .only = argv + 1,
                                 .n_only = argc - 1};
+    if (settings.join) {
+        settings.only++;
+        settings.n_only--;
+    }
     read_sizes(&settings, getenv("BENCH_SIZES"));
     measure_all(&settings);
     return 0;

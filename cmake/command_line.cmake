@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What `cmake --install` puts beside the command line: its manual page, which it writes itself from the table of its
 # commands, and the completions for the shells, in the folders where Debian's packages of them look.
 set(MANUAL ${CMAKE_BINARY_DIR}/tellerline.1.gz)

@@ -1,5 +1,6 @@
-# Run with -P: writes OUT, a header with one C string per script in SCRIPTS. A script is preceded by the PRELUDE and by
-# the parts that its header names: "-- Parts: NAME...", in one line or more, stands for the files NAME.lua, in this order,
+# SPDX-License-Identifier: Apache-2.0
+# Run with -P: writes OUT, a header with one C string per script in SCRIPTS. A script is preceded by the definitions of
+# the PROTOCOL (cmake/protocol.cmake), by the PRELUDE and by the parts that its header names: "-- Parts: NAME...", in one line or more, stands for the files NAME.lua, in this order,
 # of the script's own folder or of the prelude's; those of the prelude come first. A part has a dot in its name
 # (apply.joins, prelude.runs) and is no script itself. The line "-- Flags: NAME" makes Redis run the script with these
 # flags: "#!lua flags=NAME" becomes the first line of all.
@@ -16,6 +17,13 @@ function(to_c_string text result)
     set(${result} "    \"${text}\"" PARENT_SCOPE)
 endfunction()
 
+# Reads a file without the line that names its licence: Redis gets the text of a script, again and again of some.
+function(read_lua file result)
+    file(READ ${file} text)
+    string(REGEX REPLACE "^-- SPDX-License-Identifier: [^\n]*\n" "" text "${text}")
+    set(${result} "${text}" PARENT_SCOPE)
+endfunction()
+
 # Reads the parts of a script: those of the prelude, and its own.
 function(read_parts script prelude_folder of_prelude own)
     file(STRINGS ${script} names REGEX "^-- Parts: ")
@@ -27,10 +35,10 @@ function(read_parts script prelude_folder of_prelude own)
     set(prelude_text "")
     foreach(name IN LISTS names)
         if(EXISTS ${folder}/${name}.lua)
-            file(READ ${folder}/${name}.lua part)
+            read_lua(${folder}/${name}.lua part)
             string(APPEND own_text "${part}")
         else()
-            file(READ ${prelude_folder}/${name}.lua part)
+            read_lua(${prelude_folder}/${name}.lua part)
             string(APPEND prelude_text "${part}")
         endif()
     endforeach()
@@ -72,10 +80,10 @@ function(write_constants text result)
             write_value("${name}" "${value}" "${text}" text)
         endforeach()
     endwhile()
-    string(REGEX MATCHALL "\nlocal [A-Z]+ = { [a-z]+ = '?[0-9]+'?(,[ \n]+[a-z]+ = '?[0-9]+'?)* }" tables "${text}")
+    string(REGEX MATCHALL "\nlocal [A-Z]+ = { [a-z_]+ = '?[0-9]+'?(,[ \n]+[a-z_]+ = '?[0-9]+'?)* }" tables "${text}")
     foreach(table IN LISTS tables)
         string(REGEX MATCH "[A-Z]+" name "${table}")
-        string(REGEX MATCHALL "[a-z]+ = '?[0-9]+'?" members "${table}")
+        string(REGEX MATCHALL "[a-z_]+ = '?[0-9]+'?" members "${table}")
         foreach(member IN LISTS members)
             string(REPLACE " = " ";" member "${member}")
             list(GET member 0 key)
@@ -119,7 +127,9 @@ function(drop_unused text result)
     set(${result} "${text}" PARENT_SCOPE)
 endfunction()
 
-file(READ ${PRELUDE} prelude)
+include(${CMAKE_CURRENT_LIST_DIR}/protocol.cmake)
+protocol_read(${PROTOCOL})
+read_lua(${PRELUDE} prelude)
 get_filename_component(prelude_folder ${PRELUDE} DIRECTORY)
 set(content "/* Made from the .lua files by cmake/embed_scripts.cmake; do not edit. */\n#pragma once\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
 foreach(script IN LISTS SCRIPTS)
@@ -129,9 +139,9 @@ foreach(script IN LISTS SCRIPTS)
     endif()
     read_parts(${script} ${prelude_folder} of_prelude own)
     read_flags(${script} flags)
-    file(READ ${script} body)
+    read_lua(${script} body)
     set(of_script "return (function()\n${own}${body}end)()\n")
-    write_constants("\n${prelude}return (function()\n${of_prelude}${of_script}end)()\n" text)
+    write_constants("\n${lua}${prelude}return (function()\n${of_prelude}${of_script}end)()\n" text)
     drop_unused("${text}" text)
     string(REGEX REPLACE "^\n" "" text "${text}")
     to_c_string("${flags}${text}" literal)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Static files become byte arrays in the room's "generated/NAME.h": FILE.EXT is `tl_web_FILE_EXT`, compressed
 # `tl_web_FILE_EXT_gzip` (gzip -9n), and the start of its SHA-256 is the macro TL_WEB_FILE_EXT_HASH. The macro
 # TL_WEB_FILES(ROW) is ROW("FILE.EXT", FILE_EXT, EXT in capitals, "the hash") for each of them.

@@ -1,9 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
 # The Debian package, by CPack: `deploy/package` makes it. What only the package has is installed only with
 # TELLERLINE_PACKAGE, so that a plain `cmake --install` puts programs where it is told to and nothing into /etc.
 option(TELLERLINE_PACKAGE "Prepare the Debian package: cpack -G DEB then makes it" OFF)
 set(TELLERLINE_PACKAGE_REVISION "1" CACHE STRING "The Debian revision: what follows the dash in the package's version")
-set(TELLERLINE_PACKAGE_MAINTAINER "Tellerline maintainers <maintainers@tellerline.invalid>" CACHE STRING
-    "Who answers for the package")
+# As Debian's own tools do: who builds the package says so. Without that it is the administrator of this machine.
+set(TELLERLINE_PACKAGE_MAINTAINER "root <root@localhost>")
+if(DEFINED ENV{DEBEMAIL} AND DEFINED ENV{DEBFULLNAME})
+    set(TELLERLINE_PACKAGE_MAINTAINER "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
 if(NOT TELLERLINE_PACKAGE)
     return()
 endif()
@@ -38,7 +42,11 @@ package_replace(PACKAGE_CONFIG "\n  # Empty: `tellerline up`[^\n]*\n[^\n]*\n  ur
                 "\n  url: redis://127.0.0.1:6379/0")
 # A reverse proxy in front speaks TLS; nothing is open to the network before somebody wants it.
 package_replace(PACKAGE_CONFIG "listen: 0.0.0.0:8080      " "listen: 127.0.0.1:8080    ")
-package_replace(PACKAGE_CONFIG "(_keys|_token|token_key): secrets/" "\\1: /var/lib/tellerline/")
+package_replace(PACKAGE_CONFIG "_keys: secrets/" "_keys: /var/lib/tellerline/")
+# Those of operators are tellerline-control's.
+package_replace(PACKAGE_CONFIG "(admin_token|token_key): secrets/" "\\1: /var/lib/tellerline-control/")
+package_replace(PACKAGE_CONFIG "also the admin API and the dashboard; one answer for all its processes"
+                "of tellerline-control: the admin API and the dashboard; of tellerline-worker: 8086")
 package_replace(PACKAGE_CONFIG "relative paths start at the folder of this file" "made at a start without visitors if absent")
 package_replace(PACKAGE_CONFIG "docs/operators/configuration.md" "/usr/share/doc/tellerline/docs/operators/configuration.md")
 # No queue of ours: the example stays, commented out.
@@ -85,7 +93,8 @@ add_custom_target(package_documents ALL DEPENDS ${PACKAGE_GENERATED})
 
 # ---- what goes where ----
 
-file(GLOB PACKAGE_UNIT_FILES CONFIGURE_DEPENDS deploy/systemd/*.service deploy/systemd/*.target)
+file(GLOB PACKAGE_UNIT_FILES CONFIGURE_DEPENDS deploy/systemd/*.service deploy/systemd/*.path
+     deploy/systemd/*.target)
 install(FILES ${PACKAGE_UNIT_FILES} DESTINATION ${PACKAGE_UNITS})
 install(FILES deploy/systemd/tellerline-.service.d/hardening.conf DESTINATION ${PACKAGE_UNITS}/tellerline-.service.d)
 install(FILES deploy/debian/sysusers.conf DESTINATION lib/sysusers.d RENAME tellerline.conf)
@@ -99,6 +108,8 @@ install(FILES ${PACKAGE_PAGE_VIEW}/generated/tellerline.js docs/integrators/tell
         DESTINATION share/tellerline/web)
 install(FILES deploy/monitoring/alerts.yml deploy/monitoring/rules.yml deploy/monitoring/dashboard.json
         DESTINATION share/tellerline/monitoring)
+install(PROGRAMS deploy/redis/make-users DESTINATION share/tellerline/redis)
+install(FILES deploy/redis/users.acl DESTINATION share/tellerline/redis)
 install(DIRECTORY conf/examples/ deploy/gateways DESTINATION ${PACKAGE_DOC}/examples)
 
 # ---- the package ----
@@ -119,7 +130,7 @@ set(CPACK_DEBIAN_PACKAGE_RELEASE ${TELLERLINE_PACKAGE_REVISION})
 set(CPACK_DEBIAN_PACKAGE_SECTION net)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-# systemd-sysusers makes the user; the maintainer scripts need the rest of it only where it runs. The certificates are
+# systemd-sysusers makes the users; the maintainer scripts need the rest of it only where it runs. The certificates are
 # for challenge services and rediss://.
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "systemd | systemd-sysusers, init-system-helpers (>= 1.51), ca-certificates, tzdata")
 set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "redis-server (>= 5:7.0) | valkey-server")

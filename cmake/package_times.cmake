@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Run by cpack on the staged files: all are of the time SOURCE_DATE_EPOCH, so that the same sources make the same
 # package, whenever and wherever it is built.
 if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})

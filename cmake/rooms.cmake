@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Rooms: small static libraries, one for each folder of sources, which know only the rooms below them.
 #
 # tellerline_room(NAME FOLDER LINKS library... [USES library...]) makes the library tl_NAME of FOLDER's .c files (main.c

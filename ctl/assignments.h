@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NAME=VALUE... of the command line as the settings of a call. */
 #ifndef TL_CTL_ASSIGNMENTS_H
 #define TL_CTL_ASSIGNMENTS_H

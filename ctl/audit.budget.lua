@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The rate budget of a queue with a policy by rate: is the record possible, and do the last events keep the rate?
 
 local LOOK_BACK = 500     -- entries of the events stream

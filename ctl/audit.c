@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -168,7 +169,7 @@ static void check_settings(const struct tl_reply *reply, struct tl_audit_report 
             const char *name = tl_reply_string(tl_reply_at(reply, i), NULL);
             const char *value = tl_reply_string(tl_reply_at(reply, i + 1), NULL);
             if ((strcmp(name, "lanes") == 0) != (pass == 0) || !is_setting(name) ||
-                tl_queue_settings_set(&settings, name, value, &err))
+                tl_queue_settings_set(&settings, name, value, TL_FORM_STORE, &err))
                 continue;
             snprintf(text, sizeof(text), "a setting cannot be read: %s", err.text);
             tl_audit_add(report, 10, text, "programs use the default: set it again");

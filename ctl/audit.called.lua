@@ -1,8 +1,9 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What must hold of an overbooked queue (prelude.called.lua).
 
 local SESSIONS_MOST = 5000 -- counted one by one
 
-local BEGIN_AGAIN = "set it to nothing: HSET " .. K_STATE .. " called ''; the admitter begins to count again"
+local COUNT_AGAIN = "set it to nothing: HSET " .. K_STATE .. " called ''; the admitter begins to count again"
 
 local function overbook_now()
     return tonumber(redis.call('HGET', K_CONFIG, 'overbook') or '') or 0
@@ -26,15 +27,15 @@ local function check_called(active, admit_capacity)
     if not text or text == '' then
         return
     elseif not called then
-        found(1, 'called', 'what is counted of those called cannot be read: ' .. text, BEGIN_AGAIN)
+        found(1, 'called', 'what is counted of those called cannot be read: ' .. text, COUNT_AGAIN)
         return
     end
     if called.n > active then
         found(1, 'called', format('%.0f were called and have not claimed, but only %.0f are active', called.n, active),
-            BEGIN_AGAIN)
+            COUNT_AGAIN)
     elseif active <= SESSIONS_MOST and count_unclaimed(called) ~= called.n then
         found(1, 'called', format('%.0f sessions are not claimed, but the state counts %.0f', count_unclaimed(called),
-            called.n), BEGIN_AGAIN)
+            called.n), COUNT_AGAIN)
     end
     local capacity = tonumber(redis.call('HGET', K_CONFIG, 'capacity') or '') or 0
     if admit_capacity and active - called.n > math.max(admit_capacity, capacity) then

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What must hold of a capacity that the site's reports steer. Returns the capacity that counts now; nil when unknown.
 local function check_steering(has_state)
     local c = redis.call('HMGET', K_CONFIG, 'capacity', 'capacity_mode', 'capacity_min')

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What the scripts of the audit find: { rule, kind, sentence, what to do }. The kind is the same each time that the
 -- same thing is found. Rules: ctl/audit.h. At most FINDINGS_MOST are listed; the rest are counted.
 

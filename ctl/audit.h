@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The audit of one queue on the live system. It checks what holds after every step of every script:
  *   1. the counters of the state are the sizes of the sets, and every active visitor has a session

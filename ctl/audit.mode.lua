@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What the mode and the times of a queue allow, against its last events.
 
 local check_mode

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- audit_active: checks visitors who were active a moment ago, at one moment. Changes nothing.
 -- Parts: prelude.records audit.findings
 --
@@ -10,9 +11,9 @@ local visitors = { unpack(ARGV, 2) }
 local active = redis.call('ZMSCORE', K_ACTIVE, unpack(visitors))
 local waiting = redis.call('ZMSCORE', K_WAITING, unpack(visitors))
 local sessions = redis.call('HMGET', K_SESSIONS, unpack(visitors))
-local state = redis.call('HMGET', K_STATE, 'seq', 'base_seq', 'restored', 'recover_until')
+local state = redis.call('HMGET', K_STATE, 'seq', 'base_seq', 'restored', 'recover_until', 'base_ms')
 local seq, base_seq, restored = tonumber(state[1]), tonumber(state[2]) or 0, tonumber(state[3]) or 0
-local recovers = (tonumber(state[4]) or 0) > 0
+local recovers, base_ms = (tonumber(state[4]) or 0) > 0, tonumber(state[5] or '') or 0
 local now, lanes = now_ms(), count_lanes()
 
 local heads = {} -- lane -> { visitor, score } of the first who waits in it, or {}
@@ -55,12 +56,18 @@ local function check_holder(visitor, place)
     end
 end
 
+-- The expirer holds a session for five minutes after its deadline at most, and after the store was there again.
+local OVERDUE_MS = 360000
 local function check_deadline(visitor, score)
     local deadline = tonumber(score)
     if not deadline or deadline ~= math.floor(deadline) or deadline <= 0 or deadline > now + longest then
         found(9, 'deadline:' .. visitor,
             format('the session of visitor "%s" ends at %s, which no setting allows', visitor, tostring(score)),
             'ZADD ' .. K_ACTIVE .. ' XX with a deadline in ms, or end the session')
+    elseif now - math.max(deadline, base_ms) > OVERDUE_MS then
+        found(9, 'overdue:' .. visitor,
+            format('the session of visitor "%s" should have ended %.0f s ago', visitor, (now - deadline) / 1000),
+            'look at the log of the expirer; is one running?')
     end
 end
 

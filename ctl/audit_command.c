@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +87,8 @@ static bool audit_one(struct audit *audit, const char *queue, bool listed, struc
         *err = (struct tl_error){0};
         report = (struct tl_audit_report){0};
         tl_audit_add(&report, 10, "it is listed, but nothing of it exists",
-                     "restore its keys from a backup; or if it was deleted, SREM it from the set "
-                     "of queues. A queue of the configuration file is made again");
+                     "restore its keys from a backup, or let it go: `tellerline queue delete`. A "
+                     "program that runs and knows it makes it again");
     } else if (!listed) {
         tl_audit_add(&report, 10, "it is not listed among the queues: no program serves it",
                      "SADD its name to the set of queues, or delete its keys");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The audit of a draw that is done (rule 13): the seed has the published hash, the list is
  * complete, nobody waits at a place of before the draw, and those who were drawn stand by their

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- audit_serials: checks places that were handed over to another device (dispatcher/apply.handover.lua), at one moment:
 -- each must be held, by the visitor whom the record names. Changes nothing.
 -- Parts: prelude.records audit.findings

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
 -- Parts: prelude.records prelude.budget prelude.capacity prelude.called
 -- Parts: audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes
@@ -285,9 +286,12 @@ local function check_ends()
     for _, at in ipairs({ 0, -1 }) do
         local row = redis.call('ZRANGE', K_ENDED, at, at, 'WITHSCORES')
         local score = tonumber(row[2])
-        if score and (score ~= math.floor(score) or score < 0 or score % 8 < 1 or score / 8 > now + 60000) then
+        if score and (score ~= math.floor(score) or score < 0 or score >= 2 ^ 53 or score % 8 < 1) then
             found(9, 'end:' .. row[1], 'the end of visitor "' .. row[1] .. '" cannot be right: ' .. tostring(row[2]),
                 'ZREM ' .. K_ENDED .. ' and the visitor')
+        elseif score and score / 8 > now + 60000 then -- an honest end
+            found(9, 'ahead:' .. row[1], format('the end of visitor "%s" is %.0f s ahead of the clock of the server',
+                row[1], (score / 8 - now) / 1000), 'the expirer corrects it: is one running?')
         end
     end
 end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- audit_waiting: checks a page of the waiting set, in the order of the line, at one moment. Changes nothing.
 -- Parts: audit.findings
 --

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Does a worker show visitors the sizes that the store has? */
 #ifndef TL_CTL_AUDIT_WORKER_H
 #define TL_CTL_AUDIT_WORKER_H

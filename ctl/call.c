@@ -1,7 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/words.h"
 #include "common/control/control.h"
 #include "common/control/export.h"
 #include "common/control/target.h"
@@ -109,6 +113,66 @@ int tl_ctl_call_problem(const struct tl_ctl_options *options,
     return status_of(answer->status);
 }
 
+/* ---- what may have been meant ---- */
+
+/* Does this server have the calls of the control room? Visitors' ports answer 404 to all of them.
+ */
+static bool has_control_room(struct tl_ctl_call *call)
+{
+    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/session"};
+    struct tl_control_answer answer;
+    struct tl_error unused;
+    bool has = call->http == NULL || !tl_ctl_call_ask(call, &ask, &answer, &unused) ||
+               answer.status != 404;
+    if (call->http != NULL)
+        tl_control_answer_clear(&answer);
+    return has;
+}
+
+/* Names the queue that was probably meant, if there is none of this name. */
+static void tell_queue(struct tl_ctl_call *call, const char *name)
+{
+    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/queues"};
+    struct tl_control_answer answer;
+    struct tl_error unused;
+    char best[TL_QUEUE_NAME_MAX + 1] = "";
+    size_t i, steps = SIZE_MAX;
+    json_t *queue;
+    bool ok = tl_ctl_call_ask(call, &ask, &answer, &unused) && tl_control_succeeded(&answer);
+    json_array_foreach(json_object_get(ok ? answer.body : NULL, "queues"), i, queue)
+    {
+        const char *other = tl_json_text(queue, "queue");
+        if (strcmp(other, name) == 0)
+            steps = 0;
+        if (tl_spelling_closer(name, other, &steps))
+            snprintf(best, sizeof(best), "%s", other);
+    }
+    tl_control_answer_clear(&answer);
+    if (steps > 0 && best[0] != '\0')
+        fprintf(stderr, "tellerline: did you mean queue \"%s\"?\n", best);
+}
+
+/* After a 404. */
+static void tell_what_is_there(struct tl_ctl_call *call, const struct tl_ctl_ask *ask)
+{
+    static const char queues[] = "/v1/admin/queues/";
+    char name[TL_QUEUE_NAME_MAX + 1] = "";
+    if (!has_control_room(call)) {
+        fprintf(stderr,
+                "tellerline: %s has no admin API; is it the port of visitors? The admin listener "
+                "is another one (admin.worker, port 8081 unless set)\n",
+                call->options->server);
+        return;
+    }
+    if (strncmp(ask->target, queues, strlen(queues)) == 0)
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(ask->target + strlen(queues), "/?"),
+                 ask->target + strlen(queues));
+    else
+        snprintf(name, sizeof(name), "%s", tl_json_text(ask->body, "queue"));
+    if (name[0] != '\0')
+        tell_queue(call, name);
+}
+
 int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, json_t **body)
 {
     struct tl_error err = {0};
@@ -123,6 +187,8 @@ int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, jso
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);
     } else if (!tl_control_succeeded(&answer)) {
         status = tl_ctl_call_problem(call->options, &answer, strcmp(ask->method, "GET") != 0);
+        if (answer.status == 404)
+            tell_what_is_there(call, ask);
     } else {
         *body = answer.body != NULL ? json_incref(answer.body) : json_object();
     }

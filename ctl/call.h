@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of the control room, as commands make them: straight on Redis, in this process
  * (common/control), or with --server over HTTP at an admin listener. Answers are the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "common/auth/secret_file.h"
 #include "common/base/origin.h"
 #include "common/base/quote.h"
+#include "common/config/checks.h"
 
 #include "ctl/call_http.h"
 
@@ -208,6 +210,7 @@ static bool prepare(CURL *easy, struct incoming *incoming, const struct tl_contr
     curl_easy_reset(easy);
     bool ok =
         curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
+        (!tl_url_is_local(url) || curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK) &&
         curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
         curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
         curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls of the control room over HTTP, at an admin listener
  * (docs/integrators/openapi-admin.yaml).
  */

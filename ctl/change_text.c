@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 
 #include "ctl/change_text.h"
 
-enum { SHOWN_MAX = 100 }; /* bytes of a value */
+enum { SHOWN_MAX = 200 }; /* bytes of a value */
 
 /* Times that are no settings: of a block and of a recovery. */
 static bool is_time(const char *name)
@@ -58,19 +59,42 @@ void tl_change_was(struct tl_text *out, const char *name, const char *old)
     tl_text_append(out, " (was %s)\n", old != NULL ? shown : "not set");
 }
 
-static void describe_member(struct tl_text *out, const char *name, const char *old,
-                            const char *value)
+/* The member as text; of a notice in several languages "[en] TEXT [ko] TEXT". NULL: there is none.
+ */
+static const char *text_of(const json_t *members, const char *name, struct tl_text *made)
+{
+    const json_t *value = json_object_get(members, name);
+    const char *language;
+    json_t *text;
+    if (!json_is_object(value))
+        return json_string_value(value);
+    json_object_foreach((json_t *)(uintptr_t)value, language, text)
+    {
+        tl_text_append(made, "%s[%s] %s", made->length > 0 ? " " : "", language,
+                       json_is_string(text) ? json_string_value(text) : "");
+    }
+    return made->data != NULL ? made->data : "";
+}
+
+static void describe_member(struct tl_text *out, const char *name, const json_t *before,
+                            const json_t *after)
 {
     char shown[SHOWN_MAX + 1];
     const char *shown_name;
     const char *separator = out->length > 0 ? ", " : "";
-    show(name, old != NULL ? old : value, &shown_name, shown);
+    struct tl_text made_old = {0}, made_new = {0};
+    const char *old = text_of(before, name, &made_old);
+    const char *value = text_of(after, name, &made_new);
+    show(name, old != NULL ? old : value != NULL ? value : "", &shown_name, shown);
     tl_text_append(out, "%s%s ", separator, shown_name);
     if (old != NULL && value != NULL && strcmp(old, value) != 0) {
         tl_text_append(out, "%s -> ", shown);
         show(name, value, &shown_name, shown);
     }
     tl_text_append(out, "%s%s", shown, value == NULL ? " (gone)" : "");
+    out->failed = out->failed || made_old.failed || made_new.failed;
+    tl_text_free(&made_old);
+    tl_text_free(&made_new);
 }
 
 /* `paused` goes with `mode`. */
@@ -88,20 +112,14 @@ void tl_change_describe(struct tl_text *out, const char *what, const json_t *bef
         tl_text_append(out, "%zu settings", json_object_size(after));
         return;
     }
-    void *end = NULL;
-    for (void *at = json_object_iter((json_t *)before); at != end;
-         at = json_object_iter_next((json_t *)before, at)) {
-        name = json_object_iter_key(at);
-        if (is_known(name, after))
-            continue;
-        value = json_object_get(after, name);
-        describe_member(out, name, json_string_value(json_object_iter_value(at)),
-                        json_string_value(value));
+    json_object_foreach((json_t *)(uintptr_t)before, name, value)
+    {
+        if (!is_known(name, after))
+            describe_member(out, name, before, after);
     }
-    for (void *at = json_object_iter((json_t *)after); at != end;
-         at = json_object_iter_next((json_t *)after, at)) {
-        name = json_object_iter_key(at);
+    json_object_foreach((json_t *)(uintptr_t)after, name, value)
+    {
         if (json_object_get(before, name) == NULL && !is_known(name, after))
-            describe_member(out, name, NULL, json_string_value(json_object_iter_value(at)));
+            describe_member(out, name, before, after);
     }
 }

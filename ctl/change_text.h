@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a change has made, as a line of text. */
 #ifndef TL_CTL_CHANGE_TEXT_H
 #define TL_CTL_CHANGE_TEXT_H

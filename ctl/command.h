@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of `tellerline`: name, options and function of each. */
 #ifndef TL_CTL_COMMAND_H
 #define TL_CTL_COMMAND_H
@@ -15,7 +16,7 @@ enum {
     TL_EXIT_OK = 0,
     TL_EXIT_PROBLEM = 1,     /* a violation, an invalid setting or file, no such queue or visitor */
     TL_EXIT_FAILED = 2,      /* it could not do its work: usage, no store, a failed system call */
-    TL_EXIT_UNCONFIRMED = 3, /* it cannot be undone, and nobody said yes */
+    TL_EXIT_UNCONFIRMED = 3, /* it has to be confirmed, and nobody said yes */
     TL_EXIT_REFUSED = 4,     /* the server refuses the token, or the role does not suffice */
     TL_EXITS
 };
@@ -105,6 +106,7 @@ struct tl_ctl_command {
 };
 
 int tl_command_up(const struct tl_ctl_options *options);
+int tl_command_dashboard(const struct tl_ctl_options *options);
 int tl_command_audit(const struct tl_ctl_options *options);
 int tl_command_queue_show(const struct tl_ctl_options *options);
 int tl_command_queue_create(const struct tl_ctl_options *options);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 #include <string.h>
 
@@ -65,9 +66,11 @@ static const struct tl_ctl_command commands[] = {
                 "session_ttl=5m\n"
                 "rate.burst=10. All of them change in one step, or none. It prints what each was "
                 "before.\n"
+                "A time has a unit: 500ms, 10s, 5m, 2h, 1d. It asks if one becomes less than a "
+                "tenth of what it was.\n"
                 "A lower capacity ends no session.",
      .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
+     .options = TL_OPTIONS_CALL | TL_OPTION_YES,
      .min_words = 2,
      .max_words = INT_MAX,
      .run = tl_command_set},
@@ -148,9 +151,10 @@ static const struct tl_ctl_command commands[] = {
      .other = "notice",
      .words = "QUEUE TEXT|LANG=TEXT...",
      .summary = "Shows a notice to all waiting visitors; \"\" removes it.",
-     .details = "TEXT is for everyone. Or give two or more languages, en=TEXT ko=TEXT: visitors "
-                "read theirs,\n"
-                "others the English one, or the first where there is none.",
+     .details =
+         "TEXT is for everyone. Or give each language of the pages its own, en=TEXT ko=TEXT: "
+         "visitors read\n"
+         "theirs, others the English one, or the first where there is none.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
      .min_words = 2,
@@ -223,9 +227,7 @@ static const struct tl_ctl_command commands[] = {
      .summary = "Shows where a visitor stands, or how the visit ended.",
      .details = "VISITOR is the visitor's id, or the ticket. Or give the reference code that the "
                 "visitor's page\n"
-                "shows, with --reference; it is known while the place waits or has a session. Ends "
-                "are known\n"
-                "for an hour.",
+                "shows, with --reference. Ends are known for an hour.",
      .status = "there is no such visitor or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL | TL_OPTION_REFERENCE,
@@ -237,8 +239,7 @@ static const struct tl_ctl_command commands[] = {
      .summary = "Moves a waiting visitor to another lane.",
      .details = "Who is moved stands in that lane before everyone who joined later. VISITOR is the "
                 "visitor's id,\n"
-                "or the ticket, which is verified with secrets.ticket_keys. Put -- before an id "
-                "that begins with -.",
+                "or the ticket, which is verified with secrets.ticket_keys.",
      .status = "there is no such visitor, lane or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL,
@@ -262,9 +263,7 @@ static const struct tl_ctl_command commands[] = {
      .summary = "Takes a visitor out of the line, or ends the session, at once.",
      .details = "Ticket and pass open nothing any more, and the page says that the place was "
                 "removed. VISITOR is the\n"
-                "visitor's id, or the ticket, which is verified with secrets.ticket_keys. Put -- "
-                "before an id that\n"
-                "begins with -.",
+                "visitor's id, or the ticket, which is verified with secrets.ticket_keys.",
      .status = "there is no such visitor or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL | TL_OPTION_YES,
@@ -317,7 +316,7 @@ static const struct tl_ctl_command commands[] = {
      .details = "The event goes the way of all others: through the journal of a queue that the "
                 "hook watches\n"
                 "(--queue NAME, else the first) and the notifier.",
-     .status = "1 the hook was not told",
+     .status = "the hook was not told",
      .group = TL_GROUP_WATCH,
      .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
      .min_words = 1,
@@ -372,6 +371,15 @@ static const struct tl_ctl_command commands[] = {
      .run = tl_command_log},
 
     /* ---- access ---- */
+    {.name = "dashboard",
+     .words = "",
+     .summary = "Writes an address that signs a browser in to the dashboard, once.",
+     .details = "Without --server: at the admin.worker of the configuration, as the bearer of the "
+                "token in\n"
+                "TELLERLINE_TOKEN or --token-file, else of that in secrets.admin_token.",
+     .group = TL_GROUP_ACCESS,
+     .options = TL_OPTION_CONFIG | TL_OPTION_SERVER | TL_OPTION_JSON,
+     .run = tl_command_dashboard},
     {.name = "token make",
      .words = "NAME ROLE",
      .summary = "Makes a token for an operator, and writes it once.",
@@ -438,9 +446,10 @@ static const struct tl_ctl_command commands[] = {
          "mentions, all of a queue\n"
          "in one step. Queues that are in the store only are left alone. The settings of the "
          "programs\n"
-         "themselves change at their next start.",
+         "themselves change at their next start. It asks if a time becomes less than a tenth of "
+         "what it was.",
      .group = TL_GROUP_FILE,
-     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_DRY_RUN,
+     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_DRY_RUN | TL_OPTION_YES,
      .run = tl_command_apply},
 
     /* ---- plan ---- */

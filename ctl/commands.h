@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of all commands. The help, the manual page and the completions come from it. */
 #ifndef TL_CTL_COMMANDS_H
 #define TL_CTL_COMMANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `tellerline complete -- WORD...`: what the completions of the shells ask (ctl/completion/). */
 #ifndef TL_CTL_COMPLETE_H
 #define TL_CTL_COMPLETE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -20,15 +21,14 @@ int tl_ctl_confirm(const struct tl_ctl_options *options, const char *what, const
         return TL_EXIT_OK;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
         fprintf(stderr,
-                "tellerline: %s This cannot be undone, and there is no terminal to ask on: say "
-                "--yes. Nothing was changed.\n",
+                "tellerline: %s There is no terminal to ask on: say --yes. Nothing was changed.\n",
                 what);
         return TL_EXIT_UNCONFIRMED;
     }
     if (word != NULL)
-        fprintf(stderr, "%s This cannot be undone. Type %s to go on: ", what, word);
+        fprintf(stderr, "%s Type %s to go on: ", what, word);
     else
-        fprintf(stderr, "%s This cannot be undone. Go on? [y/N] ", what);
+        fprintf(stderr, "%s Go on? [y/N] ", what);
     fflush(stderr);
     if (fgets(answer, sizeof(answer), stdin) == NULL)
         fputc('\n', stderr);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The published list of a draw, as text: lines `name value`, then an empty line, then the draw ids
  * of those who were drawn, in their order, one a line (docs/operators/openings.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The list of a draw as the APIs give it: pages of JSON, each with what the list begins with and
  * some of the draw ids (docs/integrators/openapi.yaml). A copy turns them into the text of the list

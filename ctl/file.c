@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `diff` and `apply`: the queues of the configuration file beside those of the store. */
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "ctl/assignments.h"
 #include "ctl/call.h"
 #include "ctl/json.h"
+#include "ctl/shrink.h"
 #include "ctl/table.h"
 #include "ctl/terminal.h"
 
@@ -22,6 +24,7 @@ struct file {
     json_t *differences;                  /* [{"queue", "setting", "file", "store"}] */
     json_t *only_in_file, *only_in_store; /* names of queues */
     json_t *applied;                      /* names */
+    struct tl_text shrinks;               /* times that become much shorter (ctl/shrink.h) */
     bool failed;                          /* no memory */
 };
 
@@ -46,6 +49,7 @@ static void note_difference(void *context, const char *path, const char *in_file
     append(file, file->differences,
            json_pack("{s:s, s:s, s:s, s:s}", "queue", compared->queue->name, "setting", path,
                      "file", in_file, "store", in_store));
+    tl_shrink_note(&file->shrinks, compared->queue->name, path, in_store, in_file);
     if (json_object_set_new(compared->wanted, path, tl_assignment_value(path, in_file)) != 0)
         file->failed = true;
 }
@@ -207,6 +211,21 @@ static int look_at_all(struct file *file, bool applies)
     return status;
 }
 
+/* Compares all queues, asks if need be, and starts over: nothing is applied before it is confirmed.
+ */
+static int confirm(struct file *file)
+{
+    int status = look_at_all(file, false);
+    if (file->failed)
+        status = TL_EXIT_FAILED;
+    if (status == TL_EXIT_OK)
+        status = tl_shrink_confirm(file->options, &file->shrinks);
+    json_array_clear(file->differences);
+    json_array_clear(file->only_in_file);
+    json_array_clear(file->only_in_store);
+    return status;
+}
+
 /* ---- the commands ---- */
 
 static bool write_table(const struct file *file)
@@ -277,8 +296,11 @@ static int run(const struct tl_ctl_options *options, bool applies, bool *differs
     if (file.call == NULL) {
         tl_ctl_fail(status, &err);
     } else {
-        status = look_at_all(&file, applies);
-        bool shown = !file.failed && write_result(&file, applies);
+        status = applies && !options->yes ? confirm(&file) : TL_EXIT_OK;
+        bool confirmed = status == TL_EXIT_OK;
+        if (confirmed)
+            status = look_at_all(&file, applies);
+        bool shown = !file.failed && (!confirmed || write_result(&file, applies));
         if (file.failed || (!shown && status == TL_EXIT_OK)) {
             tl_error_set(&err, TL_ERR_NOMEM, "no memory to show what differs");
             status = tl_ctl_fail(TL_EXIT_FAILED, &err);
@@ -287,6 +309,7 @@ static int run(const struct tl_ctl_options *options, bool applies, bool *differs
     }
     tl_ctl_call_close(&file.call);
     tl_config_free(&file.config);
+    tl_text_free(&file.shrinks);
     json_decref(file.differences);
     json_decref(file.only_in_file);
     json_decref(file.only_in_store);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/role/options.h"
@@ -12,7 +13,7 @@ const char *tl_ctl_help_status(int status)
         [TL_EXIT_OK] = "ok",
         [TL_EXIT_PROBLEM] = "a problem was found, or what was asked for is wrong; nothing changed",
         [TL_EXIT_FAILED] = "failed: a wrong command line, or no answer of Redis or the server",
-        [TL_EXIT_UNCONFIRMED] = "not confirmed: it cannot be undone, and --yes was not given",
+        [TL_EXIT_UNCONFIRMED] = "not confirmed: nobody said yes, and --yes was not given",
         [TL_EXIT_REFUSED] = "the server refuses the token, or its role does not suffice",
     };
     return meanings[status];

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `--help` says. */
 #ifndef TL_CTL_HELP_H
 #define TL_CTL_HELP_H

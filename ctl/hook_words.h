@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of a hook in words, from the control room's answer. */
 #ifndef TL_CTL_HOOK_WORDS_H
 #define TL_CTL_HOOK_WORDS_H

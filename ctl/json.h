@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON on standard output. */
 #ifndef TL_CTL_JSON_H
 #define TL_CTL_JSON_H

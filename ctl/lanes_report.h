@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lanes in the reports of `tellerline plan --simulate` and `tellerline rehearse`: the same words.
  */
 #ifndef TL_CTL_LANES_REPORT_H

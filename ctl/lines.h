@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Merges the output of several programs: whole lines, each with the name of its program in front.
  */
 #ifndef TL_CTL_LINES_H

@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/quote.h"
 #include "common/base/utf8.h"
+#include "common/config/words.h"
 
 #include "ctl/commands.h"
 #include "ctl/complete.h"
@@ -10,19 +12,50 @@
 #include "ctl/manual.h"
 #include "ctl/options.h"
 
+enum { MEANT_MAX = 40 };
+
+/* The command that was probably meant: its second word after a known first one. "": none is close.
+ */
+static const char *closest(const char *first, const char *word, char best[MEANT_MAX])
+{
+    size_t n, steps = SIZE_MAX;
+    const struct tl_ctl_command *commands = tl_ctl_commands(&n);
+    best[0] = '\0';
+    for (size_t i = 0; i < n; i++) {
+        const char *names[] = {commands[i].name, first == NULL ? commands[i].other : NULL};
+        for (size_t k = 0; k < 2 && names[k] != NULL && !commands[i].hidden; k++) {
+            char name[MEANT_MAX];
+            const char *rest = strchr(names[k], ' ');
+            size_t length = rest != NULL ? (size_t)(rest - names[k]) : strlen(names[k]);
+            bool is_in = first != NULL && rest != NULL && strlen(first) == length &&
+                         strncmp(first, names[k], length) == 0;
+            if (first != NULL && !is_in)
+                continue;
+            snprintf(name, sizeof(name), "%.*s", first != NULL ? MEANT_MAX : (int)length,
+                     first != NULL ? rest + 1 : names[k]);
+            if (tl_spelling_closer(word, name, &steps))
+                snprintf(best, MEANT_MAX, "%s", name);
+        }
+    }
+    return best;
+}
+
 /* The words name no command: says what there is. */
 static int fail_unknown(int n_words, char *const *words)
 {
-    char quoted[80];
+    char quoted[80], meant[MEANT_MAX];
     if (tl_ctl_command_begins(words[0]) && n_words < 2) {
         tl_ctl_help_list(words[0], stderr);
         return TL_EXIT_FAILED;
     }
     bool known = tl_ctl_command_begins(words[0]);
     tl_quote(known ? words[1] : words[0], quoted, sizeof(quoted));
-    fprintf(stderr, "tellerline: no such command: %s%s%s; `tellerline %s%s--help` lists them\n",
-            known ? words[0] : "", known ? " " : "", quoted, known ? words[0] : "",
-            known ? " " : "");
+    closest(known ? words[0] : NULL, known ? words[1] : words[0], meant);
+    fprintf(stderr,
+            "tellerline: no such command: %s%s%s%s%s%s; `tellerline %s%s--help` lists them\n",
+            known ? words[0] : "", known ? " " : "", quoted,
+            meant[0] != '\0' ? "; did you mean \"" : "", meant, meant[0] != '\0' ? "\"?" : "",
+            known ? words[0] : "", known ? " " : "");
     return TL_EXIT_FAILED;
 }
 

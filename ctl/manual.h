@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `tellerline manual`. */
 #ifndef TL_CTL_MANUAL_H
 #define TL_CTL_MANUAL_H

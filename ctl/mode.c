@@ -1,8 +1,5 @@
-#include <stdio.h>
-#include <string.h>
-
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config/mode.h"
-#include "common/wire/notice_text.h"
 
 #include "ctl/call.h"
 #include "ctl/tell.h"
@@ -61,65 +58,4 @@ int tl_command_sold_out(const struct tl_ctl_options *options)
 int tl_command_passthrough(const struct tl_ctl_options *options)
 {
     return change(options, TL_MODE_PASSTHROUGH);
-}
-
-/* "en=TEXT": the length of the language's code; 0: no such word. */
-static size_t language_of(const char *word)
-{
-    size_t length = strcspn(word, "=");
-    return word[length] == '=' && tl_notice_language_valid(word, length) ? length : 0;
-}
-
-/* One word is the text for everyone; several are LANGUAGE=TEXT each, and each language once. */
-static bool texts_are_named(const struct tl_ctl_options *options)
-{
-    for (int i = 1; options->n_words > 2 && i < options->n_words; i++) {
-        const char *word = options->words[i];
-        size_t length = language_of(word);
-        bool once = length > 0;
-        for (int k = 1; once && k < i; k++)
-            once = strncmp(options->words[k], word, length + 1) != 0;
-        if (!once) {
-            fputs("tellerline: several texts are given as en=TEXT ko=TEXT, each language once\n",
-                  stderr);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* NULL: no memory. */
-static json_t *notice_of(const struct tl_ctl_options *options)
-{
-    if (options->n_words == 2)
-        return json_pack("{s:s}", "text", options->words[1]);
-    json_t *texts = json_object();
-    for (int i = 1; texts != NULL && i < options->n_words; i++) {
-        const char *word = options->words[i];
-        size_t length = language_of(word);
-        char code[TL_NOTICE_LANGUAGE_MAX + 1] = "";
-        memcpy(code, word, length);
-        if (json_object_set_new(texts, code, json_string(word + length + 1)) != 0) {
-            json_decref(texts);
-            return NULL;
-        }
-    }
-    return texts != NULL ? json_pack("{s:o}", "texts", texts) : NULL;
-}
-
-int tl_command_notice(const struct tl_ctl_options *options)
-{
-    char target[TL_CTL_TARGET_MAX];
-    const char *queue = options->words[0];
-    json_t *answer;
-    if (!tl_ctl_target(target, "queues", queue, "notice", NULL) || !texts_are_named(options))
-        return TL_EXIT_PROBLEM;
-    json_t *body = notice_of(options);
-    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body, .sends = true};
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    json_decref(body);
-    return status == TL_EXIT_OK
-               ? tl_ctl_tell(options, answer, "%s: %s", queue,
-                             options->words[1][0] != '\0' ? "notice set" : "notice removed")
-               : status;
 }

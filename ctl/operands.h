@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the operands of a command are, by their names in its usage line: for the completions. */
 #ifndef TL_CTL_OPERANDS_H
 #define TL_CTL_OPERANDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 #include <string.h>
 
@@ -5,6 +6,7 @@
 #include "common/role/options.h"
 #include "common/role/program.h"
 
+#include "ctl/installed.h"
 #include "ctl/options.h"
 
 enum {
@@ -83,7 +85,10 @@ static size_t append_common(const struct tl_ctl_command *command, struct tl_ctl_
 {
     const struct row rows[] = {
         {TL_OPTION_CONFIG,
-         {"config", "FILE", "the configuration file; without it, defaults and environment",
+         {"config", "FILE",
+          tl_installed_counts(command)
+              ? "the configuration file (default: " TL_INSTALLED_CONFIG " where that exists)"
+              : "the configuration file; without it, defaults and environment",
           tl_option_text, &options->config, false}},
         {TL_OPTION_REDIS,
          {"redis", "URL", "use this Redis instead of the configured one", tl_option_text,
@@ -176,12 +181,16 @@ bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **
                          struct tl_ctl_options *options, struct tl_error *err)
 {
     struct tl_option table[TL_OPTIONS_MAX + 1];
-    *options = (struct tl_ctl_options){.data = "data", .interval_ms = 1000, .format = "csv"};
+    *options = (struct tl_ctl_options){.interval_ms = 1000, .format = "csv"};
     tl_ctl_options_rows(command, options, table);
     int first_operand = tl_options_read(table, argc, argv, err);
     if (first_operand < 0)
         return false;
     options->config = tl_program_config_path(options->config);
+    if (!options->help && !tl_installed_find(command, TL_INSTALLED_CONFIG, options, err))
+        return false;
+    if (options->data == NULL)
+        options->data = "data";
     options->words = argv + first_operand;
     options->n_words = argc - first_operand;
     return true;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of one command: its options in any order among the operands. */
 #ifndef TL_CTL_OPTIONS_H
 #define TL_CTL_OPTIONS_H

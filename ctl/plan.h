@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The crowd that `tellerline plan --simulate` replays, for other commands that use the same one. */
 #ifndef TL_CTL_PLAN_H
 #define TL_CTL_PLAN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When visitors arrive: from a file of comma-separated values, or drawn for a crowd.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Draws the line, and the active visitors, over time. */
 #ifndef TL_CTL_PLAN_CHART_H
 #define TL_CTL_PLAN_CHART_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lanes of a crowd: who comes in which, and what it met there. Pure computation. */
 #ifndef TL_CTL_PLAN_LANES_H
 #define TL_CTL_PLAN_LANES_H

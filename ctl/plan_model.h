@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a site's throughput and its visitors' behaviour say about the settings of a queue. Pure
  * computation: no input or output.

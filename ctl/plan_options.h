@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of `tellerline plan`, beside those that other commands have, too. */
 #ifndef TL_CTL_PLAN_OPTIONS_H
 #define TL_CTL_PLAN_OPTIONS_H

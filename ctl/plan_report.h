@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `tellerline plan` says: as text, as JSON, and as a configuration. */
 #ifndef TL_CTL_PLAN_REPORT_H
 #define TL_CTL_PLAN_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A curve over time in bounded memory: at most TL_SERIES_MOST stretches of equal width, which
  * doubles whenever the time outgrows them.

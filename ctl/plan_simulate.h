@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A discrete-event simulation of one queue: arrivals, the line, admission, sessions. The same input
  * gives the same result. Time is in ms since the first arrival (or the beginning of the crowd).

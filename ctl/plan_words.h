@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers and times as the planner shows them to people. `size` is TL_WORDS_MAX. */
 #ifndef TL_CTL_PLAN_WORDS_H
 #define TL_CTL_PLAN_WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The private redis-server of `tellerline up`. It is reachable only through a unix socket and keeps
  * its data in one folder, with every change in an append-only file (written at once, synced each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +22,7 @@ enum {
     RESTART_LIMIT_MS = 10000,
     READ_BYTES = 64 * 1024, /* at most, per turn: one talkative program must not block the others */
     STOP_TURN_MS = 1000,
+    EARLY_BYTES = 4096, /* of a quiet program; the rest is dropped */
 };
 
 struct program {
@@ -33,6 +35,9 @@ struct program {
     int output;    /* read end of its output; -1: closed */
     int write_end; /* of the same pipe, while the process is being started */
     struct tl_lines lines;
+    bool quiet;
+    char early[EARLY_BYTES]; /* what a quiet one wrote before all were up */
+    size_t n_early;
 };
 
 struct tl_programs {
@@ -164,15 +169,26 @@ static pid_t start_program(void *context)
     return pid;
 }
 
+static void take_output(struct program *program, const char *bytes, size_t n)
+{
+    size_t room = sizeof(program->early) - program->n_early;
+    if (!program->quiet || program->programs->settled) {
+        tl_lines_feed(&program->lines, &program->programs->output, bytes, n);
+        return;
+    }
+    n = n < room ? n : room;
+    memcpy(program->early + program->n_early, bytes, n);
+    program->n_early += n;
+}
+
 static void read_output(struct program *program)
 {
-    const struct tl_lines_output *output = &program->programs->output;
     char bytes[4096];
     for (size_t total = 0; program->output >= 0 && total < READ_BYTES;) {
         ssize_t n = read(program->output, bytes, sizeof(bytes));
         if (n > 0) {
             total += (size_t)n;
-            tl_lines_feed(&program->lines, output, bytes, (size_t)n);
+            take_output(program, bytes, (size_t)n);
         } else if (n < 0 && errno == EINTR) {
             continue;
         } else if (n < 0 && errno == EAGAIN) {
@@ -195,6 +211,9 @@ static bool program_ended(void *context, int status, int64_t delay_ms)
     else
         snprintf(how, sizeof(how), "ended with status %d", WEXITSTATUS(status));
     read_output(program);
+    if (!programs->settled)
+        tl_lines_feed(&program->lines, &programs->output, program->early, program->n_early);
+    program->n_early = 0;
     tl_lines_end(&program->lines, &programs->output);
     if (delay_ms < 0) {
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
@@ -251,6 +270,7 @@ bool tl_programs_add(struct tl_programs *programs, const struct tl_program_start
                                 .keep_fd = start->keep_fd,
                                 .listen_fds = start->listen_fds,
                                 .n_listen_fds = start->n_listen_fds,
+                                .quiet = start->quiet,
                                 .output = -1,
                                 .lines = {.role = start->role, .colour = (int)programs->n + 1}};
     const struct tl_child child = {.context = program,

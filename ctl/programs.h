@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The programs that `tellerline up` runs: kept running by the supervisor (common/role), their
  * output printed line by line with the name of the program in front.
@@ -21,6 +22,7 @@ struct tl_program_start {
     int keep_fd;             /* stays open in the program; -1: none */
     const int *listen_fds;   /* passed to the program, and kept open here; borrowed */
     unsigned n_listen_fds;
+    bool quiet;            /* what it writes until all are up is printed only if it ends */
     unsigned stop_stage;   /* programs of a lower stage stop first */
     int64_t stop_limit_ms; /* then it is killed */
 };

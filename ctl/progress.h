@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far long work is: a bar on standard error, if that is a terminal; else nothing. */
 #ifndef TL_CTL_PROGRESS_H
 #define TL_CTL_PROGRESS_H

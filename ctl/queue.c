@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `queue show`, `create`, `delete` and `line`. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ static int confirm(const struct tl_ctl_options *options, struct tl_ctl_call *cal
         return status;
     snprintf(what, sizeof(what),
              "Queue %s will be deleted: %" PRIu64 " who wait lose their places, %" PRIu64
-             " who are active lose their sessions.",
+             " who are active lose their sessions. This cannot be undone.",
              queue, tl_row_number(stats, "waiting"), tl_row_number(stats, "active"));
     json_decref(stats);
     return tl_ctl_confirm(options, what, queue);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,19 +80,23 @@ static bool find_server(struct rehearse *rehearse, struct tl_error *err)
     return true;
 }
 
-/* The most joins in any minute of this machine's time. */
-static uint64_t busiest_minute(const struct rehearse *rehearse)
+/* Does the limit of one address refuse any of them? A third of the minute's joins may come at once,
+ * the others evenly (worker/http/limiter.c). */
+static bool refuses(const struct rehearse *rehearse, uint64_t limit)
 {
+    enum { AT_ONCE = 3 };
     const struct tl_arrivals *arrivals = &rehearse->arrivals;
-    int64_t minute_ms = INT64_C(60000) * (int64_t)rehearse->options->rehearse.speed;
-    uint64_t most = 0;
-    for (size_t from = 0, to = 0; to < arrivals->n; to++) {
-        while (arrivals->list[to].at_ms - arrivals->list[from].at_ms >= minute_ms)
-            from++;
-        if (to - from + 1 > most)
-            most = to - from + 1;
+    const uint64_t at_once = limit > AT_ONCE ? limit / AT_ONCE : limit;
+    const uint64_t evenly = at_once < limit ? limit - at_once : limit;
+    const double one_ms = 60000.0 * (double)rehearse->options->rehearse.speed / (double)evenly;
+    double back_ms = 0; /* when the whole allowance is there again */
+    for (size_t i = 0; i < arrivals->n; i++) {
+        double at_ms = (double)arrivals->list[i].at_ms;
+        back_ms = (back_ms > at_ms ? back_ms : at_ms) + one_ms;
+        if (back_ms - at_ms > (double)at_once * one_ms + 1)
+            return true;
     }
-    return most;
+    return false;
 }
 
 /* Is anybody to come in another lane than that of everybody? */
@@ -109,7 +114,6 @@ static bool check_limits(const struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_queue_settings *settings = &rehearse->settings;
     uint64_t limit = rehearse->session.config->http.joins_per_minute;
-    uint64_t joins = busiest_minute(rehearse);
     if (tl_door_trusted(rehearse->door))
         return true;
     if (chooses_lane(rehearse))
@@ -120,15 +124,16 @@ static bool check_limits(const struct rehearse *rehearse, struct tl_error *err)
     if (settings->challenge != TL_CHALLENGE_NONE)
         return tl_error_set(err, TL_ERR_INVALID, "challenge: %s",
                             tl_rehearse_advice("challenge-required"));
-    if (limit > 0 && joins > limit)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "%" PRIu64
-                            " join within a minute, and http.joins_per_minute is %" PRIu64
-                            ": make an API key (a line \"rehearsal KEY\" in the file of "
-                            "secrets.api_keys, here and for the workers) or a key HS256 in that of "
-                            "secrets.invite_keys, raise the limit while "
-                            "you rehearse, or choose fewer --visitors or a lower --speed",
-                            joins, limit);
+    if (limit > 0 && refuses(rehearse, limit))
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "http.joins_per_minute is %" PRIu64
+            " for one address, a third of them at once, which is less than this "
+            "rehearsal needs: make an API key (a line \"rehearsal KEY\" in the file "
+            "of secrets.api_keys, here and for the workers) or a key HS256 in that "
+            "of secrets.invite_keys, raise the limit while you rehearse, or choose "
+            "fewer --visitors or a lower --speed",
+            limit);
     return true;
 }
 
@@ -294,16 +299,16 @@ static void show_progress(void *context, const struct tl_crowd_progress *progres
 {
     struct rehearse *rehearse = context;
     uint64_t speed = rehearse->options->rehearse.speed;
-    char time[TL_UNITS_TEXT_MAX];
     if (!rehearse->terminal && progress->now_ms < rehearse->next_line_ms)
         return;
     rehearse->next_line_ms = progress->now_ms + PROGRESS_SELDOM_MS;
-    tl_duration_format(progress->now_ms * (int64_t)speed / 1000 * 1000, time, sizeof(time));
+    int64_t seconds = progress->now_ms * (int64_t)speed / 1000;
     fprintf(stderr,
-            "%safter %s: %" PRIu64 " arrived, %" PRIu64 " wait, %" PRIu64
-            " are on the site, %" PRIu64 " are gone%s",
-            rehearse->terminal ? "\r\033[K" : "", time, progress->arrived, progress->waiting,
-            progress->present, progress->gone, rehearse->terminal ? "" : "\n");
+            "%safter %" PRId64 ":%02" PRId64 ":%02" PRId64 ": %" PRIu64 " arrived, %" PRIu64
+            " wait, %" PRIu64 " are on the site, %" PRIu64 " are gone%s",
+            rehearse->terminal ? "\r\033[K" : "", seconds / 3600, seconds / 60 % 60, seconds % 60,
+            progress->arrived, progress->waiting, progress->present, progress->gone,
+            rehearse->terminal ? "" : "\n");
 }
 
 static bool run(struct rehearse *rehearse, struct tl_error *err)
@@ -416,9 +421,9 @@ static bool check_options(const struct tl_ctl_options *options, struct tl_error 
 {
     const struct tl_crowd *crowd = &options->plan.input.crowd;
     if (options->rehearse.remove)
-        return tl_scratch_named(options->words[0]) ||
+        return tl_queue_is_rehearsal(options->words[0]) ||
                tl_error_set(err, TL_ERR_INVALID,
-                            "--remove: the name of a scratch queue begins with " TL_SCRATCH_PREFIX
+                            "--remove: the name of a scratch queue begins with " TL_REHEARSAL_PREFIX
                             " and ends with - and six digits");
     if (options->plan.arrivals == NULL && crowd->visitors == 0)
         return tl_error_set(err, TL_ERR_INVALID, "who comes? --visitors N, or --arrivals FILE");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The visitors of a rehearsal: they join, wait, come when called, stay and complete, over HTTP. */
 #ifndef TL_CTL_REHEARSE_CROWD_H
 #define TL_CTL_REHEARSE_CROWD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the visitors of a rehearsal join: by an API key, by invites that it signs itself, or as
  * anybody does. */
 #ifndef TL_CTL_REHEARSE_DOOR_H

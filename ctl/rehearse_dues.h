@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When which visitor has something to do: a heap, the earliest on top. */
 #ifndef TL_CTL_REHEARSE_DUES_H
 #define TL_CTL_REHEARSE_DUES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was seen in a rehearsal, and what it says about the settings. Pure computation. Times are in
  * ms since the rehearsal began, as they passed, whatever its speed; -1 where something did not
@@ -44,7 +45,7 @@ enum { TL_REASONS_MOST = 16, TL_REASON_MAX = 64 };
 /* How often something happened, by its reason. */
 struct tl_reasons {
     size_t n;
-    struct tl_reason {
+    struct tl_found_reason {
         char name[TL_REASON_MAX];
         uint64_t count;
     } list[TL_REASONS_MOST]; /* the last one holds all that do not fit */

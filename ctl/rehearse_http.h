@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests over HTTP to one server, thousands at a time: libcurl on epoll(7), in the caller's
  * thread. Short requests share connections, so many at once; the others wait in their order. A

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the visitors of each lane met in a rehearsal. Pure computation; times as in
  * ctl/rehearse_figures.h. */
 #ifndef TL_CTL_REHEARSE_LANES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of `tellerline rehearse`, beside those of the crowd (plan_options.h) and those that
  * other commands have, too. */
 #ifndef TL_CTL_REHEARSE_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -20,26 +21,18 @@ enum {
     WAITING_LEAST_MS = 4000,
     PERIOD_LEAST_MS = 100,
 
-    RANDOM_DIGITS = 6,
     /* The programs read the list of queues once a second. */
     LET_GO_MS = 2500,
     LOOK_EVERY_MS = 200,
+    /* A program that sleeps longer takes the queue for lost, and makes it again. */
+    MARK_MS = 600000,
     SCAN_COUNT = 1000,
 };
 
-bool tl_scratch_named(const char *queue)
-{
-    size_t length = strlen(queue);
-    return strncmp(queue, TL_SCRATCH_PREFIX, strlen(TL_SCRATCH_PREFIX)) == 0 &&
-           length > strlen(TL_SCRATCH_PREFIX) + 1 + RANDOM_DIGITS &&
-           queue[length - RANDOM_DIGITS - 1] == '-' &&
-           strspn(queue + length - RANDOM_DIGITS, "0123456789abcdef") == RANDOM_DIGITS;
-}
-
 void tl_scratch_name(const char *queue, char name[TL_QUEUE_NAME_MAX + 1])
 {
-    enum { FIXED = sizeof(TL_SCRATCH_PREFIX) - 1 + 1 + RANDOM_DIGITS };
-    snprintf(name, TL_QUEUE_NAME_MAX + 1, "%s%.*s-%06x", TL_SCRATCH_PREFIX,
+    enum { FIXED = sizeof(TL_REHEARSAL_PREFIX) - 1 + 1 + TL_REHEARSAL_DIGITS };
+    snprintf(name, TL_QUEUE_NAME_MAX + 1, "%s%.*s-%06x", TL_REHEARSAL_PREFIX,
              (int)(TL_QUEUE_NAME_MAX - FIXED), queue, randombytes_uniform(0x1000000));
 }
 
@@ -115,6 +108,7 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
             put(settings, &rows[i], ms > from_ms ? to_ms + (ms - from_ms) / (int64_t)speed : 0);
         }
     }
+    settings->changed_us = 0;
     settings->opens_at_ms = opens_ms;
     settings->mode = TL_MODE_OPEN;
     settings->paused = false;
@@ -125,6 +119,7 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
 struct removal {
     struct tl_redis *redis;
     const char *prefix, *name;
+    char mark[TL_KEY_MAX]; /* tl:{q}:retired */
     struct tl_args args;
 };
 
@@ -133,6 +128,22 @@ static bool call(struct removal *removal, struct tl_reply **reply, struct tl_err
     *reply = tl_redis_call(removal->redis, &removal->args, err);
     tl_args_reset(&removal->args);
     return *reply != NULL;
+}
+
+/* Without the mark of a deletion, the programs would make the queue again. */
+static bool mark_deleted(struct removal *removal, struct tl_error *err)
+{
+    struct tl_reply *reply;
+    tl_args_strs(&removal->args, "HSET", removal->mark, "away", "1", NULL);
+    bool ok = call(removal, &reply, err);
+    tl_reply_free(reply);
+    if (!ok)
+        return false;
+    tl_args_strs(&removal->args, "PEXPIRE", removal->mark, NULL);
+    tl_args_int(&removal->args, MARK_MS);
+    ok = call(removal, &reply, err);
+    tl_reply_free(reply);
+    return ok;
 }
 
 static bool take_off_list(struct removal *removal, struct tl_error *err)
@@ -169,22 +180,28 @@ static bool delete_page(struct removal *removal, const struct tl_reply *page, si
                         struct tl_error *err)
 {
     struct tl_reply *reply;
-    size_t n = tl_reply_count(page);
-    *found += n;
-    if (n == 0)
-        return true;
+    size_t n = 0;
     tl_args_str(&removal->args, "DEL");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < tl_reply_count(page); i++) {
         size_t length;
         const char *key = tl_reply_string(tl_reply_at(page, i), &length);
+        if (strcmp(key, removal->mark) == 0)
+            continue;
         tl_args_bin(&removal->args, key, length);
+        n++;
+    }
+    *found += n;
+    if (n == 0) {
+        tl_args_reset(&removal->args);
+        return true;
     }
     bool ok = call(removal, &reply, err);
     tl_reply_free(reply);
     return ok;
 }
 
-/* Deletes all keys with the hash tag of the queue; *found gets how many there were. The name holds
+/* Deletes all keys with the hash tag of the queue but the mark, which expires; *found gets how many
+ * there were. The name holds
  * no character that means something in a pattern; a prefix that does finds nothing of others,
  * because the name is random. */
 static bool delete_keys(struct removal *removal, size_t *found, struct tl_error *err)
@@ -235,9 +252,13 @@ static bool wait_let_go(struct removal *removal, int64_t until_ms, struct tl_err
 static struct removal removal_of(struct tl_ctl_session *session, const char *name,
                                  struct tl_error *err)
 {
-    return (struct removal){.redis = tl_ctl_session_redis(session, name, err),
-                            .prefix = session->config->redis.key_prefix,
-                            .name = name};
+    struct tl_keys keys;
+    struct removal removal = {.redis = tl_ctl_session_redis(session, name, err),
+                              .prefix = session->config->redis.key_prefix,
+                              .name = name};
+    tl_keys_init(&keys, removal.prefix, name);
+    tl_keys_retired(&keys, removal.mark);
+    return removal;
 }
 
 bool tl_scratch_removable(struct tl_ctl_session *session, const char *name, struct tl_error *err)
@@ -254,8 +275,8 @@ bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, int64_t
     int64_t until_ms = tl_clock_ms() + limit_ms;
     struct removal removal = removal_of(session, name, err);
     size_t found = 1;
-    bool ok = removal.redis != NULL && take_off_list(&removal, err) &&
-              wait_let_go(&removal, until_ms, err);
+    bool ok = removal.redis != NULL && mark_deleted(&removal, err) &&
+              take_off_list(&removal, err) && wait_let_go(&removal, until_ms, err);
     /* A second look finds nothing, unless something was written meanwhile. */
     while (ok && found > 0 && tl_clock_ms() < until_ms)
         ok = delete_keys(&removal, &found, err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scratch queue of a rehearsal: a queue of its own with the settings of another one, which
  * leaves nothing behind.
@@ -19,10 +20,6 @@
 
 #include "ctl/session.h"
 
-#define TL_SCRATCH_PREFIX "rehearsal-"
-
-/* Is this the name of a scratch queue? */
-bool tl_scratch_named(const char *queue);
 /* A new name for a rehearsal of this queue: rehearsal-QUEUE-RANDOM, cut to the length of a name. */
 void tl_scratch_name(const char *queue, char name[TL_QUEUE_NAME_MAX + 1]);
 
@@ -41,8 +38,9 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
 
 /* May this user of the store take a queue off the list? Asked before one is made. */
 bool tl_scratch_removable(struct tl_ctl_session *session, const char *name, struct tl_error *err);
-/* Takes the queue off the list, waits until the programs have let go of it, and deletes its keys.
- * About three seconds; after `limit_ms` it gives up with TL_ERR_TIMEOUT. */
+/* Marks the queue as deleted, takes it off the list, waits until the programs have let go of it,
+ * and deletes its keys; the mark expires. About three seconds; after `limit_ms` it gives up with
+ * TL_ERR_TIMEOUT. */
 bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, int64_t limit_ms,
                        struct tl_error *err);
 /* How the operator removes what is left, in a sentence. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The report of a rehearsal, for people and for programs. */
 #ifndef TL_CTL_REHEARSE_REPORT_H
 #define TL_CTL_REHEARSE_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a worker tells a visitor: the view of a place (JSON), and the stream of events that carries
  * views (server-sent events; WHATWG HTML, 9.2). Pure decoders of bytes from outside. Members and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of queues as `queue list`, `top` and `stats` show them: from the control room's
  * answer, which may come over HTTP. */
 #ifndef TL_CTL_ROWS_H

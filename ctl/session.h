@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration and the store, for commands that talk to a running system. */
 #ifndef TL_CTL_SESSION_H
 #define TL_CTL_SESSION_H

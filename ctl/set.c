@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,14 @@
 #include "ctl/call.h"
 #include "ctl/change_text.h"
 #include "ctl/json.h"
+#include "ctl/shrink.h"
+
+/* "rate.every" to "rate_every". */
+static void to_name_in_store(char *name)
+{
+    for (char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot, '.'))
+        *dot = '_';
+}
 
 /* Is this the setting, by its name in the store, that the assignment NAME=VALUE names? */
 static bool is_assigned(const char *assignment, const char *name)
@@ -18,8 +27,7 @@ static bool is_assigned(const char *assignment, const char *name)
     size_t length = strcspn(assignment, "=");
     const char *stored = text;
     snprintf(text, sizeof(text), "%.*s", (int)length, assignment);
-    for (char *dot = strchr(text, '.'); dot != NULL; dot = strchr(dot, '.'))
-        *dot = '_';
+    to_name_in_store(text);
     tl_queue_settings_plain(&stored, assignment[length] == '=' ? assignment + length + 1 : "");
     return strcmp(stored, name) == 0;
 }
@@ -48,6 +56,42 @@ static void describe(const struct tl_ctl_options *options, const json_t *changed
     }
 }
 
+/* What the settings of a queue are compared with. */
+struct wish {
+    const char *queue;
+    const json_t *settings;
+    struct tl_text shrinks;
+};
+
+static void note_shrink(void *context, const char *name, const json_t *before)
+{
+    struct wish *wish = context;
+    char stored[TL_SETTING_PATH_MAX];
+    const json_t *after = json_object_get(wish->settings, name);
+    snprintf(stored, sizeof(stored), "%s", name);
+    to_name_in_store(stored);
+    if (after == NULL)
+        after = json_object_get(wish->settings, stored);
+    if (json_is_string(before) && json_is_string(after))
+        tl_shrink_note(&wish->shrinks, wish->queue, name, json_string_value(before),
+                       json_string_value(after));
+}
+
+/* Asks where a time becomes much shorter than it is now. Settings that cannot be read are left to
+ * the change: it may be what puts them right, and says what is wrong. */
+static int confirm(const struct tl_ctl_options *options, struct tl_ctl_call *call,
+                   const char *target, const json_t *settings)
+{
+    struct wish wish = {.queue = options->words[0], .settings = settings};
+    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+    struct tl_control_answer queue = {0};
+    struct tl_error unused;
+    if (!options->yes && tl_ctl_call_ask(call, &ask, &queue, &unused))
+        tl_json_flat(json_object_get(queue.body, "settings"), note_shrink, &wish);
+    tl_control_answer_clear(&queue);
+    return tl_shrink_confirm(options, &wish.shrinks);
+}
+
 /* The workers' configuration may be another one, so this is no reason to refuse. */
 static void warn_without_service(const struct tl_ctl_options *options, const json_t *after)
 {
@@ -67,14 +111,19 @@ int tl_command_set(const struct tl_ctl_options *options)
     struct tl_text out = {0};
     char target[TL_CTL_TARGET_MAX];
     const char *queue = options->words[0];
-    json_t *answer;
+    json_t *answer = NULL;
     if (!tl_ctl_target(target, "queues", queue, NULL))
         return TL_EXIT_PROBLEM;
     json_t *settings = tl_assignments_read(options->n_words - 1, options->words + 1, &err);
     if (settings == NULL)
         return tl_ctl_fail(tl_ctl_status_of(&err), &err);
+    struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     const struct tl_ctl_ask ask = {.method = "PATCH", .target = target, .body = settings};
-    int status = tl_ctl_call_once(options, &ask, &answer);
+    int status =
+        call != NULL ? confirm(options, call, target, settings) : tl_ctl_fail(TL_EXIT_FAILED, &err);
+    if (status == TL_EXIT_OK)
+        status = tl_ctl_call_body(call, &ask, &answer);
+    tl_ctl_call_close(&call);
     json_decref(settings);
     if (status != TL_EXIT_OK)
         return status;

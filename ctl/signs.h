@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What `top` shows of misuse: lines for each queue with signs of it. */
 #ifndef TL_CTL_SIGNS_H
 #define TL_CTL_SIGNS_H

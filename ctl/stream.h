@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An answer that is a stream, on its way to whoever asked for it. */
 #ifndef TL_CTL_STREAM_H
 #define TL_CTL_STREAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A text table; each column is as wide as its widest cell. */
 #ifndef TL_CTL_TABLE_H
 #define TL_CTL_TABLE_H

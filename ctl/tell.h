@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The end of a command that has done its work. */
 #ifndef TL_CTL_TELL_H
 #define TL_CTL_TELL_H

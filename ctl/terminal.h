@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the terminal can, and what people read there. */
 #ifndef TL_CTL_TERMINAL_H
 #define TL_CTL_TERMINAL_H

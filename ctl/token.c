@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "common/base/units.h"
@@ -82,7 +83,8 @@ int tl_command_token_revoke(const struct tl_ctl_options *options)
     json_t *answer;
     if (!tl_ctl_target(target, "tokens", name, NULL))
         return TL_EXIT_PROBLEM;
-    snprintf(what, sizeof(what), "The token %.64s will open nothing any more.", name);
+    snprintf(what, sizeof(what),
+             "The token %.64s will open nothing any more. This cannot be undone.", name);
     int status = tl_ctl_confirm(options, what, NULL);
     if (status != TL_EXIT_OK)
         return status;

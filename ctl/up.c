@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,10 +149,13 @@ static bool start_redis(struct up *up, struct tl_error *err)
     tl_private_redis_argv(&up->redis, argv);
     tl_programs_say(up->programs, "no Redis is configured: starting %s on %s", up->redis.program,
                     up->redis.folder);
-    /* The server holds the lock too: a second one cannot start while it still writes. */
+    /* The server holds the lock too: a second one cannot start while it still writes. Each start of
+     * it says the same, with a warning about the machine's memory that is no reason to stop here.
+     */
     const struct tl_program_start start = {.role = "redis",
                                            .argv = argv,
                                            .keep_fd = up->redis.lock,
+                                           .quiet = true,
                                            .stop_stage = STAGE_REDIS,
                                            .stop_limit_ms = REDIS_STOP_LIMIT_MS};
     return tl_programs_add(up->programs, &start, err) && wait_until(up, redis_answers, err) &&
@@ -222,6 +226,10 @@ static bool start_all(struct up *up, struct tl_error *err)
     bool is_ipv6 = strchr(host, ':') != NULL;
     tl_programs_say(up->programs, "ready: http://%s%s%s:%d/ (Ctrl-C stops)", is_ipv6 ? "[" : "",
                     host, is_ipv6 ? "]" : "", up->listen.port);
+    if (up->config->admin.worker.port > 0)
+        tl_programs_say(up->programs, "dashboard: `tellerline dashboard%s%s` signs a browser in",
+                        up->options->config != NULL ? " --config " : "",
+                        up->options->config != NULL ? up->options->config : "");
     if (up->config->n_queues == 0)
         tl_programs_say(up->programs,
                         "no queues are configured: list some under `queues` in a file and "

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -77,7 +78,8 @@ int tl_command_visitor_remove(const struct tl_ctl_options *options)
     json_t *answer;
     if (!tl_ctl_target(target, "queues", queue, "visitors", options->words[1], NULL))
         return TL_EXIT_PROBLEM;
-    snprintf(what, sizeof(what), "Visitor %.64s of queue %s loses the place, or the session.",
+    snprintf(what, sizeof(what),
+             "Visitor %.64s of queue %s loses the place, or the session. This cannot be undone.",
              options->words[1], queue);
     int status = tl_ctl_confirm(options, what, NULL);
     if (status != TL_EXIT_OK)
@@ -105,7 +107,7 @@ int tl_command_visitor_forget(const struct tl_ctl_options *options)
         return TL_EXIT_PROBLEM;
     snprintf(what, sizeof(what),
              "Visitor %.64s of queue %s loses the place, or the session, and the id is erased "
-             "wherever it is kept.",
+             "wherever it is kept. This cannot be undone.",
              options->words[1], queue);
     int status = tl_ctl_confirm(options, what, NULL);
     if (status != TL_EXIT_OK)

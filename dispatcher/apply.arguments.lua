@@ -1,24 +1,22 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The arguments of the apply script, checked one by one and kept as steps.
 
-local ENTRY, JOIN, LEAVE, COMPLETE, RENEW, SEEN, SPEND, RESTORE, LOST, CALLED = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-local OF, CLAIM, EXTEND, HAND_OVER = 10, 11, 12, 13
 local FIRST = 3         -- argument, of the entries
-local LANES_MAX = 16
 local JOINS_MAX = 1000  -- in one ZADD: unpack is limited by Lua's stack
-local ENTRIES_MAX = 100 -- TL_APPLY_CALL_ENTRIES_MAX
 
 local ARGV, n_args = ARGV, #ARGV -- a local variable is found faster
 
 -- The steps, as four numbers each: { kind, a, b, at }, where ARGV[at] is the first text of the step. One flat list: a
 -- table for each of a thousand commands costs more than the commands.
 --   ENTRY batch, 0, at id and worker   JOIN lane, n, at visitors   SPEND until_ms, 0, at invite
---   SEEN first seq, count, -   OF generation, 0, -   LEAVE, COMPLETE, RENEW, CLAIM, EXTEND place, 0, at visitor
+--   SEEN first seq, count, -   OF generation, 0, -   SINCE ms, 0, -
+--   LEAVE, COMPLETE, RENEW, CLAIM, EXTEND place, 0, at visitor
 --   RESTORE, LOST, CALLED, HAND_OVER 0, 0, at the first argument
 local steps, n_steps = { 0, 0, 0, 0, 0, 0, 0, 0 }, 0 -- most calls have two: room for these, which need not grow
 local entries, n_entries = {}, 0 -- the ids of the entries
 -- Is among them a JOIN; a SPEND; a LEAVE, COMPLETE, RENEW, CLAIM, EXTEND or HAND_OVER; a SEEN; one of RESTORE, LOST and
--- CALLED; a HAND_OVER?
-local joins, invites, sessions, presence, restores, handovers = false, false, false, false, false, false
+-- CALLED; a HAND_OVER; a SINCE?
+local joins, invites, sessions, presence, restores, handovers, late = false, false, false, false, false, false, false
 local at = FIRST -- the argument to parse next; after a failure, the wrong one
 
 -- A whole number >= 0; nil for any other text.
@@ -36,12 +34,12 @@ end
 
 local function parse_entry()
     local batch = whole(ARGV[at + 3])
-    if not batch or n_entries == ENTRIES_MAX then
+    if not batch or n_entries == APPLY_CALL_ENTRIES_MAX then
         return false
     end
     n_entries = n_entries + 1
     entries[n_entries] = ARGV[at + 1]
-    add_step(ENTRY, batch, 0, at + 1)
+    add_step(STEP.entry, batch, 0, at + 1)
     at = at + 4
     return true
 end
@@ -52,7 +50,7 @@ local function parse_join(most)
         return false
     end
     joins, at = true, first + n
-    return add_step(JOIN, lane, n, first)
+    return add_step(COMMAND.join, lane, n, first)
 end
 
 -- A command of n arguments, all of them numbers from the one at `from` on.
@@ -69,36 +67,36 @@ end
 
 local function parse_step()
     local kind = whole(ARGV[at])
-    if kind == ENTRY then
+    if kind == STEP.entry then
         return parse_entry()
     elseif n_entries == 0 then
         return false
-    elseif kind == JOIN then
+    elseif kind == COMMAND.join then
         return parse_join(JOINS_MAX)
-    elseif kind == OF then
-        local generation = whole(ARGV[at + 1])
-        at = at + 2
-        return generation and add_step(OF, generation, 0, at)
-    elseif kind == RESTORE or kind == LOST or kind == CALLED then
+    elseif kind == STEP.of or kind == STEP.since then
+        local value = whole(ARGV[at + 1])
+        at, late = at + 2, late or kind == STEP.since
+        return value and add_step(kind, value, 0, at)
+    elseif kind == COMMAND.restore or kind == COMMAND.lost or kind == COMMAND.called then
         restores = true
-        return parse_numbers(kind, kind == RESTORE and 6 or 4, kind == RESTORE and 2 or 1)
+        return parse_numbers(kind, kind == COMMAND.restore and 6 or 4, kind == COMMAND.restore and 2 or 1)
     end
-    if kind == HAND_OVER then
+    if kind == COMMAND.hand_over then
         sessions, handovers = true, true
-        return parse_numbers(HAND_OVER, 4, 2)
+        return parse_numbers(COMMAND.hand_over, 4, 2)
     end
     local texts, b = at + 1, whole(ARGV[at + 2])
-    if not kind or kind > SPEND and kind ~= CLAIM and kind ~= EXTEND or not b then
+    if not kind or kind > STEP.spend and kind ~= COMMAND.claim and kind ~= COMMAND.extend or not b then
         return false
     end
     at = at + 3
-    if kind == SPEND then
+    if kind == STEP.spend then
         invites = true
-        return add_step(SPEND, b, 0, texts) and whole(ARGV[at]) == JOIN and parse_join(1)
-    elseif kind == SEEN then
+        return add_step(STEP.spend, b, 0, texts) and whole(ARGV[at]) == COMMAND.join and parse_join(1)
+    elseif kind == COMMAND.seen then
         local first = whole(ARGV[texts])
         presence = true
-        return first and add_step(SEEN, first, b, texts)
+        return first and add_step(COMMAND.seen, first, b, texts)
     end
     sessions = true
     return add_step(kind, b, 0, texts)

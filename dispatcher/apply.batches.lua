@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Batches that come twice: a worker repeats a batch when it does not know whether the first one arrived. For each
 -- worker tl:{q}:batches holds the last batch applied.
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,10 @@
 #include "dispatcher/apply.h"
 #include "generated/dispatcher_scripts.h"
 
-/* Steps of the apply script that are not commands of a batch. */
-enum { ENTRY = 0, SPEND = 6, OF = 10 };
+/* A batch that is so late (more than a store far away makes it) may have joins of visitors who were
+ * placed through another worker meanwhile, and have gone. With more, the clocks differ: that tells
+ * nothing. */
+enum { LATE_MS = 2000, LATE_MAX_MS = 900000 };
 
 /* One entry of the stream. */
 struct entry {
@@ -83,7 +86,7 @@ static size_t append_joins(struct tl_args *args, const struct tl_command *comman
 {
     size_t count = 1;
     if (commands->invite != NULL) { /* the step before the JOIN */
-        tl_args_uint(args, SPEND);
+        tl_args_uint(args, TL_STEP_SPEND);
         tl_args_bin(args, commands->invite, commands->invite_length);
         tl_args_uint(args, commands->invite_until_ms);
     } else {
@@ -97,6 +100,14 @@ static size_t append_joins(struct tl_args *args, const struct tl_command *comman
     for (size_t i = 0; i < count; i++)
         tl_args_bin(args, commands[i].visitor, commands[i].visitor_length);
     return count;
+}
+
+/* Was the batch made long before its entry, whose id is the time of the store? */
+static bool is_late(const char *id, const struct tl_batch *batch)
+{
+    uint64_t entry_ms = strtoull(id, NULL, 10);
+    return batch->made_ms != 0 && entry_ms > batch->made_ms + LATE_MS &&
+           entry_ms < batch->made_ms + LATE_MAX_MS;
 }
 
 static void append_commands(struct tl_args *args, const struct tl_batch *batch)
@@ -170,12 +181,16 @@ static bool add_batch(struct tl_apply *apply, const char *id, const struct tl_ba
         tl_args_uint(args, apply->events_length);
         *open = (struct call){.first = apply->n_entries};
     }
-    tl_args_uint(args, ENTRY);
+    tl_args_uint(args, TL_STEP_ENTRY);
     tl_args_strs(args, id, batch->worker, NULL);
     tl_args_uint(args, batch->number);
     if (batch->generation != 0) {
-        tl_args_uint(args, OF);
+        tl_args_uint(args, TL_STEP_OF);
         tl_args_uint(args, batch->generation);
+    }
+    if (is_late(id, batch)) {
+        tl_args_uint(args, TL_STEP_SINCE);
+        tl_args_uint(args, batch->made_ms);
     }
     append_commands(args, batch);
     open->n++;

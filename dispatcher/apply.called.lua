@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Claims where a queue is overbooked (prelude.called.lua). They need no more than this script's own memory, besides one
 -- HMGET and one ZCARD in a call, and nothing where it is not.
 

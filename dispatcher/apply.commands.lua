@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- LEAVE, COMPLETE, RENEW, CLAIM, EXTEND and SEEN.
 
 local removed = {} -- places that left the line
@@ -56,10 +57,13 @@ leave = function(index, visitor, place)
         store_end(visitor, REASON.left)
         state.waiting, totals.left = state.waiting - 1, totals.left + 1
         removed[#removed + 1] = held
+        if not is_same(held, place) then -- drawn: the lines of workers have the place of before until the draw is done
+            removed[#removed + 1] = place
+        end
     elseif end_session(visitor, place, REASON.left) then
         totals.left = totals.left + 1
     else
-        add_exception(exceptions, index, GONE, place, 0)
+        add_exception(exceptions, index, OUTCOME.gone, place, 0)
     end
 end
 
@@ -67,7 +71,7 @@ complete = function(index, visitor, place)
     if end_session(visitor, place, REASON.completed) then
         totals.completed = totals.completed + 1
     else
-        add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
+        add_exception(exceptions, index, is_waiting(visitor, place) and OUTCOME.waiting or OUTCOME.gone, place, 0)
     end
 end
 
@@ -76,11 +80,11 @@ end
 renew = function(index, visitor, place, only_claims)
     local held, admitted_ms, claimed = read_session(visitor)
     if not is_same(held, place) then
-        add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
+        add_exception(exceptions, index, is_waiting(visitor, place) and OUTCOME.waiting or OUTCOME.gone, place, 0)
         return
     end
     if claims.called and not claimed and not claims.may_claim(visitor, place, admitted_ms) then
-        add_exception(exceptions, index, WAITING, place, 0)
+        add_exception(exceptions, index, OUTCOME.waiting, place, 0)
         return
     end
     local deadline = admitted_ms + settings.session_ttl
@@ -101,7 +105,7 @@ end
 extend = function(index, visitor, place)
     local held, admitted_ms, claimed = read_session(visitor)
     if not is_same(held, place) then
-        add_exception(exceptions, index, is_waiting(visitor, place) and WAITING or GONE, place, 0)
+        add_exception(exceptions, index, is_waiting(visitor, place) and OUTCOME.waiting or OUTCOME.gone, place, 0)
         return
     end
     local is_held = claims.called and redis.call('ZSCORE', held_key(), visitor)
@@ -197,7 +201,7 @@ local load_seen = (restores or presence) and function()
 
     -- SEEN, or the farewell of a worker. Who was seen at places of another generation says nothing about this one.
     seen = function(first, count, is_foreign)
-        local is_farewell = first == FAREWELL_SEQ and count == FAREWELL_COUNT
+        local is_farewell = first == SEEN_FAREWELL_SEQ and count == SEEN_FAREWELL_COUNT
         if is_foreign and not is_farewell then
             return
         elseif not is_farewell then

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What the parts of the apply script share during one call.
 
 local now      -- ms, when the call began
@@ -5,9 +6,6 @@ local state    -- as read_state returned it, and the last seq; changes with ever
 local totals   -- joined, completed, left, with restores admitted: texts as in the state, numbers once they have changed
 local settings -- of the queue: session_ttl, sliding, session_max, waiting_ttl; limit: see apply.limit.lua
 -- DRAW.present: the draw of the queue, once it is fixed who came before its opening; nil or false: there is none
-
--- Outcomes of commands, as they stand in the exceptions of a batch.
-local WAITING, ACTIVE, GONE, SPENT, FULL = 1, 2, 3, 4, 5
 
 local function do_nothing()
 end
@@ -23,3 +21,12 @@ local function read_session(visitor)
     return parse_session(redis.call('HGET', K_SESSIONS, visitor))
 end
 
+-- Has a place of this visitor ended at this time or later?
+local has_ended_since = (invites or restores) and function(visitor, ms)
+    local score = redis.call('ZSCORE', K_ENDED, visitor)
+    return score and tonumber(score) >= ms * 8
+end
+
+local holds_place = (invites or late) and function(visitor)
+    return redis.call('ZSCORE', K_WAITING, visitor) or redis.call('ZSCORE', K_ACTIVE, visitor)
+end

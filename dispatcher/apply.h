@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Applying ingest entries: a pipeline of calls of the apply script, in stream order. Small entries
  * share a call, which saves the cost of many calls; the script still applies each entry by itself,
@@ -13,9 +14,10 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
-#define TL_APPLY_ENTRIES_MAX      256 /* in one pipeline */
-#define TL_APPLY_CALL_ENTRIES_MAX 100 /* in one call; the script refuses more */
-#define TL_STREAM_ID_MAX          48
+#include "generated/protocol.h"
+
+#define TL_APPLY_ENTRIES_MAX 256 /* in one pipeline; TL_APPLY_CALL_ENTRIES_MAX in one call */
+#define TL_STREAM_ID_MAX     48
 
 struct tl_apply;
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- HAND_OVER: a place goes to another device of its visitor. Each hand-over gives the place a higher serial, and tickets
 -- with a lower one do not count any more.
 --
@@ -27,7 +28,7 @@ hand_over = function(index, at)
     local session, waits = read_session(visitor), is_waiting(visitor, place)
     local held = waits or is_same(session, place) and session
     if not held or is_undrawn() then
-        add_exception(exceptions, index, GONE, place, 0)
+        add_exception(exceptions, index, OUTCOME.gone, place, 0)
         return
     end
     local seq = int(held % LANE)
@@ -36,7 +37,7 @@ hand_over = function(index, at)
     if device == 0 and known >= serial or known == serial and tonumber(by) == device then
         return -- done before
     elseif device > 0 and (not waits or known >= serial) then
-        add_exception(exceptions, index, waits and WAITING or ACTIVE, held, 0)
+        add_exception(exceptions, index, waits and OUTCOME.waiting or OUTCOME.active, held, 0)
         return
     end
     redis.call('HSET', serials_key(), seq, int(serial) .. ':' .. int(device) .. ':' .. visitor)

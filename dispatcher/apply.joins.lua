@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- JOIN and SPEND. Joins are gathered, over commands and batches, and enter the line with one ZADD.
 
 local joined_spans = {} -- the places that joined in this call, as { first, count }
@@ -81,11 +82,11 @@ local load_joins = joins and function()
         for i = 0, to - from do
             local visitor, place = ARGV[from + i], tonumber(places[i + 1])
             if deadlines[visitor] then
-                add_exception(list, index + i, ACTIVE, read_session(visitor), tonumber(deadlines[visitor]))
+                add_exception(list, index + i, OUTCOME.active, read_session(visitor), tonumber(deadlines[visitor]))
             elseif full[visitor] then
-                add_exception(list, index + i, FULL, 0, 0)
+                add_exception(list, index + i, OUTCOME.full, 0, 0)
             elseif place ~= first + i then
-                add_exception(list, index + i, WAITING, place, 0)
+                add_exception(list, index + i, OUTCOME.waiting, place, 0)
             else
                 add_joined(first + i, 1)
             end
@@ -131,14 +132,38 @@ local load_joins = joins and function()
     end
 end
 
+local join_since
+
+-- Makes this function: only calls with SINCE need it.
+local load_since = late and function()
+    local function refuse(index)
+        state.seq = state.seq + 1
+        add_exception(exceptions, index, OUTCOME.spent, 0, 0)
+    end
+
+    -- Joins that were made at this time, or later, and come late. A visitor whose place has ended since was placed
+    -- through another worker meanwhile: a second place would be nobody's.
+    join_since = function(index, lane, n, from, ms)
+        local ends, first = redis.call('ZMSCORE', K_ENDED, unpack(ARGV, from, from + n - 1)), 0
+        for i = 0, n - 1 do
+            if ends[i + 1] and tonumber(ends[i + 1]) >= ms * 8 and not holds_place(ARGV[from + i]) then
+                if i > first then
+                    join(index + first, lane, i - first, from + first)
+                end
+                refuse(index + i)
+                first = i + 1
+            end
+        end
+        if first < n then
+            join(index + first, lane, n - first, from + first)
+        end
+    end
+end
+
 local spend
 
 -- Makes this function: only calls with SPEND need it.
 local load_spend = invites and function()
-    local function holds_place(visitor)
-        return redis.call('ZSCORE', K_WAITING, visitor) or redis.call('ZSCORE', K_ACTIVE, visitor)
-    end
-
     -- Marks these keys as spent by the visitor. False if they were spent before. The visitor who spent them and still
     -- holds a place may do so again: the first answer may have been lost.
     local function mark_spent(keys, until_ms, visitor)
@@ -154,15 +179,13 @@ local load_spend = invites and function()
         return is_new or holds_place(visitor)
     end
 
-    local function has_ended_since(visitor, ms)
-        local score = redis.call('ZSCORE', K_ENDED, visitor)
-        return score and tonumber(score) >= tonumber(end_score(ms, 0))
-    end
+    local CLOCK_MS = 5000 -- TL_TICKET_CLOCK_S
 
-    -- May a visitor repeat a join with a pending ticket? Not once the place has ended; what ended within the second in
-    -- which the ticket was given may have been an earlier place. With an invite, only if that was not spent before.
+    -- May a visitor repeat a join with a pending ticket? Not once the place has ended. What ended shortly before the
+    -- ticket was given may have been an earlier place, but then the visitor holds the one that was joined, because a
+    -- ticket is given after its JOIN was sent. With an invite or a solution, only if that was not spent before.
     local function may_repeat(seconds, digest, until_ms, visitor)
-        if has_ended_since(visitor, (seconds + 1) * 1000) then
+        if has_ended_since(visitor, seconds * 1000 - CLOCK_MS) and not holds_place(visitor) then
             return false
         end
         return digest == '' or mark_spent({ spent_key(' ' .. digest) }, until_ms, visitor)
@@ -171,11 +194,11 @@ local load_spend = invites and function()
     -- Spends an invite for a JOIN. False if that is not possible, or the line is full; then the seq of the JOIN stays
     -- unused.
     -- " seconds digest" is a join repeated with a pending ticket, given at this Unix time; an id of an invite has no
-    -- space. The digest is that of the invite which opened the join, or empty.
+    -- space. The digest is that of the invite or the solution which opened the join, or empty.
     spend = function(index, invite, until_ms, visitor)
         if state.waiting >= settings.limit and not holds_place(visitor) then
             state.seq = state.seq + 1
-            add_exception(exceptions, index, FULL, 0, 0)
+            add_exception(exceptions, index, OUTCOME.full, 0, 0)
             return false
         end
         local seconds, digest = string.match(invite, '^ (%d+) ?(%x*)$')
@@ -190,7 +213,7 @@ local load_spend = invites and function()
             return true
         end
         state.seq = state.seq + 1
-        add_exception(exceptions, index, SPENT, 0, 0)
+        add_exception(exceptions, index, OUTCOME.spent, 0, 0)
         return false
     end
 end

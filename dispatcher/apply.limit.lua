@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- When a JOIN gets no new place: the mode takes no joins, closes_at has passed, or the line is full. A line that was
 -- full stays so until full_margin percent of max_waiting are free and full_cooldown has passed, so that it does not
 -- open and close with each visitor who leaves. `full_since` of the state tells all readers: the time in ms since when

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
 -- Flags: allow-oom
 -- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw prelude.capacity
@@ -22,6 +23,8 @@
 --           11 CLAIM     visitor, place
 --           12 EXTEND    visitor, place
 --           13 HAND_OVER visitor, place, serial, device
+--           14 SINCE     ms: no JOIN in the rest of the entry was made before this time; not a command itself. A
+--                        visitor whose place has ended since gets no new one.
 -- Returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
 -- Errors   STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
@@ -97,7 +100,7 @@ if c[5] == 'draw' then
     DRAW.present = DRAW.opens_at and DRAW.of(redis.call('HGET', K_STATE, 'draw'), DRAW.opens_at)
     -- Was the last entry written after the opening? The entry that was fixes the cut, and reads the list.
     DRAW.opens = DRAW.opens_at and not DRAW.present
-        and tonumber(string.match(entries[n_entries], '^%d+')) >= DRAW.opens_at
+        and math.min(now_ms(), tonumber(string.match(entries[n_entries], '^%d+'))) >= DRAW.opens_at -- ids never go back
     if DRAW.opens then
         redis.call('GETRANGE', DRAW.key(), 0, 0) -- fails before the first write if it is no string
     end
@@ -135,6 +138,9 @@ end
 if invites then
     load_spend()
 end
+if late then
+    load_since()
+end
 if sessions then
     load_commands()
 end
@@ -148,6 +154,7 @@ end
 local events = {} -- first one APPLIED for each batch
 
 local is_foreign = false -- the places of the entry at work are of another generation
+local since -- ms: its joins were made then or later, and come late; or nil
 
 -- Begins an entry. False if its commands must be skipped: it is not pending, or its batch is a repeated one.
 local function begin_entry(nth, batch, worker)
@@ -162,9 +169,10 @@ local function begin_entry(nth, batch, worker)
     if DRAW.opens and not DRAW.present and tonumber(string.match(entries[nth], '^%d+')) >= DRAW.opens_at then
         flush_joins()
         DRAW.present = DRAW.fix_cut(state, state.seq, DRAW.opens_at)
-        state.seq, recovery_changes.draw = DRAW.present.last, DRAW.text(DRAW.present)
+        state.seq = math.max(state.seq, DRAW.present.last)
+        recovery_changes.draw = DRAW.text(DRAW.present)
     end
-    exceptions, sender, is_foreign = {}, worker, false
+    exceptions, sender, is_foreign, since = {}, worker, false, nil
     events[#events + 1] = { EVENT.applied, worker, batch, state.seq + 1, exceptions }
     return true
 end
@@ -172,38 +180,44 @@ end
 -- Applies a step, whose first command has this index in its batch. Returns the next step and the index of its command.
 local function apply_step(i, index)
     local kind, a, b, texts = unpack(steps, 4 * i - 3, 4 * i)
-    if kind == JOIN then
-        join(index, a, b, texts)
+    if kind == COMMAND.join then
+        if since then
+            join_since(index, a, b, texts, since)
+        else
+            join(index, a, b, texts)
+        end
         return i + 1, index + b
-    end
-    if kind == OF then
+    elseif kind == STEP.of then
         is_foreign = a ~= state.generation
+        return i + 1, index
+    elseif kind == STEP.since then
+        since = a
         return i + 1, index
     end
     flush_joins() -- the other commands must see the visitors who joined before
-    if kind == SPEND then
+    if kind == STEP.spend then
         local lane, visitor = steps[4 * i + 2], steps[4 * i + 4]
         if spend(index, ARGV[texts], a, ARGV[visitor]) then
             join(index, lane, 1, visitor)
         end
         return i + 2, index + 1
-    elseif is_foreign and (kind <= RENEW or kind >= CLAIM) then
-        add_exception(exceptions, index, GONE, a, 0)
-    elseif kind == LEAVE then
+    elseif is_foreign and (kind <= COMMAND.renew or kind >= COMMAND.claim) then
+        add_exception(exceptions, index, OUTCOME.gone, a, 0)
+    elseif kind == COMMAND.leave then
         leave(index, ARGV[texts], a)
-    elseif kind == COMPLETE then
+    elseif kind == COMMAND.complete then
         complete(index, ARGV[texts], a)
-    elseif kind == RENEW or kind == CLAIM then
-        renew(index, ARGV[texts], a, kind == CLAIM)
-    elseif kind == EXTEND then
+    elseif kind == COMMAND.renew or kind == COMMAND.claim then
+        renew(index, ARGV[texts], a, kind == COMMAND.claim)
+    elseif kind == COMMAND.extend then
         extend(index, ARGV[texts], a)
-    elseif kind == HAND_OVER then
+    elseif kind == COMMAND.hand_over then
         hand_over(index, texts)
-    elseif kind == RESTORE then
+    elseif kind == COMMAND.restore then
         restore(index, texts)
-    elseif kind == LOST then
-        lost(texts)
-    elseif kind == CALLED then
+    elseif kind == COMMAND.lost then
+        lost(index, texts)
+    elseif kind == COMMAND.called then
         called(texts)
     else
         seen(a, b, is_foreign)
@@ -213,7 +227,7 @@ end
 
 local i, nth, index, is_applied = 1, 0, 0, false
 while i <= n_steps do
-    if steps[4 * i - 3] == ENTRY then
+    if steps[4 * i - 3] == STEP.entry then
         nth, index = nth + 1, 0
         is_applied = begin_entry(nth, steps[4 * i - 2], ARGV[steps[4 * i] + 1])
         i = i + 1
@@ -237,7 +251,7 @@ end
 if #joined_spans > 0 then
     events[#events + 1] = { EVENT.joined, runs_of_spans(joined_spans) }
 end
-if recovery_changes.lost_by == NAMED_BY.ticket then
+if recovery_changes.lost_by then
     events[#events + 1] = { EVENT.config } -- workers read which generation comes back
 end
 for till, places in pairs(restored_sessions) do

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- RESTORE, LOST and CALLED: places of the lost generation, or of the lost end of this one, come back.
 
 local restored_sessions = {} -- deadline -> places, of this call
@@ -33,11 +34,12 @@ local function read_recovery()
         return recovery
     end
     local v = redis.call('HMGET', K_STATE, 'lost_generation', 'lost_by', 'lost_event', 'lost_size', 'recover_until',
-        'started', 'restored', 'found_seq', 'base_seq', 'admit_capacity')
+        'started', 'restored', 'found_seq', 'base_seq', 'admit_capacity', 'base_ms', 'found_event')
     recovery = { generation = tonumber(v[1]) or 0, by = v[2] or '', event = tonumber(v[3]) or 0,
         size = tonumber(v[4]) or 0, till = recovery_end(v[5], v[6], now), started = tonumber(v[6]) or now,
         restored = tonumber(v[7]) or 0, found_seq = tonumber(v[8]), base_seq = tonumber(v[9]) or 0,
-        admit_capacity = tonumber(v[10]) or 0, window = recovery_window(), fronts = {} }
+        admit_capacity = tonumber(v[10]) or 0, base_ms = tonumber(v[11]) or 0, found_event = tonumber(v[12]),
+        window = recovery_window(), fronts = {} }
     return recovery
 end
 
@@ -66,8 +68,12 @@ local function names_lost(generation, by)
     if r.generation == generation then
         return r.till > now
     end
-    if generation >= state.generation or not may_name_lost(r, by, now) then
+    if generation >= state.generation or not may_name_lost(r, generation, now) then
         return false
+    elseif r.generation > 0 then -- what workers told of an earlier one says nothing of this
+        set_recovery('event', 'lost_event', 0)
+        set_recovery('size', 'lost_size', 0)
+        redis.call('UNLINK', K_LOST)
     end
     set_recovery('generation', 'lost_generation', generation)
     set_recovery('by', 'lost_by', by)
@@ -80,10 +86,12 @@ end
 
 ---- what workers remember
 
-lost = function(at)
+-- GONE where it is not the lost generation: nothing of it comes back.
+lost = function(index, at)
     local generation, event, last, size = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]),
         tonumber(ARGV[at + 3])
     if not names_lost(generation, NAMED_BY.memory) then
+        add_exception(exceptions, index, OUTCOME.gone, 0, 0)
         return
     end
     if last >= state.seq then -- the clock went back: places of this generation must lie above the lost ones
@@ -96,12 +104,25 @@ lost = function(at)
     end
 end
 
+-- A worker remembers this end of a session of the present generation, as of an event in the lost end of its history.
+-- The latest that any remembers counts. The expirer looks here before it ends the session (expire.remembered.lua).
+local function remember_session(event, place, deadline)
+    local found = read_recovery().found_event
+    if not found or event <= found or deadline <= (tonumber(redis.call('HGET', K_LOST, int(place)) or '') or 0) then
+        return
+    end
+    redis.call('HSET', K_LOST, int(place), int(deadline))
+    redis.call('PEXPIRE', K_LOST, int(settings.session_max + ENDED_KEPT_MS))
+end
+
 -- deadline 0: all places of the lane up to this one are used up; else there is a session at this place.
 called = function(at)
     local generation, event, place, deadline = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]),
         tonumber(ARGV[at + 3])
     local r = read_recovery()
-    if generation ~= r.generation or r.till <= now then
+    if generation == state.generation then
+        remember_session(event, place, deadline)
+    elseif generation ~= r.generation or r.till <= now then
         return
     elseif deadline == 0 then
         raise_front(math.floor(place / LANE), place % LANE)
@@ -111,10 +132,6 @@ called = function(at)
 end
 
 ---- who comes back
-
-local function has_ended(visitor)
-    return redis.call('ZSCORE', K_ENDED, visitor)
-end
 
 local function is_taken(place)
     local digits = int(place)
@@ -166,15 +183,16 @@ end
 -- ticket would bring back a place that was restored and has ended.
 local function in_lost_end(seq)
     local r = read_recovery()
-    local since = number_base(now) - r.base_seq -- the base of the incarnation is that of its time
-    return r.found_seq and seq > r.found_seq and seq <= r.base_seq and since <= ENDED_KEPT_MS * BASE_PER_MS
+    return r.found_seq and seq > r.found_seq and seq <= r.base_seq and now - r.base_ms <= ENDED_KEPT_MS
 end
 
 -- Does this place come back? Returns also the deadline of its session, or 0.
 local function may_return(visitor, place, generation, deadline, front, event)
     local lane, seq = math.floor(place / LANE), place % LANE
     if generation == state.generation then
-        return in_lost_end(seq) and not has_ended(visitor), deadline
+        -- What the store knows from before the incarnation is older than the lost places: an end of then was that of an
+        -- earlier place of this visitor.
+        return in_lost_end(seq) and not has_ended_since(visitor, recovery.base_ms), deadline
     elseif not names_lost(generation, NAMED_BY.ticket) then
         return false
     end
@@ -182,7 +200,7 @@ local function may_return(visitor, place, generation, deadline, front, event)
     local till = session_until(place, deadline, event)
     -- The fronts are those of the drawn. Who comes with a place of before the draw is drawn again.
     local is_undrawn = DRAW.opens_at and now >= DRAW.opens_at and seq <= number_base(DRAW.opens_at)
-    return not has_ended(visitor) and (till > now or is_undrawn or seq > front_of(lane)), till
+    return not has_ended_since(visitor, 0) and (till > now or is_undrawn or seq > front_of(lane)), till
 end
 
 restore = function(index, at)
@@ -190,7 +208,7 @@ restore = function(index, at)
         tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5])
     local session = read_session(visitor)
     if session then
-        add_exception(exceptions, index, ACTIVE, session, tonumber(redis.call('ZSCORE', K_ACTIVE, visitor)))
+        add_exception(exceptions, index, OUTCOME.active, session, tonumber(redis.call('ZSCORE', K_ACTIVE, visitor)))
         return
     end
     local held = tonumber(redis.call('ZSCORE', K_WAITING, visitor))
@@ -198,19 +216,23 @@ restore = function(index, at)
         return
     end
     local draw = DRAW.present
-    if held and draw and DRAW.is_drawn_to(draw, place, held) then -- the visitor asks with a ticket from before the draw
-        add_exception(exceptions, index, WAITING, held, 0)
+    if held and draw and DRAW.stands_at(draw, place, held) then -- the ticket is from before the draw, or a lost step
+        add_exception(exceptions, index, OUTCOME.waiting, held, 0)
         return
     elseif draw and draw.phase ~= DRAW.cut and place % LANE <= draw.cut then -- too late for the draw
-        add_exception(exceptions, index, GONE, place, 0)
+        add_exception(exceptions, index, OUTCOME.gone, place, 0)
         return
+    end
+    local asked = place
+    if DRAW.opens_at and generation == state.generation and not held then
+        place = DRAW.place_of_before(draw, place)
     end
     local returns, till = may_return(visitor, place, generation, deadline, front, event)
     if not returns or is_taken(place) then
-        add_exception(exceptions, index, GONE, place, 0)
+        add_exception(exceptions, index, OUTCOME.gone, place, 0)
         return
     elseif held and held % LANE < place % LANE then -- an older place
-        add_exception(exceptions, index, WAITING, held, 0)
+        add_exception(exceptions, index, OUTCOME.waiting, held, 0)
         return
     elseif held then
         give_up(visitor, held)
@@ -219,6 +241,9 @@ restore = function(index, at)
         restore_session(visitor, place, till)
     else
         restore_waiting(visitor, place)
+    end
+    if place ~= asked then
+        add_exception(exceptions, index, till > now and OUTCOME.active or OUTCOME.waiting, place, till)
     end
     totals.joined = totals.joined + 1
     set_recovery('restored', 'restored', read_recovery().restored + 1)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ingest entries that a program which is no dispatcher has read: taking them over. */
 #ifndef TL_CLAIM_H
 #define TL_CLAIM_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- claim: takes over what another consumer of the group has read. Only a dispatcher may read the ingest stream, and all
 -- dispatchers are one consumer. An entry read by any other program stays pending with it, and stops the queue.
 --

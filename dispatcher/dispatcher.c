@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dispatcher: applies what the workers took in, exactly once and in the order of the stream.
  *
- * It reads the ingest streams of all queues it holds the lease of by one blocking XREADGROUP and
- * applies their entries in pipelines of script calls (apply.c). The script does the deciding: it
- * applies an entry and acknowledges it in one step, refuses a fence that is out of date, and
- * refuses an entry while an older one is pending.
+ * It reads the ingest streams of all queues it holds the lease of by one XREADGROUP, which blocks
+ * while the queues are few (common/store/wakes.h), and applies their entries in pipelines of script
+ * calls (apply.c). The script does the deciding: it applies an entry and acknowledges it in one
+ * step, refuses a fence that is out of date, and refuses an entry while an older one is pending.
  *
  * All replicas read as one consumer of one group, so the current holder of the lease sees whatever
  * an earlier holder read and did not apply. That is the answer to every failure: what was read and
@@ -16,9 +17,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/named.h"
 #include "common/role/held_queues.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
+#include "common/store/wakes.h"
 
 #include "dispatcher/apply.h"
 #include "dispatcher/claim.h"
@@ -37,56 +40,10 @@
 #define OTHERS_CHECKED 16
 #define LOG_EVERY_MS   60000
 
-const struct tl_metric_desc tl_dispatcher_metrics[TL_DISPATCHER_METRICS] = {
-    [TL_DISPATCHER_BATCHES] = {"tellerline_dispatcher_batches_total", "Ingest batches applied.",
-                               TL_COUNTER},
-    [TL_DISPATCHER_REPEATED] = {"tellerline_dispatcher_repeated_total",
-                                "Batches recognised as sent twice and ignored.", TL_COUNTER},
-    [TL_DISPATCHER_COMMANDS] = {"tellerline_dispatcher_commands_total",
-                                "Commands in the batches applied.", TL_COUNTER},
-    [TL_DISPATCHER_POISON] = {"tellerline_dispatcher_poison_total",
-                              "Ingest entries set aside because they cannot be applied.",
-                              TL_COUNTER},
-    [TL_DISPATCHER_LOST] = {"tellerline_dispatcher_lost_total",
-                            "Ingest entries whose payload was gone before they were applied.",
-                            TL_COUNTER},
-    [TL_DISPATCHER_TAKEOVERS] = {"tellerline_dispatcher_takeovers_total", "Leases taken.",
-                                 TL_COUNTER},
-    [TL_DISPATCHER_QUEUES] = {"tellerline_dispatcher_queues",
-                              "Queues this process holds the lease of.", TL_GAUGE},
-    [TL_DISPATCHER_TROUBLED] = {"tellerline_dispatcher_queues_troubled",
-                                "Queues set aside because their data is damaged.", TL_GAUGE},
-    [TL_DISPATCHER_UNAPPLIED] = {"tellerline_dispatcher_ingest_unapplied",
-                                 "Ingest entries of these queues that are not yet applied.",
-                                 TL_GAUGE},
-    [TL_DISPATCHER_AGE] = {"tellerline_dispatcher_ingest_age_milliseconds",
-                           "Age of the oldest of them.", TL_GAUGE},
-    [TL_DISPATCHER_APPLY_TIME] = {"tellerline_dispatcher_apply_seconds",
-                                  "From reading ingest entries to having them applied.",
-                                  TL_HISTOGRAM},
-    [TL_DISPATCHER_LISTED] = {"tellerline_dispatcher_queues_listed",
-                              "Queues there are, held by this process or not.", TL_GAUGE},
-    [TL_DISPATCHER_STORE_TIME] = {"tellerline_store_seconds",
-                                  "One command to Redis and its answer, pipelines and waits for "
-                                  "events left out.",
-                                  TL_HISTOGRAM},
-};
-
-static const struct tl_metric_desc queue_rows[TL_DISPATCHER_QUEUE_METRICS] = {
-    [TL_QUEUE_INGEST_UNAPPLIED] = {"tellerline_queue_ingest_unapplied",
-                                   "Ingest entries that are not yet applied.", TL_GAUGE},
-    [TL_QUEUE_INGEST_AGE] = {"tellerline_queue_ingest_age_milliseconds",
-                             "Age of the oldest of them.", TL_GAUGE_MAX},
-    [TL_QUEUE_COMMANDS] = {"tellerline_queue_commands_total", "Commands of visitors applied.",
-                           TL_COUNTER},
-};
-
-const struct tl_queue_metrics_tables tl_dispatcher_queue_metrics = {
-    .queue = queue_rows, .n_queue = TL_DISPATCHER_QUEUE_METRICS};
-
 /* The state of one held queue. */
 struct queue {
     bool pending;                   /* apply pending entries before reading on */
+    bool unread;                    /* there may be new entries; blocking reads do not ask */
     bool behind;                    /* there may be entries that are not applied */
     bool refused;                   /* the last entries were refused because of their order */
     char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
@@ -97,8 +54,11 @@ struct queue {
 struct dispatcher {
     struct tl_daemon *daemon;
     struct tl_held_queues *queues;
+    struct tl_named streams; /* the held queues by the name of the ingest stream */
     struct tl_apply *apply;
     struct tl_args args;
+    struct tl_args look; /* the command whose keys the server remembers */
+    struct tl_wakes *wakes;
     struct tl_claim claim;
     size_t next_claim; /* the first queue to ask about other consumers */
     struct tl_script lag_script;
@@ -127,21 +87,38 @@ static void mark_pending(void *context, struct tl_held_queue *held)
 
 static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
-    const struct dispatcher *self = context;
+    struct dispatcher *self = context;
     struct queue *queue = held->state;
     queue->series = tl_queue_metrics_add(tl_daemon_queue_metrics(self->daemon), held->keys.queue);
     if (queue->series == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of a queue");
+    if (!tl_named_add(&self->streams, held->keys.names[TL_KEY_INGEST], held)) {
+        tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
+    }
     mark_pending(context, held);
+    queue->unread = true;
     tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
     return true;
 }
 
 static void lost(void *context, struct tl_held_queue *held)
 {
-    const struct dispatcher *self = context;
+    struct dispatcher *self = context;
     struct queue *queue = held->state;
+    (void)tl_named_remove(&self->streams, held->keys.names[TL_KEY_INGEST]);
     tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
+}
+
+/* tl_wakes_note */
+static void note_written(void *context, const char *key)
+{
+    const struct dispatcher *self = context;
+    struct tl_held_queue *held = key != NULL ? tl_named_find(&self->streams, key) : NULL;
+    if (held != NULL)
+        ((struct queue *)held->state)->unread = true;
+    for (size_t i = 0; key == NULL && i < tl_held_queues_count(self->queues); i++)
+        ((struct queue *)tl_held_queues_at(self->queues, i)->state)->unread = true;
 }
 
 void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
@@ -166,7 +143,8 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
                                                      .lost = lost,
                                                      .outdated = mark_pending};
     self->apply = tl_apply_new(config->streams.events_length);
-    if (self->apply == NULL)
+    self->wakes = tl_wakes_new(note_written, self);
+    if (self->apply == NULL || self->wakes == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
     else
         self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
@@ -180,9 +158,12 @@ void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
 void tl_dispatcher_stop(void *state)
 {
     struct dispatcher *self = state;
+    tl_wakes_free(&self->wakes);
     tl_held_queues_free(&self->queues);
+    tl_named_free(&self->streams);
     tl_apply_free(&self->apply);
     tl_args_free(&self->args);
+    tl_args_free(&self->look);
     tl_args_free(&self->claim.args);
     free(self);
 }
@@ -353,33 +334,16 @@ static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *he
     return ok;
 }
 
-/* The held queue of this stream. The search starts at *at and moves it: the store answers in the
- * order of the command. */
-static struct tl_held_queue *find_held(const struct dispatcher *self, const char *key, size_t *at)
-{
-    size_t n = tl_held_queues_count(self->queues);
-    for (size_t k = 0; k < n; k++) {
-        size_t i = (*at + k) % n;
-        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
-        if (strcmp(held->keys.names[TL_KEY_INGEST], key) == 0) {
-            *at = i;
-            return held;
-        }
-    }
-    return NULL;
-}
-
 /* Applies what XREADGROUP returned; *n gets the number of entries. */
 static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, int64_t now_ms,
                         size_t *n, struct tl_error *err)
 {
-    size_t at = 0;
     *n = 0;
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
         const struct tl_reply *stream = tl_reply_at(reply, i);
         const struct tl_reply *entries = tl_reply_at(stream, 1);
         struct tl_held_queue *held =
-            find_held(self, tl_reply_string(tl_reply_at(stream, 0), NULL), &at);
+            tl_named_find(&self->streams, tl_reply_string(tl_reply_at(stream, 0), NULL));
         if (held == NULL)
             continue;
         struct queue *queue = held->state;
@@ -452,30 +416,82 @@ static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_
     return ok;
 }
 
+/* Does the next read ask for this queue? */
+static bool is_asked(const struct dispatcher *self, const struct tl_held_queue *held, bool blocking,
+                     int64_t now_ms)
+{
+    return (blocking || ((const struct queue *)held->state)->unread) &&
+           !tl_held_queues_resting(self->queues, held, now_ms);
+}
+
+static bool has_unread(const struct dispatcher *self, int64_t now_ms)
+{
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++)
+        if (is_asked(self, tl_held_queues_at(self->queues, i), false, now_ms))
+            return true;
+    return false;
+}
+
+/* Builds the command that reads new entries, and the look at the same streams; returns how many. */
+static size_t build_read_new(struct dispatcher *self, bool blocking, int64_t block_ms,
+                             int64_t now_ms)
+{
+    size_t n = 0;
+    struct tl_args *args = begin_read(self);
+    if (blocking) {
+        tl_args_str(args, "BLOCK");
+        tl_args_int(args, block_ms);
+    }
+    tl_args_str(args, "STREAMS");
+    tl_args_reset(&self->look);
+    tl_args_str(&self->look, "EXISTS");
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        if (!is_asked(self, held, blocking, now_ms))
+            continue;
+        tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
+        tl_args_str(&self->look, held->keys.names[TL_KEY_INGEST]);
+        n++;
+    }
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(args, ">");
+    return n;
+}
+
+/* The queues asked for have no more entries, but for those that filled the reply. */
+static void note_read(const struct dispatcher *self, const struct tl_reply *reply, int64_t now_ms)
+{
+    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
+        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+        if (is_asked(self, held, false, now_ms))
+            ((struct queue *)held->state)->unread = false;
+    }
+    for (size_t i = 0; i < tl_reply_count(reply); i++) {
+        const struct tl_reply *stream = tl_reply_at(reply, i);
+        struct tl_held_queue *held =
+            tl_named_find(&self->streams, tl_reply_string(tl_reply_at(stream, 0), NULL));
+        if (held != NULL && tl_reply_count(tl_reply_at(stream, 1)) >= self->read_entries)
+            ((struct queue *)held->state)->unread = true;
+    }
+}
+
 /* Waits up to block_ms for new entries of all held queues that are not set aside, and applies them.
  */
 static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
                      struct tl_error *err)
 {
-    size_t n = 0;
-    struct tl_args *args = begin_read(self);
-    tl_args_str(args, "BLOCK");
-    tl_args_int(args, block_ms);
-    tl_args_str(args, "STREAMS");
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
-        if (tl_held_queues_resting(self->queues, held, now_ms))
-            continue;
-        tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
-        n++;
-    }
-    if (n == 0)
-        return tl_daemon_pause(self->daemon, block_ms);
-    for (size_t i = 0; i < n; i++)
-        tl_args_str(args, ">");
     struct tl_redis *redis = tl_held_queues_redis(self->queues, NULL);
-    struct tl_reply *reply = tl_redis_call_blocking(redis, args, block_ms, err);
+    bool blocking = tl_held_queues_count(self->queues) <= TL_WAKES_BLOCKING_MAX;
+    if (!blocking &&
+        !tl_wakes_wait(self->wakes, redis, has_unread(self, now_ms) ? 0 : block_ms, err))
+        return false;
+    if (build_read_new(self, blocking, block_ms, now_ms) == 0)
+        return !blocking || tl_daemon_pause(self->daemon, block_ms);
+    struct tl_reply *reply = blocking ? tl_redis_call_blocking(redis, &self->args, block_ms, err)
+                                      : tl_wakes_read(redis, &self->look, &self->args, err);
     size_t entries;
+    if (reply != NULL && !blocking)
+        note_read(self, reply, now_ms);
     bool ok = reply != NULL ? apply_reply(self, reply, now_ms, &entries, err)
                             : find_unreadable(self, now_ms, err);
     tl_reply_free(reply);

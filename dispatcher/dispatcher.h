@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The dispatcher: applies ingest batches to the lines and trims the ingest streams. */
 #ifndef TL_DISPATCHER_H
 #define TL_DISPATCHER_H

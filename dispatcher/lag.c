@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "dispatcher/lag.h"
 #include "common/store/reply.h"
 #include "generated/dispatcher_scripts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far lines are behind their ingest streams, for operators and autoscalers. */
 #ifndef TL_LAG_H
 #define TL_LAG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tellerline-dispatcher: applies ingest batches to the lines, exactly once and in stream order.
  *

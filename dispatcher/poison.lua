@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- poison: sets an entry that cannot be decoded aside, so that it does not stop the queue.
 -- Flags: allow-oom
 --

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "dispatcher/read_size.h"
 
 uint64_t tl_read_size(const struct tl_apply_counts *counts)

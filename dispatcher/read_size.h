@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How many ingest entries the dispatcher reads at a time. */
 #ifndef TL_READ_SIZE_H
 #define TL_READ_SIZE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding waiting visitors who went away: the places of the line that are in none of the presence
  * bitmaps of the last waiting_ttl. The absent script checks each of them again before it drops it.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- absent: drops waiting visitors who have not been seen for waiting_ttl.
 -- Flags: allow-oom
 -- Parts: prelude.records prelude.presence prelude.runs
@@ -29,7 +30,7 @@ local bitmaps = {} -- chunk -> its keys in all buckets
 local function bitmaps_of(chunk)
     if not bitmaps[chunk] then
         local keys = {}
-        for b = bucket - BUCKETS, bucket do
+        for b = bucket - PRESENCE_BUCKETS, bucket do
             keys[#keys + 1] = seen_key(b, chunk)
         end
         bitmaps[chunk] = keys

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When the visitors of a line joined, from the events: seqs count up in time, so a few marks (this
  * seq joined at this time) tell it of every seq. Fixed memory: when there is no room for another

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The expirer: ends sessions at their deadline and drops waiting visitors who went away. */
 #ifndef TL_EXPIRER_H
 #define TL_EXPIRER_H

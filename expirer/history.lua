@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- history: notes the numbers of a queue as a point of its history, for graphs and reports.
 -- Flags: allow-oom
 -- Parts: prelude.capacity
@@ -9,17 +10,21 @@
 -- Invariants: at most one point in each 10 s and one in each minute, whoever calls it and however often; times never go
 -- back. Points older than a day (10 s) or a week (minutes) are dropped. While nothing changes, a point is written every
 -- ten minutes only, so that an idle queue costs nearly nothing. Nothing but the two histories changes.
-local STEP_MS, MINUTE_MS = 10000, 60000 -- TL_HISTORY_STEP_MS, TL_HISTORY_MINUTE_MS in C
 local KEPT_MS, MINUTES_KEPT_MS = 86400000, 604800000
 local UNCHANGED_MS = 600000
 local CLOCK_BACK_MAX_MS = 3600000
 
 local now = now_ms()
 local fields = { 'waiting', 'active', 'seq', 'joined', 'admitted', 'completed', 'expired', 'unclaimed', 'left',
-    'absent', 'removed', 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
+    'absent', 'removed' }
 local values = redis.call('HMGET', K_STATE, unpack(fields))
 if not values[1] then
     return no_queue()
+end
+local told = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
+local told_values = redis.call('HMGET', key_of('promised'), unpack(told))
+for i, field in ipairs(told) do
+    fields[#fields + 1], values[#fields + 1] = field, told_values[i]
 end
 local c = redis.call('HMGET', K_CONFIG, 'capacity', 'capacity_mode', 'capacity_min', 'mode', 'paused')
 local capacity_text = redis.call('HGET', K_STATE, 'capacity_now')
@@ -55,6 +60,6 @@ local function note(key, step, kept)
     redis.call('XADD', key, 'MINID', '~', int(now - kept), int(due) .. '-0', unpack(point))
 end
 
-note(key_of('history'), STEP_MS, KEPT_MS)
-note(key_of('history:minutes'), MINUTE_MS, MINUTES_KEPT_MS)
-return STEP_MS - now % STEP_MS
+note(key_of('history'), HISTORY_STEP_MS, KEPT_MS)
+note(key_of('history:minutes'), HISTORY_MINUTE_MS, MINUTES_KEPT_MS)
+return HISTORY_STEP_MS - now % HISTORY_STEP_MS

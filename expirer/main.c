@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tellerline-expirer: ends sessions at their deadline and drops waiting visitors who went away.
  *

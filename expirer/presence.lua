@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- presence: what the expirer needs to find waiting visitors who are absent. Changes nothing.
 -- Parts: prelude.presence
 --
@@ -15,7 +16,7 @@ end
 local length = bucket_length(waiting_ttl)
 local now = now_ms()
 local bucket = bucket_at(now, waiting_ttl)
-local oldest = bucket - BUCKETS
+local oldest = bucket - PRESENCE_BUCKETS
 
 local observed = any_worker_silent(now, waiting_ttl) and 0 or 1
 for b = oldest, bucket - 1 do

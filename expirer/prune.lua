@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- prune: drops what is kept for people and has become too old: signs of misuse, which name networks, and the record of
 -- changes, which names operators and their addresses.
 -- Flags: allow-oom

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "expirer/schedule.h"
 
 void tl_schedule_note(struct tl_schedule *schedule, const struct tl_event_entry *entry)

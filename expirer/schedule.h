@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When the sessions of one queue are due to be expired. Deadlines are times of the store's clock;
  * all other times are local and monotonic. */
 #ifndef TL_SCHEDULE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What becomes of the visitors of a held queue, for the metrics: how many join, are admitted and
  * end in which way, how long they wait and how long their sessions last. It reads the events that

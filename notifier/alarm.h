@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tells hooks that the store cannot be reached, and that it is back. That is in no journal, because
  * the journal is in the store: it is kept in memory, and a process that ends forgets it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a hook is told of a queue in one request: the next entries of the journal that it asked for,
  * as JSON (docs/integrators/webhooks.md).

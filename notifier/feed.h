@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one hook is told of one queue: one request after the other, in the order of the journal. A
  * request that fails is sent again, after a back-off, until the hook takes it or it is too old. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A hook as the notifier knows it: its settings, its secrets, and how it answers. */
 #ifndef TL_HOOK_H
 #define TL_HOOK_H

@@ -1,42 +1,38 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- look: finds what happened to a queue that no step writes into the journal, because time brings it or it is known only
 -- by comparison: opened, drawn, drained, closed by its time, a threshold, lost and back. Keeps the journal while hooks
 -- need it, and begins the cursors of new hooks.
 -- Flags: allow-oom
 -- Parts: prelude.draw prelude.journal
 --
--- ARGV     1 about how many events to keep   2 what to write into `journal` of the state: "all:LENGTH", "some:LENGTH",
---          or '': no hook watches the queue   3 ms that the journal lives without another look
---          4 generation of the queue at the last look of the caller, 0: not known
---          5 how many thresholds follow; these; then the names of the hooks that watch the queue
--- Returns  { generation, number of the last event, `journaled`, Redis time ms, ms after which to look again though no
---            event came (0: no need), cursor of each hook in turn, "ID N": all entries up to this id and number are
---            told }
+-- ARGV     1 what the journal is to hold: "all:LENGTH", "some:LENGTH", or '': no hook watches the queue
+--          2 ms that the journal lives without another look
+--          3 generation of the queue at the last look of the caller, 0: not known
+--          4 how many thresholds follow; these; then the names of the hooks that watch the queue
+-- Returns  { generation, number of the last event, that of the last entry, Redis time ms, ms after which to look again
+--            though no event came (0: no need), cursor of each hook in turn, "ID N": all entries up to this id and
+--            number are told }
 -- Errors   NOQUEUE  the queue does not exist
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
--- Work is bounded by the number of hooks.
-local keep, wanted, live_ms, known, n_thresholds = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+-- Writes that key and the journal, nothing of the line. Work is bounded by the number of hooks.
+local wanted, live_ms, known, n_thresholds = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local K_HOOKS, K_JOURNAL = key_of('hooks'), key_of('journal')
 
-local state, journal, journaled, draw_text, recover_until =
-    open_state('journal', 'journaled', 'draw', 'recover_until')
+local state, draw_text, recover_until = read_state('draw', 'recover_until')
 if not state then
     return no_queue()
 end
-check_types()
 redis.call('XLEN', K_JOURNAL)
 local found = redis.call('HGETALL', K_HOOKS)
 local fields = {}
 for i = 1, #found, 2 do
     fields[found[i]] = found[i + 1]
 end
-journal, journaled = journal or '', tonumber(journaled) or 0
 local now, generation = now_ms(), int(state.generation)
+local journaled = tonumber(fields.journaled) or now
 
 if wanted == '' then
-    if journal ~= '' then
-        commit(state, { 'journal', '' }, {}, keep)
-    end
     redis.call('UNLINK', K_JOURNAL, K_HOOKS)
     return { state.generation, state.event, journaled, now, 0 }
 end
@@ -96,7 +92,7 @@ if is_drained and not seen.drained then
     tell('drained')
 end
 seen.drained = is_drained
-for i = 6, 5 + n_thresholds do
+for i = 5, 4 + n_thresholds do
     local limit = tonumber(ARGV[i])
     local was = seen.above[ARGV[i]] == true
     local is = state.waiting > limit or was and state.waiting >= limit * 0.9
@@ -110,11 +106,11 @@ end
 ---- write it down
 
 local cursors, names = {}, {}
-for i = 6 + n_thresholds, #ARGV do
+for i = 5 + n_thresholds, #ARGV do
     local field = 'cursor:' .. ARGV[i]
     local cursor = fields[field]
     if not cursor then -- a new hook: told of what happens from now on
-        cursor = int(state.event) .. '-' .. int(LANE) .. ' ' .. int(journaled)
+        cursor = int(state.event) .. '-' .. int(journaled) .. ' ' .. int(journaled)
         redis.call('HSET', K_HOOKS, field, cursor)
     end
     cursors[#cursors + 1], names[ARGV[i]] = cursor, true
@@ -130,13 +126,13 @@ if redis.call('EXISTS', K_JOURNAL) == 0 then
     redis.call('XGROUP', 'DESTROY', K_JOURNAL, 'none')
 end
 redis.call('PEXPIRE', K_JOURNAL, live_ms)
-if #news > 0 or journal ~= wanted then
-    commit(state, { 'journal', wanted }, {}, keep)
-    for i = 1, #news, 2 do
-        journal_add(state, wanted, (i - 1) / 2, now, news[i], news[i + 1])
-    end
-    state.event, journaled = state.event + 1, journaled + #news / 2
+if fields.wanted ~= wanted or fields.journaled ~= int(journaled) then
+    redis.call('HSET', K_HOOKS, 'wanted', wanted, 'journaled', int(journaled))
 end
+for i = 1, #news, 2 do
+    journal_add(wanted, state.event, now, news[i], news[i + 1])
+end
+journaled = journaled + #news / 2
 if next(seen.above) == nil then
     seen.above = { none = false } -- an empty table would be written as a list
 end

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tellerline-notifier: tells the hooks of the configuration what happens to queues.
  *

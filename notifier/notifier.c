@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,7 +135,6 @@ static void append_arguments(struct notifier *self, const struct queue *queue)
     char wish[32];
     uint64_t n_thresholds = 0;
     write_wish(self, queue, wish);
-    tl_args_uint(args, self->config->streams.events_length);
     tl_args_str(args, wish);
     tl_args_int(args, self->config->retention.journal_ms);
     tl_args_uint(args, queue->generation);
@@ -185,8 +185,7 @@ static bool has_changed(struct notifier *self, const struct tl_held_queue *held,
     struct queue *queue = held->state;
     struct tl_args *args = &self->args;
     tl_args_reset(args);
-    tl_args_strs(args, "HMGET", held->keys.names[TL_KEY_STATE], "generation", "event", "journaled",
-                 NULL);
+    tl_args_strs(args, "HMGET", held->keys.names[TL_KEY_STATE], "generation", "event", NULL);
     struct tl_reply *reply =
         tl_redis_call(tl_held_queues_redis(self->queues, held->keys.queue), args, err);
     if (reply == NULL)

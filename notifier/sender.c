@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <curl/curl.h>
 
+#include "common/config/checks.h"
 #include "notifier/sender.h"
 
 enum {
@@ -52,6 +54,8 @@ static bool prepare(struct tl_post *post, const struct tl_post_request *request)
            add_header(post, "Tellerline-Id", request->id) &&
            add_header(post, "Tellerline-Signature", request->signature) &&
            curl_easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK &&
+           (!tl_url_is_local(request->url) ||
+            curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK) &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            /* Only the address of the configuration is called, no other that it names. */
            curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sends bodies to hooks over HTTP, many at the same time, without waiting for any (libcurl). It
  * knows no journal: who posts looks later how it went.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The signature of what hooks are sent: HMAC-SHA-256 by a secret that both sides know, over the
  * time and the body, so that neither can be changed, nor an old delivery be sent again later.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- told: a hook was told of entries of the journal, or could not be. Moves its cursor on, keeps its state for operators,
 -- and trims what every hook was told of.
 -- Flags: allow-oom

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Runs a command, unless it passed on this machine before with the same inputs, bit for bit.
 
 Usage: cached [OPTION...] [FILE...] -- COMMAND [ARGUMENT...]

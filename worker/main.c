@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tellerline-worker: serves visitors over HTTP. It holds no state of record: it batches commands
  * for the dispatcher and answers positions from lines in its own memory, which the events of every

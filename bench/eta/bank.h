@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The customers of a bank's counter (tests/data/README.md), for the backtest. */
 #ifndef TL_BENCH_BANK_H
 #define TL_BENCH_BANK_H

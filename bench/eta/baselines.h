@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What others tell about a wait. Each rate comes with the range of a Poisson process. */
 #ifndef TL_BENCH_BASELINES_H
 #define TL_BENCH_BASELINES_H

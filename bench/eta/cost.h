@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the estimate costs. */
 #ifndef TL_BENCH_COST_H
 #define TL_BENCH_COST_H

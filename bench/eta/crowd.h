@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A simulated line: visitors arrive, wait, lose patience, are admitted, and their sessions end. The
  * production code of the worker follows it by the same events as in production (tl_line, tl_eta);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scores of what was told, by class of position. */
 #ifndef TL_BENCH_JUDGE_H
 #define TL_BENCH_JUDGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Backtests the wait estimate: eta_bench [SEEDS [FIRST]] prints, for each scenario and class of
  * position, how good what was told is, beside the baselines. eta_bench --cost prints what it costs.
  * See docs/contributors/estimate.md. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the estimate is judged on. */
 #ifndef TL_BENCH_SCENARIOS_H
 #define TL_BENCH_SCENARIOS_H

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Event streams on several worker processes: the cost of each, and how soon all of them get a new position."""
 from __future__ import annotations
 

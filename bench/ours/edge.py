@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Requests a second of one worker process on one core, beside the bare HTTP library answering a constant."""
 from __future__ import annotations
 

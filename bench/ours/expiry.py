@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """How precisely sessions end, and how fast a mass of them that is due at once is drained."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """An export of the whole line over the admin API: what it takes, and what visitors notice of it meanwhile."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- For wrk: joins from ten addresses in turn, as a trusted proxy forwards them.
 local requests, n = {}, 0
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What a flood of joins from ten addresses leaves to an ordinary visitor, with the default limits."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The cost of a thousand idle queues."""
 from __future__ import annotations
 

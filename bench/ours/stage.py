@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A complete Tellerline for a measurement: the release build of the real programs on a private Redis."""
 from __future__ import annotations
 

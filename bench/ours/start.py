@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """How soon a worker that is started beside a long line can answer, and what the line costs it in memory."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """From `complete` to the next visitor's `admitted` event, with many waiting behind."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """The cost of one visitor from join to end: Redis commands, bytes, processor time of every program."""
 from __future__ import annotations
 

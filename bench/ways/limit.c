@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The limit: what Redis does if one asks no more of it than a Sorted Set. No design can be faster
  * with this Redis and this client; what a design adds (exactly once, order, telling everyone)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the plain way that others are built of: an actor that is one pipe, waiting and active
  * Sorted Sets. */
 #ifndef TL_BENCH_LIMIT_H

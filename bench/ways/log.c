@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A counter of the active, raised on admission, lowered by a consumer of a log: every admission is
  * written to the log with its end, and the consumer reads the head of the log again and again until

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A counter of the active, raised on admission, lowered by a listener to Redis's keyspace
  * notifications: each active token is a key with a TTL, and its `expired` message is one less.

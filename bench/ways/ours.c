@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tellerline: batches of joins go into the ingest stream as a worker writes them, the real
  * tellerline-dispatcher applies them; positions come from the order index, built from a snapshot as
@@ -73,12 +74,12 @@ static void ours_close(void *actor)
 static void make_queue(struct ours *self)
 {
     static const char *const values[][2] = {
-        {"lanes", "only"}, {"capacity", "1400"}, {"session_ttl", "400"}, {"claim_ttl", "400"}};
+        {"lanes", "only"}, {"capacity", "1400"}, {"session_ttl", "400ms"}, {"claim_ttl", "400ms"}};
     struct tl_queue_settings settings;
     struct tl_error err = {0};
     tl_queue_settings_defaults(&settings);
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
-        if (!tl_queue_settings_set(&settings, values[i][0], values[i][1], &err))
+        if (!tl_queue_settings_set(&settings, values[i][0], values[i][1], TL_FORM_FILE, &err))
             way_die("%s: %s", values[i][0], err.text);
     }
     const struct tl_actor nobody = {.name = "bench", .from = "bench", .kept = 100};
@@ -99,8 +100,8 @@ static void start_dispatcher(struct ours *self)
     FILE *file = fopen(config, "w");
     if (file == NULL)
         way_die("cannot write %s", config);
-    fprintf(file, "redis:\n  url: unix://%s\nadmin:\n  dispatcher: \"\"\nlog:\n  level: warn\n",
-            getenv("BENCH_REDIS"));
+    fprintf(file, "redis:\n  url: %s\nadmin:\n  dispatcher: \"\"\nlog:\n  level: warn\n",
+            getenv("BENCH_REDIS_URL"));
     fclose(file);
     self->dispatcher = fork();
     if (self->dispatcher == 0) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pipe.h"
 #include "common/store/reply.h"
 
@@ -45,11 +46,9 @@ void way_visitor(uint64_t number, char id[WAY_ID_LENGTH + 1])
 
 void pipe_open(struct pipe *pipe)
 {
-    char url[256];
-    const char *path = getenv("BENCH_REDIS");
-    if (path == NULL)
-        way_die("BENCH_REDIS (path of a redis-server's unix socket) is not set");
-    snprintf(url, sizeof(url), "unix://%s", path);
+    const char *url = getenv("BENCH_REDIS_URL");
+    if (url == NULL)
+        way_die("BENCH_REDIS_URL (address of a redis-server) is not set");
     const struct tl_redis_settings settings = {.url = url, .ca_file = "", .timeout_ms = 120000};
     struct tl_error err = {0};
     *pipe = (struct pipe){.redis = tl_redis_new(&settings, &err)};

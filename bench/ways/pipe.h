@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A connection to Redis with a pipeline: commands are sent without waiting, replies counted. */
 #ifndef TL_BENCH_PIPE_H
 #define TL_BENCH_PIPE_H
@@ -14,7 +15,7 @@ struct pipe {
     size_t under_way;    /* sent, reply not read */
 };
 
-/* Connects to the server that bench/run started (BENCH_REDIS). */
+/* Connects to the server that bench/run started (BENCH_REDIS_URL). */
 void pipe_open(struct pipe *pipe);
 void pipe_close(struct pipe *pipe);
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Each poll asks two things, as the pages we read about do: am I in (EXISTS of the active token),
  * and where do I stand (ZRANK). The polls of n visitors are spread evenly over three seconds and

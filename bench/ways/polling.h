@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Polling: every visitor asks every three seconds, and every question is a question to Redis. */
 #ifndef TL_BENCH_POLLING_H
 #define TL_BENCH_POLLING_H

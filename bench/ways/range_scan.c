@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two Sorted Sets, waiting and active, and a position found by reading the waiting one from front
  * to back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table. Joining is a row, a position is a COUNT, being admitted is an UPDATE of the status.
  *

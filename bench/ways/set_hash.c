@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An active Set, and, because its members can have no TTL, a Hash with everyone's end beside it.
  * Two schedulers: one counts the Set and fills it up, the other reads the whole Hash for what is

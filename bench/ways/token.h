@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A key per visitor, token:<id>, beside the waiting Sorted Set: what several ways share. */
 #ifndef TL_BENCH_TOKEN_H
 #define TL_BENCH_TOKEN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A waiting Sorted Set, an active Set, and a key per token that has a TTL once it is active. A
  * scheduler reads the whole active Set, asks for each member's key, drops the members whose key is

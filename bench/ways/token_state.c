@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The active state lives inside the token: a key per visitor whose value says WAITING or ACTIVE,
  * with a TTL once it is active. Who is active is found by a SCAN over all token keys.

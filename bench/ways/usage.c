@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "usage.h"
 
 #include <ctype.h>
@@ -87,6 +88,18 @@ double usage_cpu_s(bool postgres)
 double usage_redis_bytes(void)
 {
     return info("memory", "used_memory:", NULL);
+}
+
+void usage_wait_durable(void)
+{
+    const char *durability = getenv("BENCH_DURABILITY");
+    if (durability == NULL || strcmp(durability, "replicated") != 0)
+        return;
+    if (own.redis == NULL)
+        pipe_open(&own);
+    pipe_ask(&own, "SET", "written", "1", NULL); /* WAIT is for writes of its own connection */
+    if (pipe_ask(&own, "WAIT", "1", "60000", NULL) < 1)
+        way_die("no replica has the joins");
 }
 
 double usage_redis_commands(void)

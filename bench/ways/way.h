@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One way of building a waiting line, as the driver (ways_bench.c) sees it. Each way is a small
  * file of its own that names the design it keeps. They all use the same client with the same

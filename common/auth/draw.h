@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The draw of a queue: in which order those stand who joined before the opening.
  *

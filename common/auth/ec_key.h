@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* P-256 keys for ES256 (RFC 7518, 3.4) in PEM, as `openssl genpkey` and `openssl pkey` write them.
  */
 #ifndef TL_EC_KEY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Invites: a site's back end says who may join, in a JSON Web Token that travels through the
  * visitor's browser. Header `alg`, `kid`; claims

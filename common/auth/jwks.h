@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Publishing keys as a JSON Web Key Set (RFC 7517). */
 #ifndef TL_JWKS_H
 #define TL_JWKS_H

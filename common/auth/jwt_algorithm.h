@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The algorithms that sign our JSON Web Tokens. */
 #ifndef TL_JWT_ALGORITHM_H
 #define TL_JWT_ALGORITHM_H

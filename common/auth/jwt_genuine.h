@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tokens whose signature was found right before: a table of digests of fixed size, in which a later
  * one takes the place of an earlier one. A gateway sends the same pass with every request of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One key of a set (common/auth/jwt_keys.h), for the modules that sign, verify and publish. */
 #ifndef TL_JWT_KEY_H
 #define TL_JWT_KEY_H

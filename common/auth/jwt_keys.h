@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sets of keys for JSON Web Tokens, each key with an id (`kid`) and bound to one algorithm.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include <sodium.h>
@@ -106,25 +107,29 @@ static bool check_signature(const struct check *check, const struct tl_jwt_key *
     return true;
 }
 
-/* The claims of a token whose signature is right. */
-static json_t *verify(const struct check *check)
+/* Splits the token and finds its key; NULL: it is refused. */
+static const struct tl_jwt_key *find_key(const struct check *check, struct part parts[3])
 {
-    struct part parts[3];
-    json_t *claims = NULL;
     if (!split(check->text, check->length, parts)) {
         refuse(check, "is not a JSON Web Token: expected three parts with dots between");
         return NULL;
     }
     json_t *header = decode_object(parts[0]);
-    if (header == NULL) {
+    if (header == NULL)
         refuse(check, "has a header that is not a JSON object in base64url");
-        return NULL;
-    }
-    const struct tl_jwt_key *key = choose_key(check, header);
+    const struct tl_jwt_key *key = header != NULL ? choose_key(check, header) : NULL;
     json_decref(header);
+    return key;
+}
+
+/* The claims of a token whose signature is right. */
+static json_t *verify(const struct check *check)
+{
+    struct part parts[3];
+    const struct tl_jwt_key *key = find_key(check, parts);
     if (key == NULL)
         return NULL;
-    claims = decode_object(parts[1]);
+    json_t *claims = decode_object(parts[1]);
     if (claims == NULL)
         refuse(check, "holds no claims: expected one JSON object in base64url, no name twice");
     else if (!check_signature(check, key, parts[2])) {
@@ -210,9 +215,15 @@ bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *exp
     return false;
 }
 
-bool tl_jwt_known(const struct tl_jwt_keys *keys, const char *text, size_t length)
+bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t length)
 {
+    static const struct tl_jwt_expect unsaid = {.what = "token"};
+    const struct check check = {.keys = keys, .expect = &unsaid, .text = text, .length = length};
+    struct part parts[3];
     unsigned char digest[TL_JWT_DIGEST_BYTES];
+    const struct tl_jwt_key *key = length <= TL_JWT_TEXT_MAX ? find_key(&check, parts) : NULL;
+    if (key == NULL || key->algorithm != TL_JWT_ES256)
+        return false;
     tl_jwt_genuine_digest(text, length, digest);
-    return tl_jwt_genuine_has(tl_jwt_keys_genuine(keys), digest);
+    return !tl_jwt_genuine_has(tl_jwt_keys_genuine(keys), digest);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading and verifying a JSON Web Token (RFC 7519, RFC 8725): compact form, strict
  * base64url, duplicate names refused. The header chooses a key by `kid` and nothing else: the key
@@ -43,7 +44,8 @@ struct tl_jwt_token {
 bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
                  const char *text, size_t length, struct tl_jwt_token *token, struct tl_error *err);
 
-/* Was the signature of this very token found right before, with these keys? Costs a microsecond. */
-bool tl_jwt_known(const struct tl_jwt_keys *keys, const char *text, size_t length);
+/* Does reading this token take the verification of a signature with a public key, a hundred times
+ * as long as the rest? Not if it was found genuine before, or is refused at once. */
+bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t length);
 
 #endif

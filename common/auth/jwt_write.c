@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <sodium.h>
 
 #include "common/auth/jwt_key.h"

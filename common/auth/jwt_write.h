@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signing a JSON Web Token (RFC 7519) in the compact form that common/auth/jwt_read.h reads. */
 #ifndef TL_JWT_WRITE_H
 #define TL_JWT_WRITE_H

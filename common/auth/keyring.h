@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keys that sign tickets: the first signs, all verify. */
 #ifndef TL_KEYRING_H
 #define TL_KEYRING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Passes: what an admitted visitor shows the site. A JSON Web Token (RFC 7519) that any JWT library
  * can check, with the header `typ` JWT, `alg`, `kid` and the claims

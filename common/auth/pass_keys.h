@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The keys that sign and verify passes. */
 #ifndef TL_PASS_KEYS_H
 #define TL_PASS_KEYS_H

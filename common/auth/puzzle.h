@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Puzzles: what a queue with `challenge: work` asks of a client before it gives a place. They are
  * stateless: a puzzle says everything about itself, and its MAC holds it to one queue and one

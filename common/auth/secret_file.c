@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -94,6 +95,14 @@ static bool write_all(int fd, const char *bytes, size_t length)
     return fsync(fd) == 0;
 }
 
+/* Root makes files for others: gives this one to the owner of the folder. */
+static bool hand_over(int fd, const char *folder)
+{
+    struct stat owner;
+    return geteuid() != 0 ||
+           (stat(folder, &owner) == 0 && fchown(fd, owner.st_uid, owner.st_gid) == 0);
+}
+
 bool tl_secret_create(const char *path, const char *bytes, size_t length, const char *what,
                       struct tl_error *err)
 {
@@ -112,14 +121,14 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, const 
     if (fd < 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot create: %s", path, strerror(errno));
     /* A link appears whole or not at all, and never replaces what another process made first. */
-    bool made = write_all(fd, bytes, length) && link(temporary, path) == 0;
+    bool made = hand_over(fd, folder) && write_all(fd, bytes, length) && link(temporary, path) == 0;
     int reason = made ? 0 : errno;
     close(fd);
     unlink(temporary);
     if (!made && reason != EEXIST)
         return tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot create: %s", path, strerror(reason));
     if (made)
-        tl_warn("%s did not exist: made it, with %s", path, what);
+        tl_info("%s did not exist: made it, with %s", path, what);
     return true;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files that hold secrets: signing keys, API keys, tokens. A file that others can read is
  * refused. */
 #ifndef TL_SECRET_FILE_H
@@ -16,8 +17,9 @@ char *tl_secret_read(const char *path, size_t *length, bool *missing, struct tl_
 void tl_secret_free(char **bytes, size_t length);
 
 /* Makes the file with these bytes, mode 0600, and its folder (0700) if there is none, unless the
- * file exists: of two processes at once, the second finds the complete file of the first. True also
- * when the file existed already; a file that is made is logged, as one with `what` in it. */
+ * file exists: of two processes at once, the second finds the complete file of the first. Made by
+ * root, it belongs to the owner of the folder, whose programs read it. True also when the file
+ * existed already; a file that is made is logged, as one with `what` in it. */
 bool tl_secret_create(const char *path, const char *bytes, size_t length, const char *what,
                       struct tl_error *err);
 

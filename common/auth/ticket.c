@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include <sodium.h>
@@ -173,16 +174,30 @@ static bool decode(const char *text, size_t length, unsigned char bytes[BYTES_MA
     return *n >= BYTES_MIN;
 }
 
-/* Is it genuine? *visitor gets where the id begins, after its length. */
+/* Reads a ticket or code of the right form. *visitor gets where the id begins, after its length. */
+static bool read_text(const char *text, size_t length, unsigned char bytes[BYTES_MAX], size_t *n,
+                      size_t *visitor)
+{
+    if (!decode(text, length, bytes, n) || bytes[0] < PLAIN || bytes[0] > CODE)
+        return false;
+    *visitor = HEAD_BYTES + (bytes[0] == PLAIN ? 0 : SERIAL_BYTES);
+    return *n == *visitor + bytes[*visitor - 1] + MAC_BYTES;
+}
+
+bool tl_ticket_shaped(const char *text, size_t length)
+{
+    unsigned char bytes[BYTES_MAX];
+    size_t n, visitor;
+    return read_text(text, length, bytes, &n, &visitor) && bytes[0] != CODE;
+}
+
+/* Is it genuine? */
 static bool open_text(const struct tl_keyring *keyring, const char *queue, const char *text,
                       size_t length, unsigned char bytes[BYTES_MAX], size_t *visitor)
 {
     unsigned char mac[MAC_BYTES];
     size_t n = 0;
-    if (!decode(text, length, bytes, &n) || bytes[0] < PLAIN || bytes[0] > CODE)
-        return false;
-    *visitor = HEAD_BYTES + (bytes[0] == PLAIN ? 0 : SERIAL_BYTES);
-    if (n != *visitor + bytes[*visitor - 1] + MAC_BYTES)
+    if (!read_text(text, length, bytes, &n, visitor))
         return false;
     const struct tl_signing_key *key = tl_keyring_find(keyring, (uint32_t)get(bytes + 1, 4));
     if (key == NULL)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tickets: each visitor's proof of their place.
  *
@@ -19,7 +20,8 @@
  * code that hands a place over; it begins so that neither can serve as the other.
  *
  * A pending ticket has no generation yet. In that field it says what opened its join: the digest of
- * an invite, that a trusted caller did, or nothing. Older releases do not read it.
+ * an invite, of a solved puzzle or of a token; that a trusted caller did; or nothing. Older
+ * releases do not read it.
  *
  * `issued` of a pending ticket, and of any ticket of an older release, is the Unix time in seconds.
  * A numbered ticket has the highest bit set, then 15 bits: the Unix time in minutes modulo 2^15,
@@ -46,6 +48,10 @@
  * the place of a visitor whom it does not see. */
 #define TL_TICKET_PENDING_S 600
 
+/* The time of issue is a worker's estimate of the store's clock: it is off by so much at most. Also
+ * in dispatcher/apply.joins.lua. */
+#define TL_TICKET_CLOCK_S 5
+
 /* Instead of an invite: a trusted caller joined this visitor, or the join is known to be accepted.
  */
 #define TL_TICKET_TRUSTED UINT64_C(1)
@@ -53,8 +59,9 @@
 struct tl_ticket {
     char visitor[TL_VISITOR_MAX + 1];
     uint64_t generation; /* of the queue when the place was given; 0 while pending */
-    uint64_t invite;     /* while pending: what opened the join: the digest of an invite
-                            (tl_invite_digest), TL_TICKET_TRUSTED, or 0: nothing. Else 0 */
+    uint64_t invite;     /* while pending: what opened the join: the digest of the id of an
+                            invite, puzzle or token (tl_invite_digest), TL_TICKET_TRUSTED, or 0:
+                            nothing. Else 0 */
     tl_place place;      /* while pending: the lane only (seq 0) */
     uint32_t issued;     /* Unix seconds; read from a numbered ticket: whole minutes, modulo
                             TL_TICKET_ISSUED_MODULO */
@@ -76,9 +83,14 @@ void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
 bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const char *text,
                       size_t length, struct tl_ticket *ticket);
 
+/* Could this be a ticket, as far as one sees without a key? */
+bool tl_ticket_shaped(const char *text, size_t length);
+
 /* A code that hands this place over: the ticket with the serial that it will have, issued at this
- * Unix time. Written and read as tickets are; it is good for TL_TICKET_CODE_S. */
-#define TL_TICKET_CODE_S 120
+ * Unix time. Written and read as tickets are; it is good for TL_TICKET_CODE_S, and so much longer
+ * for the device that redeemed it and may repeat that. */
+#define TL_TICKET_CODE_S        120
+#define TL_TICKET_CODE_REPEAT_S 600
 void tl_ticket_sign_code(const struct tl_keyring *keyring, const char *queue,
                          const struct tl_ticket *ticket, char text[TL_TICKET_MAX]);
 bool tl_ticket_verify_code(const struct tl_keyring *keyring, const char *queue, const char *text,

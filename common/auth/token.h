@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tokens for operators: "tl_NAME_SECRET", SECRET being 256 random bits in 43 characters of
  * base64url. The store keeps a keyed BLAKE2b of the whole text, so that a reader of the store can

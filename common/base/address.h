@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IP addresses in one form. */
 #ifndef TL_ADDRESS_H
 #define TL_ADDRESS_H

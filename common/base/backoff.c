@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/backoff.h"
 
 void tl_backoff_init(struct tl_backoff *backoff, int64_t base_ms, int64_t limit_ms)

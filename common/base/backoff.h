@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exponential back-off with full jitter (M. Brooker, "Exponential Backoff And Jitter", 2015): the
  * wait is drawn evenly from [base/2, current], and current doubles up to the limit with every
  * failure in a row. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Local monotonic time. Deadlines that processes share are on the Redis server's clock, never on
  * this one. */
 #ifndef TL_CLOCK_H

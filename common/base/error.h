@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Errors have a kind and a sentence. A function that can fail takes a `struct tl_error *` as its
  * last argument and returns false (or a negative value, or NULL); the kind is for code, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Structured logs on standard error, one line per event: logfmt (default) or JSON. Each of the five
  * levels has one meaning:

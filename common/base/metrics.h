@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters, gauges and latency histograms of a process, written out as Prometheus text (exposition
  * format 0.0.4). Metrics are plain 64-bit atomics in one block of memory, so any thread may update

@@ -1,8 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/networks.h"
-#include "common/base/prefix.h"
 
 struct tl_networks {
     size_t n;
@@ -31,6 +31,16 @@ void tl_networks_free(struct tl_networks **networks)
 {
     free(*networks);
     *networks = NULL;
+}
+
+bool tl_networks_overlap(const struct tl_networks *networks, const struct tl_prefix *prefix)
+{
+    for (size_t i = 0; i < networks->n; i++) {
+        if (tl_prefix_contains(&networks->list[i], &prefix->address) ||
+            tl_prefix_contains(prefix, &networks->list[i].address))
+            return true;
+    }
+    return false;
 }
 
 bool tl_networks_contain(const struct tl_networks *networks, const struct tl_address *address)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of IP networks: "127.0.0.1 10.0.0.0/8 fd00::/8". */
 #ifndef TL_NETWORKS_H
 #define TL_NETWORKS_H
@@ -6,6 +7,7 @@
 
 #include "common/base/address.h"
 #include "common/base/error.h"
+#include "common/base/prefix.h"
 
 struct tl_networks;
 
@@ -14,6 +16,8 @@ struct tl_networks;
 struct tl_networks *tl_networks_parse(const char *text, struct tl_error *err);
 void tl_networks_free(struct tl_networks **networks); /* NULL allowed */
 
+/* Has one of the networks an address in common with the prefix? */
+bool tl_networks_overlap(const struct tl_networks *networks, const struct tl_prefix *prefix);
 bool tl_networks_contain(const struct tl_networks *networks, const struct tl_address *address);
 
 #endif

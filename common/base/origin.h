@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Origins of web addresses: scheme, host and port (RFC 6454). */
 #ifndef TL_ORIGIN_H
 #define TL_ORIGIN_H

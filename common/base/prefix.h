@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The first bits of an IP address: one network, or one customer of a provider. A provider gives a
  * customer one IPv4 address and, usually, an IPv6 /56; a whole site has a /48.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A text that grows while it is written. */
 #ifndef TL_TEXT_H
 #define TL_TEXT_H

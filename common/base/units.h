@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers, durations, sizes and times as people write them. Every parser takes the whole text or
  * refuses it, checks for overflow, leaves the output untouched on failure and answers with

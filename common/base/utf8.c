@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/utf8.h"
 
 size_t tl_utf8_decode(const char *text, unsigned *code)

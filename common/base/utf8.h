@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text in UTF-8 (Unicode 15, table 3-7). */
 #ifndef TL_UTF8_H
 #define TL_UTF8_H

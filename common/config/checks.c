@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -136,6 +137,12 @@ bool tl_check_hook_url(const char *value, struct tl_error *err)
            tl_error_set(err, TL_ERR_INVALID,
                         "not an address that starts with https:// and names a host, in ASCII "
                         "without spaces, \"@\" and \"#\"");
+}
+
+bool tl_url_is_local(const char *url)
+{
+    struct tl_origin origin;
+    return tl_origin_parse(url, &origin) && is_local(&origin);
 }
 
 bool tl_url_is_protected(const char *url, const char *plain_hosts)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a text must look like beyond its length, for the rows of the tables of settings. Each sets
  * TL_ERR_INVALID with a sentence that says what is wrong. */
 #ifndef TL_CONFIG_CHECKS_H
@@ -24,6 +25,8 @@ bool tl_check_hostname(const char *value, struct tl_error *err); /* "" passes */
 bool tl_check_hosts(const char *value, struct tl_error *err);
 /* An address to which a program posts: https:// or http://, without fragment; "" passes. */
 bool tl_check_hook_url(const char *value, struct tl_error *err);
+/* Does it lead to this machine? Then no proxy of the environment is asked for it. */
+bool tl_url_is_local(const char *url);
 /* Is it https, or http to this machine or one of these hosts, separated by spaces? */
 bool tl_url_is_protected(const char *url, const char *plain_hosts);
 /* Letters, digits, '-', '_' and '.': names that are part of keys and messages. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration: one YAML file for all programs (conf/tellerline.yaml), every value overridable
  * by the environment. Parsed against a table of settings with types and bounds, validated whole,

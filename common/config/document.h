@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reference of all settings, written from the table that the programs read them with. */
 #ifndef TL_CONFIG_DOCUMENT_H
 #define TL_CONFIG_DOCUMENT_H

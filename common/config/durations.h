@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Durations in ms, for the bounds in the tables of settings. */
 #ifndef TL_CONFIG_DURATIONS_H
 #define TL_CONFIG_DURATIONS_H

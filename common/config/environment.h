@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Applying the environment to the settings. */
 #ifndef TL_CONFIG_ENVIRONMENT_H
 #define TL_CONFIG_ENVIRONMENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +41,7 @@ static bool fail(const struct reader *reader, struct tl_yaml_place place, const 
 static bool check_text(const struct reader *reader, const struct tl_yaml *node, const char *path,
                        size_t max, bool lines)
 {
-    char problem[64];
+    char problem[96]; /* both numbers at their longest */
     if (node->kind != TL_YAML_SCALAR || node->text[0] == '\0')
         return fail(reader, node->place, path, "expected a text");
     if (strlen(node->text) > max) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the file and the store differ. The store's settings apply to a queue that exists, so an
  * edited file is without effect. */
 #ifndef TL_FILE_SETTINGS_H

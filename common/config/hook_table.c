@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/config/checks.h"
 #include "common/config/durations.h"
 #include "common/config/hook_table.h"
+#include "common/wire/names.h"
 
 #define HOOK(member)                                                                               \
     .offset = offsetof(struct tl_hook_config, member),                                             \
@@ -54,7 +56,9 @@ static const struct tl_setting rows[] = {
      .min = 1,
      .check = tl_check_patterns,
      HOOK(queues),
-     .help = "Names of queues, separated by spaces; `*` stands for any characters."},
+     .help =
+         "Names of queues, separated by spaces; `*` stands for any characters. A rehearsal "
+         "(`rehearsal-QUEUE-RANDOM`) is watched only where a pattern begins with `rehearsal-`."},
     {.path = "threshold",
      .type = TL_SETTING_NUMBER,
      .fallback = "0",
@@ -122,9 +126,10 @@ static bool matches(const char *pattern, size_t length, const char *text)
 
 bool tl_hook_watches(const struct tl_hook_config *hook, const char *queue)
 {
+    const char *prefix = tl_queue_is_rehearsal(queue) ? TL_REHEARSAL_PREFIX : "";
     for (const char *at = hook->queues; *at != '\0';) {
         size_t length = strcspn(at, " ");
-        if (length > 0 && matches(at, length, queue))
+        if (length > 0 && strncmp(at, prefix, strlen(prefix)) == 0 && matches(at, length, queue))
             return true;
         at += length + strspn(at + length, " ");
     }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the settings of a hook (struct tl_hook_config). */
 #ifndef TL_HOOK_TABLE_H
 #define TL_HOOK_TABLE_H
@@ -15,7 +16,8 @@ const char *tl_hook_event_name(enum tl_hook_event event);
 enum tl_hook_event tl_hook_event_find(const char *name);
 /* Is the hook told of this event? */
 bool tl_hook_wants(const struct tl_hook_config *hook, enum tl_hook_event event);
-/* Is the hook told of this queue? */
+/* Is the hook told of this queue? Of a rehearsal only if it says so: what receives it would take
+ * the crowd for customers. */
 bool tl_hook_watches(const struct tl_hook_config *hook, const char *queue);
 
 #endif

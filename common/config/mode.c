@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config/mode.h"
 
 static const char *const mode_names[TL_MODES] = {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The states of a queue: what the operator wants (a mode) and what is so (a phase).
  *

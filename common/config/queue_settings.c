@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,16 +39,17 @@ static bool fail_unknown(const char *name, struct tl_error *err)
 }
 
 bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
-                           struct tl_error *err)
+                           enum tl_setting_form form, struct tl_error *err)
 {
     const char *stored = name;
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
-    bool is_max = tl_queue_settings_plain(&stored, value) && strcmp(name, "capacity_max") == 0;
+    bool is_max = form == TL_FORM_FILE && tl_queue_settings_plain(&stored, value) &&
+                  strcmp(name, "capacity_max") == 0;
     for (size_t i = 0; i < n; i++) {
         if (strcmp(rows[i].key, stored) != 0)
             continue;
-        if (!tl_setting_set(&rows[i], settings, value, TL_FORM_STORE, err))
+        if (!tl_setting_set(&rows[i], settings, value, form, err))
             return tl_error_prefix(err, "%s", name);
         settings->capacity_max_named = settings->capacity_max_named || is_max;
         return true;

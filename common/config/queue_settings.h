@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The settings of one queue by name, as text: for the store, the admin API and `tellerline`. */
 #ifndef TL_QUEUE_SETTINGS_H
 #define TL_QUEUE_SETTINGS_H
@@ -7,26 +8,25 @@
 
 #include "common/base/error.h"
 #include "common/config/settings.h"
+#include "common/config/value.h"
 
 /* Bytes of any setting's canonical text, with the terminating zero. */
 #define TL_QUEUE_VALUE_MAX 1024
 
-/* One queue setting by name, as in the hash tl:{q}:config. Both
- * directions use the same table as the file, so types and bounds are the same everywhere. Values in
- * their canonical text: durations in plain milliseconds ("600000"), booleans "true"/"false", lanes
- * joined by ",", default_lane by name, opens_at in Unix ms, rate.admit as rate_admit and so on.
- * Setting also takes the file's way of writing
- * ("10m", RFC 3339). On failure nothing is changed. New lanes keep the default lane of the same
- * name, else the last lane becomes it; so set lanes before default_lane. */
+/* One queue setting by name, as in the hash tl:{q}:config: rate.admit is "rate_admit". Types and
+ * bounds are those of the file, as the table is the same. The form says who wrote the value: a
+ * person, or the store. In both, booleans are "true" or "false", lanes are joined by ",", and
+ * default_lane is a name. On failure nothing is changed. New lanes keep the default lane of the
+ * same name, else the last lane becomes it; so set lanes before default_lane. */
 bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
-                           struct tl_error *err);
+                           enum tl_setting_form form, struct tl_error *err);
 /* People write some settings in other words than the store keeps: "capacity" may be "auto" (stored
  * as capacity_mode), and "capacity_max" is the most it may then become (stored as capacity). Puts
  * the stored name into *name and returns true for these; the value stays. tl_queue_settings_set
- * takes both ways, so that the file, `tellerline set` and the admin API do. */
+ * takes both ways from people. */
 bool tl_queue_settings_plain(const char **name, const char *value);
-/* The i-th setting as canonical text: *name (static) and value, for which TL_QUEUE_VALUE_MAX bytes
- * are enough. False past the end. Every setting is listed. */
+/* The i-th setting in the store's form: *name (static) and value, for which TL_QUEUE_VALUE_MAX
+ * bytes are enough. False past the end. Every setting is listed. */
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
                            char *value, size_t value_size);
 /* How people read the stored value of a setting: its name as in the file ("rate.every"), and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config/queue_table.h"
 #include "common/config/checks.h"
 #include "common/config/durations.h"

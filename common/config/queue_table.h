@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the settings of a queue. */
 #ifndef TL_QUEUE_TABLE_H
 #define TL_QUEUE_TABLE_H

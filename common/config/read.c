@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,7 +179,8 @@ static bool read_section(const struct section *section, const struct tl_yaml *ma
 static bool read_plain(struct tl_queue_config *queue, const struct section *section,
                        const struct tl_yaml *entry)
 {
-    if (tl_queue_settings_set(&queue->settings, entry->key, entry->text, section->err))
+    if (tl_queue_settings_set(&queue->settings, entry->key, entry->text, TL_FORM_FILE,
+                              section->err))
         return true;
     char owner[TL_QUEUE_NAME_MAX + 16]; /* without its dot */
     snprintf(owner, sizeof(owner), "%.*s", (int)strlen(section->owner) - 1, section->owner);

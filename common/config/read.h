@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Applying the tree of a YAML file to the settings. */
 #ifndef TL_CONFIG_READ_H
 #define TL_CONFIG_READ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing of redis:// URLs. */
 #ifndef TL_REDIS_URL_H
 #define TL_REDIS_URL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the configuration holds: the settings of the processes and of the queues. */
 #ifndef TL_SETTINGS_H
 #define TL_SETTINGS_H
@@ -45,7 +46,7 @@ enum tl_at_close { TL_AT_CLOSE_DRAIN, TL_AT_CLOSE_STOP };
 /* In which order those stand who joined before the opening. */
 enum tl_opening_mode { TL_OPENING_FIFO, TL_OPENING_DRAW };
 /* Who speaks TLS on the admin listener of the worker. */
-enum tl_admin_tls { TL_ADMIN_TLS_NONE, TL_ADMIN_TLS_TERMINATED };
+enum tl_admin_tls { TL_ADMIN_TLS_NONE, TL_ADMIN_TLS_TERMINATED, TL_ADMIN_TLS_LOOPBACK };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 
 /* Settings of one queue. The file gives them at first start; afterwards the copy in Redis
@@ -71,6 +72,9 @@ struct tl_queue_settings {
         uint64_t capacity;
         bool stale; /* the site reports nothing */
     } now;
+    /* No setting: when an operator changed the settings last, in us of the store's clock; 0: never,
+     * they are those of the file. So the newest are known when the store has lost some. */
+    int64_t changed_us;
     uint64_t overbook;     /* so many more may be called, as some never claim */
     uint64_t rate_admit;   /* this many... (rate, both); 0: no rate is set */
     int64_t rate_every_ms; /* ...every so long */
@@ -229,6 +233,7 @@ struct tl_config {
         char redis_url[512];          /* "": that of `redis.url` */
         int64_t session_ttl_ms;       /* of a sign-in in a browser */
         uint64_t failures_per_minute; /* of one address; 0: no limit */
+        char trusted_proxies[1024];   /* networks, as those of http */
         uint64_t max_queues;          /* that the admin API creates */
     } admin;
     struct {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/config/table.h"
 #include "common/base/origin.h"
 #include "common/config/checks.h"
@@ -12,7 +13,7 @@ static const char *const format_names[] = {"logfmt", "json", NULL};
 static const char *const durability_names[] = {"memory", "fsync", "replicated", NULL};
 static const char *const algorithm_names[] = {"HS256", "ES256", NULL};
 static const char *const provider_names[] = {"turnstile", "hcaptcha", "recaptcha", NULL};
-static const char *const admin_tls_names[] = {"none", "terminated", NULL};
+static const char *const admin_tls_names[] = {"none", "terminated", "loopback", NULL};
 static const char *const unreachable_names[] = {"refuse", "work", NULL};
 
 static const struct tl_setting process_rows[] = {
@@ -98,8 +99,8 @@ static const struct tl_setting process_rows[] = {
      .max = 1000000,
      PROCESS(http.max_connections),
      .help = "Connections per worker process, event streams included. Each needs a file descriptor "
-             "(`LimitNOFILE`), and the process some 100 more. Above it, connections without a "
-             "request are closed, oldest first."},
+             "(`LimitNOFILE`), and the process some 100 more. Above it, connections that wait "
+             "for their client, for a request or to take an answer, are closed, longest first."},
     {.path = "http.connections_per_address",
      .type = TL_SETTING_NUMBER,
      .fallback = "4000",
@@ -130,19 +131,23 @@ static const struct tl_setting process_rows[] = {
      .min = SECONDS(1),
      .max = DAYS(1),
      PROCESS(http.idle_timeout_ms),
-     .help = "A connection without a request is closed after this time."},
+     .help = "A connection without a request is closed after this time, and one whose client takes "
+             "less than a kilobyte a second of an answer."},
     {.path = "http.joins_per_minute",
      .type = TL_SETTING_NUMBER,
      .fallback = "3000",
      .max = 1000000,
      PROCESS(http.joins_per_minute),
-     .help = "Joins per minute from one address (IPv6: one /56, and 16 times as many from one /48) "
-             "that the processes of a worker accept together; more get 429. Carriers put many "
-             "visitors behind one IPv4 address: with 64 ports for each, about a thousand. The "
-             "default lets all of them join three times in the same minute, and keeps one client "
-             "from filling Redis. When joins come faster than they are applied, or Redis is nearly "
-             "full, each address has the same share of every second, and what exceeds it gets 503. "
-             "Trusted callers with an API key are not counted. 0: no limit and no shares."},
+     .help =
+         "Joins per minute from one address (IPv6: one /56, and 16 times as many from one /48) "
+         "that the processes of a worker accept together; more get 429. A third of them may come "
+         "at once, the others come evenly: who joins fastest does not shut out the rest of the "
+         "address. Carriers put many visitors behind one IPv4 address: with 64 ports for each, "
+         "about a thousand, who can all join at once. A join for which a challenge was passed is "
+         "not counted. An address gets four times as many waiting pages. When joins come faster "
+         "than they are applied, or Redis is nearly full, each address has the same share of every "
+         "second, and what exceeds it gets 503. Trusted callers with an API key are not counted. "
+         "0: no limit and no shares."},
     {.path = "http.trusted_proxies",
      .type = TL_SETTING_STRING,
      .fallback = "",
@@ -358,8 +363,9 @@ static const struct tl_setting process_rows[] = {
      .names = admin_tls_names,
      PROCESS(admin.tls),
      .help = "`terminated`: a proxy in front of `admin.worker` speaks TLS with browsers, and "
-             "nobody gets past it. Signing in with a browser is possible with that, or when "
-             "`admin.worker` is a loopback address."},
+             "nobody gets past it. `loopback`: it is published at a loopback address only, as the "
+             "port of a container or by a port-forward. Browsers can sign in with one of these, or "
+             "when `admin.worker` is a loopback address itself."},
     {.path = "admin.public_url",
      .type = TL_SETTING_STRING,
      .fallback = "",
@@ -382,14 +388,23 @@ static const struct tl_setting process_rows[] = {
      .max = DAYS(7),
      PROCESS(admin.session_ttl_ms),
      .help = "How long a browser stays signed in to the dashboard."},
+    {.path = "admin.trusted_proxies",
+     .type = TL_SETTING_STRING,
+     .fallback = "",
+     .check = tl_check_networks,
+     PROCESS(admin.trusted_proxies),
+     .help =
+         "Addresses or networks, separated by spaces, of proxies in front of the admin listener "
+         "whose `X-Forwarded-For` is trusted, for the record of changes and the limit of wrong "
+         "tokens. Those of `http.trusted_proxies` are not, unless they are named here, too."},
     {.path = "admin.failures_per_minute",
      .type = TL_SETTING_NUMBER,
      .fallback = "30",
      .max = 1000000,
      PROCESS(admin.failures_per_minute),
      .help = "Wrong tokens of one address (IPv6: one /56) that the admin API answers per minute. "
-             "Further requests of the address get 429, those with a right token, too. 0: no "
-             "limit."},
+             "Further requests of the address get 429, but for those with the admin token, with a "
+             "token that was right before, or with a session. 0: no limit."},
     {.path = "admin.max_queues",
      .type = TL_SETTING_NUMBER,
      .fallback = "1000",
@@ -400,10 +415,10 @@ static const struct tl_setting process_rows[] = {
     {.path = "worker.processes",
      .type = TL_SETTING_NUMBER,
      .fallback = "2",
-     .min = 1,
      .max = 256,
      PROCESS(worker.processes),
-     .help = "Worker processes that share the port of `http.listen`; about one per core."},
+     .help = "Worker processes that share the port of `http.listen`; about one per core. 0: a "
+             "worker for operators only: it serves `admin.worker`, and no visitors."},
     {.path = "worker.max_pending",
      .type = TL_SETTING_NUMBER,
      .fallback = "100000",
@@ -529,19 +544,18 @@ static const struct tl_setting process_rows[] = {
     {.path = "secrets.admin_token",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/admin.token",
-     .min = 1,
      PROCESS(secrets.admin_token),
-     .help = "File with a token that is always an admin's, for when the tokens in Redis cannot be "
-             "used: one line of 20 to 256 printable characters. Made by the worker if it is "
-             "missing."},
+     .help = "File with a token that is always an admin's, also while Redis is away: a "
+             "line of 20 to 256 printable characters. Made by the worker if missing. Empty: none; "
+             "with an empty `secrets.token_key`, too, there is no admin API."},
     {.path = "secrets.token_key",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/token.key",
-     .min = 1,
      PROCESS(secrets.token_key),
      .help =
          "File with the key of operators' tokens: Redis keeps a hash by this key. Made if it is "
-         "missing. Every program that checks or makes tokens needs the same file."},
+         "missing. Every program that checks or makes tokens needs the same file. Empty: no "
+         "operator has a token."},
     {.path = "secrets.pass_keys",
      .type = TL_SETTING_STRING,
      .fallback = "secrets/pass.keys",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables behind the configuration: one row per setting, for the processes and for a queue. The
  * file, the environment, the hash of a queue in the store, the admin API and the documentation all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
@@ -79,12 +80,14 @@ static bool set_unsigned(const struct assignment *set)
     return true;
 }
 
-/* Durations and times, and in the store's form their plain milliseconds. */
+/* Durations and times; in the store's form their plain milliseconds. */
 static bool set_ms(const struct assignment *set)
 {
     uint64_t plain;
     int64_t ms = 0;
-    if (set->form == TL_FORM_STORE && tl_number_parse(set->value, &plain, NULL)) {
+    if (set->form == TL_FORM_STORE) {
+        if (!tl_number_parse(set->value, &plain, set->err))
+            return false;
         if (plain > INT64_MAX)
             return out_of_bounds(set);
         ms = (int64_t)plain;
@@ -420,6 +423,6 @@ void tl_setting_show(const struct tl_setting *row, const void *base, char *value
 void tl_settings_default(const struct tl_setting *rows, size_t n, void *base)
 {
     for (size_t i = 0; i < n; i++)
-        if (!tl_setting_set(&rows[i], base, rows[i].fallback, TL_FORM_STORE, NULL))
+        if (!tl_setting_set(&rows[i], base, rows[i].fallback, TL_FORM_FILE, NULL))
             abort(); /* the table contradicts itself */
 }

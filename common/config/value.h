@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The value of a setting: from text into its field, and back. */
 #ifndef TL_CONFIG_VALUE_H
 #define TL_CONFIG_VALUE_H
@@ -8,8 +9,10 @@
 #include "common/base/error.h"
 #include "common/config/table.h"
 
-/* Whether the value is text as the file writes it, or as the store keeps it: plain milliseconds for
- * durations and times, commas between lanes. The second also takes the first. */
+/* Whether the value is text as people write it, in the file, on a command line or in an admin call,
+ * or as the store keeps it. They differ in durations and times: people write a unit ("10m") and an
+ * offset, and a bare number is an error, as nobody sees whether it means seconds; the store has
+ * plain milliseconds and nothing else, as the scripts calculate with them. */
 enum tl_setting_form { TL_FORM_FILE, TL_FORM_STORE };
 
 /* Parses the value and stores it in the field of `base`; on failure nothing is changed and err says

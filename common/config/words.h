@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Settings in words, for messages and for the documentation. */
 #ifndef TL_CONFIG_WORDS_H
 #define TL_CONFIG_WORDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * YAML text as a tree of nodes with their places: the plain part of YAML that a configuration
  * needs, read with libyaml's event parser. Refused with `name:line:column: what, and the limit`:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A request to the control room and its answer. */
 #ifndef TL_CONTROL_ANSWER_H
 #define TL_CONTROL_ANSWER_H

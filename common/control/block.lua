@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- block: blocks a prefix of addresses, or ends that, or only forgets the blocks that are over.
 -- Flags: allow-oom
 -- Parts: prelude.changes
@@ -12,7 +13,6 @@
 -- A hash: entry -> Unix ms at which it ends, or 0. Its field `version` is another one after each change, and stays when
 -- the last entry goes: a worker that finds none knows that the store has lost the table.
 local K_BLOCKS, what, entry = KEYS[1], ARGV[1], ARGV[2]
-local BLOCKS_MAX = 1000 -- TL_BLOCKS_MAX in C
 
 local now, is_changed = now_ms(), false
 

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/networks.h"
 #include "common/base/units.h"
 #include "common/control/blocks.h"
 #include "common/control/call.h"
@@ -95,6 +97,43 @@ static bool parse(struct tl_control_call *call, const char *prefix, const char *
     return true;
 }
 
+/* A queue that is not there would be blocked without effect, by a slip of the keyboard. */
+static bool queue_exists(struct tl_control_call *call, const char *queue)
+{
+    char queues[TL_KEY_MAX];
+    struct tl_error err = {0};
+    struct tl_args args = {0};
+    if (queue[0] == '\0')
+        return true;
+    tl_keys_queues(call->control->config->redis.key_prefix, queues);
+    tl_args_strs(&args, "SISMEMBER", queues, queue, NULL);
+    struct tl_reply *reply = tl_redis_call(call->redis, &args, &err);
+    tl_args_free(&args);
+    if (reply == NULL)
+        return tl_call_fail(call, &err);
+    bool exists = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return exists || tl_call_refuse(call, 404, "queue %s does not exist", queue);
+}
+
+/* Visitors have the addresses that a trusted proxy says. What has its own address are requests of
+ * the proxy itself, and of visitors whose address it does not pass on: all of them. */
+static bool is_of_visitors(struct tl_control_call *call, const struct tl_prefix *prefix)
+{
+    struct tl_error err = {0};
+    struct tl_networks *proxies =
+        tl_networks_parse(call->control->config->http.trusted_proxies, &err);
+    if (proxies == NULL)
+        return tl_call_fail(call, &err);
+    bool is_proxy = tl_networks_overlap(proxies, prefix);
+    tl_networks_free(&proxies);
+    return !is_proxy ||
+           tl_call_refuse(call, 422,
+                          "the prefix has addresses of http.trusted_proxies: no visitor has one of "
+                          "these, unless a proxy does not pass on X-Forwarded-For, and then all "
+                          "have it");
+}
+
 void tl_handle_block(struct tl_control_call *call)
 {
     struct tl_block block;
@@ -115,7 +154,8 @@ void tl_handle_block(struct tl_control_call *call)
                        LEAST_BITS_IPV4 - 96, LEAST_BITS_IPV6);
     else if (duration != NULL && (!tl_duration_parse(duration, &for_ms, &err) || for_ms <= 0))
         tl_call_refuse(call, 422, "for: %s", err.text[0] != '\0' ? err.text : "a time above 0");
-    else if (change(call, "block", &block, for_ms, &done))
+    else if (is_of_visitors(call, &block.prefix) && queue_exists(call, block.queue) &&
+             change(call, "block", &block, for_ms, &done))
         tl_call_answer(call, 200, entry_to_json(&block, &for_ms));
 }
 

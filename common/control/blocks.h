@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that block prefixes of addresses. */
 #ifndef TL_CONTROL_BLOCKS_H
 #define TL_CONTROL_BLOCKS_H

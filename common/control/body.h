@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The body of a request, from its bytes. */
 #ifndef TL_CONTROL_BODY_H
 #define TL_CONTROL_BODY_H

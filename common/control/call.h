@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A call under way: what every handler works with. */
 #ifndef TL_CONTROL_CALL_H
 #define TL_CONTROL_CALL_H

@@ -1,26 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/control/call.h"
 #include "common/control/changes.h"
+#include "common/control/settings_json.h"
 #include "common/store/changes.h"
 
 enum { LIMIT = 100 };
 
-/* What the store has as text; JSON null for what cannot be read. */
-static json_t *object_of(const char *text)
-{
-    json_t *object = json_loads(text, 0, NULL);
-    return object != NULL ? object : json_null();
-}
-
 static bool add(void *context, const struct tl_changes_entry *change, struct tl_error *err)
 {
     json_t *list = context;
-    json_t *entry = json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o}", "id", change->id, "queue",
-                              change->queue[0] != '\0' ? json_string(change->queue) : json_null(),
-                              "at", tl_call_time(change->at_ms), "who", change->who, "from",
-                              change->from, "what", change->what, "before",
-                              object_of(change->before), "after", object_of(change->after));
+    json_t *entry =
+        json_pack("{s:s, s:o, s:o, s:s, s:s, s:s, s:o, s:o}", "id", change->id, "queue",
+                  change->queue[0] != '\0' ? json_string(change->queue) : json_null(), "at",
+                  tl_call_time(change->at_ms), "who", change->who, "from", change->from, "what",
+                  change->what, "before", tl_settings_record_to_json(change->before), "after",
+                  tl_settings_record_to_json(change->after));
     return json_array_append_new(list, entry) == 0 ||
            tl_error_set(err, TL_ERR_NOMEM, "no memory for the changes");
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The call that reads the record of changes. */
 #ifndef TL_CONTROL_CHANGES_H
 #define TL_CONTROL_CHANGES_H

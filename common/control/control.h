@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Everything an operator does, as a function: one call is (method, target, body, If-Match,
  * Idempotency-Key, actor) -> (status, body, ETag). worker/admin serves these calls over HTTP, ctl/

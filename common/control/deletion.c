@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/control/deletion.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
@@ -26,13 +27,30 @@ static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *q
     return true;
 }
 
+static bool is_listed(struct tl_redis *redis, const char *key_prefix, const char *queue,
+                      bool *listed, struct tl_error *err)
+{
+    char queues[TL_KEY_MAX];
+    struct tl_args args = {0};
+    tl_keys_queues(key_prefix, queues);
+    tl_args_strs(&args, "SISMEMBER", queues, queue, NULL);
+    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    tl_args_free(&args);
+    *listed = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
 bool tl_queue_delete(struct tl_redis *redis, struct tl_redis *none, const char *key_prefix,
                      const struct tl_keys *keys, int64_t kept_ms, const struct tl_actor *actor,
                      bool *existed, struct tl_error *err)
 {
     struct tl_args args = {0};
     bool listed = false;
+    if (!is_listed(none, key_prefix, keys->queue, &listed, err))
+        return false;
     tl_args_int(&args, kept_ms);
+    tl_args_str(&args, listed ? "1" : "0");
     tl_actor_append(actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_delete, keys, &args, err);
     tl_args_free(&args);

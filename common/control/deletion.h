@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deleting a queue. */
 #ifndef TL_CONTROL_DELETION_H
 #define TL_CONTROL_DELETION_H

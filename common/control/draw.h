@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls for the opening by lot. */
 #ifndef TL_CONTROL_DRAW_H
 #define TL_CONTROL_DRAW_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All visitors of a queue, as CSV or JSON lines, in bounded memory: those who wait in the order of
  * the line, those who are active, those who ended lately. Each piece is a page of at most 1000

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The history of a queue: what graphs show. */
 #ifndef TL_CONTROL_HISTORY_H
 #define TL_CONTROL_HISTORY_H

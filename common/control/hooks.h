@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hooks of the notifier, as operators see them. */
 #ifndef TL_CONTROL_HOOKS_H
 #define TL_CONTROL_HOOKS_H

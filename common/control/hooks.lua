@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hooks: how far the hooks were told what happened to a queue. Changes nothing.
 -- Parts: prelude.hooks
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- idempotent: the calls of a queue that were made with an Idempotency-Key, and their answers.
 -- Flags: allow-oom
 --

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When visitors joined: when their places got their numbers. Nothing keeps it for each place. The
  * history of the queue tells it, to 10 s for a day and to a minute for a week.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- joined: what tells when places got their numbers: the points of the history that know their seqs. Changes nothing.
 -- Parts: prelude.history
 --

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The call that joins visitors in bulk. */
 #ifndef TL_CONTROL_JOINS_H
 #define TL_CONTROL_JOINS_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- joins: appends a batch of joins that an operator asks for to the ingest stream, and records how many.
 -- Parts: prelude.changes
 --

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/control/line.h"
 #include "common/control/call.h"
 #include "common/control/joined.h"

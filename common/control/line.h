@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The call that shows the line in pages. */
 #ifndef TL_CONTROL_LINE_H
 #define TL_CONTROL_LINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/base/units.h"
@@ -7,6 +8,7 @@
 #include "common/control/resource.h"
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
+#include "common/wire/notice_text.h"
 
 static void set_mode(struct tl_control_call *call, enum tl_queue_mode mode)
 {
@@ -83,6 +85,8 @@ void tl_handle_notice(struct tl_control_call *call)
         return;
     if (text != NULL && texts != NULL)
         tl_call_refuse(call, 400, "give text or texts, not both");
+    else if (text != NULL && tl_notice_is_several(text))
+        tl_call_refuse(call, 422, "text: a notice without the character U+001E");
     else if (text != NULL)
         set_notice(call, text);
     else if (!tl_notice_of_json(texts, &notice, &err))

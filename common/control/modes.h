@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls for day-to-day work with a queue: its mode, its notice, its recovery. */
 #ifndef TL_CONTROL_MODES_H
 #define TL_CONTROL_MODES_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- move: puts one waiting visitor into another lane, because the operator says so. The seq stays the same, so the
 -- visitor stands there before everyone who joined later.
 -- Flags: allow-oom

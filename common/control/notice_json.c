@@ -1,20 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/control/notice_json.h"
 #include "common/wire/notice_text.h"
+
+json_t *tl_notice_value(const char *notice, size_t length)
+{
+    struct tl_notice_text texts[TL_NOTICE_LANGUAGES];
+    size_t n = tl_notice_split(notice, length, texts);
+    if (texts[0].language[0] == '\0')
+        return json_stringn(texts[0].text, texts[0].length);
+    json_t *all = json_object();
+    for (size_t i = 0; all != NULL && i < n; i++) {
+        if (json_object_set_new(all, texts[i].language,
+                                json_stringn(texts[i].text, texts[i].length)) == 0)
+            continue;
+        json_decref(all);
+        all = NULL;
+    }
+    return all;
+}
 
 bool tl_notice_to_json(json_t *object, const char *notice, size_t length)
 {
     struct tl_notice_text texts[TL_NOTICE_LANGUAGES];
     size_t n = tl_notice_split(notice, length, texts);
     const struct tl_notice_text *main = &texts[tl_notice_pick(texts, n, NULL)];
-    json_t *all = texts[0].language[0] != '\0' ? json_object() : json_null();
-    bool ok = all != NULL;
-    for (size_t i = 0; ok && json_is_object(all) && i < n; i++)
-        ok = json_object_set_new(all, texts[i].language,
-                                 json_stringn(texts[i].text, texts[i].length)) == 0;
+    json_t *all = main->language[0] != '\0' ? tl_notice_value(notice, length) : json_null();
     return json_object_set_new(object, "notice", json_stringn(main->text, main->length)) == 0 &&
-           json_object_set_new(object, "notices", all) == 0 && ok;
+           json_object_set_new(object, "notices", all) == 0;
 }
 
 bool tl_notice_of_json(const json_t *texts, struct tl_text *notice, struct tl_error *err)

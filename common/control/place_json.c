@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/control/place_json.h"
 
 const char *tl_place_lane_name(const struct tl_queue_settings *settings, tl_place place)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A place as calls show it. */
 #ifndef TL_CONTROL_PLACE_JSON_H
 #define TL_CONTROL_PLACE_JSON_H

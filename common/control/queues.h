@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that list, create, show, change and delete queues. */
 #ifndef TL_CONTROL_QUEUES_H
 #define TL_CONTROL_QUEUES_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- remove: takes one visitor out of the line, or ends the visitor's session, because the operator says so.
 -- Flags: allow-oom
 -- Parts: prelude.records prelude.called prelude.changes

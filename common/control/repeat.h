@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Idempotency-Key: a call that is sent again with the same key is answered with the first answer.
  * Kept for a day in tl:{q}:idempotent, of the last 1000 calls of a queue (idempotent.lua).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,12 +89,11 @@ bool tl_resource_change(struct tl_control_call *call, const struct tl_queue_chan
     return tl_call_fail(call, &err);
 }
 
-/* {"before": {...}, "after": {...}}, from texts of the store. */
+/* {"before": {...}, "after": {...}} */
 static json_t *changed_of(const struct tl_changes_made *made)
 {
-    json_t *before = json_loads(made->before, 0, NULL);
-    json_t *after = json_loads(made->after, 0, NULL);
-    return json_pack("{s:o, s:o}", "before", before, "after", after);
+    return json_pack("{s:o, s:o}", "before", tl_settings_record_to_json(made->before), "after",
+                     tl_settings_record_to_json(made->after));
 }
 
 void tl_resource_answer(struct tl_control_call *call, int status,

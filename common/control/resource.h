@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A queue as the calls show it: name, generation, settings, and the ETag of these. */
 #ifndef TL_CONTROL_RESOURCE_H
 #define TL_CONTROL_RESOURCE_H

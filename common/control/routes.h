@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The table of the admin calls: the only one. It holds what docs/integrators/openapi-admin.yaml
  * says, and a test compares them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,6 +7,7 @@
 #include "common/base/units.h"
 #include "common/config/mode.h"
 #include "common/config/queue_table.h"
+#include "common/control/notice_json.h"
 #include "common/control/settings_json.h"
 
 /* ---- to JSON ---- */
@@ -85,6 +87,30 @@ json_t *tl_settings_to_json(const struct tl_queue_settings *settings)
         if (!put(object, rows[i].path, value_of(&rows[i], value))) {
             json_decref(object);
             object = NULL;
+        }
+    }
+    return object;
+}
+
+json_t *tl_settings_record_to_json(const char *text)
+{
+    char shown[TL_UNITS_TEXT_MAX];
+    const char *name, *value, *unused;
+    void *next;
+    json_t *member, *object = json_loads(text, 0, NULL);
+    if (object == NULL)
+        return json_null();
+    json_object_foreach_safe(object, next, name, member)
+    {
+        if (!json_is_string(member))
+            continue;
+        tl_queue_setting_show(name, json_string_value(member), &unused, &value, shown);
+        json_t *said = strcmp(name, "notice") == 0
+                           ? tl_notice_value(json_string_value(member), json_string_length(member))
+                           : json_string(value);
+        if (json_object_set_new(object, name, said) != 0) {
+            json_decref(object);
+            return NULL;
         }
     }
     return object;
@@ -171,7 +197,7 @@ static bool read_member(struct tl_settings_wish *wish, const char *group, const 
         struct tl_error problem = {0};
         tl_queue_settings_defaults(&unused);
         tl_quote(path, quoted, sizeof(quoted));
-        if (tl_queue_settings_set(&unused, path, "", &problem))
+        if (tl_queue_settings_set(&unused, path, "", TL_FORM_FILE, &problem))
             tl_error_set(&problem, TL_ERR_INVALID, "%s is not a setting of a queue", quoted);
         return refuse(wish, path, problem.text, err);
     }
@@ -247,7 +273,8 @@ bool tl_settings_wish_try(struct tl_settings_wish *wish, struct tl_queue_setting
     struct tl_error problem = {0};
     size_t row;
     for (size_t i = 0; i < wish->n; i++) {
-        if (!tl_queue_settings_set(settings, wish->list[i].name, wish->list[i].value, &problem) &&
+        if (!tl_queue_settings_set(settings, wish->list[i].name, wish->list[i].value, TL_FORM_FILE,
+                                   &problem) &&
             !refuse(wish, find_row(wish->list[i].name, &row)->path, problem.text, err))
             return false;
     }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The numbers of a queue: the one source for the dashboard, `tellerline stats` and `events`. */
 #ifndef TL_CONTROL_STATS_H
 #define TL_CONTROL_STATS_H

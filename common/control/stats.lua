@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- stats: everything that the numbers of a queue are made of, as of one moment. Changes nothing.
 -- Parts: prelude.history prelude.hooks
 --
@@ -112,7 +113,7 @@ end
 local function told_since(ms)
     local names = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
     local past, at = totals_before(ms)
-    local told = redis.call('HMGET', K_STATE, unpack(names))
+    local told = redis.call('HMGET', key_of('promised'), unpack(names))
     for i, name in ipairs(names) do
         told[i] = (tonumber(told[i] or '') or 0) - (past and past.values[name] or 0)
     end

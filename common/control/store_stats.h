@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the store itself is: memory, persistence, latency. */
 #ifndef TL_CONTROL_STORE_STATS_H
 #define TL_CONTROL_STORE_STATS_H

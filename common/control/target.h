@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Path and query of a request. */
 #ifndef TL_CONTROL_TARGET_H
 #define TL_CONTROL_TARGET_H

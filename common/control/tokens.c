@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,10 @@ static void make(struct tl_control_call *call, const char *name, enum tl_token_r
     struct tl_token_hash hash;
     char text[TL_TOKEN_TEXT_MAX + 1];
     struct tl_error err = {0};
+    if (config->secrets.token_key[0] == '\0') {
+        tl_call_refuse(call, 409, "There is no key of tokens: secrets.token_key is empty");
+        return;
+    }
     if (!tl_token_key_load(config->secrets.token_key, true, &key, &err)) {
         tl_call_refuse(call, 500, "%s", err.text);
         return;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that list, make and revoke the tokens of operators. */
 #ifndef TL_CONTROL_TOKENS_H
 #define TL_CONTROL_TOKENS_H

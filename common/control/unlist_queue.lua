@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- unlist_queue: takes a deleted queue off tl:queues, and records that it is gone where the changes of no queue are. A
 -- step of its own: these keys are in another slot than the queue's.
 -- Flags: allow-oom

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/auth/keyring.h"
@@ -18,11 +19,13 @@ bool tl_control_find_visitor(const struct tl_config *config, const char *queue, 
         memcpy(visitor, ticket.visitor, sizeof(ticket.visitor));
         return true;
     }
-    if (tl_visitor_valid(text, strlen(text))) {
+    /* A short ticket would pass for an id, of which then nothing is known. */
+    bool unread = !have_keys && tl_ticket_shaped(text, strlen(text));
+    if (!unread && tl_visitor_valid(text, strlen(text))) {
         memcpy(visitor, text, strlen(text) + 1);
         return true;
     }
-    if (strlen(text) <= TL_VISITOR_MAX)
+    if (!unread && strlen(text) <= TL_VISITOR_MAX)
         return tl_error_set(err, TL_ERR_INVALID,
                             "a visitor id is 1 to %d printable characters without space",
                             TL_VISITOR_MAX);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The visitor whom an operator names. */
 #ifndef TL_CONTROL_VISITOR_FIND_H
 #define TL_CONTROL_VISITOR_FIND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -72,25 +73,28 @@ static bool ask(struct tl_control_call *call, const char *visitor,
     return err.kind == TL_OK || tl_call_fail(call, &err);
 }
 
-/* Adds what is known of the place, and the code that the visitor sees, where the keys can be read.
- * Returns the object, or NULL: out of memory. */
-static json_t *add_place(const struct tl_control_call *call,
-                         const struct tl_queue_settings *settings, int64_t joined_ms,
+/* Adds what is known of the place. Returns the object, or NULL: out of memory. */
+static json_t *add_place(const struct tl_queue_settings *settings, int64_t joined_ms,
                          tl_place place, json_t *object)
+{
+    if (tl_place_to_json(object, settings, place) &&
+        json_object_set_new(object, "joined_at", tl_call_time(joined_ms)) == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* Adds the code that the visitor sees, where the keys can be read. */
+static bool add_reference(const struct tl_control_call *call, const char *visitor, json_t *object)
 {
     char reference[TL_REFERENCE_MAX];
     struct tl_keyring *keyring =
         tl_keyring_load(call->control->config->secrets.ticket_keys, false, NULL);
-    bool ok = tl_place_to_json(object, settings, place) &&
-              json_object_set_new(object, "joined_at", tl_call_time(joined_ms)) == 0;
-    if (keyring != NULL) {
-        tl_reference_write(keyring, call->keys.queue, tl_place_seq(place), reference);
-        ok = json_object_set_new(object, "reference", json_string(reference)) == 0 && ok;
-    }
+    if (keyring == NULL)
+        return true;
+    tl_reference_write(keyring, call->keys.queue, visitor, reference);
     tl_keyring_free(&keyring);
-    if (!ok)
-        json_decref(object);
-    return ok ? object : NULL;
+    return json_object_set_new(object, "reference", json_string(reference)) == 0;
 }
 
 /* When the visitor joined, Unix ms; 0: not known, or gone. */
@@ -115,8 +119,7 @@ static bool find_joined(struct tl_control_call *call, struct tl_reply *const ans
 }
 
 /* The session, the place in line, or how it ended; NULL: out of memory. */
-static json_t *describe(const struct tl_control_call *call,
-                        const struct tl_queue_settings *settings,
+static json_t *describe(const struct tl_queue_settings *settings,
                         struct tl_reply *const answers[ANSWERS], int64_t joined_ms)
 {
     tl_place place;
@@ -128,12 +131,12 @@ static json_t *describe(const struct tl_control_call *call,
         json_t *active = json_pack("{s:s, s:o, s:b, s:o}", "status", "active", "admitted_at",
                                    tl_call_time(session.admitted_ms), "claimed", session.claimed,
                                    "expires_at", tl_call_time((int64_t)deadline));
-        return add_place(call, settings, joined_ms, session.place, active);
+        return add_place(settings, joined_ms, session.place, active);
     }
     if (tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place)) {
         json_t *waiting = json_pack("{s:s, s:I}", "status", "waiting", "position",
                                     (json_int_t)tl_reply_integer(answers[OF_RANK]) + 1);
-        return add_place(call, settings, joined_ms, place, waiting);
+        return add_place(settings, joined_ms, place, waiting);
     }
     if (tl_record_end(tl_reply_string(answers[OF_END], NULL), &end))
         return json_pack("{s:s, s:o}", "status", end_words[end.reason], "ended_at",
@@ -147,13 +150,14 @@ static void show(struct tl_control_call *call, const struct tl_queue_settings *s
     struct tl_reply *answers[ANSWERS] = {NULL};
     int64_t joined_ms;
     if (ask(call, visitor, answers) && find_joined(call, answers, &joined_ms)) {
-        json_t *body = describe(call, settings, answers, joined_ms);
+        json_t *body = describe(settings, answers, joined_ms);
         if (body != NULL && json_object_size(body) == 0) {
             json_decref(body);
             tl_call_refuse(call, 404, "there is no visitor %s; ends are known for an hour",
                            visitor);
         } else if (json_object_set_new(body, "queue", json_string(call->keys.queue)) != 0 ||
-                   json_object_set_new(body, "visitor", json_string(visitor)) != 0) {
+                   json_object_set_new(body, "visitor", json_string(visitor)) != 0 ||
+                   !add_reference(call, visitor, body)) {
             json_decref(body);
             tl_call_answer(call, 500, NULL);
         } else {
@@ -190,7 +194,8 @@ void tl_handle_visitor_find(struct tl_control_call *call)
                                &err))
         show(call, &settings, visitor);
     else if (err.kind == TL_OK)
-        tl_call_refuse(call, 404, "the place of this code is neither waiting nor active");
+        tl_call_refuse(call, 404,
+                       "nothing is known of a visitor with this code; ends are known for an hour");
     else if (err.kind == TL_ERR_INVALID)
         tl_call_refuse(call, 422, "%s", err.text);
     else

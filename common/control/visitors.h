@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that look up, remove and move one visitor. {visitor} is an id or a ticket; ?reference=
  * is the code that the visitor's page shows. */
 #ifndef TL_CONTROL_VISITORS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "common/line/line.h"
@@ -5,7 +6,7 @@
 #include "common/wire/events.h"
 #include "common/wire/runs.h"
 
-/* Ends are remembered for as long as the store keeps them. */
+/* Ends are remembered for as long as the store keeps them at least. */
 #define END_KEPT_MS 3600000
 /* An end in the map: local monotonic ms * 8 + reason, as in the store. */
 #define END_REASON_BITS 3
@@ -215,9 +216,20 @@ bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count)
     return *order != NULL && tl_order_insert(*order, tl_place_seq(first), count) >= 0;
 }
 
+static void forget_oldest(struct tl_line *line)
+{
+    tl_place place = line->end_order[line->end_first];
+    if (tl_placemap_remove(line->ended, place, NULL))
+        tl_placemap_remove(line->serials, tl_place_seq(place), NULL);
+    line->end_first = (line->end_first + 1) % line->end_capacity;
+    line->end_count--;
+}
+
 static bool remember_end(struct tl_line *line, tl_place place, enum tl_reason reason,
                          int64_t now_ms)
 {
+    if (line->end_count >= TL_LINE_ENDS_MAX)
+        forget_oldest(line);
     if (line->end_count == line->end_capacity) {
         size_t capacity = line->end_capacity == 0 ? 64 : line->end_capacity * 2;
         tl_place *ring = calloc(capacity, sizeof(*ring));
@@ -241,16 +253,11 @@ size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit)
 {
     size_t forgotten = 0;
     while (forgotten < limit && line->end_count > 0) {
-        tl_place place = line->end_order[line->end_first];
         uint64_t end;
-        if (tl_placemap_get(line->ended, place, &end)) {
-            if ((int64_t)(end >> END_REASON_BITS) + END_KEPT_MS > now_ms)
-                break;
-            tl_placemap_remove(line->ended, place, NULL);
-            tl_placemap_remove(line->serials, tl_place_seq(place), NULL);
-        }
-        line->end_first = (line->end_first + 1) % line->end_capacity;
-        line->end_count--;
+        if (tl_placemap_get(line->ended, line->end_order[line->end_first], &end) &&
+            (int64_t)(end >> END_REASON_BITS) + END_KEPT_MS > now_ms)
+            break;
+        forget_oldest(line);
         forgotten++;
     }
     return forgotten;
@@ -396,6 +403,11 @@ bool tl_line_add_serial(struct tl_line *line, tl_place place, uint32_t serial)
     uint64_t seq = tl_place_seq(place);
     return seq == 0 || serial <= tl_line_serial(line, place) ||
            tl_placemap_put(line->serials, seq, serial);
+}
+
+uint64_t tl_line_base(const struct tl_line *line)
+{
+    return line->base_seq;
 }
 
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)

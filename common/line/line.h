@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The line of one queue in memory: waiting places, active places with their deadlines, ended places
  * with their reasons. Built from a snapshot and updated by events; answers positions without asking
@@ -74,6 +75,9 @@ enum tl_line_result {
 enum tl_line_result tl_line_apply(struct tl_line *line, const struct tl_event_entry *entry,
                                   int64_t now_ms);
 
+/* Ends remembered, as many as the store keeps (prelude.ended.lua): 21 MB. Beyond it the oldest are
+ * forgotten; the store can be asked. */
+#define TL_LINE_ENDS_MAX 500000
 /* Forgets ends older than an hour, at most `limit` of them; call it regularly. Returns how many. */
 size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit);
 
@@ -85,6 +89,8 @@ size_t tl_line_bytes(const struct tl_line *line);
 uint64_t tl_line_last_seq(const struct tl_line *line);
 /* Is the place of the part of this generation that the store has lost? */
 bool tl_line_lost(const struct tl_line *line, tl_place place);
+/* The base of the incarnation: its seqs lie above it. 0: not known. */
+uint64_t tl_line_base(const struct tl_line *line);
 /* Calls `each` for every place whose end is remembered. */
 void tl_line_each_ended(const struct tl_line *line, void (*each)(void *context, tl_place place),
                         void *context);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The order index: the position of each waiting visitor of one lane, without asking Redis.
  *

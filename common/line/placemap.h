@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash map from a place (never 0) to one 64-bit value: active places to deadlines, ended places
  * to their end. Open addressing with linear probing and backward-shift deletion; at most 3/4 full;

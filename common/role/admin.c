@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +33,11 @@ enum {
 #define MEMORY_LIMIT       ((size_t)8 * 1024)
 #define MEMORY_LIMIT_CALLS ((size_t)32 * 1024)
 
+struct connection {
+    struct tl_idle_socket idle; /* first: listed while it gives way to others */
+    void *request;              /* the calls' one that has not ended; NULL: none */
+};
+
 /* Everything but `source` belongs to the library's thread. */
 struct tl_admin {
     struct MHD_Daemon *daemon;
@@ -54,20 +60,36 @@ static MHD_RESULT on_accept(void *context, const struct sockaddr *socket, sockle
     return admin->open < limit ? MHD_YES : MHD_NO;
 }
 
+static struct connection *connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+/* The library does not say of each request that began that it is over (not of one whose query does
+ * not fit): what is left ends with the connection. */
+static void end_request(const struct tl_admin *admin, struct connection *watched)
+{
+    if (watched->request != NULL)
+        admin->calls.end(admin->calls.context, watched->request);
+    watched->request = NULL;
+}
+
 static void start_watch(struct tl_admin *admin, struct MHD_Connection *connection, void **context)
 {
     int64_t now_ms = tl_clock_ms();
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     (void)tl_idle_sockets_expire(&admin->idle, now_ms, REQUEST_MS);
-    if (++admin->open > admin->calls.places + CONNECTIONS_MAX)
+    if (++admin->open - admin->idle.shut > admin->calls.places + CONNECTIONS_MAX)
         (void)tl_idle_sockets_shut_oldest(&admin->idle);
-    struct tl_idle_socket *socket = info != NULL ? calloc(1, sizeof(*socket)) : NULL;
-    *context = socket;
-    if (socket == NULL)
-        return; /* served, but not watched */
-    socket->fd = info->connect_fd;
-    tl_idle_sockets_add(&admin->idle, socket, now_ms);
+    struct connection *watched = info != NULL ? calloc(1, sizeof(*watched)) : NULL;
+    *context = watched;
+    if (watched == NULL)
+        return; /* served but not watched, and without calls */
+    watched->idle.fd = info->connect_fd;
+    tl_idle_sockets_add(&admin->idle, &watched->idle, false, now_ms);
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
@@ -78,23 +100,24 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         start_watch(admin, connection, socket_context);
         return;
     }
+    struct connection *watched = *socket_context;
     admin->open--;
-    if (*socket_context != NULL)
-        tl_idle_sockets_remove(&admin->idle, *socket_context);
-    free(*socket_context);
     *socket_context = NULL;
+    if (watched == NULL)
+        return;
+    end_request(admin, watched);
+    tl_idle_sockets_close(&admin->idle, &watched->idle);
+    free(watched);
 }
 
 void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct tl_idle_socket *socket = info != NULL ? info->socket_context : NULL;
-    if (socket == NULL)
+    struct connection *watched = connection_of(connection);
+    if (watched == NULL)
         return;
-    tl_idle_sockets_remove(&admin->idle, socket);
+    tl_idle_sockets_remove(&admin->idle, &watched->idle);
     if (!busy)
-        tl_idle_sockets_add(&admin->idle, socket, tl_clock_ms());
+        tl_idle_sockets_add(&admin->idle, &watched->idle, false, tl_clock_ms());
 }
 
 /* The request is answered: from now on the connection is idle. */
@@ -102,9 +125,10 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
                          enum MHD_RequestTerminationCode code)
 {
     struct tl_admin *admin = context;
+    struct connection *watched = connection_of(connection);
     (void)code;
-    if (admin->calls.end != NULL)
-        admin->calls.end(admin->calls.context, *request);
+    if (watched != NULL)
+        end_request(admin, watched);
     *request = NULL;
     tl_admin_busy(admin, connection, false);
 }
@@ -113,8 +137,12 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
     const struct tl_admin *admin = context;
-    (void)connection;
-    return admin->calls.begin != NULL ? admin->calls.begin(admin->calls.context, target) : NULL;
+    struct connection *watched = connection_of(connection);
+    if (watched == NULL || admin->calls.begin == NULL)
+        return NULL;
+    end_request(admin, watched);
+    watched->request = admin->calls.begin(admin->calls.context, target);
+    return watched->request;
 }
 
 /* ---- answers ---- */

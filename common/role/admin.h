@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The admin listener of a program: /livez, /readyz and /metrics. It has a thread of its own, so
  * that it answers while the program's loop is busy or waits for the store. Connections without a
@@ -41,7 +42,7 @@ struct tl_admin_calls {
     bool (*handle)(void *context, struct tl_admin *admin, void *request,
                    struct MHD_Connection *connection, const char *method, const char *version,
                    const char *upload, size_t *upload_size);
-    /* The request is answered, or its connection is closed. request may be NULL. */
+    /* Once for each that began: it is answered, or its connection is closed. */
     void (*end)(void *context, void *request);
 };
 

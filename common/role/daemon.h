@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The daemon skeleton, written once: command line, configuration, log, signals, readiness, admin
  * listener, the loop with its back-off, and the drain. A program passes its role and callbacks and

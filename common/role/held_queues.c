@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "common/base/log.h"
@@ -60,12 +61,9 @@ static void on_command(void *context, int64_t us)
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
 {
     const struct tl_held_queues *queues = context;
-    for (size_t i = 0; i < tl_roster_count(queues->roster); i++) {
-        struct tl_held_queue *held = tl_roster_at(queues->roster, i);
-        if (&held->keys == keys)
-            return queues->settings.on_entry(queues->settings.context, held, payload, length);
-    }
-    return false;
+    struct tl_held_queue *held = tl_roster_find(queues->roster, keys->queue);
+    return held != NULL &&
+           queues->settings.on_entry(queues->settings.context, held, payload, length);
 }
 
 struct tl_held_queues *tl_held_queues_new(const struct tl_held_queues_settings *settings,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The queues a role works on: those whose lease this process holds. This module does what every
  * role with leases needs: the connection, the leases, the state of each held queue, the events it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -17,6 +18,16 @@ static bool set_option(int fd, int option)
     return setsockopt(fd, SOL_SOCKET, option, &on, sizeof(on)) == 0;
 }
 
+/* What the kernel keeps of a connection, each way, before it waits; it doubles the figure. A page
+ * fits. Left to itself it keeps up to 4 MB for a client who does not read. Connections have it from
+ * their listening socket. */
+static bool bound_buffers(int fd)
+{
+    int size = 64 * 1024;
+    return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size)) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)) == 0;
+}
+
 static int try_address(const struct addrinfo *address, bool reuse_port)
 {
     int fd = socket(address->ai_family, address->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
@@ -24,7 +35,8 @@ static int try_address(const struct addrinfo *address, bool reuse_port)
     if (fd < 0)
         return -1;
     if (set_option(fd, SO_REUSEADDR) && (!reuse_port || set_option(fd, SO_REUSEPORT)) &&
-        bind(fd, address->ai_addr, address->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
+        bound_buffers(fd) && bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
+        listen(fd, BACKLOG) == 0)
         return fd;
     int saved = errno;
     close(fd);
@@ -128,7 +140,7 @@ static bool take_one(int fd, struct tl_error *err)
         return tl_error_set(err, TL_ERR_SYSTEM, "LISTEN_FDS: descriptor %d is no listening socket",
                             fd);
     int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
+    if (!bound_buffers(fd) || flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 ||
         fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "LISTEN_FDS: %s", strerror(errno));
     return true;

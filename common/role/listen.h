@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listening TCP sockets. */
 #ifndef TL_LISTEN_H
 #define TL_LISTEN_H

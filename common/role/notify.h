@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reports the state of this program to the service manager with the datagrams of sd_notify(3),
  * without its library. The loop says at every turn whether it can serve. Changes are sent, and the

@@ -1,4 +1,4 @@
-#include <getopt.h>
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,57 +6,83 @@
 #include "common/base/units.h"
 #include "common/role/options.h"
 
-enum { FIRST_VALUE = 256, QUOTED_SIZE = 96 }; /* values of long options, beyond all letters */
+enum { QUOTED_SIZE = 96 };
 
-/* What getopt_long refused: `found` is '?' or ':'. */
-static int refuse(const struct tl_option table[], int found, const char *word, struct tl_error *err)
+/* "--name", "--name=VALUE", or a letter: "-h". A longer word with one hyphen is an operand, as ids
+ * may begin with one. */
+static bool is_option(const char *word)
 {
-    const struct tl_option *option =
-        optopt >= FIRST_VALUE ? &table[optopt - FIRST_VALUE] : NULL; /* else a letter, or 0 */
-    if (option != NULL && found == ':') {
-        tl_error_set(err, TL_ERR_INVALID, "--%s needs a value: %s", option->name, option->argument);
-    } else if (option != NULL) {
-        tl_error_set(err, TL_ERR_INVALID, "--%s takes no value", option->name);
-    } else {
-        /* getopt may still be inside a word of letters: -xyz. */
-        const char letter[] = {'-', (char)optopt, '\0'};
+    return word[0] == '-' && word[1] != '\0' && (word[1] == '-' || word[2] == '\0');
+}
+
+static const struct tl_option *find(const struct tl_option table[], const char *word)
+{
+    const char *name = strcmp(word, "-h") == 0 ? "help" : word + 2;
+    size_t length = strcspn(name, "=");
+    const struct tl_option *option = table;
+    if (word[1] != '-' && name == word + 2)
+        return NULL;
+    while (option->name != NULL &&
+           (strncmp(option->name, name, length) != 0 || option->name[length] != '\0'))
+        option++;
+    return option->name != NULL ? option : NULL;
+}
+
+/* Applies the option at words[0], whose value may be words[1]. Returns how many of them it is, or 0
+ * with err. */
+static int apply(const struct tl_option *option, int n, char *const *words, struct tl_error *err)
+{
+    const char *equals = words[0][1] == '-' ? strchr(words[0], '=') : NULL;
+    const char *value = equals != NULL ? equals + 1 : NULL;
+    int used = 1;
+    if (option == NULL) {
         char quoted[QUOTED_SIZE];
-        tl_quote(optopt > 0 ? letter : word, quoted, sizeof(quoted));
+        tl_quote(words[0], quoted, sizeof(quoted));
         tl_error_set(err, TL_ERR_INVALID, "no such option: %s; --help lists the options", quoted);
+        return 0;
     }
-    return -1;
+    if (option->argument == NULL && value != NULL) {
+        tl_error_set(err, TL_ERR_INVALID, "--%s takes no value", option->name);
+        return 0;
+    }
+    if (option->argument != NULL && value == NULL) {
+        value = n > 1 ? words[1] : NULL;
+        used = 2;
+        if (value == NULL) {
+            tl_error_set(err, TL_ERR_INVALID, "--%s needs a value: %s", option->name,
+                         option->argument);
+            return 0;
+        }
+    }
+    if (!option->apply(option->context, value, err)) {
+        tl_error_prefix(err, "--%s", option->name);
+        return 0;
+    }
+    return used;
 }
 
 int tl_options_read(const struct tl_option table[], int argc, char **argv, struct tl_error *err)
 {
-    struct option long_options[TL_OPTIONS_MAX + 1] = {0};
-    int help = 0;
-    for (size_t i = 0; table[i].name != NULL; i++) {
-        if (i == TL_OPTIONS_MAX)
-            abort(); /* the table outgrew TL_OPTIONS_MAX */
-        long_options[i] =
-            (struct option){.name = table[i].name,
-                            .has_arg = table[i].argument != NULL ? required_argument : no_argument,
-                            .val = FIRST_VALUE + (int)i};
-        if (strcmp(table[i].name, "help") == 0)
-            help = long_options[i].val;
-    }
-    opterr = 0;
-    optind = 0; /* glibc: start from the beginning */
-    for (;;) {
-        int found = getopt_long(argc, argv, help != 0 ? ":h" : ":", long_options, NULL);
-        if (found == -1)
-            return optind;
-        if (found == '?' || found == ':')
-            return refuse(table, found, argv[optind - 1], err);
-        const struct tl_option *option = &table[(found == 'h' ? help : found) - FIRST_VALUE];
-        if (!option->apply(option->context, optarg, err)) {
-            tl_error_prefix(err, "--%s", option->name);
-            return -1;
+    int first = 1; /* the operands so far are from here to the word that is looked at */
+    bool more = true;
+    for (int at = 1; more && at < argc;) {
+        bool ends = strcmp(argv[at], "--") == 0;
+        if (!ends && !is_option(argv[at])) {
+            at++;
+            continue;
         }
-        if (option->last)
-            return optind;
+        const struct tl_option *option = ends ? NULL : find(table, argv[at]);
+        int used = ends ? 1 : apply(option, argc - at, argv + at, err);
+        if (used == 0)
+            return -1;
+        for (int end = at + used; at < end; at++) { /* before the operands */
+            char *word = argv[at];
+            memmove(&argv[first + 1], &argv[first], (size_t)(at - first) * sizeof(*argv));
+            argv[first++] = word;
+        }
+        more = !ends && !option->last;
     }
+    return first;
 }
 
 void tl_options_print(const struct tl_option table[], FILE *out)

@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Options of a command line, from a table: `--name`, `--name VALUE` or `--name=VALUE` in any order
- * among the operands; `--` ends the options. `-h` is `--help`.
+ * among the operands; `--` ends the options. `-h` is `--help`. A longer word that begins with one
+ * hyphen is an operand.
  */
 #ifndef TL_OPTIONS_H
 #define TL_OPTIONS_H

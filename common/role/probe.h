@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One small HTTP request that tells whether a program of ours is alive or ready. */
 #ifndef TL_PROBE_H
 #define TL_PROBE_H

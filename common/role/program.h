@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command line of every program that runs as a service: --config FILE, --check, --healthcheck,
  * --version, --help, and the options of its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics of single queues and lanes, beside those of the process: a program reports the queues
  * whose lease it holds, so that of several replicas exactly one reports a queue.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/role/reload.h"
 #include "common/config/config.h"
 
@@ -20,7 +21,7 @@ void tl_reload(const struct tl_reload *reload)
     } else {
         tl_start_log(config, reload->role);
         tl_info("configuration read again: %s%slog settings are in force, the rest at the next "
-                "start",
+                "start; but `tellerline set` changes the settings of queues that exist",
                 reload->taken != NULL ? reload->taken : "", reload->taken != NULL ? " and " : "");
     }
     tl_config_free(&config);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What SIGHUP does in every program: it reads the configuration again. */
 #ifndef TL_RELOAD_H
 #define TL_RELOAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The signals of a process as input of its loop: blocked in every thread and read from a
  * signalfd(2), so that there is no handler and no race between a signal and a wait. Wait for `fd`

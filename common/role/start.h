@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The first steps of every program that runs as a service: command line, configuration, log,
  * libsodium. */
 #ifndef TL_START_H

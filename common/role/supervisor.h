@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keeps child processes running: starts them, starts them again with a back-off when they end,
  * kills those whose loop no longer turns, passes SIGHUP on, and stops them in order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who changes something, and from where: what the record of changes says of each change. */
 #ifndef TL_ACTOR_H
 #define TL_ACTOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A Redis command under construction: binary-safe arguments, copied into one growing buffer. */
 #ifndef TL_ARGS_H
 #define TL_ARGS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocked prefixes of addresses: tl:blocks, one table for all queues (docs/contributors/
  * wire-format.md). The operator changes it with common/control/block.lua; workers follow it.
@@ -14,8 +15,7 @@
 #include "common/store/redis.h"
 #include "common/wire/names.h"
 
-#define TL_BLOCKS_MAX                                                                              \
-    1000 /* entries: few, because each join looks through them; block.lua: BLOCKS_MAX */
+#include "generated/protocol.h"
 
 /* Bytes of an entry's text: the prefix, a space and a queue. */
 #define TL_BLOCK_TEXT_MAX (TL_PREFIX_TEXT_MAX + 1 + TL_QUEUE_NAME_MAX)

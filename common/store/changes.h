@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The record of changes: who changed what, when and from where. The script that changes something
  * writes the entry in the same step (common/store/prelude.changes.lua), to tl:{q}:changes, or to

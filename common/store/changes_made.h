@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one step has changed, as its script answers (common/store/prelude.changes.lua). */
 #ifndef TL_CHANGES_MADE_H
 #define TL_CHANGES_MADE_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step. Settings are
 -- compared with those that the caller read and validated the change against, so that no change undoes another.
 -- Flags: allow-oom
@@ -57,7 +58,7 @@ local function changes_by(texts)
     return before, after, after.mode and not others
 end
 
-local state, notice, journal = open_state('notice', 'journal')
+local state, notice = open_state('notice')
 if not state then
     return no_queue()
 end
@@ -69,13 +70,14 @@ if what == 'settings' then
     end
     local before, after, is_mode = changes_by({ unpack(ARGV, 4 + n) })
     local made = record_change(is_mode and 'mode' or 'set', before, after)
-    local mode_before = mode_of_queue()
-    redis.call('HSET', K_CONFIG, unpack(ARGV, 4 + n))
+    local mode_before, t = mode_of_queue(), redis.call('TIME')
+    local changed = tonumber(redis.call('HGET', K_CONFIG, 'changed') or '') or 0
+    redis.call('HSET', K_CONFIG, 'changed', int(math.max(t[1] * 1000000 + t[2], changed + 1)), unpack(ARGV, 4 + n))
     commit(state, {}, { { EVENT.config } }, keep)
-    local now, mode = now_ms(), mode_of_queue()
-    local change = journal_wants(journal, 'mode') and name_of_change(mode_before, mode, now)
+    local now, mode, wanted = now_ms(), mode_of_queue(), journal_wanted('mode')
+    local change = wanted and name_of_change(mode_before, mode, now)
     if change then
-        journal_add(state, journal, 0, now, change, '')
+        journal_add(wanted, state.event + 1, now, change, '')
     end
     return { 1, unpack(made) }
 end

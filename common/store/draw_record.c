@@ -1,13 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/store/draw_record.h"
 #include "common/store/reply.h"
 
-/* "opens_at:phase:cut:next:last:block:base_seq:drawn:event" */
+/* "opens_at:phase:cut:next:last:first:base_seq:drawn:event" */
 static void parse_draw(const char *text, struct tl_draw_record *record)
 {
-    enum { OPENS_AT, PHASE, CUT, LAST = 4, BLOCK, DRAWN = 7, EVENT, FIELDS };
+    enum { OPENS_AT, PHASE, CUT, LAST = 4, FIRST, DRAWN = 7, EVENT, FIELDS };
     uint64_t fields[FIELDS];
     for (int i = 0; i < FIELDS; i++) {
         char *end;
@@ -22,7 +23,7 @@ static void parse_draw(const char *text, struct tl_draw_record *record)
     record->opens_at_ms = (int64_t)fields[OPENS_AT];
     record->cut = fields[CUT];
     record->last = fields[LAST];
-    record->first = fields[LAST] - TL_DRAW_BLOCKS * fields[BLOCK] + 1;
+    record->first = fields[FIRST];
     record->drawn = fields[DRAWN];
     record->event = fields[EVENT];
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the state of a queue says of its draw (common/store/prelude.draw.lua). */
 #ifndef TL_DRAW_RECORD_H
 #define TL_DRAW_RECORD_H
@@ -9,7 +10,8 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
-enum { TL_DRAW_BLOCKS = 8 }; /* of a region; BLOCKS in prelude.draw.lua */
+/* How many seqs the room of the drawn has, between those of before the opening and of after it. */
+enum { TL_DRAW_ROOM = 1 << 30 };
 
 enum tl_draw_phase {
     TL_DRAW_NONE = 0, /* the opening has not come */
@@ -20,11 +22,11 @@ enum tl_draw_phase {
 
 struct tl_draw_record {
     enum tl_draw_phase phase;
-    int64_t opens_at_ms;      /* of the draw, once there is a phase */
-    uint64_t cut;             /* seqs up to this one were given before the opening */
-    uint64_t first, last;     /* the region in which the drawn got theirs */
-    uint64_t drawn;           /* how many */
-    uint64_t event;           /* DONE: a line of before this event is in the order of arrival */
+    int64_t opens_at_ms;  /* of the draw, once there is a phase */
+    uint64_t cut;         /* seqs up to this one were given before the opening */
+    uint64_t first, last; /* the drawn got theirs from `first` on; latecomers are after `last` */
+    uint64_t drawn;       /* how many */
+    uint64_t event;       /* DONE: a line of before this event is in the order of arrival */
     int64_t announced_for_ms; /* the opening that hash and salt are of; 0: none is announced */
     char hash[TL_DRAW_KEY_DIGITS + 1]; /* of the seed */
     char seed[TL_DRAW_KEY_DIGITS + 1]; /* "" until the draw is done */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits until what a connection has read survives more than a crash of Redis: until it is on the
  * disk, or on a replica (the setting redis.durability).

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- durable: a write of the caller's connection, for WAIT and WAITAOF, which wait for such a write and thereby for all
 -- before it.
 -- Flags: allow-oom

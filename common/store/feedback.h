@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a protected site reports of itself, as an entry of the stream tl:{q}:feedback
  * (docs/contributors/wire-format.md). Workers and the admitter's probe write it; the script
@@ -8,10 +9,9 @@
 
 #include <stdint.h>
 
-enum {
-    TL_FEEDBACK_KEPT = 256, /* entries of a queue; REPORTS_KEPT in adapt.lua */
-    TL_FEEDBACK_TEXT_MAX = 72,
-};
+#include "generated/protocol.h"
+
+enum { TL_FEEDBACK_TEXT_MAX = 72 };
 
 /* -1: not reported. */
 struct tl_feedback {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forgets a visitor: erases the id wherever the store keeps it (docs/operators/privacy.md lists the
  * places). In steps, each of which is bounded; one that fails half-way can be repeated.

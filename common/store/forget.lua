@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- forget: erases what is kept of one visitor who is neither waiting nor active, in bounded steps. The caller goes on
 -- with the step that each call names.
 -- Flags: allow-oom

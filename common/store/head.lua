@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- head: the last event of a queue, from which a reader takes a snapshot and follows on. Changes nothing.
 --
 -- ARGV     none

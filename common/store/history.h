@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The history of a queue: its numbers every 10 s for a day and every minute for a week, which the
  * expirer notes (expirer/history.lua) and graphs read. While nothing changes there is a point every
@@ -14,8 +15,8 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
-#define TL_HISTORY_STEP_MS   10000
-#define TL_HISTORY_MINUTE_MS 60000
+#include "generated/protocol.h"
+
 /* Points of one reading: a week of minutes. */
 #define TL_HISTORY_READ_MAX 10080
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- hook_test: writes an entry into the journal that only the hook of this name is told of, for operators who try it.
 -- Flags: allow-oom
 -- Parts: prelude.journal
@@ -7,15 +8,16 @@
 -- Errors   NOQUEUE  the queue does not exist
 local keep, hook = ARGV[1], ARGV[2]
 
-local state, journal = open_state('journal')
+local state = open_state()
 if not state then
     return no_queue()
 end
 check_types()
-if not journal_wants(journal, 'test') or redis.call('HEXISTS', key_of('hooks'), 'cursor:' .. hook) == 0
+local wanted = journal_wanted('test')
+if not wanted or redis.call('HEXISTS', key_of('hooks'), 'cursor:' .. hook) == 0
     or redis.call('EXISTS', key_of('journal')) == 0 then
     return ''
 end
 commit(state, {}, {}, keep)
-journal_add(state, journal, 0, now_ms(), 'test', hook)
-return int(state.event + 1) .. '-0'
+journal_add(wanted, state.event + 1, now_ms(), 'test', hook)
+return int(state.event + 1) .. '-' .. redis.call('HGET', key_of('hooks'), 'journaled')

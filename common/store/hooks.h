@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How far hooks were told what happened to a queue: tl:{q}:hooks, which the notifier keeps
  * (docs/contributors/wire-format.md).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of a queue's keys. All share the hash tag {queue}, so they live in one slot of a Redis
  * Cluster. */
 #ifndef TL_KEYS_H
@@ -10,6 +11,8 @@
 #include "common/base/error.h"
 #include "common/store/args.h"
 #include "common/wire/names.h"
+
+#include "generated/protocol.h"
 
 /* The order is that in which scripts receive them as KEYS (every script gets all of them). */
 enum tl_key {
@@ -28,9 +31,8 @@ enum tl_key {
 
 #define TL_KEY_MAX 160
 
-/* The consumer group in which dispatchers read the ingest stream, and its one consumer: what is
- * pending is pending for the current holder of the lease (prelude.lua: INGEST_GROUP). */
-#define TL_INGEST_GROUP    "dispatchers"
+/* The one consumer of the group in which dispatchers read the ingest stream (TL_INGEST_GROUP): what
+ * is pending is pending for the current holder of the lease. */
 #define TL_INGEST_CONSUMER "dispatcher"
 
 /* About how many events a change outside of the dispatcher, admitter and expirer keeps in the
@@ -51,14 +53,6 @@ void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
 bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, struct tl_error *err);
 /* Appends the number of keys and all keys, as EVALSHA wants them. */
 void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
-
-/* Whole buckets of presence that make up waiting_ttl, beside the current one
- * (prelude.presence.lua: BUCKETS). */
-#define TL_PRESENCE_BUCKETS 4
-/* Presence bitmaps are cut into chunks of seqs. Chunk 0 is longer than the others: it serves queues
- * of releases that counted seqs from 1 (prelude.presence.lua: CHUNK, CHUNK_0). */
-#define TL_PRESENCE_CHUNK   (UINT64_C(1) << 20)
-#define TL_PRESENCE_CHUNK_0 (UINT64_C(1) << 32)
 
 /* The chunk of a seq; *offset (may be NULL) gets its bit in that chunk's bitmap. */
 uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leases in the store: tl:{q}:<role> is a string with a time to live whose value is the owner.
  * Leases only spread the work. Correctness comes from the fence, which the scripts check.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/store/lease_plan.h"
 
 void tl_lease_plan_round(struct tl_lease *leases, size_t n, const struct tl_lease_round *round,

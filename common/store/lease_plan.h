@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a round asks about each lease. Pure decisions: they read and write the leases alone.
  *

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- list_queue: adds a queue to tl:queues. A step of its own: that key is in another slot than the queue's.
 -- Flags: allow-oom
 --

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory the store uses, and what it does when there is no more. */
 #ifndef TL_STORE_MEMORY_H
 #define TL_STORE_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
 #include "common/store/mend.h"
@@ -37,13 +38,16 @@ bool tl_queue_set_aside(struct tl_troubles *troubles, struct tl_redis *redis,
                         const struct tl_keys *keys, const struct tl_mend_offer *offer,
                         struct tl_error *err, int64_t now_ms)
 {
+    struct tl_error problem = {0};
     struct tl_reply *reply = run(redis, keys, offer->from_memory ? "memory" : "file",
-                                 offer->settings, offer->actor, NULL);
+                                 offer->settings, offer->actor, &problem);
     const char *mended = tl_reply_string(tl_reply_at(reply, 0), NULL);
     const char *wrong = tl_reply_string(tl_reply_at(reply, 1), NULL);
     if (wrong[0] != '\0' || mended[0] != '\0')
         tl_error_set(err, TL_ERR_STORE, "%s", wrong[0] != '\0' ? wrong : mended);
-    bool is_absent = reply != NULL && err->kind == TL_ERR_NOQUEUE;
+    /* A worker's own user of the store may not mend: the other programs do. */
+    bool is_absent =
+        err->kind == TL_ERR_NOQUEUE && (reply != NULL || problem.kind == TL_ERR_DENIED);
     tl_reply_free(reply);
     if (is_absent)
         return false;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Damaged data of one queue: what is wrong with it, and mending what can be mended (mend.lua). */
 #ifndef TL_MEND_H
 #define TL_MEND_H

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- mend: says what is wrong with the data of a queue, and mends what can be mended without guessing.
 -- Flags: allow-oom
 -- Parts: prelude.presence prelude.changes mend.state
@@ -20,7 +21,7 @@ local TYPES = { { K_STATE, 'hash' }, { K_CONFIG, 'hash' }, { K_WAITING, 'zset' }
     { K_SESSIONS, 'hash' }, { K_ENDED, 'zset' }, { K_EVENTS, 'stream' }, { K_INGEST, 'stream' }, { K_BATCHES, 'hash' },
     { reports_key(), 'zset' }, { key_of('serials'), 'hash' }, { key_of('lost'), 'hash' },
     { key_of('changes'), 'stream' }, { key_of('held'), 'zset' }, { key_of('drawn'), 'string' },
-    { key_of('poison'), 'stream' } }
+    { key_of('poison'), 'stream' }, { key_of('promised'), 'hash' } }
 for _, key in ipairs(TYPES) do
     local is = redis.call('TYPE', key[1]).ok
     if is ~= 'none' and is ~= key[2] then
@@ -106,6 +107,7 @@ local function restore_settings(paused)
     for i = 3, #ARGV, 2 do
         missing[ARGV[i]] = missing[ARGV[i]] or not current[ARGV[i]] and ARGV[i + 1] or nil
     end
+    missing.changed = nil
     record_change('restore', {}, missing)
     for i = 3, #ARGV, 2 do
         if not current[ARGV[i]] then

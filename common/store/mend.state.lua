@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The state of a queue, written again where it is missing or cannot be read.
 
 local LOOK_BACK = 1000 -- events read to find the highest seq

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The rate budget: when the policies `rate` and `both` admit the next visitors.
 --
 -- A period of `every` ms has a slot for each of `admit` visitors, at an offset from its start: all at its start

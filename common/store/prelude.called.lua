@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Overbooking: the admitter may call more visitors than there is capacity, because some never come. Then the claimed
 -- sessions must be known at every claim, without counting them. So those are counted who were called and have not
 -- claimed yet; all others who are active count as claimed.

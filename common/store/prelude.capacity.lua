@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The capacity that counts now. Where `capacity_mode` is auto, it is what the site's reports have made of it
 -- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step.
 -- As tl_queue_capacity in C.

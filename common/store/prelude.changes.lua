@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The record of changes: who changed what, when and from where. The step that changes something writes the entry.
 --
 -- The last three arguments of each script with this part are: who, from where, and about how many changes are kept.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- tl:{q}:ended is bounded by age and by size. The oldest ends are forgotten first: their visitors are told that the
 -- place is not known, instead of how it ended.
 

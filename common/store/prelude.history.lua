@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- When a place got its number, from the history of the queue (expirer/history.lua): each point has the last one given.
 
 -- A point as { at = ms, values }.

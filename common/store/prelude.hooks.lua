@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The hooks of a queue, as operators see them: from tl:{q}:hooks, which the notifier keeps, and the journal.
 
 -- What the command reads, or nothing where the key has another type: the other numbers of a queue are worth having.
@@ -11,11 +12,11 @@ end
 -- how many were trimmed before it was told }. At most 20 hooks: the notifier drops those that are gone.
 local function hooks_now()
     local found = read_or({}, 'HGETALL', key_of('hooks'))
-    local journaled = tonumber(redis.call('HGET', K_STATE, 'journaled')) or 0
     local fields, list = {}, { read_or('', 'GET', key_of('notifier')) or '' }
     for i = 1, #found, 2 do
         fields[found[i]] = found[i + 1]
     end
+    local journaled = tonumber(fields.journaled) or 0
     for field, cursor in pairs(fields) do
         local name = string.match(field, '^cursor:(.*)')
         local id, n = string.match(cursor, '^(%d+%-%d+) (%d+)$')

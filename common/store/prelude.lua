@@ -1,22 +1,15 @@
--- The prelude: put before every script when the programs are built.
+-- SPDX-License-Identifier: Apache-2.0
+-- The prelude: put before every script when the programs are built, after the constants of common/wire/protocol.def.
 -- Every script gets all keys of one queue, in the order of common/store/keys.h, or the first alone. The only clock is
 -- the server's.
 local K_STATE, K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS, K_ENDED, K_EVENTS, K_INGEST, K_BATCHES, K_SEEN = unpack(KEYS)
-if not K_CONFIG then -- the caller may not write them all (tl_script_run_on_state)
+if not K_CONFIG then -- the caller may not write them all: Redis wants permission for each that is declared
     local queue = string.sub(K_STATE, 1, -6)
     K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS = queue .. 'config', queue .. 'waiting', queue .. 'active',
         queue .. 'sessions'
     K_ENDED, K_EVENTS, K_INGEST, K_BATCHES = queue .. 'ended', queue .. 'events', queue .. 'ingest', queue .. 'batches'
     K_SEEN = queue .. 'seen:'
 end
-
-local INGEST_GROUP = 'dispatchers' -- consumer group of the ingest stream; TL_INGEST_GROUP in C
-local LANE = 281474976710656 -- 2^48: place = lane * LANE + seq
-
-local EVENTS_VERSION = 1 -- TL_EVENTS_VERSION in C
-local EVENT = { applied = 1, joined = 2, admitted = 3, removed = 4, freed = 5, renewed = 6, config = 7, notice = 8,
-    extended = 9, handed = 10 }
-local REASON = { completed = 1, left = 2, expired = 3, unclaimed = 4, absent = 5, removed = 6, moved = 7 }
 
 -- The field `about` of the state and the settings. A value of more than 64 bytes (hash-max-listpack-value) makes them
 -- hash tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 % of a
@@ -59,19 +52,31 @@ end
 --
 -- A store can come back without the end of its history, or empty. Whatever was done in the lost part is forgotten, but
 -- visitors and programs have seen its numbers. So each of these numbers starts at a base that grows with the server's
--- clock, faster than a queue can use numbers up: the base of now lies above every number that was ever given out.
+-- clock, faster than a queue can use numbers up: the base of now lies above every number that was ever given out. Where
+-- a draw has opened, the seqs of its latecomers are DRAW_ROOM ahead of that (prelude.draw.lua).
 
-local BASE_EPOCH_MS = 1735689600000 -- 2025-01-01
-local BASE_PER_MS = 524.288         -- 2^19 a second: more joins than a store takes. Seqs, below 2^48, last until 2042
-local BASE_GAP = 67108864           -- 2^26: where the clock went back
+local BASE_GAP = 67108864    -- 2^26: where the clock went back, at least
+local DRAW_ROOM = 1073741824 -- 2^30: seqs between those of before the opening and those of after it
 
 local function number_base(ms)
-    return math.max(0, math.floor((ms - BASE_EPOCH_MS) * BASE_PER_MS))
+    return math.max(0, math.floor((ms - SEQ_EPOCH_MS) * SEQ_PER_MS))
 end
 
--- The number to go on from when the store was found with this one.
+-- The number to go on from when the store was found with this one. Where the clock went back, the gap still grows with
+-- it: an incarnation that is lost itself must not be repeated.
 local function number_after(found, base)
-    return base > found and base or found + BASE_GAP
+    return base > found and base or found + BASE_GAP + base % 2 ^ 32
+end
+
+-- By how much the seqs given out until now may be ahead of the base. draw: the record of the draw, as text or false. An
+-- opening that is not in it may be in the lost end of the history.
+local function seqs_ahead(draw, now)
+    local opening, opens_at = unpack(redis.call('HMGET', K_CONFIG, 'opening', 'opens_at'))
+    local drawn_at, phase, last = string.match(draw or '', '^(%d+):(%d):%d+:%d+:(%d+):')
+    drawn_at, opens_at = tonumber(drawn_at), tonumber(opens_at or '') or math.huge
+    local ahead = drawn_at and math.max(0, last - number_base(drawn_at)) or 0
+    local is_known = drawn_at and (phase ~= '1' or drawn_at == opens_at)
+    return opening == 'draw' and now >= opens_at and not is_known and ahead + DRAW_ROOM or ahead
 end
 
 -- Names the history of the store. It is another one after each start of the server and each promotion of a replica.
@@ -106,11 +111,12 @@ local function begin_incarnation(store)
         found[i] = tonumber(found[i]) or 0
     end
     local generation, seq, event, fence, incarnation, waiting, active = unpack(found)
-    local base = number_base(now_ms())
-    local base_seq, base_event = int(number_after(seq, base)), number_after(event, base)
+    local now = now_ms()
+    local base, ahead = number_base(now), seqs_ahead(redis.call('HGET', K_STATE, 'draw'), now)
+    local base_seq, base_event = int(number_after(seq, base + ahead)), number_after(event, base)
     redis.call('HSET', K_STATE, 'store', store, 'incarnation', int(incarnation + 1), 'found_seq', int(seq), 'seq',
-        base_seq, 'base_seq', base_seq, 'found_event', int(event), 'event', int(base_event), 'fence',
-        int(number_after(fence, base)))
+        base_seq, 'base_seq', base_seq, 'base_ms', int(now), 'found_event', int(event), 'event', int(base_event),
+        'fence', int(number_after(fence, base)))
     redis.call('XADD', K_EVENTS, '*', 'd',
         cmsgpack.pack({ EVENTS_VERSION, base_event, generation, waiting, active, {} }))
 end
@@ -172,9 +178,9 @@ local function forget_serials(events)
 end
 
 -- Ends a step that changed the queue: the only place where the state of a queue changes. (Besides, ensure creates the
--- state, mend writes a lost one or its counters again, lease counts its fence, promised the waits told that came true,
--- and begin_incarnation moves its numbers on.) Writes the sizes, the number of the new event and the changed fields,
--- and appends one entry with these events to the events stream.
+-- state, mend writes a lost one or its counters again, lease counts its fence, and begin_incarnation moves its numbers
+-- on.) Writes the sizes, the number of the new event and the changed fields, and appends one entry with these events to
+-- the events stream.
 --   state    as read_state returned it, with waiting and active as they are after the step
 --   changes  the other fields that change, as name, new value, name, new value, ...
 --   keep     about how many entries of the events stream are kept

@@ -1,14 +1,10 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Presence: time is cut into buckets, and seqs into chunks. A bit of the bitmap tl:{q}:seen:<bucket>:<chunk> is set for
 -- a waiting visitor who was seen in that bucket. Chunk 0 is tl:{q}:seen:<bucket>; it exists once presence was recorded
 -- at all in that bucket.
 
-local BUCKETS = 4             -- whole buckets that make up waiting_ttl; TL_PRESENCE_BUCKETS in C
-local CHUNK = 1048576         -- 2^20 seqs; TL_PRESENCE_CHUNK in C
--- Chunk 0 has 2^32 seqs, for queues of releases that counted seqs from 1; TL_PRESENCE_CHUNK_0 in C.
-local CHUNK_0 = 4294967296
-
 local function bucket_length(waiting_ttl)
-    return math.max(250, math.floor(waiting_ttl / BUCKETS))
+    return math.max(250, math.floor(waiting_ttl / PRESENCE_BUCKETS))
 end
 
 local function bucket_at(ms, waiting_ttl)
@@ -21,17 +17,16 @@ end
 
 -- Returns the chunk of this seq, its first seq and the one after its last.
 local function chunk_of(seq)
-    if seq < CHUNK_0 then
-        return 0, 0, CHUNK_0
+    if seq < PRESENCE_CHUNK_0 then
+        return 0, 0, PRESENCE_CHUNK_0
     end
-    local chunk = math.floor(seq / CHUNK)
-    return chunk, chunk * CHUNK, (chunk + 1) * CHUNK
+    local chunk = math.floor(seq / PRESENCE_CHUNK)
+    return chunk, chunk * PRESENCE_CHUNK, (chunk + 1) * PRESENCE_CHUNK
 end
 
 -- tl:{q}:reports: worker -> when its last SEEN was applied. A worker that ends sends a farewell and is not in it. And
 -- "silence:<worker>" -> when its last SEEN before a silence was applied.
 
-local FAREWELL_SEQ, FAREWELL_COUNT = 0, 1 -- the SEEN of a worker that ends: TL_SEEN_FAREWELL_* in C
 local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8
 
 local function reports_key()

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Records: the texts and scores that scripts keep in the store. Each is built and parsed here; C reads those of places,
 -- sessions and ends in common/store/records.c. docs/contributors/wire-format.md lists them.
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Recovery: the store has lost the data of a queue, which was created again as another generation. For a while nobody
 -- is admitted, and those who hold places of the lost generation get them back (RESTORE). docs/operators/recovery.md.
 --
@@ -28,11 +29,12 @@ local function recovery_end(till, started, now)
     return till > 0 and not started and math.max(till, now + recovery_window()) or till
 end
 
--- May the caller, NAMED_BY, name the lost generation now? It is named once, by the first who remembers it, while the
--- queue recovers or shortly after its start. Tickets may have named another one before: a memory corrects that.
+-- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by whoever
+-- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
+-- ticket, or a worker that was away for long, may name an earlier one first.
 -- recovery: generation (0: not named), by, started and window, as in the state; till: recovery_end.
-local function may_name_lost(recovery, by, now)
+local function may_name_lost(recovery, generation, now)
     local is_open = recovery.till > now or
         (recovery.till == 0 and recovery.window > 0 and now - recovery.started <= recovery.window)
-    return is_open and (recovery.generation == 0 or (recovery.by == NAMED_BY.ticket and by == NAMED_BY.memory))
+    return is_open and generation > recovery.generation and recovery.by ~= NAMED_BY.operator
 end

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Places in a row as text.
 
 local write_row

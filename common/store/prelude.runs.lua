@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Runs: places in an event, as [first, count, gap, count, gap, count, ...] (docs/contributors/wire-format.md).
 
 -- The places in ascending order; may sort the given list. Visitors who were admitted together end together, in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 #define UNREPORTED "3" /* WHY.unreported of admitter/adapt.lua */
 /* Why a queue is created: ensure.lua. */
 #define FROM_FILE "0"
-#define KNOWN     "1"
+#define IN_FORCE  "1"
 #define BY_HAND   "2"
 
 enum { CONFIGURE_ATTEMPTS = 100 }; /* one more for each change of another program that wins */
@@ -32,6 +33,10 @@ void tl_queue_append_settings(const struct tl_queue_settings *settings, struct t
     const char *name;
     for (size_t i = 0; tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++)
         tl_args_strs(args, name, value, NULL);
+    if (settings->changed_us > 0) {
+        tl_args_str(args, TL_QUEUE_CHANGED);
+        tl_args_int(args, settings->changed_us);
+    }
 }
 
 struct creation {
@@ -46,7 +51,7 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
     struct tl_keys keys;
     tl_keys_init(&keys, key_prefix, name);
     struct tl_args args = {0};
-    tl_args_str(&args, creation->why);
+    tl_args_strs(&args, creation->why, TL_EVENTS_KEPT, NULL);
     tl_queue_append_settings(creation->settings, &args);
     tl_actor_append(creation->actor, &args);
     struct tl_reply *reply = tl_script_run(redis, tl_script_ensure, &keys, &args, err);
@@ -83,12 +88,12 @@ bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char 
     return ensure(redis, key_prefix, name, &creation, created, err);
 }
 
-bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
-                           const struct tl_queue_settings *settings, const struct tl_actor *actor,
-                           struct tl_error *err)
+bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const char *name,
+                         const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                         bool *created, struct tl_error *err)
 {
-    const struct creation creation = {.settings = settings, .actor = actor, .why = KNOWN};
-    return ensure(redis, key_prefix, name, &creation, NULL, err);
+    const struct creation creation = {.settings = settings, .actor = actor, .why = IN_FORCE};
+    return ensure(redis, key_prefix, name, &creation, created, err);
 }
 
 /* Settings that no queue is without. The scripts refuse to work when one of them is missing. */
@@ -118,9 +123,14 @@ static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settin
             const char *value = tl_reply_string(tl_reply_at(reply, i + 1), NULL);
             if ((strcmp(name, "lanes") == 0) != (pass == 0))
                 continue;
+            if (strcmp(name, TL_QUEUE_CHANGED) == 0) {
+                known.changed_us = settings->changed_us =
+                    tl_reply_integer(tl_reply_at(reply, i + 1));
+                continue;
+            }
             /* An unknown field of a newer version is skipped; an invalid value keeps the default.
              */
-            if (tl_queue_settings_set(settings, name, value, NULL)) {
+            if (tl_queue_settings_set(settings, name, value, TL_FORM_STORE, NULL)) {
                 known = *settings;
                 found += is_needed(name) ? 1 : 0;
             } else {
@@ -276,7 +286,8 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
     ok = ok && (changes->check == NULL || changes->check(changes->context, &before, err));
     struct tl_queue_settings after = before;
     for (size_t i = 0; ok && i < changes->n; i++)
-        ok = tl_queue_settings_set(&after, changes->list[i].name, changes->list[i].value, err);
+        ok = tl_queue_settings_set(&after, changes->list[i].name, changes->list[i].value,
+                                   TL_FORM_FILE, err);
     ok = ok && tl_mode_change(&before, &after, err) && tl_queue_settings_validate(&after, err);
     if (ok) {
         struct tl_args args = {0};

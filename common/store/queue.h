@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A queue in the store: creation, settings, counters. */
 #ifndef TL_QUEUE_H
 #define TL_QUEUE_H
@@ -12,10 +13,14 @@
 #include "common/store/redis.h"
 #include "common/wire/names.h"
 
+/* The field of tl:{q}:config that is changed_us of the settings. */
+#define TL_QUEUE_CHANGED "changed"
+
 /* Sets TL_ERR_NOQUEUE with its sentence; returns false. */
 bool tl_queue_fail_missing(const struct tl_keys *keys, struct tl_error *err);
 
-/* Appends all settings as names and values in turn, as scripts take them. */
+/* Appends all settings as names and values in turn, as scripts take them, and when they were
+ * changed. */
 void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args);
 
 /* Creates the queue with these settings if it does not exist, and does not change the settings of
@@ -31,11 +36,13 @@ bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char 
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err);
 
-/* The same for a queue that this process knows to have existed: if it is missing, its data was
- * lost, and it is created in recovery (common/store/recovery.h). */
-bool tl_queue_ensure_known(struct tl_redis *redis, const char *key_prefix, const char *name,
-                           const struct tl_queue_settings *settings, const struct tl_actor *actor,
-                           struct tl_error *err);
+/* The same for a queue that this process knows, with the settings that were in force when it last
+ * read them. If the queue is missing, its data was lost, and it is created in recovery
+ * (common/store/recovery.h). If the store has older settings, it has lost the last change, and gets
+ * these. *created may be NULL. */
+bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const char *name,
+                         const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                         bool *created, struct tl_error *err);
 /* Settings from the reply to HGETALL of tl:{q}:config. False: those that no queue is without are
  * missing. */
 bool tl_queue_settings_read(const struct tl_reply *reply, struct tl_queue_settings *settings);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The texts and scores in which the store keeps what it knows of a visitor. Scripts write them
  * (common/store/prelude.lua); C reads them here and nowhere else. docs/contributors/wire-format.md

@@ -1,14 +1,14 @@
--- recover: begins the recovery of a queue that was created again, or moves its end.
+-- SPDX-License-Identifier: Apache-2.0
+-- recover: moves the end of a recovery, or begins one, because the operator says so.
 -- Flags: allow-oom
 -- Parts: prelude.recovery prelude.changes
 --
 -- ARGV     1 about how many events to keep
---          2 'lost'  3 the lost generation  4 the present one, as the caller knows them
---            'until' 3 ms from now; 0 ends the recovery, and names no generation any more if none is known
---          and who (prelude.changes); only 'until' is recorded
--- Returns  1 changed; 0 nothing to do: another generation was named before, or it is too late, or recovery_window is 0
+--          2 ms from now; 0 ends the recovery, and names no generation any more if none is known
+--          and who (prelude.changes)
+-- Returns  nothing
 -- Errors   NOQUEUE  the queue does not exist
-local keep, what = ARGV[1], ARGV[2]
+local keep, left_ms = ARGV[1], ARGV[2]
 
 -- Records those of these members that differ.
 local function record_recovery(before, after)
@@ -25,38 +25,22 @@ if not state then
     return no_queue()
 end
 check_types()
-local now, window = now_ms(), recovery_window()
-local ends = recovery_end(till, started, now)
+local now = now_ms()
 lost, till, started = tonumber(lost) or 0, tonumber(till) or 0, tonumber(started) or now
 
-if what == 'until' then
-    local before = { recover_until = int(till), lost_generation = int(lost) }
-    local changes = { 'recover_until', now + tonumber(ARGV[3]), 'started', started }
-    if till == 0 then
-        changes[5], changes[6] = 'recover_since', now
-    end
-    if ARGV[3] == '0' then -- none begins by itself any more
-        changes[2] = till > 0 and now or 0
-        lost = lost > 0 and lost or state.generation
-    elseif lost == state.generation and redis.call('EXISTS', key_of('retired')) == 0 then -- open again who may be named
-        lost, by = 0, ''
-    end
-    local n = #changes
-    changes[n + 1], changes[n + 2] = 'lost_generation', lost
-    changes[n + 3], changes[n + 4] = 'lost_by', ARGV[3] == '0' and NAMED_BY.operator or by or ''
-    record_recovery(before, { recover_until = int(changes[2]), lost_generation = int(lost) })
-    commit(state, changes, { { EVENT.config } }, keep)
-    return 1
-end
-
-local generation, present = tonumber(ARGV[3]), tonumber(ARGV[4])
-local found = { generation = lost, by = by, till = ends, started = started, window = window }
-if present ~= state.generation or generation >= present or not may_name_lost(found, NAMED_BY.memory, now) then
-    return 0
-end
-local changes = { 'lost_generation', generation, 'lost_by', NAMED_BY.memory }
+local before = { recover_until = int(till), lost_generation = int(lost) }
+local changes = { 'recover_until', now + tonumber(left_ms), 'started', started }
 if till == 0 then
-    changes[5], changes[6], changes[7], changes[8] = 'recover_until', now + window, 'recover_since', now
+    changes[5], changes[6] = 'recover_since', now
 end
+if left_ms == '0' then -- none begins by itself any more
+    changes[2] = till > 0 and now or 0
+    lost = lost > 0 and lost or state.generation
+elseif lost == state.generation and redis.call('EXISTS', key_of('retired')) == 0 then -- open again who may be named
+    lost, by = 0, ''
+end
+local n = #changes
+changes[n + 1], changes[n + 2] = 'lost_generation', lost
+changes[n + 3], changes[n + 4] = 'lost_by', left_ms == '0' and NAMED_BY.operator or by or ''
+record_recovery(before, { recover_until = int(changes[2]), lost_generation = int(lost) })
 commit(state, changes, { { EVENT.config } }, keep)
-return 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "common/store/recovery.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
@@ -31,32 +32,16 @@ bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
     return recovery->present != 0 || tl_queue_fail_missing(keys, err);
 }
 
-static bool recover(struct tl_redis *redis, const struct tl_keys *keys, struct tl_args *args,
-                    const struct tl_actor *actor, struct tl_error *err)
-{
-    tl_actor_append(actor, args);
-    struct tl_reply *reply = tl_script_run_on_state(redis, tl_script_recover, keys, args, err);
-    bool ok = reply != NULL;
-    tl_reply_free(reply);
-    tl_args_free(args);
-    return ok;
-}
-
-bool tl_recovery_name(struct tl_redis *redis, const struct tl_keys *keys, uint64_t lost,
-                      uint64_t present, struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_strs(&args, TL_EVENTS_KEPT, "lost", NULL);
-    tl_args_uint(&args, lost);
-    tl_args_uint(&args, present);
-    return recover(redis, keys, &args, &(struct tl_actor){0}, err); /* no change of an operator */
-}
-
 bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
                         const struct tl_actor *actor, struct tl_error *err)
 {
     struct tl_args args = {0};
-    tl_args_strs(&args, TL_EVENTS_KEPT, "until", NULL);
+    tl_args_strs(&args, TL_EVENTS_KEPT, NULL);
     tl_args_int(&args, ms);
-    return recover(redis, keys, &args, actor, err);
+    tl_actor_append(actor, &args);
+    struct tl_reply *reply = tl_script_run(redis, tl_script_recover, keys, &args, err);
+    bool ok = reply != NULL;
+    tl_reply_free(reply);
+    tl_args_free(&args);
+    return ok;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The recovery of a queue whose data the store has lost (common/store/prelude.recovery.lua). */
 #ifndef TL_RECOVERY_H
 #define TL_RECOVERY_H
@@ -24,11 +25,6 @@ struct tl_recovery {
 /* TL_ERR_NOQUEUE when the queue does not exist. */
 bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
                       struct tl_recovery *recovery, struct tl_error *err);
-
-/* Names the generation that was lost before the present one, because this process remembers it:
- * recovery begins, unless another was named before or it is too late. */
-bool tl_recovery_name(struct tl_redis *redis, const struct tl_keys *keys, uint64_t lost,
-                      uint64_t present, struct tl_error *err);
 
 /* Lets the recovery end in this many ms, or begin. 0 ends it, and none begins by itself any more in
  * this generation. It is recorded (common/store/changes.h). */

@@ -1,4 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +30,9 @@ struct tl_redis {
     size_t *argv_length;
     size_t argv_capacity;
     struct tl_tls_trust *trust; /* NULL without TLS */
-    struct tl_tls *tls;         /* NULL while closed */
-    char *unsent;               /* commands that go through TLS */
+    bool borrows_trust;
+    struct tl_tls *tls; /* NULL while closed */
+    char *unsent;       /* commands that go through TLS */
     size_t n_unsent, unsent_size;
     void (*measured)(void *context, int64_t us); /* NULL: nobody wants to know */
     void *measured_context;
@@ -61,12 +64,27 @@ struct tl_redis *tl_redis_new(const struct tl_redis_settings *settings, struct t
     return redis;
 }
 
+struct tl_redis *tl_redis_new_beside(const struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_redis *beside = calloc(1, sizeof(*beside));
+    if (beside == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for a store connection");
+        return NULL;
+    }
+    beside->url = redis->url;
+    beside->timeout_ms = redis->timeout_ms;
+    beside->trust = redis->trust;
+    beside->borrows_trust = true;
+    return beside;
+}
+
 void tl_redis_free(struct tl_redis **redis)
 {
     if (*redis == NULL)
         return;
     tl_redis_close(*redis);
-    tl_tls_trust_free(&(*redis)->trust);
+    if (!(*redis)->borrows_trust)
+        tl_tls_trust_free(&(*redis)->trust);
     free((*redis)->unsent);
     free((*redis)->argv);
     free((*redis)->argv_length);
@@ -185,23 +203,28 @@ static bool flush_tls(struct tl_redis *redis, struct tl_error *err)
     return ok;
 }
 
+/* Waits for bytes of a reply. */
+static bool read_tls(struct tl_redis *redis, struct tl_error *err)
+{
+    char bytes[16384]; /* as much as OpenSSL decrypts at once: none stay behind in it */
+    size_t n = tl_tls_read(redis->tls, bytes, sizeof(bytes), err);
+    if (n > 0 && redisReaderFeed(redis->context->reader, bytes, n) == REDIS_OK)
+        return true;
+    if (n > 0)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for a reply");
+    tl_redis_close(redis);
+    return false;
+}
+
 /* As redisGetReply. NULL: the connection broke. */
 static void *next_tls(struct tl_redis *redis, struct tl_error *err)
 {
-    char bytes[16384];
     void *answer = NULL;
     while (redisGetReplyFromReader(redis->context, &answer) == REDIS_OK) {
         if (answer != NULL)
             return answer;
-        if (!flush_tls(redis, err))
+        if (!flush_tls(redis, err) || !read_tls(redis, err))
             return NULL;
-        size_t n = tl_tls_read(redis->tls, bytes, sizeof(bytes), err);
-        if (n == 0 || redisReaderFeed(redis->context->reader, bytes, n) != REDIS_OK) {
-            if (n > 0)
-                tl_error_set(err, TL_ERR_NOMEM, "no memory for a reply");
-            tl_redis_close(redis);
-            return NULL;
-        }
     }
     fail_io(redis, err);
     return NULL;
@@ -439,6 +462,31 @@ struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err)
         return NULL;
     }
     return (struct tl_reply *)reply;
+}
+
+bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **message,
+                    struct tl_error *err)
+{
+    int64_t until_ms = tl_clock_ms() + wait_ms;
+    void *answer = NULL;
+    *message = NULL;
+    while (redisGetReplyFromReader(redis->context, &answer) == REDIS_OK) {
+        *message = answer;
+        if (answer != NULL)
+            return true;
+        int64_t left_ms = until_ms - tl_clock_ms();
+        struct pollfd socket = {.fd = redis->context->fd, .events = POLLIN};
+        if (poll(&socket, 1, left_ms > 0 ? (int)left_ms : 0) <= 0)
+            return true;
+        errno = 0;
+        if (redis->tls != NULL) {
+            if (!read_tls(redis, err))
+                return false;
+        } else if (redisBufferRead(redis->context) != REDIS_OK) {
+            break;
+        }
+    }
+    return fail_io(redis, err);
 }
 
 struct tl_reply *tl_redis_call_blocking(struct tl_redis *redis, const struct tl_args *args,

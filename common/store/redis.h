@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One blocking connection to Redis or Valkey. Hides hiredis (0.14 and 1.x): commands are argument
  * vectors, and error replies become error kinds.
@@ -34,6 +35,9 @@ struct tl_redis *tl_redis_new(const struct tl_redis_settings *settings, struct t
 /* The same for a URL that was parsed before; settings->url is not used. */
 struct tl_redis *tl_redis_new_at(const struct tl_redis_url *url,
                                  const struct tl_redis_settings *settings, struct tl_error *err);
+/* A second connection to the server that this one leads to now, and must not outlive it. NULL with
+ * TL_ERR_NOMEM. */
+struct tl_redis *tl_redis_new_beside(const struct tl_redis *redis, struct tl_error *err);
 void tl_redis_free(struct tl_redis **redis);
 /* Where the next tl_redis_connect leads: to a server that must prove to be a master. Closes the
  * connection. Cuts off a host of more than 255 bytes. */
@@ -74,5 +78,9 @@ bool tl_redis_append(struct tl_redis *redis, const struct tl_args *args, struct 
  * sends them. Only for commands with small replies: while both sides write, neither reads. */
 bool tl_redis_flush(struct tl_redis *redis, struct tl_error *err);
 struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err);
+
+/* After SUBSCRIBE: waits up to wait_ms for a message of the server. *message NULL: none came. */
+bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **message,
+                    struct tl_error *err);
 
 #endif

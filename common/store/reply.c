@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A struct tl_reply is a redisReply under a name of our own. */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a reply of the store. All accessors accept NULL. */
 #ifndef TL_REPLY_H
 #define TL_REPLY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A queue that an operator deleted: tl:{q}:retired (docs/contributors/wire-format.md). */
 #ifndef TL_RETIRED_H
 #define TL_RETIRED_H

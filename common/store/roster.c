@@ -1,15 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/named.h"
 #include "common/config/config.h"
-#include "common/config/file_settings.h"
+#include "common/store/file_queues.h"
+#include "common/store/in_force.h"
 #include "common/store/lease.h"
 #include "common/store/lease_plan.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
-#include "common/store/retired.h"
 #include "common/store/roster.h"
 #include "common/wire/names.h"
 
@@ -17,13 +19,16 @@
  * that take longer make it longer. */
 #define ROUND_MS 500
 
+/* What is missing is made again, and then listed; as often if others take it away. */
+enum { LIST_PASSES = 2 };
+
 struct tl_roster {
     struct tl_roster_settings settings;
     const struct tl_config *config;
     struct tl_actor actor;
-    bool *away;                  /* for each configured queue: an operator deleted it */
-    struct tl_held_queue **held; /* by name; one allocation each: callers keep pointers to keys */
-    size_t n, capacity;
+    struct tl_in_force *in_force;
+    struct tl_file_queues *file;
+    struct tl_named held;                 /* one allocation each: callers keep pointers to keys */
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
     struct tl_lease *leases;              /* one for each name */
     size_t n_names;
@@ -33,7 +38,6 @@ struct tl_roster {
     int64_t renewed_ms; /* when the leases held were renewed */
     uint64_t epoch;     /* of the connection at the last round */
     bool ensure;        /* the next round creates configured queues that are missing */
-    bool *compared;     /* for each configured queue: its file was compared with the store */
     struct tl_lease_client client;
 };
 
@@ -45,44 +49,37 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the leases");
         return NULL;
     }
-    roster->away = calloc(config->n_queues + 1, sizeof(*roster->away));
-    roster->compared = calloc(config->n_queues + 1, sizeof(*roster->compared));
-    if (roster->away == NULL || roster->compared == NULL) {
-        free(roster->away);
-        free(roster->compared);
-        free(roster);
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", config->n_queues);
-        return NULL;
-    }
     roster->settings = *settings;
     roster->config = config;
     tl_actor_of_program(&roster->actor, settings->role, config->redis.changes_length);
     tl_lease_client_init(&roster->client, config->redis.key_prefix, settings->role, settings->owner,
                          settings->fenced);
+    roster->in_force = tl_in_force_new(config->redis.key_prefix, &roster->actor);
+    roster->file = tl_file_queues_new(config->redis.key_prefix, config, &roster->actor);
+    if (roster->in_force == NULL || roster->file == NULL) {
+        tl_roster_free(&roster);
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", config->n_queues);
+    }
     return roster;
 }
 
-static void drop_held(struct tl_roster *roster, size_t i)
+static void drop_held(struct tl_roster *roster, struct tl_held_queue *held)
 {
-    struct tl_held_queue *held = roster->held[i];
     roster->settings.lost(roster->settings.context, held);
-    free(held);
-    roster->n--;
-    memmove(&roster->held[i], &roster->held[i + 1],
-            (roster->n - i) * sizeof(struct tl_held_queue *));
+    free(tl_named_remove(&roster->held, held->keys.queue));
 }
 
 void tl_roster_free(struct tl_roster **roster)
 {
     if (*roster == NULL)
         return;
-    while ((*roster)->n > 0)
-        drop_held(*roster, (*roster)->n - 1);
-    free((*roster)->away);
-    free((*roster)->held);
+    while ((*roster)->held.n > 0)
+        drop_held(*roster, tl_roster_at(*roster, (*roster)->held.n - 1));
+    tl_in_force_free(&(*roster)->in_force);
+    tl_file_queues_free(&(*roster)->file);
+    tl_named_free(&(*roster)->held);
     free((*roster)->names);
     free((*roster)->leases);
-    free((*roster)->compared);
     tl_lease_client_deinit(&(*roster)->client);
     free(*roster);
     *roster = NULL;
@@ -106,40 +103,21 @@ size_t tl_roster_listed(const struct tl_roster *roster)
 
 size_t tl_roster_count(const struct tl_roster *roster)
 {
-    return roster->n;
+    return roster->held.n;
 }
 
 struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i)
 {
-    return roster->held[i];
+    return roster->held.all[i].thing;
 }
 
-/* The index of the held queue, or the index where it belongs. */
-static bool find(const struct tl_roster *roster, const char *queue, size_t *index)
+struct tl_held_queue *tl_roster_find(const struct tl_roster *roster, const char *queue)
 {
-    size_t low = 0;
-    size_t high = roster->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(roster->held[middle]->keys.queue, queue) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *index = low;
-    return low < roster->n && strcmp(roster->held[low]->keys.queue, queue) == 0;
+    return tl_named_find(&roster->held, queue);
 }
 
 static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
-    if (roster->n == roster->capacity) {
-        size_t capacity = roster->capacity == 0 ? 8 : roster->capacity * 2;
-        struct tl_held_queue **held = reallocarray(roster->held, capacity, sizeof(*held));
-        if (held == NULL)
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", capacity);
-        roster->held = held;
-        roster->capacity = capacity;
-    }
     struct tl_held_queue *held = calloc(1, sizeof(*held));
     if (held == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
@@ -149,41 +127,38 @@ static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, str
         free(held);
         return false;
     }
-    size_t at;
-    (void)find(roster, lease->queue, &at);
-    memmove(&roster->held[at + 1], &roster->held[at], (roster->n - at) * sizeof(*roster->held));
-    roster->held[at] = held;
-    roster->n++;
+    if (!tl_named_add(&roster->held, held->keys.queue, held)) {
+        roster->settings.lost(roster->settings.context, held);
+        free(held);
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
+    }
     return true;
-}
-
-/* Creates the queue if it is missing: in recovery if it existed when we last looked. */
-static bool ensure(const struct tl_roster *roster, struct tl_redis *redis, const char *queue,
-                   const struct tl_queue_settings *settings, struct tl_error *err)
-{
-    const char *prefix = roster->config->redis.key_prefix;
-    return roster->n_names > 0 && tl_queue_find_name(roster->names, roster->n_names, queue, NULL)
-               ? tl_queue_ensure_known(redis, prefix, queue, settings, &roster->actor, err)
-               : tl_queue_ensure(redis, prefix, queue, settings, &roster->actor, NULL, err);
 }
 
 bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
                          const struct tl_keys *keys, struct tl_error *err, int64_t now_ms)
 {
-    const struct tl_config *config = roster->config;
+    const struct tl_queue_settings *in_force = tl_in_force_of(roster->in_force, keys->queue);
     const struct tl_mend_offer offer = {
-        .settings = tl_config_queue(config->queues, config->n_queues, keys->queue),
+        .from_memory = in_force != NULL,
+        .settings =
+            in_force != NULL ? in_force : tl_file_queues_settings(roster->file, keys->queue),
         .actor = &roster->actor};
     if (!tl_error_is_of_queue(err, redis))
         return false;
     if (tl_queue_set_aside(roster->settings.troubles, redis, keys, &offer, err, now_ms))
         return true;
-    bool made = offer.settings != NULL && ensure(roster, redis, keys->queue, offer.settings, err);
+    struct tl_error absent = *err;
+    bool made = offer.settings != NULL &&
+                tl_queue_bring_back(redis, roster->config->redis.key_prefix, keys->queue,
+                                    offer.settings, &roster->actor, NULL, err);
+    if (err->kind == TL_ERR_DENIED)
+        *err = absent;               /* the other programs make it */
     if (err->kind == TL_ERR_RETIRED) /* it is being deleted: it leaves the list next */
         err->kind = TL_ERR_NOQUEUE;
     if (made)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = keys->queue},
-               "the queue was gone from the store and was made again, empty");
+               "the store has lost the queue, which was made again, empty");
     else
         tl_troubles_note(roster->settings.troubles, keys->queue, err, now_ms);
     return true;
@@ -200,17 +175,16 @@ static bool set_aside_by_name(struct tl_roster *roster, struct tl_redis *redis, 
 /* Adds or drops the held queue according to the lease's answer. */
 static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
-    size_t i;
-    bool had = find(roster, lease->queue, &i);
-    if (had && (!lease->held || roster->held[i]->fence != lease->fence)) {
-        drop_held(roster, i);
-        had = false;
+    struct tl_held_queue *had = tl_roster_find(roster, lease->queue);
+    if (had != NULL && (!lease->held || had->fence != lease->fence)) {
+        drop_held(roster, had);
+        had = NULL;
     }
     if (lease->error.kind != TL_OK) {
         *err = lease->error;
         return false;
     }
-    return !lease->held || had || add_held(roster, lease, err);
+    return !lease->held || had != NULL || add_held(roster, lease, err);
 }
 
 /* ---- a round ---- */
@@ -225,8 +199,7 @@ static void release_rest(struct tl_roster *roster, struct tl_store *store)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
-        size_t at;
-        bool rest = lease->held && !find(roster, lease->queue, &at);
+        bool rest = lease->held && tl_roster_find(roster, lease->queue) == NULL;
         lease->step = rest ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
     }
     (void)ask(roster, store, NULL);
@@ -241,9 +214,9 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
     size_t n = roster->n_names;
     bool any_refused = false;
     for (size_t i = 0; i < n; i++) {
-        size_t at;
-        leases[i].held = find(roster, leases[i].queue, &at);
-        leases[i].fence = leases[i].held ? roster->held[at]->fence : 0;
+        const struct tl_held_queue *held = tl_roster_find(roster, leases[i].queue);
+        leases[i].held = held != NULL;
+        leases[i].fence = held != NULL ? held->fence : 0;
         leases[i].resting = tl_troubles_resting(roster->settings.troubles, leases[i].queue, now_ms);
     }
     tl_lease_plan_round(leases, n, round, &roster->next_check);
@@ -270,71 +243,42 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
     return ok;
 }
 
-/* Creates a configured queue if it is missing, unless an operator deleted it. */
-static bool create(struct tl_roster *roster, struct tl_redis *redis, size_t i, struct tl_error *err)
+/* Makes the queues of the file that are missing. A notifier's own user of the store may not: the
+ * other programs do. */
+static bool make_missing(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
+                         struct tl_error *err)
 {
-    const struct tl_queue_config *queue = &roster->config->queues[i];
-    bool away = false;
-    if (!tl_retired_read(redis, roster->config->redis.key_prefix, queue->name, &away, err))
-        return false;
-    if (away && !roster->away[i])
-        tl_retired_warn(queue->name);
-    roster->away[i] = away;
-    return away || ensure(roster, redis, queue->name, &queue->settings, err);
-}
-
-/* Says once where the file and the store differ. What cannot be read is said later. */
-static void compare(struct tl_roster *roster, struct tl_redis *redis, size_t i)
-{
-    const struct tl_queue_config *queue = &roster->config->queues[i];
-    struct tl_queue_settings stored;
-    struct tl_keys keys;
-    tl_keys_init(&keys, roster->config->redis.key_prefix, queue->name);
-    if (!roster->compared[i] && tl_queue_load(redis, &keys, &stored, NULL)) {
-        tl_file_settings_log(queue, &stored);
-        roster->compared[i] = true;
-    }
-}
-
-/* Creates the configured queues that are missing. */
-static bool create_missing(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
-                           struct tl_error *err)
-{
-    const struct tl_config *config = roster->config;
-    for (size_t i = 0; i < config->n_queues; i++) {
-        const struct tl_queue_config *queue = &config->queues[i];
-        if (tl_troubles_resting(roster->settings.troubles, queue->name, now_ms))
-            continue;
-        if (create(roster, redis, i, err)) {
-            compare(roster, redis, i);
-            continue;
-        }
-        if (!set_aside_by_name(roster, redis, queue->name, err, now_ms))
+    for (size_t i = 0; i < tl_file_queues_count(roster->file); i++) {
+        const char *queue = tl_file_queues_name(roster->file, i);
+        if (!tl_troubles_resting(roster->settings.troubles, queue, now_ms) &&
+            !tl_file_queues_make(roster->file, redis, i, tl_in_force_of(roster->in_force, queue),
+                                 err) &&
+            err->kind != TL_ERR_DENIED && !set_aside_by_name(roster, redis, queue, err, now_ms))
             return false;
     }
     return true;
 }
 
-/* Lists all queues. Creates the configured queues first when one is missing: the store is new or
- * came back empty. */
+/* Lists all queues. Before that, makes the queues of the file when one is missing, and those that
+ * were lost: the store is new or came back empty. */
 static bool list_queues(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
                         char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
-    const struct tl_config *config = roster->config;
-    bool ensure = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
-    for (;;) {
-        if (ensure && !create_missing(roster, redis, now_ms, err))
+    bool make = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
+    for (int pass = 0;; pass++) {
+        bool lost = false;
+        if ((make && !make_missing(roster, redis, now_ms, err)) ||
+            !tl_queue_list(redis, roster->config->redis.key_prefix, names, n, err))
             return false;
-        if (!tl_queue_list(redis, config->redis.key_prefix, names, n, err))
-            return false;
-        bool complete = true;
-        for (size_t i = 0; i < config->n_queues && complete; i++)
-            complete =
-                tl_queue_find_name(*names, *n, config->queues[i].name, NULL) || roster->away[i];
-        if (ensure || complete)
+        bool missing = tl_file_queues_missing(roster->file, *names, *n) && !make;
+        bool ok = tl_in_force_make_lost(roster->in_force, redis, *names, *n, &lost, err);
+        if (ok && ((!missing && !lost) || pass == LIST_PASSES))
             return true;
         free(*names);
-        ensure = true;
+        *names = NULL;
+        if (!ok)
+            return false;
+        make = make || missing;
     }
 }
 
@@ -364,9 +308,24 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, int64
     roster->names = names;
     roster->leases = leases;
     roster->n_names = n;
-    for (size_t i = roster->n; i-- > 0;)
-        if (!tl_queue_find_name(names, n, roster->held[i]->keys.queue, NULL))
-            drop_held(roster, i);
+    for (size_t i = roster->held.n; i-- > 0;)
+        if (!tl_queue_find_name(names, n, roster->held.all[i].name, NULL))
+            drop_held(roster, tl_roster_at(roster, i));
+    return true;
+}
+
+/* Reads the settings of some queues, or of all; says once where they differ from the file. */
+static bool read_settings(struct tl_roster *roster, struct tl_redis *redis, bool all,
+                          struct tl_error *err)
+{
+    if (!tl_in_force_read(roster->in_force, redis, roster->names, roster->n_names, all, err))
+        return false;
+    for (size_t i = 0; i < tl_file_queues_count(roster->file); i++) {
+        const char *queue = tl_file_queues_name(roster->file, i);
+        const struct tl_queue_settings *stored = tl_in_force_of(roster->in_force, queue);
+        if (stored != NULL)
+            tl_file_queues_compare(roster->file, queue, stored);
+    }
     return true;
 }
 
@@ -387,7 +346,8 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     if (reconnected)
         roster->client.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
     bool changed = false;
-    if (round.renew && !update_names(roster, redis, now_ms, &changed, err))
+    if (round.renew && (!update_names(roster, redis, now_ms, &changed, err) ||
+                        !read_settings(roster, redis, round.take_all || changed, err)))
         return false;
     round.check_all = round.check_all || changed;
     if (!go_round(roster, store, &round, now_ms, err)) {
@@ -411,8 +371,8 @@ void tl_roster_release_all(struct tl_roster *roster, struct tl_store *store)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
-        size_t at;
-        lease->step = find(roster, lease->queue, &at) ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
+        bool held = tl_roster_find(roster, lease->queue) != NULL;
+        lease->step = held ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
     }
     (void)ask(roster, store, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The leases of one role in this process. Twice a second every replica of a role goes through all
  * queues, renews the leases it holds and takes free ones. A lease that is not renewed (its holder
@@ -68,6 +69,8 @@ size_t tl_roster_listed(const struct tl_roster *roster);
 /* The held queues by name, valid until the next round. */
 size_t tl_roster_count(const struct tl_roster *roster);
 struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i);
+/* NULL: it is not held. */
+struct tl_held_queue *tl_roster_find(const struct tl_roster *roster, const char *queue);
 
 /* Releases all leases, so that other replicas need not wait until they run out. Ignores errors. */
 void tl_roster_release_all(struct tl_roster *roster, struct tl_store *store);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/store/reply.h"
@@ -49,15 +50,13 @@ struct tl_reply *tl_script_call(struct tl_redis *redis, struct tl_script *script
 }
 
 static struct tl_reply *run(struct tl_redis *redis, struct tl_script script,
-                            const struct tl_keys *keys, size_t n_keys, const struct tl_args *more,
+                            const struct tl_keys *keys, const struct tl_args *more,
                             struct tl_error *err)
 {
     struct tl_args args = {0};
     struct tl_reply *reply = NULL;
     if (tl_script_begin(redis, &script, &args, err)) {
-        tl_args_uint(&args, n_keys);
-        for (size_t i = 0; i < n_keys; i++)
-            tl_args_str(&args, keys->names[i]);
+        tl_keys_append(keys, &args);
         size_t start = 0;
         for (size_t i = 0; more != NULL && i < more->n; i++) {
             tl_args_bin(&args, more->bytes + start, more->ends[i] - start);
@@ -73,19 +72,12 @@ struct tl_reply *tl_script_run(struct tl_redis *redis, const char *source,
                                const struct tl_keys *keys, const struct tl_args *more,
                                struct tl_error *err)
 {
-    return run(redis, (struct tl_script){.source = source}, keys, TL_KEY_COUNT, more, err);
+    return run(redis, (struct tl_script){.source = source}, keys, more, err);
 }
 
 struct tl_reply *tl_script_read(struct tl_redis *redis, const char *source,
                                 const struct tl_keys *keys, struct tl_error *err)
 {
     const struct tl_script script = {.source = source, .read_only = true};
-    return run(redis, script, keys, TL_KEY_COUNT, NULL, err);
-}
-
-struct tl_reply *tl_script_run_on_state(struct tl_redis *redis, const char *source,
-                                        const struct tl_keys *keys, const struct tl_args *more,
-                                        struct tl_error *err)
-{
-    return run(redis, (struct tl_script){.source = source}, keys, TL_KEY_STATE + 1, more, err);
+    return run(redis, script, keys, NULL, err);
 }

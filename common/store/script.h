@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lua scripts of a connection: loaded once, called by their hash. */
 #ifndef TL_SCRIPT_H
 #define TL_SCRIPT_H
@@ -36,10 +37,5 @@ struct tl_reply *tl_script_run(struct tl_redis *redis, const char *source,
 /* The same for a script that changes nothing. */
 struct tl_reply *tl_script_read(struct tl_redis *redis, const char *source,
                                 const struct tl_keys *keys, struct tl_error *err);
-/* The same for a script that writes state and events only: for a user who may write no other key
- * (deploy/redis/users.acl). Redis wants write permission for each key that is declared. */
-struct tl_reply *tl_script_run_on_state(struct tl_redis *redis, const char *source,
-                                        const struct tl_keys *keys, const struct tl_args *more,
-                                        struct tl_error *err);
 
 #endif

@@ -1,14 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/reply.h"
 #include "common/store/sentinel.h"
 
-enum { WATCH_MS = 1000, TIMEOUT_MS = 500 }; /* TIMEOUT_MS: to connect, and for an answer */
+enum {
+    WATCH_MS = 1000,
+    TIMEOUT_MS = 500, /* to connect, and for an answer */
+    /* Sentinels tell each other of a failover within two seconds. Most of them that still name an
+     * older one after this time were set up again. */
+    OLDER_MS = 5000,
+};
 
 /* What a sentinel says. The epoch counts the failovers that sentinels have agreed on. */
 struct answer {
@@ -35,6 +43,7 @@ struct tl_sentinel {
     bool stop;
     struct answer best; /* its host is "" until there was an answer */
     bool moved;         /* since it was found */
+    int64_t older_ms;   /* since when most name an older one and none the best; 0: it is not so */
 };
 
 struct tl_sentinel *tl_sentinel_new(const struct tl_redis_url *url,
@@ -187,14 +196,27 @@ static void count_answer(struct round *round, const struct answer *answer)
         round->best = *answer;
 }
 
-/* Under the lock. An older answer counts only when no sentinel knows better: they were set up
- * again. */
-static bool accept(struct tl_sentinel *sentinel, const struct round *round)
+/* Under the lock. An older answer counts only when no sentinel knows better, and for long enough if
+ * some cannot be asked: they were set up again. */
+static bool were_set_up_again(struct tl_sentinel *sentinel, const struct round *round,
+                              int64_t now_ms)
+{
+    size_t n = sentinel->url.n_sentinels;
+    if (round->answers * 2 <= n)
+        return false;
+    if (sentinel->older_ms == 0)
+        sentinel->older_ms = now_ms;
+    return round->answers == n || now_ms - sentinel->older_ms >= OLDER_MS;
+}
+
+/* Under the lock. */
+static bool accept(struct tl_sentinel *sentinel, const struct round *round, int64_t now_ms)
 {
     struct answer *best = &sentinel->best;
-    if (round->answers == 0 || (round->best.epoch < best->epoch && best->master.host[0] != '\0' &&
-                                round->answers < sentinel->url.n_sentinels))
+    bool older = round->best.epoch < best->epoch && best->master.host[0] != '\0';
+    if (round->answers == 0 || (older && !were_set_up_again(sentinel, round, now_ms)))
         return false;
+    sentinel->older_ms = 0;
     if (!same(&best->master, &round->best.master)) {
         const struct tl_redis_address *master = &round->best.master;
         tl_info("the sentinels name %s:%d as the master %s", master->host, master->port,
@@ -205,7 +227,7 @@ static bool accept(struct tl_sentinel *sentinel, const struct round *round)
     return true;
 }
 
-bool tl_sentinel_find(struct tl_sentinel *sentinel, struct tl_redis_address *master,
+bool tl_sentinel_find(struct tl_sentinel *sentinel, int64_t now_ms, struct tl_redis_address *master,
                       struct tl_error *err)
 {
     struct links links = {0};
@@ -219,7 +241,7 @@ bool tl_sentinel_find(struct tl_sentinel *sentinel, struct tl_redis_address *mas
             continue;
         count_answer(&round, &answer);
         pthread_mutex_lock(&sentinel->lock);
-        found = accept(sentinel, &round);
+        found = accept(sentinel, &round, now_ms);
         *master = sentinel->best.master;
         sentinel->moved = sentinel->moved && !found;
         pthread_mutex_unlock(&sentinel->lock);
@@ -254,7 +276,7 @@ static void *watch(void *context)
         (void)clock_gettime(CLOCK_MONOTONIC, &until);
         until.tv_sec += WATCH_MS / 1000;
         pthread_mutex_lock(&sentinel->lock);
-        (void)accept(sentinel, &round);
+        (void)accept(sentinel, &round, tl_clock_ms());
         if (!sentinel->stop)
             (void)pthread_cond_timedwait(&sentinel->wake, &sentinel->lock, &until);
         stop = sentinel->stop;

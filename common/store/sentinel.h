@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sentinels of a replicated store: they know which server is the master.
  *
@@ -11,6 +12,7 @@
 #define TL_SENTINEL_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/base/error.h"
 #include "common/config/redis_url.h"
@@ -26,8 +28,8 @@ struct tl_sentinel *tl_sentinel_new(const struct tl_redis_url *url,
 void tl_sentinel_free(struct tl_sentinel **sentinel);
 
 /* Asks the sentinels in turn for the address of the master. Takes up to a second for each that does
- * not answer. */
-bool tl_sentinel_find(struct tl_sentinel *sentinel, struct tl_redis_address *master,
+ * not answer. now_ms: local monotonic time. */
+bool tl_sentinel_find(struct tl_sentinel *sentinel, int64_t now_ms, struct tl_redis_address *master,
                       struct tl_error *err);
 /* Is the master another one than tl_sentinel_find said? Returns at once; the first call starts the
  * thread. */

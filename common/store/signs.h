@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signs of misuse at a queue: what one worker process saw in ten seconds, as an entry of the stream
  * tl:{q}:signs (docs/contributors/wire-format.md). Workers write it, `tellerline top` adds it up.

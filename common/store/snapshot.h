@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building a line from the store in bounded steps, so that the caller can renew its leases
  * meanwhile.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- snapshot_active: one page of the active sessions. Changes nothing.
 -- Parts: prelude.records
 --

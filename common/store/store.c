@@ -1,6 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/config/redis_url.h"
 #include "common/store/sentinel.h"
 #include "common/store/store.h"
@@ -51,7 +53,7 @@ bool tl_store_connect(struct tl_store *store, struct tl_error *err)
         return tl_redis_connect(store->redis, err);
     if (tl_redis_check(store->redis) && !tl_sentinel_moved(store->sentinel))
         return true;
-    if (!tl_sentinel_find(store->sentinel, &master, err))
+    if (!tl_sentinel_find(store->sentinel, tl_clock_ms(), &master, err))
         return false;
     tl_redis_lead_to(store->redis, master.host, master.port);
     return tl_redis_connect(store->redis, err);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connections to the store: callers ask for the one that serves a queue. Today one Redis serves
  * all queues. With a Redis Cluster the connection would depend on the queue's hash tag, and no

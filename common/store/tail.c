@@ -1,20 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/named.h"
 #include "common/store/reply.h"
 #include "common/store/script.h"
 #include "common/store/tail.h"
+#include "common/store/wakes.h"
 
 #include "generated/store_scripts.h"
 
 /* Entries taken from one stream at a time, so that one busy queue does not starve the others. */
-#define ENTRIES_PER_READ "500"
+#define ENTRIES_PER_READ 500
 
 struct followed {
     const struct tl_keys *keys; /* borrowed */
     char id[48];                /* the last entry passed to the handler */
     bool stopped;               /* the handler returned false; no entries until the next follow */
+    bool unread;                /* there may be entries after id; blocking reads do not ask */
 };
 
 struct tl_tail {
@@ -22,10 +26,31 @@ struct tl_tail {
     void *context;
     tl_tail_gate *gate; /* NULL: none */
     void *gate_context;
-    struct followed *queues;
-    size_t n, capacity;
+    struct tl_named queues; /* struct followed, by the name of the stream */
+    struct tl_wakes *wakes;
     struct tl_args args;
 };
+
+static struct followed *at(const struct tl_tail *tail, size_t i)
+{
+    return tail->queues.all[i].thing;
+}
+
+static struct followed *find(const struct tl_tail *tail, const struct tl_keys *keys)
+{
+    return tl_named_find(&tail->queues, keys->names[TL_KEY_EVENTS]);
+}
+
+/* tl_wakes_note */
+static void note(void *context, const char *stream)
+{
+    struct tl_tail *tail = context;
+    struct followed *followed = stream != NULL ? tl_named_find(&tail->queues, stream) : NULL;
+    if (followed != NULL)
+        followed->unread = true;
+    for (size_t i = 0; stream == NULL && i < tail->queues.n; i++)
+        at(tail, i)->unread = true;
+}
 
 struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context)
 {
@@ -34,6 +59,9 @@ struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context)
         return NULL;
     tail->handler = handler;
     tail->context = context;
+    tail->wakes = tl_wakes_new(note, tail);
+    if (tail->wakes == NULL)
+        tl_tail_free(&tail);
     return tail;
 }
 
@@ -41,23 +69,24 @@ void tl_tail_free(struct tl_tail **tail)
 {
     if (*tail == NULL)
         return;
+    tl_wakes_free(&(*tail)->wakes);
     tl_args_free(&(*tail)->args);
-    free((*tail)->queues);
+    for (size_t i = 0; i < (*tail)->queues.n; i++)
+        free(at(*tail, i));
+    tl_named_free(&(*tail)->queues);
     free(*tail);
     *tail = NULL;
 }
 
 bool tl_tail_follows(const struct tl_tail *tail, const struct tl_keys *keys)
 {
-    for (size_t i = 0; i < tail->n; i++)
-        if (strcmp(tail->queues[i].keys->queue, keys->queue) == 0)
-            return !tail->queues[i].stopped;
-    return false;
+    const struct followed *followed = find(tail, keys);
+    return followed != NULL && !followed->stopped;
 }
 
 size_t tl_tail_count(const struct tl_tail *tail)
 {
-    return tail->n;
+    return tail->queues.n;
 }
 
 bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,
@@ -85,77 +114,77 @@ void tl_tail_set_gate(struct tl_tail *tail, tl_tail_gate *gate, void *context)
     tail->gate_context = context;
 }
 
-static struct followed *find(struct tl_tail *tail, const char *queue)
-{
-    for (size_t i = 0; i < tail->n; i++)
-        if (strcmp(tail->queues[i].keys->queue, queue) == 0)
-            return &tail->queues[i];
-    return NULL;
-}
-
 bool tl_tail_follow(struct tl_tail *tail, const struct tl_keys *keys,
                     const struct tl_tail_head *head, struct tl_error *err)
 {
-    struct followed *followed = find(tail, keys->queue);
-    if (followed == NULL && tail->n == tail->capacity) {
-        size_t capacity = tail->capacity == 0 ? 8 : tail->capacity * 2;
-        struct followed *queues = reallocarray(tail->queues, capacity, sizeof(*queues));
-        if (queues == NULL)
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory to follow %zu queues", capacity);
-        tail->queues = queues;
-        tail->capacity = capacity;
+    struct followed *followed = find(tail, keys);
+    if (followed == NULL) {
+        followed = malloc(sizeof(*followed));
+        if (followed == NULL ||
+            !tl_named_add(&tail->queues, keys->names[TL_KEY_EVENTS], followed)) {
+            free(followed);
+            return tl_error_set(err, TL_ERR_NOMEM, "no memory to follow queue %s", keys->queue);
+        }
     }
-    if (followed == NULL)
-        followed = &tail->queues[tail->n++];
-    followed->keys = keys;
-    followed->stopped = false;
+    *followed = (struct followed){.keys = keys, .unread = true};
     snprintf(followed->id, sizeof(followed->id), "%s", head->id);
     return true;
 }
 
 void tl_tail_forget(struct tl_tail *tail, const struct tl_keys *keys)
 {
-    struct followed *followed = find(tail, keys->queue);
-    if (followed != NULL)
-        *followed = tail->queues[--tail->n];
+    free(tl_named_remove(&tail->queues, keys->names[TL_KEY_EVENTS]));
 }
 
-/* XREAD [BLOCK ms] COUNT n STREAMS key... id... over all followed queues. False when there is none.
- */
-static bool build_read(struct tl_tail *tail, int64_t block_ms)
+/* ---- reading ---- */
+
+/* Does the next read ask for this queue? */
+static bool is_asked(const struct followed *followed, bool blocking)
+{
+    return !followed->stopped && (blocking || followed->unread);
+}
+
+static size_t count_asked(const struct tl_tail *tail, bool blocking)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < tail->queues.n; i++)
+        n += is_asked(at(tail, i), blocking) ? 1 : 0;
+    return n;
+}
+
+/* XREAD COUNT n [BLOCK ms] STREAMS key... id... */
+static struct tl_reply *ask(struct tl_tail *tail, struct tl_redis *redis, bool blocking,
+                            int64_t block_ms, struct tl_error *err)
 {
     struct tl_args *args = &tail->args;
     tl_args_reset(args);
-    tl_args_strs(args, "XREAD", "COUNT", ENTRIES_PER_READ, NULL);
-    if (block_ms > 0) {
+    tl_args_strs(args, "XREAD", "COUNT", NULL);
+    tl_args_int(args, ENTRIES_PER_READ);
+    if (blocking && block_ms > 0) {
         tl_args_str(args, "BLOCK");
         tl_args_int(args, block_ms);
     }
     tl_args_str(args, "STREAMS");
-    size_t before = args->n;
-    for (size_t i = 0; i < tail->n; i++)
-        if (!tail->queues[i].stopped)
-            tl_args_str(args, tail->queues[i].keys->names[TL_KEY_EVENTS]);
-    if (args->n == before)
-        return false;
-    for (size_t i = 0; i < tail->n; i++)
-        if (!tail->queues[i].stopped)
-            tl_args_str(args, tail->queues[i].id);
-    return true;
+    for (size_t i = 0; i < tail->queues.n; i++)
+        if (is_asked(at(tail, i), blocking))
+            tl_args_str(args, at(tail, i)->keys->names[TL_KEY_EVENTS]);
+    for (size_t i = 0; i < tail->queues.n; i++)
+        if (is_asked(at(tail, i), blocking))
+            tl_args_str(args, at(tail, i)->id);
+    return blocking ? tl_redis_call_blocking(redis, args, block_ms, err)
+                    : tl_wakes_read(redis, NULL, args, err);
 }
 
 /* Passes the entries of one stream to the handler: [key, [[id, [field, value...]]...]]. */
 static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
 {
-    const char *key = tl_reply_string(tl_reply_at(stream, 0), NULL);
-    struct followed *followed = NULL;
-    for (size_t i = 0; i < tail->n && followed == NULL; i++)
-        if (strcmp(tail->queues[i].keys->names[TL_KEY_EVENTS], key) == 0)
-            followed = &tail->queues[i];
+    struct followed *followed =
+        tl_named_find(&tail->queues, tl_reply_string(tl_reply_at(stream, 0), NULL));
     if (followed == NULL)
         return 0;
     const struct tl_reply *entries = tl_reply_at(stream, 1);
     size_t n = tl_reply_count(entries);
+    followed->unread = followed->unread || n >= ENTRIES_PER_READ;
     for (size_t i = 0; i < n && !followed->stopped; i++) {
         const struct tl_reply *entry = tl_reply_at(entries, i);
         size_t length;
@@ -172,8 +201,8 @@ static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
 static bool stop_wrong_types(struct tl_tail *tail, struct tl_redis *redis)
 {
     bool found = false;
-    for (size_t i = 0; i < tail->n; i++) {
-        struct followed *followed = &tail->queues[i];
+    for (size_t i = 0; i < tail->queues.n; i++) {
+        struct followed *followed = at(tail, i);
         if (followed->stopped)
             continue;
         tl_args_reset(&tail->args);
@@ -193,10 +222,14 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
 {
     if (entries != NULL)
         *entries = 0;
-    if (!build_read(tail, block_ms))
+    bool blocking = tail->queues.n <= TL_WAKES_BLOCKING_MAX;
+    if (!blocking &&
+        !tl_wakes_wait(tail->wakes, redis, count_asked(tail, false) > 0 ? 0 : block_ms, err))
+        return false;
+    if (count_asked(tail, blocking) == 0)
         return true;
     struct tl_error problem = {0};
-    struct tl_reply *reply = tl_redis_call_blocking(redis, &tail->args, block_ms, &problem);
+    struct tl_reply *reply = ask(tail, redis, blocking, block_ms, &problem);
     if (reply == NULL) {
         if (problem.kind == TL_ERR_STORE && stop_wrong_types(tail, redis))
             return true;
@@ -207,6 +240,8 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
     size_t total = 0;
     bool ok = tl_reply_count(reply) == 0 || tail->gate == NULL ||
               tail->gate(tail->gate_context, redis, err);
+    for (size_t i = 0; ok && !blocking && i < tail->queues.n; i++)
+        at(tail, i)->unread = false;
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++)
         total += deliver(tail, tl_reply_at(reply, i));
     if (entries != NULL)

@@ -1,4 +1,6 @@
-/* Following the events streams of many queues over one blocking connection. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Following the events streams of many queues: few with one blocking command, many with the help of
+ * common/store/wakes.h. */
 #ifndef TL_TAIL_H
 #define TL_TAIL_H
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS to the store, on a connected socket: the certificate must come from a trusted authority and
  * be of the host that the address names. hiredis 0.14 of Debian 12 has no TLS, and later ones do

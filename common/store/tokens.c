@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,6 @@
 #include "common/store/tokens.h"
 
 #include "generated/store_scripts.h"
-
-/* What tokens.lua answers. */
-enum { NONE, DONE, EXISTS, FULL };
 
 #define USED_AGAIN_MS "60000" /* a use is noted once in so many ms */
 
@@ -51,11 +49,11 @@ bool tl_tokens_add(struct tl_redis *redis, const char *key_prefix, const char *n
     const char *const words[4] = {"add", name, tl_token_role_name(role), digits};
     if (!call(redis, key_prefix, words, actor, &answer, err))
         return false;
-    if (answer == EXISTS)
+    if (answer == TL_TOKEN_EXISTS)
         return tl_error_set(err, TL_ERR_INVALID,
                             "there is a token named %s already; revoke it, or choose another name",
                             name);
-    if (answer == FULL)
+    if (answer == TL_TOKEN_FULL)
         return tl_error_set(err, TL_ERR_INVALID, "there are %d tokens already; revoke some",
                             TL_TOKENS_MAX);
     return true;
@@ -68,7 +66,7 @@ bool tl_tokens_revoke(struct tl_redis *redis, const char *key_prefix, const char
     const char *const words[4] = {"revoke", name};
     if (!call(redis, key_prefix, words, actor, &answer, err))
         return false;
-    *found = answer == DONE;
+    *found = answer == TL_TOKEN_DONE;
     return true;
 }
 

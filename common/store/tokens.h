@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tokens of operators in the store: tl:tokens (docs/contributors/wire-format.md). A change is
  * recorded in tl:changes. */
 #ifndef TL_TOKENS_H
@@ -12,7 +13,7 @@
 #include "common/store/actor.h"
 #include "common/store/redis.h"
 
-#define TL_TOKENS_MAX 100 /* tokens.lua: TOKENS_MAX */
+#include "generated/protocol.h"
 
 struct tl_token_record {
     char name[TL_TOKEN_NAME_MAX + 1];

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The queues that a program cannot serve at the moment, and why. The trouble of one queue must not
  * stop the others: the program sets the queue aside, logs what is wrong once, and tries it again

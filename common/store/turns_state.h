@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whose turn it is between lanes with weights, as the store has it (common/line/turns.h). */
 #ifndef TL_TURNS_STATE_H
 #define TL_TURNS_STATE_H

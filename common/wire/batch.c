@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,11 +11,11 @@ struct tl_batch_writer {
     msgpack_sbuffer commands; /* the commands, packed one after the other */
     msgpack_sbuffer payload;  /* made by tl_batch_finish */
     size_t n;
-    uint64_t generation;
+    uint64_t generation, made_ms;
 };
 
-/* Room for the array headers, the worker's name and the number around the commands. */
-#define ENVELOPE_MAX 64
+/* Room for the array headers, the worker's name and the numbers around the commands. */
+#define ENVELOPE_MAX 80
 
 struct tl_batch_writer *tl_batch_writer_new(void)
 {
@@ -170,6 +171,11 @@ void tl_batch_generation(struct tl_batch_writer *writer, uint64_t generation)
     writer->generation = generation;
 }
 
+void tl_batch_made(struct tl_batch_writer *writer, uint64_t made_ms)
+{
+    writer->made_ms = made_ms;
+}
+
 const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, uint64_t number,
                             size_t *length)
 {
@@ -177,12 +183,13 @@ const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, 
     msgpack_packer pack;
     msgpack_packer_init(&pack, &writer->payload, msgpack_sbuffer_write);
     size_t worker_length = strlen(worker);
-    int failed = msgpack_pack_array(&pack, 5);
+    int failed = msgpack_pack_array(&pack, 6);
     failed |= msgpack_pack_uint8(&pack, TL_BATCH_VERSION);
     failed |= msgpack_pack_str(&pack, worker_length);
     failed |= msgpack_pack_str_body(&pack, worker, worker_length);
     failed |= msgpack_pack_uint64(&pack, number);
     failed |= msgpack_pack_uint64(&pack, writer->generation);
+    failed |= msgpack_pack_uint64(&pack, writer->made_ms);
     failed |= msgpack_pack_array(&pack, writer->n);
     if (writer->n > 0)
         failed |=
@@ -274,11 +281,11 @@ static bool decode_command(const msgpack_object *object, struct tl_command *comm
     }
 }
 
-/* Version 1 has no generation. */
-static bool decode_generation(struct tl_fields *fields, uint64_t version, uint64_t *generation)
+/* Version 1 has neither generation nor time. */
+static bool decode_origin(struct tl_fields *fields, uint64_t version, struct tl_batch *batch)
 {
-    *generation = 0;
-    return version == 1 || tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, generation);
+    return version == 1 || (tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &batch->generation) &&
+                            tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &batch->made_ms));
 }
 
 static bool decode_batch(const msgpack_object *object, struct tl_batch *batch, struct tl_error *err)
@@ -286,12 +293,12 @@ static bool decode_batch(const msgpack_object *object, struct tl_batch *batch, s
     struct tl_fields fields;
     const msgpack_object *list;
     uint64_t version;
-    if (!tl_fields_open(&fields, object, 4, 5, err) ||
+    if (!tl_fields_open(&fields, object, 4, 6, err) ||
         !tl_fields_version(&fields, 1, TL_BATCH_VERSION, &version) ||
         !tl_fields_name(&fields, batch->worker, sizeof(batch->worker)) ||
         !tl_fields_uint(&fields, TL_BATCH_NUMBER_MAX, &batch->number) ||
-        !decode_generation(&fields, version, &batch->generation) ||
-        !tl_fields_array(&fields, &list) || !tl_fields_end(&fields))
+        !decode_origin(&fields, version, batch) || !tl_fields_array(&fields, &list) ||
+        !tl_fields_end(&fields))
         return false;
     size_t n = list->via.array.size;
     if (n > TL_BATCH_COMMANDS_MAX)

@@ -1,7 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ingest batches, the commands that workers send to the dispatcher: one entry of the ingest stream,
- * field "d", a msgpack array [version, worker, batch, generation, [command...]]. Every field is
- * documented in docs/contributors/wire-format.md, which changes in the same commit as this file.
+ * field "d", a msgpack array [version, worker, batch, generation, made, [command...]]. The commands
+ * are in protocol.def. Every field is documented in docs/contributors/wire-format.md, which changes
+ * in the same commit as these files.
  *
  * The decoder is strict and bounded: it checks sizes, counts and nesting against the bytes at hand
  * before it allocates memory. Anything unexpected is TL_ERR_INVALID, and nothing of the entry is
@@ -18,6 +20,8 @@
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 
+#include "generated/protocol.h"
+
 #define TL_BATCH_VERSION      2 /* what is written; version 1 is read as well */
 #define TL_BATCH_COMMANDS_MAX 1000
 #define TL_BATCH_NUMBER_MAX   ((UINT64_C(1) << 53) - 1) /* exact in the scripts */
@@ -26,43 +30,6 @@
 #define TL_BATCH_SERIAL_MAX UINT32_MAX /* of a hand-over */
 
 enum { TL_COMMAND_NUMBERS = 4 };
-
-/* Each with its msgpack array. (6 is a step of the apply script.) */
-enum tl_command_kind {
-    /* [1, visitor, lane], with an invite [1, visitor, lane, its id, its end in Unix ms] */
-    TL_COMMAND_JOIN = 1,
-    /* [2, visitor, place] */
-    TL_COMMAND_LEAVE = 2,
-    /* [3, visitor, place] */
-    TL_COMMAND_COMPLETE = 3,
-    /* [4, visitor, place]: claims the session, or extends a sliding one */
-    TL_COMMAND_RENEW = 4,
-    /* [5, first seq, count]: these waiting visitors are present; count may be 0 */
-    TL_COMMAND_SEEN = 5,
-    /* [7, visitor, place, generation, deadline, front, event]: the visitor comes back to a place
-     * that the store lost. deadline: the end of the session there, as known after this event, 0:
-     * none; front: what the ticket tells of its lane (common/auth/ticket.h) */
-    TL_COMMAND_RESTORE = 7,
-    /* [8, generation, event, last seq, size]: the worker remembers this lost generation up to this
-     * event, when so many were waiting or active */
-    TL_COMMAND_LOST = 8,
-    /* [9, generation, event, place, deadline]: there was a session at this place then; deadline 0:
-     * no place of the lane up to this one waited any more */
-    TL_COMMAND_CALLED = 9,
-    /* [11, visitor, place]: claims the session; extends none. (10 is a step of the script.) */
-    TL_COMMAND_CLAIM = 11,
-    /* [12, visitor, place]: more time to claim the session, once */
-    TL_COMMAND_EXTEND = 12,
-    /* [13, visitor, place, serial, device]: the place goes to another device. Only tickets with
-     * this serial count from then on. device: a number that the taker chose, so that a repeat is
-     * known; 0: a ticket with this serial was seen, so the store has lost the hand-over */
-    TL_COMMAND_HAND_OVER = 13,
-};
-
-/* The SEEN of a worker that ends: it reports no more, so its silence is not an outage. No visitor
- * has seq 0. */
-#define TL_SEEN_FAREWELL_SEQ   0
-#define TL_SEEN_FAREWELL_COUNT 1
 
 struct tl_command {
     enum tl_command_kind kind;
@@ -82,6 +49,7 @@ struct tl_batch {
     char worker[TL_WORKER_ID_MAX + 1];
     uint64_t number;
     uint64_t generation; /* of the places in it; 0: not known (version 1) */
+    uint64_t made_ms;    /* no JOIN in it was made before, Unix ms; 0: not known (version 1) */
     size_t n_commands;
     struct tl_command *commands; /* owned; visitors point into the payload given to decode */
 };
@@ -112,6 +80,9 @@ int tl_batch_seen(struct tl_batch_writer *writer, uint64_t first_seq, uint64_t c
 size_t tl_batch_count(const struct tl_batch_writer *writer);
 /* Places in this batch and the next ones are of this generation; 0, as at first: not known. */
 void tl_batch_generation(struct tl_batch_writer *writer, uint64_t generation);
+/* No JOIN in this batch was made before this time of the store, Unix ms; 0, as at first: not known.
+ */
+void tl_batch_made(struct tl_batch_writer *writer, uint64_t made_ms);
 /* The whole payload, borrowed until the next call on the writer; NULL when out of memory. */
 const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, uint64_t number,
                             size_t *length);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events: decoding. They are written by the scripts (common/store/prelude.lua). */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the fields of a msgpack array one after the other, strictly. Used by the decoders of the
  * wire format only. Strings stay where they are in the payload; nothing is copied.

@@ -1,3 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "common/wire/names.h"
 
 bool tl_queue_name_valid(const char *name, size_t length)
@@ -11,6 +14,15 @@ bool tl_queue_name_valid(const char *name, size_t length)
             return false;
     }
     return true;
+}
+
+bool tl_queue_is_rehearsal(const char *name)
+{
+    size_t prefix = strlen(TL_REHEARSAL_PREFIX), length = strlen(name);
+    return strncmp(name, TL_REHEARSAL_PREFIX, prefix) == 0 &&
+           length > prefix + 1 + TL_REHEARSAL_DIGITS &&
+           name[length - TL_REHEARSAL_DIGITS - 1] == '-' &&
+           strspn(name + length - TL_REHEARSAL_DIGITS, "0123456789abcdef") == TL_REHEARSAL_DIGITS;
 }
 
 bool tl_visitor_valid(const char *visitor, size_t length)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of queues, visitors and lanes: their limits, and which are valid. */
 #ifndef TL_NAMES_H
 #define TL_NAMES_H
@@ -5,13 +6,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define TL_QUEUE_NAME_MAX 63 /* bytes of a queue name, without the terminating zero */
-#define TL_VISITOR_MAX    64 /* bytes of a visitor id, without the terminating zero */
-#define TL_WORKER_ID_MAX  32 /* bytes of a worker's name, without the terminating zero */
-#define TL_LANE_NAME_MAX  31 /* bytes of a lane's name, without the terminating zero */
+#define TL_QUEUE_NAME_MAX   63 /* bytes of a queue name, without the terminating zero */
+#define TL_REHEARSAL_PREFIX "rehearsal-"
+#define TL_REHEARSAL_DIGITS 6
+#define TL_VISITOR_MAX      64 /* bytes of a visitor id, without the terminating zero */
+#define TL_WORKER_ID_MAX    32 /* bytes of a worker's name, without the terminating zero */
+#define TL_LANE_NAME_MAX    31 /* bytes of a lane's name, without the terminating zero */
 
 /* [a-z0-9][a-z0-9._-]{0,62} */
 bool tl_queue_name_valid(const char *name, size_t length);
+/* Is it the name of a rehearsal's scratch queue (`tellerline rehearse`): "rehearsal-QUEUE-RANDOM",
+ * which ends with six hexadecimal digits? */
+bool tl_queue_is_rehearsal(const char *name);
 /* 1 to 64 printable ASCII characters, no space. */
 bool tl_visitor_valid(const char *visitor, size_t length);
 

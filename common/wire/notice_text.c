@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <strings.h>
 
@@ -55,6 +56,11 @@ static void read_one(const char *part, size_t length, struct tl_notice_text *one
         one->length -= head;
     }
     one->length = cut(one->text, one->length);
+}
+
+bool tl_notice_is_several(const char *notice)
+{
+    return notice[0] == MARK;
 }
 
 size_t tl_notice_split(const char *notice, size_t length,

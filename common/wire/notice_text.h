@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operator's notice as the store keeps it and events carry it: one text for everyone, or one
  * for each language.
@@ -28,6 +29,8 @@ struct tl_notice_text {
     size_t length;                             /* 1 or more, except of an empty notice */
 };
 
+/* Is it one of several languages? */
+bool tl_notice_is_several(const char *notice);
 /* Takes a notice apart; returns how many texts there are, at least one. What is too long, or too
  * much, is cut off; a text without a language is for everyone. */
 size_t tl_notice_split(const char *notice, size_t length,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A place in line is one number: lane * 2^48 + seq. It is the score in the waiting Sorted Set
  * (exact in a double up to lane 31), so a smaller place is always served first. seq counts the
@@ -10,15 +11,11 @@
 
 #include <stdint.h>
 
+#include "generated/protocol.h"
+
 #define TL_PLACE_SEQ_BITS 48
 #define TL_PLACE_SEQ_MAX  ((UINT64_C(1) << TL_PLACE_SEQ_BITS) - 1)
-#define TL_LANES_MAX      16
 #define TL_PLACE_MAX      ((((tl_place)TL_LANES_MAX) << TL_PLACE_SEQ_BITS) - 1)
-
-/* Where seqs begin: so many for each millisecond since then (number_base in
- * common/store/prelude.lua: BASE_EPOCH_MS, BASE_PER_MS). */
-#define TL_SEQ_EPOCH_MS INT64_C(1735689600000)
-#define TL_SEQ_PER_MS   524.288
 
 typedef uint64_t tl_place; /* 0 means: no place */
 

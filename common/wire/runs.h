@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs: ascending numbers in a short form, [first, count, gap, count, gap, count, ...]. gap (>= 1)
  * is how many numbers are left out between the end of a run and the start of the next.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A look over msgpack bytes before they are decoded, so that no declared count can ask for more
  * memory than the bytes at hand could ever fill. */
 #ifndef TL_WIRE_SCAN_H

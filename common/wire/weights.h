@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The weights of a queue's lanes: their text, "3,1", one whole number for each lane, separated by
  * commas; and the period in which all lanes have a whole number of turns (common/line/turns.h).
@@ -12,8 +13,6 @@
 #include "common/wire/place.h"
 
 #define TL_WEIGHT_MAX 1000
-/* The largest least common multiple of the weights. PERIOD_MAX in admitter/admit.lanes.lua. */
-#define TL_PERIOD_MAX 1000000000
 /* Bytes of the text, with the terminating zero. */
 #define TL_WEIGHTS_TEXT_MAX (TL_LANES_MAX * 5)
 

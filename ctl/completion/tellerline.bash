@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Completion of tellerline for bash. What can follow, the command itself knows: `tellerline complete`.
 _tellerline()
 {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Completion of tellerline for fish. What can follow, the command itself knows: `tellerline complete`.
 function __tellerline_complete
     set -l words (commandline -opc)

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """A simulated crowd for a Tellerline queue: people arrive, wait their turn, lose patience, get in, finish or vanish.
 
 Arrivals are a Poisson process whose rate surges now and then, or as many as keep a line of some length (--line); patience
@@ -58,13 +59,15 @@ class Connections:
         self.idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
         self.slots = asyncio.Semaphore(limit)
 
-    async def call(self, method: str, path: str, ticket: str | None = None) -> Answer:
+    async def call(self, method: str, path: str, ticket: str | None = None, address: str | None = None) -> Answer:
         """One request. Raises Unavailable when there is no answer, or a 5xx."""
         headers = [f"{method} {path} HTTP/1.1", f"Host: {self.host}:{self.port}"]
         if method == "POST":
             headers.append("Content-Length: 0")
         if ticket:
             headers.append(f"Authorization: Bearer {ticket}")
+        if address:
+            headers.append(f"X-Forwarded-For: {address}")
         request = "\r\n".join(headers).encode() + b"\r\n\r\n"
         async with self.slots:
             try:
@@ -142,6 +145,8 @@ class Person:
         self.options, self.net, self.tally = options, net, tally
         self.path = f"/v1/queues/{options.queue}"
         self.ticket: str | None = None
+        # Of the network for tests (RFC 2544): people who share one address look like one who takes many places.
+        self.address = f"198.{18 + (number >> 16) % 2}.{number >> 8 & 255}.{number & 255}" if options.forwarded else None
 
     async def live(self) -> None:
         self.tally.arrived += 1
@@ -162,7 +167,7 @@ class Person:
         pause = 0.5
         while True:
             try:
-                return await self.net.call(method, f"{self.path}/{what}", self.ticket)
+                return await self.net.call(method, f"{self.path}/{what}", self.ticket, self.address)
             except Unavailable as trouble:
                 self.tally.refused += 1
                 await asyncio.sleep(max(trouble.retry_after, pause) * self.random.uniform(0.75, 1.25))
@@ -323,6 +328,8 @@ def main() -> None:
                         help="share of those inside who never say that they are done (default: %(default)s)")
     parser.add_argument("--duration", type=positive, metavar="SECONDS", help="end after this time (default: never)")
     parser.add_argument("--connections", type=int, default=64, help="at most (default: %(default)s)")
+    parser.add_argument("--forwarded", action="store_true",
+                        help="each has an address of their own in X-Forwarded-For; http.trusted_proxies has to name this machine")
     parser.add_argument("--seed", type=int, default=1, help="(default: %(default)s)")
     why = None
     try:

@@ -36,7 +36,7 @@ export interface View {
   status: Status;
   visitor?: string;
   ticket?: string;
-  /** A short name of the place, for the support. It comes with `ticket`. */
+  /** A short code of the visitor, for the support. It comes with `ticket`, and at the end. */
   reference?: string;
   position?: number;
   ahead?: number;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A control room on a redis-server of the test's own, and calls as short texts. */
 #ifndef TL_TEST_CONTROL_WORLD_H
 #define TL_TEST_CONTROL_WORLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -238,6 +239,17 @@ void test_exceptions_are(struct test_store *store, const char *text)
                                  (unsigned long long)applied->exceptions[i].place);
     assert_string_equal(list, text);
     test_entry_free(&last);
+}
+
+enum tl_draw_state test_hold_draw(struct test_store *store, struct tl_drawer *drawer,
+                                  int64_t opens_at_ms, int64_t most_ms, struct tl_draw **draw)
+{
+    struct tl_error err = {0};
+    enum tl_draw_state state;
+    if (!tl_drawer_hold(drawer, store->redis, &store->keys, opens_at_ms, most_ms, draw, &state,
+                        &err))
+        fail_msg("%s", err.text);
+    return state;
 }
 
 long long test_state(struct test_store *store, const char *field)

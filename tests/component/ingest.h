@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Feeding the apply script in tests: a batch goes through the real writer, the stream, the real
  * decoder and the script, and its event back through the real decoder. One redis-server serves all
@@ -6,6 +7,7 @@
 #ifndef TL_TEST_INGEST_H
 #define TL_TEST_INGEST_H
 
+#include "admitter/draw.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 #include "common/wire/batch.h"
@@ -53,6 +55,9 @@ void test_seen(struct test_store *store, uint64_t first_seq, uint64_t count);
 void test_join_many(struct test_store *store, const char *name, size_t n, unsigned lane);
 /* Calls the admit script for at most `most`; returns how many were admitted. */
 long long test_admit(struct test_store *store, unsigned most);
+/* Holds the draw of this opening for a while: tl_drawer_hold, which must not fail. */
+enum tl_draw_state test_hold_draw(struct test_store *store, struct tl_drawer *drawer,
+                                  int64_t opens_at_ms, int64_t most_ms, struct tl_draw **draw);
 
 /* The last entry of the events stream, decoded. */
 struct test_entry {

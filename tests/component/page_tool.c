@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Renders the waiting page outside of the worker, for the tests of its script in a real browser.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -168,7 +169,7 @@ void test_rate_rule(struct world *world, const char *policy, const struct rule *
 {
     char admit[24], every[24], burst[24];
     snprintf(admit, sizeof(admit), "%lld", rule->admit);
-    snprintf(every, sizeof(every), "%lld", rule->every);
+    snprintf(every, sizeof(every), "%lldms", rule->every);
     snprintf(burst, sizeof(burst), "%lld", rule->burst);
     const struct tl_queue_change list[] = {
         {"rate_admit", admit},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A queue with a policy by rate, whose admit script has a clock that the test sets: a key of the
  * store. So time passes, jumps and stands still as the test says. What the script admits is noted,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -327,7 +328,7 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
         char *value = strchr(word, '=');
         assert_non_null(value);
         *value++ = '\0';
-        if (!tl_queue_settings_set(&values, word, value, &err))
+        if (!tl_queue_settings_set(&values, word, value, TL_FORM_FILE, &err))
             fail_msg("%s", err.text);
     }
     bool created = false;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A real redis-server for one test, on a private socket in a private folder. It is removed when the
  * test ends. */
 #ifndef TL_TEST_REDIS_SERVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For files whose tests wait more than they compute. */
 #ifndef TL_TEST_SIDE_BY_SIDE_H
 #define TL_TEST_SIDE_BY_SIDE_H

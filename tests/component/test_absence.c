@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Absence: the presence and absent scripts, and expirer/absence.c with a line built from the store.
  */
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The script that steers a capacity by what the site reports. */
 #include <setjmp.h>
 #include <stdarg.h>

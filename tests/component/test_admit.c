@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The admit script. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/units.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "generated/admitter_scripts.h"
@@ -307,13 +309,13 @@ static void no_visitor_is_admitted_before_the_queue_opens(void **state)
     test_store_queue(store, "lanes=only capacity=4");
     test_join_many(store, "v", 2, 0);
     long long opens_at = test_redis_ms(store->redis) + 3600000;
-    char text[32];
-    snprintf(text, sizeof(text), "%lld", opens_at);
+    char text[TL_UNITS_TEXT_MAX];
+    tl_time_format(opens_at, text, sizeof(text));
     configure(store, "opens_at", text);
     struct admitted early = admit(store, "10");
     assert_int_equal(early.n, 0);
     assert_int_equal(early.opens_in_ms, opens_at - early.now_ms);
-    snprintf(text, sizeof(text), "%lld", test_redis_ms(store->redis) + 1);
+    tl_time_format(test_redis_ms(store->redis) + 1, text, sizeof(text));
     configure(store, "opens_at", text);
     test_redis_pass_time(store->redis, 2);
     struct admitted late = admit(store, "10");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lanes with weights, in the admit script and in the line of a reader that follows its events: both
  * must name the same order, however the admissions are cut into steps.

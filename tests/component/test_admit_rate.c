@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The policies `rate` and `both` of the admit script. Its clock is a key that the test sets, so
  * that time passes, jumps and stands still as the test says.
@@ -11,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/units.h"
 #include "generated/admitter_scripts.h"
 #include "rate_world.h"
 #include "tests/unit/random.h"
@@ -242,9 +244,9 @@ static void a_policy_by_rate_needs_a_rate(void **state)
 static void the_first_lump_is_at_the_opening(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only");
-    char opens_at[32];
+    char opens_at[TL_UNITS_TEXT_MAX];
     test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
-    snprintf(opens_at, sizeof(opens_at), "%lld", world->time_ms + 5000);
+    tl_time_format(world->time_ms + 5000, opens_at, sizeof(opens_at));
     test_rate_set(world, "opens_at", opens_at);
     test_rate_join(world, 500);
     assert_int_equal(test_rate_admit(world), 0);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The apply script: places that go to another device. */
 #include <setjmp.h>
 #include <stdarg.h>

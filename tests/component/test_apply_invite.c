@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The apply script: joins that spend an invite. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -199,8 +200,28 @@ static void a_repeated_join_ends_with_the_place(void **state)
     test_batch(store);
     repeat(store, "anna", now - 2, "");
     test_exceptions_are(store, "0:4:0");
+    repeat(store, "anna", (long long)time(NULL), ""); /* given when the place ended */
+    test_exceptions_are(store, "0:4:0");
+    repeat(store, "anna", (long long)time(NULL) + 1, ""); /* the worker's clock is ahead */
+    test_exceptions_are(store, "0:4:0");
     repeat(store, "anna", now + 60, ""); /* of a later join: what ended was an earlier place */
     test_exceptions_are(store, "");
+    assert_int_equal(test_state(store, "joined"), 2);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* What has ended is an earlier place of the visitor. */
+static void a_repeated_join_after_an_earlier_end_finds_the_place(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    test_join(store, "anna", 0);
+    test_batch(store);
+    test_command(store, TL_COMMAND_LEAVE, "anna", 1);
+    test_join(store, "anna", 0);
+    test_batch(store);
+    repeat(store, "anna", (long long)time(NULL), "");
+    test_exceptions_are(store, "0:1:2");
     assert_int_equal(test_state(store, "joined"), 2);
     test_invariants(store->redis, &store->keys);
 }
@@ -238,6 +259,8 @@ int main(void)
                                test_store_clean),
         cmocka_unit_test_setup(a_repeated_join_with_a_spent_invite_gets_nothing, test_store_clean),
         cmocka_unit_test_setup(a_repeated_join_ends_with_the_place, test_store_clean),
+        cmocka_unit_test_setup(a_repeated_join_after_an_earlier_end_finds_the_place,
+                               test_store_clean),
         cmocka_unit_test_setup(an_invite_without_a_join_changes_nothing, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The apply script: joining and leaving. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -338,6 +339,63 @@ static void places_are_exact_wherever_a_batch_begins(void **state)
     }
 }
 
+/* A batch reached the store so long after it was made. */
+static void send_late(struct test_store *store, long long made_ms)
+{
+    tl_batch_made(store->writer, (uint64_t)made_ms);
+    test_batch(store);
+    tl_batch_made(store->writer, 0);
+}
+
+/* The visitor was placed through another worker meanwhile, and has gone: nobody would claim a
+ * second place. */
+static void a_late_join_gives_no_second_place(void **state)
+{
+    struct test_store *store = *state;
+    char expected[64];
+    test_store_queue(store, "lanes=only");
+    long long made = test_redis_ms(store->redis);
+    test_redis_pass_time(store->redis, 2100);
+    test_join_many(store, "v", 3, 0);
+    test_command(store, TL_COMMAND_LEAVE, "v2", 2);
+    test_batch(store);
+    test_join(store, "a", 0);
+    test_join(store, "v2", 0);
+    test_join(store, "v3", 0);
+    test_join(store, "b", 0);
+    send_late(store, made);
+    test_exceptions_are(store, "1:4:0 2:1:3");
+    assert_int_equal(test_waiting_place(store, "a"), 4);
+    assert_int_equal(test_waiting_place(store, "b"), 7);
+    assert_int_equal(test_waiting_place(store, "v2"), -1);
+    test_invariants(store->redis, &store->keys);
+
+    /* Who has joined again holds that place. */
+    test_join(store, "v2", 0);
+    test_batch(store);
+    long long again = test_waiting_place(store, "v2");
+    test_join(store, "v2", 0);
+    send_late(store, made);
+    snprintf(expected, sizeof(expected), "0:1:%lld", again);
+    test_exceptions_are(store, expected);
+
+    /* Made after the end, or by a clock that is no worker's. */
+    test_command(store, TL_COMMAND_LEAVE, "v2", (tl_place)again);
+    test_batch(store);
+    test_redis_pass_time(store->redis, 1);
+    made = test_redis_ms(store->redis);
+    test_redis_pass_time(store->redis, 2100);
+    test_join(store, "v2", 0);
+    send_late(store, made);
+    test_exceptions_are(store, "");
+    test_command(store, TL_COMMAND_LEAVE, "v3", 3);
+    test_batch(store);
+    test_join(store, "v3", 0);
+    send_late(store, made - 3600000);
+    test_exceptions_are(store, "");
+    test_invariants(store->redis, &store->keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +414,7 @@ int main(void)
         cmocka_unit_test_setup(join_leave_join_in_one_batch_is_a_new_place, test_store_clean),
         cmocka_unit_test_setup(each_visitor_in_one_batch_gets_the_right_answer, test_store_clean),
         cmocka_unit_test_setup(places_are_exact_wherever_a_batch_begins, test_store_clean),
+        cmocka_unit_test_setup(a_late_join_gives_no_second_place, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

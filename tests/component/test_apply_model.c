@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The apply script beside a model of it that does one command after the other: random commands of a
  * few visitors, in random batches that share calls, must end as the model says for each of them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The apply script: exactly once, in the order of the stream, whole or not at all. */
 #include <setjmp.h>
 #include <stdarg.h>

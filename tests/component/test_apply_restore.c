@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The apply script: places of a generation that the store has lost come back. */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -21,14 +22,16 @@
 /* A queue that was created again, in recovery. Returns the lost generation. */
 static uint64_t lost_queue(struct test_store *store, const char *settings)
 {
-    struct tl_error err = {0};
     test_store_queue(store, settings);
-    test_redis_ask(store->redis, "HSET %s seq %d", store->keys.names[TL_KEY_STATE], FIRST);
-    uint64_t present = (uint64_t)test_state(store, "generation");
-    assert_true(tl_recovery_name(store->redis, &store->keys, present - 5, present, &err));
-    assert_int_equal(test_state(store, "lost_generation"), present - 5);
-    assert_true(test_state(store, "recover_until") > 0);
-    return present - 5;
+    const char *key = store->keys.names[TL_KEY_STATE];
+    long long now = test_redis_ms(store->redis);
+    long long window =
+        test_redis_ask(store->redis, "HGET %s recovery_window", store->keys.names[TL_KEY_CONFIG]);
+    uint64_t lost = (uint64_t)test_state(store, "generation") - 5;
+    test_redis_ask(store->redis, "HSET %s seq %d recover_since %lld recover_until %lld", key, FIRST,
+                   now, now + window);
+    test_redis_ask(store->redis, "HSET %s lost_generation %" PRIu64 " lost_by 1", key, lost);
+    return lost;
 }
 
 /* The time of the store, in ms. */
@@ -131,8 +134,8 @@ static void another_generation_gets_nothing(void **state)
     struct test_store *store = *state;
     uint64_t lost = lost_queue(store, "");
     restore(store, "older", 10, lost - 1);
-    restore(store, "younger", 11, lost + 1);
-    restore(store, "present", 12, (uint64_t)test_state(store, "generation"));
+    restore(store, "present", 11, (uint64_t)test_state(store, "generation"));
+    restore(store, "younger", 12, (uint64_t)test_state(store, "generation") + 1);
     test_batch(store);
     test_exceptions_are(store, "0:3:10 1:3:11 2:3:12");
     assert_int_equal(test_state(store, "waiting"), 0);
@@ -327,17 +330,38 @@ static void the_window_begins_with_a_worker_that_remembers_nothing(void **state)
     end_recovery(store);
 }
 
-/* Its lost generation is named late, by one who remembers it. */
-static void before_the_window_began_a_memory_may_name_the_lost_one(void **state)
+static bool newest_event_has_config(struct test_store *store)
+{
+    struct tl_reply *reply =
+        test_script(store->redis,
+                    "local entry = redis.call('XREVRANGE', KEYS[7], '+', '-', 'COUNT', 1)[1] "
+                    "return string.find(entry[2][2], string.char(0x91, 7), 1, true)",
+                    &store->keys, "", NULL);
+    bool has = tl_reply_type(reply) == TL_REPLY_INTEGER;
+    tl_reply_free(reply);
+    return has;
+}
+
+/* It is named late, by a worker that remembers it. Readers are told once. */
+static void a_memory_may_name_the_lost_generation(void **state)
 {
     struct test_store *store = *state;
-    struct tl_error err = {0};
     uint64_t lost = lost_queue(store, "capacity=1 recovery_window=60s");
-    uint64_t present = (uint64_t)test_state(store, "generation");
     test_redis_ask(store->redis, "HSET %s recover_until 1 lost_generation 0",
                    store->keys.names[TL_KEY_STATE]);
-    assert_true(tl_recovery_name(store->redis, &store->keys, lost, present, &err));
+    remember(store, lost + 5, 0, 0); /* the present one */
+    remember(store, lost, 4, 1);
+    test_batch(store);
+    test_exceptions_are(store, "0:3:0");
     assert_int_equal(test_state(store, "lost_generation"), lost);
+    assert_true(test_state(store, "recover_until") > (long long)store_ms(store));
+    assert_true(newest_event_has_config(store));
+    remember(store, lost, 5, 1);
+    remember(store, lost - 1, 6, 1);
+    test_batch(store);
+    test_exceptions_are(store, "1:3:0");
+    assert_int_equal(test_state(store, "lost_generation"), lost);
+    assert_false(newest_event_has_config(store));
 }
 
 static void after_the_window_tickets_come_too_late(void **state)
@@ -354,7 +378,7 @@ static void after_the_window_tickets_come_too_late(void **state)
     assert_int_equal(test_waiting_place(store, "anna"), 10);
 }
 
-/* All workers are gone: a ticket names the lost generation, the first one decides. */
+/* All workers are gone: a ticket names the lost generation. */
 static void a_ticket_may_name_the_lost_generation(void **state)
 {
     struct test_store *store = *state;
@@ -375,6 +399,36 @@ static void a_ticket_may_name_the_lost_generation(void **state)
     assert_int_equal(test_state(store, "lost_generation"), present - 6);
 }
 
+/* An old tab names a generation that was lost before the last one. */
+static void a_later_generation_replaces_the_name(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "");
+    test_redis_ask(store->redis, "HSET %s seq %d", store->keys.names[TL_KEY_STATE], FIRST);
+    uint64_t present = (uint64_t)test_state(store, "generation");
+    restore(store, "old-tab", 5, present - 9);
+    test_batch(store);
+    assert_int_equal(test_state(store, "lost_generation"), present - 9);
+    remember(store, present - 8, 4, 1); /* a worker that was away for long */
+    remember_called(store, present - 8, 4, 10, store_ms(store) + 60000);
+    restore(store, "anna", 10, present - 7);
+    restore(store, "ben", 11, present - 7);
+    restore(store, "another-old-tab", 6, present - 9);
+    test_batch(store);
+    test_exceptions_are(store, "4:3:6");
+    assert_int_equal(test_state(store, "lost_generation"), present - 7);
+    assert_int_equal(test_waiting_place(store, "anna"), 10);
+    assert_int_equal(test_waiting_place(store, "ben"), 11);
+    assert_int_equal(test_state(store, "lost_size"), 0);
+
+    remember(store, present - 8, 5, 1);
+    restore(store, "cleo", 12, present - 7);
+    test_batch(store);
+    test_exceptions_are(store, "0:3:0");
+    assert_int_equal(test_state(store, "lost_generation"), present - 7);
+    test_invariants(store->redis, &store->keys);
+}
+
 static void no_ticket_names_one_later(void **state)
 {
     struct test_store *store = *state;
@@ -392,13 +446,12 @@ static void no_ticket_names_one_later(void **state)
 static void without_a_window_nothing_comes_back(void **state)
 {
     struct test_store *store = *state;
-    struct tl_error err = {0};
-    test_store_queue(store, "recovery_window=0");
+    test_store_queue(store, "recovery_window=0s");
     uint64_t present = (uint64_t)test_state(store, "generation");
-    assert_true(tl_recovery_name(store->redis, &store->keys, present - 5, present, &err));
+    remember(store, present - 5, 4, 1);
     restore(store, "anna", 10, present - 5);
     test_batch(store);
-    test_exceptions_are(store, "0:3:10");
+    test_exceptions_are(store, "0:3:0 1:3:10");
 }
 
 static void an_operator_ends_the_recovery_and_opens_it_again(void **state)
@@ -425,10 +478,10 @@ static void an_operator_rules_a_recovery_out(void **state)
     test_store_queue(store, "capacity=1");
     uint64_t present = (uint64_t)test_state(store, "generation");
     assert_true(tl_recovery_end_in(store->redis, &store->keys, 0, &test_actor, &err));
-    assert_true(tl_recovery_name(store->redis, &store->keys, present - 5, present, &err));
+    remember(store, present - 5, 4, 1);
     restore(store, "anna", 10, present - 5);
     test_batch(store);
-    test_exceptions_are(store, "0:3:10");
+    test_exceptions_are(store, "0:3:0 1:3:10");
     assert_int_equal(test_state(store, "recover_until"), 0);
 }
 
@@ -456,7 +509,7 @@ static void a_queue_that_is_known_is_created_in_recovery(void **state)
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     tl_keys_init(&store->keys, "tl:", "q");
-    assert_true(tl_queue_ensure_known(store->redis, "tl:", "q", &settings, &test_actor, &err));
+    assert_true(tl_queue_bring_back(store->redis, "tl:", "q", &settings, &test_actor, NULL, &err));
     test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
     assert_true(test_state(store, "recover_until") > 0);
     test_redis_ask(store->redis, "HSET %s recover_until 1", store->keys.names[TL_KEY_STATE]);
@@ -488,10 +541,10 @@ static void an_admitter_that_remembers_another_generation_admits_nobody(void **s
     }
     assert_int_equal(test_state(store, "lost_generation"), present - 5);
     end_recovery(store);
-    snprintf(arguments, sizeof(arguments), "10 10000 %llu", (unsigned long long)present - 4);
+    snprintf(arguments, sizeof(arguments), "10 10000 %llu", (unsigned long long)present - 6);
     struct tl_reply *reply =
         test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
-    assert_int_equal(tl_reply_integer(tl_reply_at(reply, 0)), 1); /* it was named before */
+    assert_int_equal(tl_reply_integer(tl_reply_at(reply, 0)), 1); /* a later one was named */
     tl_reply_free(reply);
 }
 
@@ -507,50 +560,6 @@ static void new_places_lie_above_all_that_workers_remember(void **state)
     test_join(store, "new", 0);
     test_batch(store);
     assert_true(test_waiting_place(store, "new") > 5000);
-}
-
-/* An incarnation that begins now, or began before: what lies after seq 10 is lost. Returns its
- * base.
- */
-static uint64_t incarnation(struct test_store *store, uint64_t began_ms)
-{
-    uint64_t base = (uint64_t)((double)(began_ms - TL_SEQ_EPOCH_MS) * TL_SEQ_PER_MS);
-    test_redis_ask(store->redis, "HSET %s found_seq 10 base_seq %llu seq %llu",
-                   store->keys.names[TL_KEY_STATE], (unsigned long long)base,
-                   (unsigned long long)base);
-    return base;
-}
-
-static void the_lost_end_of_the_history_comes_back(void **state)
-{
-    struct test_store *store = *state;
-    test_store_queue(store, "capacity=5 session_ttl=60s");
-    uint64_t present = (uint64_t)test_state(store, "generation");
-    uint64_t base = incarnation(store, store_ms(store));
-    char refused[64];
-    restore(store, "found", 10, present);
-    restore(store, "lost", 11, present);
-    restore_with(store, "active", 12, present, store_ms(store) + 30000, 0, 5);
-    restore(store, "mallory", 11, present);
-    restore(store, "beyond", base + 1, present);
-    test_batch(store);
-    snprintf(refused, sizeof(refused), "0:3:10 3:3:11 4:3:%" PRIu64, base + 1);
-    test_exceptions_are(store, refused);
-    assert_int_equal(test_waiting_place(store, "lost"), 11);
-    assert_true(test_deadline(store, "active") > 0);
-    test_invariants(store->redis, &store->keys);
-}
-
-/* Nobody remembers by then whether the place came back and has ended. */
-static void an_hour_later_the_lost_end_stays_lost(void **state)
-{
-    struct test_store *store = *state;
-    test_store_queue(store, "capacity=5 session_ttl=60s");
-    (void)incarnation(store, store_ms(store) - 3660000);
-    restore(store, "late", 11, (uint64_t)test_state(store, "generation"));
-    test_batch(store);
-    test_exceptions_are(store, "0:3:11");
-    test_invariants(store->redis, &store->keys);
 }
 
 int main(void)
@@ -571,10 +580,10 @@ int main(void)
         cmocka_unit_test_setup(the_window_begins_with_the_first_batch, test_store_clean),
         cmocka_unit_test_setup(the_window_begins_with_a_worker_that_remembers_nothing,
                                test_store_clean),
-        cmocka_unit_test_setup(before_the_window_began_a_memory_may_name_the_lost_one,
-                               test_store_clean),
+        cmocka_unit_test_setup(a_memory_may_name_the_lost_generation, test_store_clean),
         cmocka_unit_test_setup(after_the_window_tickets_come_too_late, test_store_clean),
         cmocka_unit_test_setup(a_ticket_may_name_the_lost_generation, test_store_clean),
+        cmocka_unit_test_setup(a_later_generation_replaces_the_name, test_store_clean),
         cmocka_unit_test_setup(no_ticket_names_one_later, test_store_clean),
         cmocka_unit_test_setup(without_a_window_nothing_comes_back, test_store_clean),
         cmocka_unit_test_setup(an_operator_ends_the_recovery_and_opens_it_again, test_store_clean),
@@ -584,8 +593,6 @@ int main(void)
         cmocka_unit_test_setup(an_admitter_that_remembers_another_generation_admits_nobody,
                                test_store_clean),
         cmocka_unit_test_setup(new_places_lie_above_all_that_workers_remember, test_store_clean),
-        cmocka_unit_test_setup(the_lost_end_of_the_history_comes_back, test_store_clean),
-        cmocka_unit_test_setup(an_hour_later_the_lost_end_stays_lost, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The apply script: completing and renewing sessions, and who was seen. */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked prefixes: the block script, and the table that workers read. */
 #include <setjmp.h>
 #include <stdarg.h>

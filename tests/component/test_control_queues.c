@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that create, show, change and delete queues. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,10 +91,9 @@ static void a_notice_is_for_all_or_for_each_language(void **state)
     assert_int_equal(test_call(world, "POST", Q "/notice", "{\"text\": \"all\"}"), 200);
     assert_string_equal(test_member(world, "notices"), "null");
     assert_int_equal(test_call(world, "GET", "/v1/admin/changes?queue=q&limit=1", NULL), 200);
-    assert_string_equal(test_member(world, "changes.0.before.notice"), "\x1e[ko] K\x1e[en] E");
-    assert_int_equal(
-        test_call(world, "POST", Q "/notice", "{\"text\": \"\\u001e[ko] K\\u001e[en] E\"}"), 200);
-    assert_string_equal(test_member(world, "notices.ko"), "K");
+    assert_string_equal(test_member(world, "changes.0.before.notice"),
+                        "{\"en\":\"E\",\"ko\":\"K\"}");
+    assert_string_equal(test_member(world, "changes.0.after.notice"), "all");
 
     uint64_t before = test_redis_fingerprint(world->store->redis);
     static const char *const wrong[] = {
@@ -104,6 +104,7 @@ static void a_notice_is_for_all_or_for_each_language(void **state)
         "{\"texts\": {\"english\": \"x\"}}",
         "{\"texts\": {\"a-language-without-end\": \"x\"}}",
         "{\"text\": \"a\\u001eb\"}",
+        "{\"text\": \"\\u001e[ko] K\\u001e[en] E\"}", /* as the store keeps it */
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
         assert_int_equal(test_call(world, "POST", Q "/notice", wrong[i]), 422);
@@ -138,13 +139,15 @@ static void a_patch_names_what_changed(void **state)
 {
     struct test_control *world = *state;
     assert_int_equal(test_call(world, "PATCH", Q,
-                               "{\"capacity\": 9, \"session_ttl\": 90000, \"rate_admit\": 6}"),
+                               "{\"capacity\": 9, \"session_ttl\": \"90s\", \"rate_admit\": 6}"),
                      200);
     assert_string_equal(test_member(world, "settings.capacity"), "9");
     assert_string_equal(test_member(world, "settings.session_ttl"), "90s");
     assert_string_equal(test_member(world, "settings.rate.admit"), "6");
     assert_string_equal(test_member(world, "changed.before.capacity"), "7");
     assert_string_equal(test_member(world, "changed.after.capacity"), "9");
+    assert_string_equal(test_member(world, "changed.before.session_ttl"), "10m");
+    assert_string_equal(test_member(world, "changed.after.session_ttl"), "90s");
     /* Nothing changes: no entry of the record. */
     assert_int_equal(test_call(world, "PATCH", Q, "{\"capacity\": 9}"), 200);
     assert_string_equal(test_member(world, "changed"), "{\"after\":{},\"before\":{}}");
@@ -266,6 +269,16 @@ static void notice_recovery_and_draw(void **state)
                         "ann set ann recover ann recover ann notice ann create");
 }
 
+/* A worker tells the store of a generation that it takes for lost. */
+static void remember(struct test_store *store, uint64_t generation)
+{
+    const struct tl_command lost = {.kind = TL_COMMAND_LOST, .numbers = {generation, 4, 0, 1}};
+    test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
+    assert_true(tl_batch_recover(store->writer, &lost) >= 0);
+    test_batch(store);
+    test_exceptions_are(store, "0:3:0");
+}
+
 static void a_deleted_queue_is_gone_for_good(void **state)
 {
     struct test_control *world = *state;
@@ -288,7 +301,7 @@ static void a_deleted_queue_is_gone_for_good(void **state)
     tl_queue_settings_defaults(&settings);
     assert_false(tl_queue_ensure(redis, "tl:", "q", &settings, &test_actor, &created, &err));
     assert_int_equal(err.kind, TL_ERR_RETIRED);
-    assert_false(tl_queue_ensure_known(redis, "tl:", "q", &settings, &test_actor, &err));
+    assert_false(tl_queue_bring_back(redis, "tl:", "q", &settings, &test_actor, NULL, &err));
     /* What a worker sent late does not come into the next queue of the name. */
     test_redis_ask(redis, "XADD tl:{q}:ingest * d late");
     assert_int_equal(test_call(world, "PUT", Q, "{\"capacity\": 2}"), 201);
@@ -297,12 +310,10 @@ static void a_deleted_queue_is_gone_for_good(void **state)
     assert_string_equal(test_changes(world, "q"), "ann create ann delete ann create");
     /* Nobody's memory of the deleted one begins a recovery, and a recovery takes none of its
      * places. */
-    assert_true(tl_recovery_name(redis, keys, (uint64_t)generation,
-                                 (uint64_t)test_state(world->store, "generation"), &err));
+    remember(world->store, (uint64_t)generation);
     assert_int_equal(test_state(world->store, "recover_until"), -1);
     assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait\": \"1h\"}"), 200);
-    assert_true(tl_recovery_name(redis, keys, (uint64_t)generation,
-                                 (uint64_t)test_state(world->store, "generation"), &err));
+    remember(world->store, (uint64_t)generation);
     assert_int_equal(test_state(world->store, "lost_generation"),
                      test_state(world->store, "generation"));
 }
@@ -341,7 +352,7 @@ static void the_state_of_hooks_is_told(void **state)
     assert_string_equal(test_member(world, "hooks"), "[]");
     assert_int_equal(test_call(world, "POST", Q "/hooks/site/test", NULL), 409);
     /* Entries 3 to 5 of the journal are left: "late" was told of the first, "site" of four. */
-    test_redis_ask(redis, "HSET tl:{q}:state journaled 5 journal some:100");
+    test_redis_ask(redis, "HSET tl:{q}:hooks journaled 5 wanted some:100");
     for (long long n = 3; n <= 5; n++)
         test_redis_ask(redis, "XADD tl:{q}:journal %lld-0 n %lld at %lld what paused data -", n, n,
                        now - 60000);

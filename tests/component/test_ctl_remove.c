@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The remove script: what the operator's word does to the queue, and what later commands find. */
 #include <setjmp.h>
 #include <stdarg.h>

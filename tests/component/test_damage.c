@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keys of a queue that are damaged: a script that cannot go on has changed nothing, the operator is
  * told what to do, and afterwards all goes on. */
 #include <setjmp.h>
@@ -83,9 +84,9 @@ static void a_set_instead_of_a_sorted_set_stops_a_batch_whole(void **state)
 static void the_operator_is_told_which_key_is_wrong(void **state)
 {
     struct test_store *store = *state;
-    static const char *const types[][2] = {{"serials", "hash"},   {"lost", "hash"},
-                                           {"changes", "stream"}, {"held", "zset"},
-                                           {"drawn", "string"},   {"poison", "stream"}};
+    static const char *const types[][2] = {
+        {"serials", "hash"}, {"lost", "hash"},     {"changes", "stream"}, {"held", "zset"},
+        {"drawn", "string"}, {"poison", "stream"}, {"promised", "hash"}};
     test_store_queue(store, "lanes=only capacity=1");
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         char expected[80];
@@ -307,7 +308,7 @@ static void stats_do_without_the_keys_of_hooks(void **state)
     static const char *const damages[] = {"LPUSH tl:{q}:journal x", "LPUSH tl:{q}:notifier x",
                                           "LPUSH tl:{q}:hooks x"};
     test_store_queue(store, "lanes=only capacity=1");
-    test_redis_ask(store->redis, "HSET %s journaled 5", store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "HSET tl:{q}:hooks journaled 5");
     struct tl_args args = {0};
     tl_args_strs(&args, "HSET", "tl:{q}:hooks", "cursor:shop", "1-0 2", NULL);
     tl_reply_free(tl_redis_call(store->redis, &args, NULL));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Holding a draw: the draw script, and the admitter's way through its steps. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "admitter/draw.h"
 #include "common/auth/draw.h"
 #include "common/base/clock.h"
 #include "common/base/units.h"
@@ -81,17 +81,6 @@ static void announce(struct test_store *store, struct tl_drawer *drawer, int64_t
         fail_msg("%s", err.text);
 }
 
-static enum tl_draw_state hold(struct test_store *store, struct tl_drawer *drawer,
-                               int64_t opens_at_ms, int64_t most_ms, struct tl_draw **draw)
-{
-    struct tl_error err = {0};
-    enum tl_draw_state state;
-    if (!tl_drawer_hold(drawer, store->redis, &store->keys, opens_at_ms, most_ms, draw, &state,
-                        &err))
-        fail_msg("%s", err.text);
-    return state;
-}
-
 static void wait_until(struct test_store *store, int64_t ms)
 {
     long long now_ms = test_redis_ms(store->redis);
@@ -106,7 +95,7 @@ static void draw_all(struct test_store *store, int64_t opens_at_ms)
     struct tl_draw *draw = NULL;
     announce(store, drawer, opens_at_ms);
     wait_until(store, opens_at_ms);
-    while (hold(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
+    while (test_hold_draw(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
         continue;
     assert_null(draw);
     tl_drawer_free(&drawer);
@@ -123,7 +112,7 @@ static struct tl_draw_opening opening_of(int64_t opens_at_ms)
 }
 
 /* Number of the field of state.draw, 0 if there is none:
- * "opens_at:phase:cut:next:last:block:base_seq:drawn:event". */
+ * "opens_at:phase:cut:next:last:first:base_seq:drawn:event". */
 static long long draw_field(struct test_store *store, unsigned field)
 {
     char words[TL_KEY_MAX + 32];
@@ -137,7 +126,7 @@ static long long draw_field(struct test_store *store, unsigned field)
     return value;
 }
 
-enum { PHASE = 1, CUT = 2, LAST = 4, BLOCK = 5, DRAWN = 7 };
+enum { PHASE = 1, CUT = 2, LAST = 4, FIRST = 5, DRAWN = 7 };
 enum { IS_DONE = 3 };
 
 /* The line of this lane, as text: visitors separated by spaces. Freed by the caller. */
@@ -276,10 +265,10 @@ static void the_late_stand_behind(void **state)
     wait_until(store, opens_at_ms);
     test_join(store, "late1", 1); /* before any step of the draw */
     test_batch(store);
-    assert_int_equal(hold(store, drawer, opens_at_ms, 1, &draw) == TL_DRAW_OVER, 0);
+    assert_int_equal(test_hold_draw(store, drawer, opens_at_ms, 1, &draw) == TL_DRAW_OVER, 0);
     test_join(store, "late2", 1); /* in the middle */
     test_batch(store);
-    while (hold(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
+    while (test_hold_draw(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
         continue;
     test_join(store, "late3", 1);
     test_batch(store);
@@ -306,13 +295,13 @@ static void a_join_before_the_opening_takes_part(void **state)
     int64_t opens_at_ms = open_next(store);
     announce(store, drawer, opens_at_ms);
     wait_until(store, opens_at_ms);
-    assert_int_equal(hold(store, drawer, opens_at_ms, TURN_MS, &draw), TL_DRAW_WAITS);
+    assert_int_equal(test_hold_draw(store, drawer, opens_at_ms, TURN_MS, &draw), TL_DRAW_WAITS);
     test_join(store, "late", 1);
     test_send(store, "w", ++store->number, NULL);
     test_deliver(store);
-    assert_int_equal(hold(store, drawer, opens_at_ms, TURN_MS, &draw), TL_DRAW_WAITS);
+    assert_int_equal(test_hold_draw(store, drawer, opens_at_ms, TURN_MS, &draw), TL_DRAW_WAITS);
     assert_true(test_apply_pending(store, 1, &counts, &err));
-    while (hold(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
+    while (test_hold_draw(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
         continue;
     tl_drawer_free(&drawer);
     assert_drawn(store, opens_at_ms, 2);
@@ -337,7 +326,7 @@ static char *drawn_with_kills(void **state, int64_t opens_at_ms, size_t n, long 
     enum tl_draw_state is = TL_DRAW_GOES_ON;
     long long killed_at = 0;
     while (is != TL_DRAW_OVER) {
-        is = hold(store, drawer, opens_at_ms, least > 0 ? 1 : TURN_MS, &draw);
+        is = test_hold_draw(store, drawer, opens_at_ms, least > 0 ? 1 : TURN_MS, &draw);
         if (least > 0 && draw_field(store, DRAWN) >= killed_at + least) {
             killed_at = draw_field(store, DRAWN);
             tl_draw_free(&draw);
@@ -377,8 +366,8 @@ static void two_at_once_do_no_harm(void **state)
     wait_until(store, opens_at_ms);
     bool over = false;
     for (int turn = 0; !over; turn++)
-        over = hold(store, drawers[turn % 2], opens_at_ms, turn % 5 == 0 ? 20 : 1,
-                    &draws[turn % 2]) == TL_DRAW_OVER;
+        over = test_hold_draw(store, drawers[turn % 2], opens_at_ms, turn % 5 == 0 ? 20 : 1,
+                              &draws[turn % 2]) == TL_DRAW_OVER;
     for (int i = 0; i < 2; i++) {
         tl_draw_free(&draws[i]);
         tl_drawer_free(&drawers[i]);
@@ -401,21 +390,23 @@ static void another_incarnation_uses_other_numbers(void **state)
     announce(store, drawer, opens_at_ms);
     wait_until(store, opens_at_ms);
     for (int turn = 0; draw_field(store, DRAWN) == 0 && turn < 100; turn++)
-        (void)hold(store, drawer, opens_at_ms, 1, &draw);
-    long long cut = draw_field(store, CUT), drawn = draw_field(store, DRAWN),
-              block = draw_field(store, BLOCK);
+        (void)test_hold_draw(store, drawer, opens_at_ms, 1, &draw);
+    long long cut = draw_field(store, CUT), drawn = draw_field(store, DRAWN);
     assert_in_range(drawn, 1, 8999);
+    uint64_t lost = (uint64_t)(draw_field(store, FIRST) + drawn);
+    uint64_t now = (uint64_t)((double)(test_redis_ms(store->redis) - (int64_t)TL_SEQ_EPOCH_MS) *
+                              TL_SEQ_PER_MS);
     test_redis_ask(store->redis, "HSET %s store another", store->keys.names[TL_KEY_STATE]);
-    while (hold(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
+    while (test_hold_draw(store, drawer, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
         continue;
     tl_drawer_free(&drawer);
     assert_drawn(store, opens_at_ms, 9000);
     assert_int_equal(draw_field(store, CUT), cut);
-    assert_int_equal(
-        test_redis_ask(store->redis, "ZCOUNT %s %llu %llu", store->keys.names[TL_KEY_WAITING],
-                       (unsigned long long)tl_place_make(1, (uint64_t)(cut + drawn + 1)),
-                       (unsigned long long)tl_place_make(1, (uint64_t)(cut + drawn + block))),
-        0);
+    assert_int_equal(test_redis_ask(store->redis, "ZCOUNT %s %llu %llu",
+                                    store->keys.names[TL_KEY_WAITING],
+                                    (unsigned long long)tl_place_make(1, lost),
+                                    (unsigned long long)tl_place_make(1, now - 1)),
+                     0);
 }
 
 /* ---- places and tickets of before ---- */
@@ -486,7 +477,7 @@ static void the_first_hash_stands(void **state)
     assert_false(
         tl_drawer_hold(other, store->redis, &store->keys, opens_at_ms, TURN_MS, &draw, &is, &err));
     assert_null(draw);
-    while (hold(store, first, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
+    while (test_hold_draw(store, first, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
         continue;
     assert_int_equal(
         test_redis_ask(store->redis, "HEXISTS %s draw_seed", store->keys.names[TL_KEY_STATE]), 1);
@@ -501,8 +492,8 @@ static void nothing_is_drawn_too_early(void **state)
     struct tl_drawer *drawer = drawer_of(key_path);
     struct tl_draw *draw = NULL;
     announce(store, drawer, opens_at_ms);
-    assert_int_equal(hold(store, drawer, opens_at_ms, TURN_MS, &draw), TL_DRAW_WAITS);
-    assert_int_equal(hold(store, drawer, opens_at_ms + 1, TURN_MS, &draw), TL_DRAW_OVER);
+    assert_int_equal(test_hold_draw(store, drawer, opens_at_ms, TURN_MS, &draw), TL_DRAW_WAITS);
+    assert_int_equal(test_hold_draw(store, drawer, opens_at_ms + 1, TURN_MS, &draw), TL_DRAW_OVER);
     tl_drawer_free(&drawer);
 }
 
@@ -543,7 +534,7 @@ static void many_are_drawn_in_bounded_steps(void **state)
     clock_t began = clock();
     for (enum tl_draw_state is = TL_DRAW_GOES_ON; is != TL_DRAW_OVER;) {
         int64_t turn_ms = tl_clock_ms();
-        is = hold(store, drawer, opens_at_ms, n > 100000 ? 100 : 1, &draw);
+        is = test_hold_draw(store, drawer, opens_at_ms, n > 100000 ? 100 : 1, &draw);
         turn_ms = tl_clock_ms() - turn_ms;
         longest_ms = turn_ms > longest_ms ? turn_ms : longest_ms;
         if (is == TL_DRAW_GOES_ON && !killed && draw_field(store, DRAWN) > (long long)n / 2) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The expire script. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -345,6 +346,180 @@ static void a_key_of_the_wrong_type_fails_the_step_before_it_writes(void **state
     }
 }
 
+enum { DAY_MS = 86400000 };
+
+static void set_session(struct test_store *store, const char *visitor, long long place,
+                        long long admitted_ms, bool claimed)
+{
+    test_redis_ask(store->redis, "HSET %s %s %lld:%lld:%d", store->keys.names[TL_KEY_SESSIONS],
+                   visitor, place, admitted_ms, claimed ? 1 : 0);
+}
+
+/* The server's clock was a day ahead for a moment. */
+static void a_session_of_a_clock_that_was_ahead_begins_now(void **state)
+{
+    struct test_store *store = *state;
+    struct test_entry last;
+    admit_many(store, "lanes=only capacity=9 session_ttl=10m claim_ttl=2m", 4);
+    long long now = test_redis_ms(store->redis), usual = test_deadline(store, "v1"),
+              ahead = now + DAY_MS;
+    set_session(store, "v2", 2, ahead, false);
+    set_deadline(store, "v2", ahead + 120000);
+    set_session(store, "v3", 3, ahead, true);
+    set_deadline(store, "v3", ahead + 600000);
+    set_session(store, "v4", 4, now, true); /* from before session_ttl was lowered */
+    set_deadline(store, "v4", now + 7200000);
+    struct expired result = expire(store, 10);
+    assert_int_equal(result.n, 0);
+    assert_int_equal(test_deadline(store, "v1"), usual);
+    assert_in_range(test_deadline(store, "v2"), now + 120000, result.now_ms + 120000);
+    assert_in_range(test_deadline(store, "v3"), now + 600000, result.now_ms + 600000);
+    assert_int_equal(test_deadline(store, "v4"), now + 7200000);
+    test_entry_read(store, &last);
+    assert_int_equal(last.entry.n_events, 2); /* readers learn of both */
+    assert_int_equal(last.entry.events[0].kind, TL_EVENT_RENEWED);
+    assert_int_equal(last.entry.events[0].places.runs[0].first, 3);
+    assert_int_equal(last.entry.events[1].kind, TL_EVENT_EXTENDED);
+    assert_int_equal(last.entry.events[1].places.runs[0].first, 2);
+    test_entry_free(&last);
+    long long event = test_state(store, "event");
+    (void)expire(store, 10);
+    assert_int_equal(test_state(store, "event"), event);
+}
+
+/* It is honest, and would be kept for a day longer than others. */
+static void an_end_of_a_clock_that_was_ahead_is_of_now(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only");
+    long long now = test_redis_ms(store->redis);
+    test_redis_ask(store->redis, "ZADD %s %lld before %lld ahead", store->keys.names[TL_KEY_ENDED],
+                   (now - 5000) * 8 + TL_REASON_LEFT, (now + DAY_MS) * 8 + TL_REASON_COMPLETED);
+    struct expired result = expire(store, 10);
+    assert_int_equal(test_end_reason(store, "ahead"), TL_REASON_COMPLETED);
+    assert_in_range(
+        test_redis_ask(store->redis, "ZSCORE %s ahead", store->keys.names[TL_KEY_ENDED]), now * 8,
+        result.now_ms * 8 + 7);
+    assert_int_equal(
+        test_redis_ask(store->redis, "ZSCORE %s before", store->keys.names[TL_KEY_ENDED]),
+        (now - 5000) * 8 + TL_REASON_LEFT);
+}
+
+static void a_line_that_was_full_in_the_future_is_full_now(void **state)
+{
+    struct test_store *store = *state;
+    test_store_queue(store, "lanes=only recovery_window=60s");
+    long long now = test_redis_ms(store->redis), ahead = now + DAY_MS;
+    test_redis_ask(store->redis,
+                   "HSET %s full_since %lld recover_since %lld started %lld recover_until %lld",
+                   store->keys.names[TL_KEY_STATE], ahead, ahead, ahead, ahead + 60000);
+    struct expired result = expire(store, 10);
+    static const char *const fields[] = {"full_since", "recover_since", "started"};
+    for (size_t i = 0; i < 3; i++)
+        assert_in_range(test_state(store, fields[i]), now, result.now_ms);
+    assert_in_range(test_state(store, "recover_until"), now + 60000, result.now_ms + 60000);
+    struct test_entry last;
+    test_entry_read(store, &last);
+    assert_non_null(test_event(&last, TL_EVENT_CONFIG, 0));
+    test_entry_free(&last);
+}
+
+/* ---- what Redis does not know yet, or no more ---- */
+
+/* No dispatcher runs. A renewal that was written before the deadline is worth a session. */
+static void no_session_ends_before_its_renewal_is_applied(void **state)
+{
+    struct test_store *store = *state;
+    admit_many(store, "lanes=only capacity=9 claim_ttl=1h session_ttl=1h", 3);
+    set_deadline(store, "v3", test_redis_ms(store->redis) - 1); /* before the entry */
+    test_command(store, TL_COMMAND_CLAIM, "v1", 1);
+    test_command(store, TL_COMMAND_RENEW, "v2", 2);
+    test_send(store, "w", ++store->number, NULL);
+    set_deadline(store, "v1", test_redis_ms(store->redis));
+    set_deadline(store, "v2", test_redis_ms(store->redis));
+    struct expired unread = expire(store, 10);
+    assert_int_equal(unread.n, 1);
+    assert_int_equal(test_end_reason(store, "v3"), TL_REASON_UNCLAIMED);
+    assert_in_range(unread.next_ms, unread.now_ms + 1, unread.now_ms + 500);
+    assert_int_equal(test_deliver(store), 1);
+    assert_int_equal(expire(store, 10).n, 0);
+    struct tl_apply_counts counts = {0};
+    assert_true(test_apply_pending(store, 1, &counts, NULL));
+    assert_int_equal(expire(store, 10).n, 0);
+    assert_true(test_deadline(store, "v1") > unread.now_ms + 3000000);
+    assert_true(test_deadline(store, "v2") > unread.now_ms + 3000000);
+}
+
+/* A stream that nobody reads must not hold places for ever. */
+static void an_entry_holds_sessions_for_some_minutes(void **state)
+{
+    struct test_store *store = *state;
+    const char *ingest = store->keys.names[TL_KEY_INGEST];
+    admit_many(store, "lanes=only capacity=9", 2);
+    long long now = test_redis_ms(store->redis);
+    test_redis_ask(store->redis, "DEL %s", ingest);
+    test_redis_ask(store->redis, "XADD %s 1000-0 d x", ingest);
+    test_redis_ask(store->redis, "XGROUP CREATE %s dispatchers 0", ingest);
+    set_deadline(store, "v1", now - 300001);
+    set_deadline(store, "v2", now - 200000);
+    assert_int_equal(expire(store, 10).n, 1);
+    assert_true(test_end_reason(store, "v1") != 0);
+    test_redis_ask(store->redis, "DEL %s", ingest);
+    test_redis_ask(store->redis, "SET %s x", ingest); /* nor one that cannot be read */
+    assert_int_equal(expire(store, 10).n, 1);
+}
+
+/* The store was restarted just now, and knows the deadlines of before the lost end of its history.
+ */
+static void lose_end(struct test_store *store, long long began_ms)
+{
+    test_redis_ask(store->redis, "HSET %s base_ms %lld found_event 100 event 1000",
+                   store->keys.names[TL_KEY_STATE], began_ms);
+}
+
+static void remember(struct test_store *store, tl_place place, uint64_t event, uint64_t deadline_ms)
+{
+    const uint64_t generation = (uint64_t)test_state(store, "generation");
+    const struct tl_command command = {.kind = TL_COMMAND_CALLED,
+                                       .numbers = {generation, event, place, deadline_ms}};
+    assert_true(tl_batch_recover(store->writer, &command) >= 0);
+}
+
+static void sessions_last_as_long_as_workers_remember(void **state)
+{
+    struct test_store *store = *state;
+    admit_many(store,
+               "lanes=only capacity=9 claim_ttl=1m session_ttl=5m session_max=1h "
+               "session_sliding=true",
+               5);
+    const long long now = test_redis_ms(store->redis),
+                    admitted = test_deadline(store, "v1") - 60000;
+    lose_end(store, now);
+    remember(store, 1, 101, (uint64_t)now + 200000);      /* claimed */
+    remember(store, 1, 102, (uint64_t)now + 100000);      /* as a worker knew that lags */
+    remember(store, 2, 101, (uint64_t)admitted + 120000); /* an EXTEND */
+    remember(store, 3, 100, (uint64_t)now + 200000);      /* not in the lost end */
+    remember(store, 4, 101, (uint64_t)now + 86400000);    /* longer than there are sessions */
+    test_batch(store);
+    all_due(store, 5);
+    struct expired held = expire(store, 10);
+    assert_int_equal(held.n, 0);
+    assert_in_range(held.next_ms, now + 5000, now + 5000);
+    lose_end(store, now - 5000);
+    assert_int_equal(expire(store, 10).n, 2);
+    assert_int_equal(test_end_reason(store, "v3"), TL_REASON_UNCLAIMED);
+    assert_int_equal(test_end_reason(store, "v5"), TL_REASON_UNCLAIMED);
+    assert_int_equal(test_deadline(store, "v1"), now + 200000);
+    assert_int_equal(test_deadline(store, "v2"), admitted + 120000);
+    assert_in_range(test_deadline(store, "v4"), admitted + 3600000, admitted + 3600000);
+    assert_int_equal(test_state(store, "active"), 3);
+    assert_int_equal(test_state(store, "expired"), 2);
+    all_due(store, 5);
+    assert_int_equal(expire(store, 10).n, 3); /* told once */
+    assert_int_equal(test_end_reason(store, "v1"), TL_REASON_EXPIRED);
+    assert_int_equal(test_end_reason(store, "v2"), TL_REASON_UNCLAIMED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +537,12 @@ int main(void)
         cmocka_unit_test_setup(without_a_queue_nothing_expires, test_store_clean),
         cmocka_unit_test_setup(a_key_of_the_wrong_type_fails_the_step_before_it_writes,
                                test_store_clean),
+        cmocka_unit_test_setup(a_session_of_a_clock_that_was_ahead_begins_now, test_store_clean),
+        cmocka_unit_test_setup(an_end_of_a_clock_that_was_ahead_is_of_now, test_store_clean),
+        cmocka_unit_test_setup(a_line_that_was_full_in_the_future_is_full_now, test_store_clean),
+        cmocka_unit_test_setup(no_session_ends_before_its_renewal_is_applied, test_store_clean),
+        cmocka_unit_test_setup(an_entry_holds_sessions_for_some_minutes, test_store_clean),
+        cmocka_unit_test_setup(sessions_last_as_long_as_workers_remember, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ingest thread against a real store: batches taken, refused, repeated, and lookups. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -426,11 +427,15 @@ static void a_visitor_is_looked_up(void **state)
     assert_int_equal(look(f, "ended", 7), TL_LOOKUP_ENDED);
     assert_int_equal(f->reason, TL_REASON_LEFT);
     assert_int_equal(look(f, "unknown", 8), TL_LOOKUP_NOWHERE);
-    /* Without a number, what ended within the second of the ticket was an earlier place. */
+    /* Without a number: what ended when the ticket was given is its place, unless the visitor holds
+     * one; what ended before is an earlier one. */
+    assert_int_equal(look(f, "ended", 0), TL_LOOKUP_ENDED);
+    test_redis_ask(f->redis, "ZADD %s 9 ended", f->keys.names[TL_KEY_WAITING]);
     assert_int_equal(look(f, "ended", 0), TL_LOOKUP_NOWHERE);
-    test_redis_ask(f->redis, "ZADD %s %lld later", f->keys.names[TL_KEY_ENDED],
-                   1700000001000LL * 8 + TL_REASON_EXPIRED);
-    assert_int_equal(look(f, "later", 0), TL_LOOKUP_ENDED);
+    test_redis_ask(f->redis, "ZADD %s %lld before", f->keys.names[TL_KEY_ENDED],
+                   1699999990000LL * 8 + TL_REASON_EXPIRED);
+    assert_int_equal(look(f, "before", 0), TL_LOOKUP_NOWHERE);
+    assert_int_equal(look(f, "before", 7), TL_LOOKUP_ENDED);
     assert_int_equal(f->reason, TL_REASON_EXPIRED);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Held queues of a role: a role defined by the test, the time passed in, and a real store. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The history of a queue: what the expirer's script notes and what is read of it. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -90,7 +91,7 @@ static void a_point_has_the_numbers_of_its_time(void **state)
     test_store_queue(store, "lanes=only capacity=2 claim_ttl=1h session_ttl=1h");
     test_join_many(store, "v", 5, 0);
     assert_int_equal(test_admit(store, 5), 2);
-    test_redis_ask(store->redis, "HSET %s eta_judged 7", store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "HSET tl:{q}:promised eta_judged 7");
     long long again_ms = note(store);
     assert_in_range(again_ms, 1, TL_HISTORY_STEP_MS);
     for (int minutes = 0; minutes < 2; minutes++) {

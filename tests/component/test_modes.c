@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The modes of a queue, and its full line, as the scripts keep them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/units.h"
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
 #include "common/store/reply.h"
@@ -143,14 +145,14 @@ static void sold_out_is_undone_in_two_steps(void **state)
 static void after_closes_at_no_one_joins(void **state)
 {
     struct test_store *store = *state;
-    char text[32];
+    char text[TL_UNITS_TEXT_MAX];
     test_store_queue(store, "lanes=only capacity=2");
     assert_true(joins(store, "anna"));
     assert_true(joins(store, "berta"));
-    snprintf(text, sizeof(text), "%lld", (long long)test_redis_ms(store->redis) + 60000);
+    tl_time_format(test_redis_ms(store->redis) + 60000, text, sizeof(text));
     configure(store, "closes_at", text);
     assert_true(joins(store, "clara"));
-    snprintf(text, sizeof(text), "%lld", (long long)test_redis_ms(store->redis));
+    tl_time_format(test_redis_ms(store->redis), text, sizeof(text));
     configure(store, "closes_at", text);
     assert_false(joins(store, "dora"));
     test_join(store, "anna", 0); /* a place that is held is held */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Overbooking: who is called above the capacity, who may claim, and who is held in front. */
 #include <setjmp.h>
 #include <stdarg.h>

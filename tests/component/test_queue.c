@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A queue in the store: created, restored, configured, listed. */
 #include <limits.h>
 #include <setjmp.h>
@@ -161,7 +162,7 @@ static void a_bad_setting_changes_nothing(void **state)
  * many changes were undone by a program that never sets this setting; UINT_MAX on an error (the
  * other process must not go on as cmocka's). */
 static unsigned set_often(const struct test_redis *server, const struct tl_keys *keys,
-                          const char *name)
+                          const char *name, const char *unit)
 {
     enum { CHANGES = 300 };
     unsigned undone = 0;
@@ -169,7 +170,7 @@ static unsigned set_often(const struct test_redis *server, const struct tl_keys 
     for (unsigned i = 1; i <= CHANGES; i++) {
         char value[16];
         struct tl_error err = {0};
-        snprintf(value, sizeof(value), "%u", 1000 + i);
+        snprintf(value, sizeof(value), "%u%s", 1000 + i, unit);
         /* Who loses a hundred times in a row may try again. */
         while (!tl_queue_configure(redis, keys, name, value, &test_actor, &err)) {
             if (strstr(err.text, "all the time") != NULL)
@@ -192,8 +193,8 @@ static void changes_at_once_do_not_undo_each_other(void **state)
     pid_t other = fork();
     assert_true(other >= 0);
     if (other == 0)
-        _exit(set_often(store->server, &store->keys, "capacity") > 0 ? 1 : 0);
-    unsigned undone = set_often(store->server, &store->keys, "waiting_ttl");
+        _exit(set_often(store->server, &store->keys, "capacity", "") > 0 ? 1 : 0);
+    unsigned undone = set_often(store->server, &store->keys, "waiting_ttl", "ms");
     int status = -1;
     assert_int_equal(waitpid(other, &status, 0), other);
     assert_int_equal(status, 0);
@@ -221,6 +222,92 @@ static void a_change_leaves_what_it_does_not_name(void **state)
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 0), NULL), "silver");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 1), NULL), "120000");
     tl_reply_free(reply);
+}
+
+static bool bring_back(struct test_store *store, const struct tl_queue_settings *settings,
+                       bool *created)
+{
+    struct tl_error err = {0};
+    if (tl_queue_bring_back(store->redis, "tl:", "q", settings, &test_actor, created, &err))
+        return true;
+    fail_msg("%s", err.text);
+    return false;
+}
+
+static void assert_settings(struct test_store *store, enum tl_queue_mode mode, uint64_t capacity)
+{
+    struct tl_queue_settings settings;
+    struct tl_error err = {0};
+    if (!tl_queue_load(store->redis, &store->keys, &settings, &err))
+        fail_msg("%s", err.text);
+    assert_int_equal(settings.mode, mode);
+    assert_int_equal(settings.capacity, capacity);
+}
+
+/* A program that has just started makes the queue of the file again, open; one that knew it gives
+ * it the settings that were in force. */
+static void settings_that_the_store_has_lost_come_back(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_queue_settings file, known, older;
+    struct test_entry last;
+    bool created = true;
+    tl_queue_settings_defaults(&file);
+    file.capacity = 50;
+    tl_keys_init(&store->keys, "tl:", "q");
+    assert_true(tl_queue_ensure(store->redis, "tl:", "q", &file, &test_actor, NULL, &err));
+    assert_true(tl_queue_load(store->redis, &store->keys, &older, &err));
+    assert_int_equal(older.changed_us, 0);
+    assert_true(tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err));
+    assert_true(
+        tl_queue_configure(store->redis, &store->keys, "mode", "sold_out", &test_actor, &err));
+    assert_true(tl_queue_load(store->redis, &store->keys, &known, &err));
+    assert_in_range(known.changed_us / 1000, test_redis_ms(store->redis) - 60000,
+                    test_redis_ms(store->redis));
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_true(bring_back(store, &known, NULL));
+    assert_true(bring_back(store, &older, NULL));
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+
+    tl_reply_free(test_redis_call(store->redis, "FLUSHALL"));
+    assert_true(tl_queue_ensure(store->redis, "tl:", "q", &file, &test_actor, NULL, &err));
+    assert_settings(store, TL_MODE_OPEN, 50);
+    assert_true(bring_back(store, &known, &created));
+    assert_false(created);
+    assert_settings(store, TL_MODE_SOLD_OUT, 7);
+    test_entry_read(store, &last);
+    assert_int_equal(last.entry.n_events, 1);
+    assert_int_equal(last.entry.events[0].kind, TL_EVENT_CONFIG);
+    test_entry_free(&last);
+    /* What an operator changes afterwards is newer. */
+    assert_true(
+        tl_queue_configure(store->redis, &store->keys, "mode", "closed", &test_actor, &err));
+    assert_true(bring_back(store, &known, NULL));
+    assert_settings(store, TL_MODE_CLOSED, 7);
+}
+
+static void a_lost_queue_is_made_with_the_settings_in_force(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {0};
+    struct tl_queue_settings settings, known;
+    bool created = false;
+    tl_queue_settings_defaults(&settings);
+    settings.mode = TL_MODE_PAUSED;
+    settings.paused = true;
+    tl_keys_init(&store->keys, "tl:", "q");
+    assert_true(tl_queue_create(store->redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_true(tl_queue_load(store->redis, &store->keys, &known, &err));
+    assert_int_equal(known.changed_us, test_state(store, "generation"));
+    tl_reply_free(test_redis_call(store->redis, "FLUSHALL"));
+    assert_true(bring_back(store, &known, &created));
+    assert_true(created);
+    assert_settings(store, TL_MODE_PAUSED, settings.capacity);
+    assert_true(test_state(store, "recover_until") > 0);
+    assert_int_equal(test_redis_number(store->redis, "SISMEMBER tl:queues q"), 1);
+    assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
+    assert_int_equal(settings.changed_us, known.changed_us); /* these count among other programs */
 }
 
 static void a_notice_is_set_and_removed(void **state)
@@ -280,6 +367,8 @@ int main(void)
         cmocka_unit_test_setup(a_bad_setting_changes_nothing, test_store_clean),
         cmocka_unit_test_setup(changes_at_once_do_not_undo_each_other, test_store_clean),
         cmocka_unit_test_setup(a_change_leaves_what_it_does_not_name, test_store_clean),
+        cmocka_unit_test_setup(settings_that_the_store_has_lost_come_back, test_store_clean),
+        cmocka_unit_test_setup(a_lost_queue_is_made_with_the_settings_in_force, test_store_clean),
         cmocka_unit_test_setup(a_notice_is_set_and_removed, test_store_clean),
         cmocka_unit_test_setup(queues_are_listed_by_name, test_store_clean),
     };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The connection to the store, against a real redis-server: replies, logging in, scripts. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The connection to the store, against a scripted server that breaks the protocol. */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The connection to the store, against a real redis-server that fails in every way: a new server
  * for each test. */
 #include <setjmp.h>

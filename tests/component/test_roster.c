@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leases: two rosters on one store, like two replicas of a role. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -199,6 +200,10 @@ static void a_queue_that_an_operator_deleted_stays_away(void **state)
     assert_int_equal(held_after_round(&fixture->a), 1);
     tl_roster_recheck_now(fixture->a.roster);
     assert_int_equal(held_after_round(&fixture->a), 1);
+    tl_reply_free(test_redis_call(fixture->redis, "DEL tl:{alpha}:retired")); /* is lost */
+    tl_roster_recheck_now(fixture->a.roster);
+    assert_int_equal(held_after_round(&fixture->a), 1);
+    test_redis_ask(fixture->redis, "HSET tl:{alpha}:retired generation 5 away 1");
     open_side(fixture, &late, "late", true);
     assert_int_equal(held_after_round(&late), 0);
     assert_int_equal(tl_roster_listed(late.roster), 1);
@@ -425,6 +430,7 @@ static void a_new_queue_is_found_and_a_deleted_one_lost(void **state)
         tl_queue_ensure(fixture->redis, "tl:", "gamma", &settings, &test_actor, NULL, &err));
     assert_int_equal(held_after_round(&fixture->a), 3);
     assert_int_equal(fence_of(&fixture->a, "gamma"), 1);
+    test_redis_ask(fixture->redis, "HSET tl:{gamma}:retired away 1");
     tl_reply_free(test_redis_call(fixture->redis, "SREM tl:queues gamma"));
     assert_int_equal(held_after_round(&fixture->a), 2);
     assert_int_equal(fence_of(&fixture->a, "gamma"), -1);
@@ -446,6 +452,49 @@ static void configured_queues_are_restored_in_an_empty_store(void **state)
     struct tl_reply *groups = test_redis_call(fixture->redis, "XINFO GROUPS tl:{alpha}:ingest");
     assert_int_equal(tl_reply_count(groups), 1);
     tl_reply_free(groups);
+}
+
+static void set(struct fixture *fixture, const char *queue, const char *name, const char *value)
+{
+    struct tl_keys keys;
+    struct tl_error err = {0};
+    tl_keys_init(&keys, "tl:", queue);
+    if (!tl_queue_configure(fixture->redis, &keys, name, value, &test_actor, &err))
+        fail_msg("%s", err.text);
+}
+
+static void assert_mode(struct fixture *fixture, const char *queue, const char *mode)
+{
+    char words[64];
+    snprintf(words, sizeof(words), "HGET tl:{%s}:config mode", queue);
+    struct tl_reply *reply = test_redis_call(fixture->redis, words);
+    assert_string_equal(tl_reply_string(reply, NULL), mode);
+    tl_reply_free(reply);
+}
+
+/* Whichever program makes the queues again, and also for one that no file has. */
+static void what_operators_set_is_in_force_again_after_a_total_loss(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    assert_true(
+        tl_queue_create(fixture->redis, "tl:", "gamma", &settings, &test_actor, NULL, NULL));
+    assert_int_equal(held_after_round(&fixture->a), 3);
+    set(fixture, "alpha", "mode", "sold_out");
+    set(fixture, "gamma", "mode", "closed");
+    assert_int_equal(held_after_round(&fixture->a), 3);
+    tl_reply_free(test_redis_call(fixture->redis, "FLUSHALL"));
+    assert_int_equal(held_after_round(&fixture->a), 3);
+    assert_mode(fixture, "alpha", "sold_out");
+    assert_mode(fixture, "gamma", "closed");
+
+    tl_reply_free(test_redis_call(fixture->redis, "FLUSHALL"));
+    assert_int_equal(held_after_round(&fixture->b), 2); /* has just started: it knows the file */
+    assert_mode(fixture, "alpha", "open");
+    (void)held_after_round(&fixture->a);
+    assert_mode(fixture, "alpha", "sold_out");
+    assert_mode(fixture, "gamma", "closed");
 }
 
 static void a_new_connection_starts_a_round_at_once(void **state)
@@ -540,6 +589,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_new_queue_is_found_and_a_deleted_one_lost, start, stop),
         cmocka_unit_test_setup_teardown(configured_queues_are_restored_in_an_empty_store, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(what_operators_set_is_in_force_again_after_a_total_loss,
+                                        start, stop),
         cmocka_unit_test_setup_teardown(a_new_connection_starts_a_round_at_once, start, stop),
         cmocka_unit_test_setup_teardown(a_queue_that_an_operator_deleted_stays_away, start, stop),
         cmocka_unit_test_setup_teardown(a_round_survives_an_emptied_script_cache, start, stop),

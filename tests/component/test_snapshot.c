@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The line in memory against the line in Redis: after a seeded random history of scripts, a line
  * that followed the events, a line from a new snapshot and the sorted sets agree.

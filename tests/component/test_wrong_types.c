@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nothing undoes a script that fails half-way. So a step that meets damage either does without what
  * is damaged, or fails before its first write: then it can be done again once that is mended. Each
  * step meets each key of a queue as a list, and as a set, because several commands of Redis take
@@ -58,7 +59,7 @@ static void with_capacity(struct test_store *store)
 {
     busy(store);
     test_redis_ask(store->redis, "HSET tl:{q}:config capacity 7 lane_weights 1,1");
-    test_redis_ask(store->redis, "HSET tl:{q}:state journal all:10 journaled 3");
+    test_redis_ask(store->redis, "HSET tl:{q}:hooks wanted all:10 journaled 3");
 }
 
 static void with_capacity_and_rate(struct test_store *store)
@@ -151,11 +152,12 @@ static void with_poison(struct test_store *store)
 
 #define OPENING "1735689601000" /* long ago */
 #define DRAW    "1000 " OPENING " abcd "
-#define NUMBER  DRAW "number 4302307329 " /* FAR + 1 */
+#define NUMBER  DRAW "number 4839178240 " /* FAR + 2^29: so long after the opening */
 
 static void with_an_opening(struct test_store *store)
 {
     busy(store);
+    set_state(store, "generation 1735689600000000"); /* before the opening */
     test_redis_ask(store->redis, "HSET tl:{q}:config opening draw opens_at " OPENING);
 }
 
@@ -218,9 +220,9 @@ static const struct step {
     {"remove from the site", busy, tl_script_remove, "1000 v4"},
     {"move", busy, tl_script_move, "1000 v5 vip"},
     {"configure", busy, tl_script_configure, "1000 notice soon"},
-    {"recover", busy, tl_script_recover, "1000 until 60000"},
+    {"recover", busy, tl_script_recover, "1000 60000"},
     {"forget", with_someone_gone, tl_script_forget, "gone sets"},
-    {"look", busy, tl_script_look, "1000 all:10 60000 0 1 3 shop"},
+    {"look", busy, tl_script_look, "all:10 60000 0 1 3 shop"},
     {"lease", busy, tl_script_lease, "me 5000 1 60000"}, /* the last key is its lease */
 };
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of the container tests: the images, and the check for a usable engine."""
 from __future__ import annotations
 
@@ -54,12 +55,12 @@ def provide(*tags: str) -> None:
 
 
 def build(*options: str) -> dict[str, str]:
-    """Runs deploy/images; the images it names, as {"worker": "tellerline/worker:test", ...}."""
+    """Runs deploy/images; the images it names, as {"worker": "localhost/tellerline/worker:test", ...}."""
     done = subprocess.run([TOP / "deploy/images", *options], capture_output=True, text=True, errors="replace",
                           stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     names = [line.split()[0] for line in done.stdout.splitlines()[1:]]
-    return {name.partition("/")[2].partition(":")[0]: name for name in names}
+    return {name.rpartition("/")[2].partition(":")[0]: name for name in names}
 
 
 def codename() -> str:
@@ -102,7 +103,7 @@ def base_images() -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def images() -> dict[str, str]:
-    """The images of this tree, on Debian trixie: {"worker": "tellerline/worker:test", ...}."""
+    """The images of this tree, on Debian trixie: {"worker": "localhost/tellerline/worker:test", ...}."""
     return build_once("trixie")
 
 

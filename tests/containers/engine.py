@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The container engine, and Tellerline in it: containers on a private network, always removed after the test."""
 from __future__ import annotations
 
@@ -134,10 +135,12 @@ class Line:
         assert command[0] == "CMD"
         return run("exec", self.name(role), *command[1:])
 
+    def address(self, role: str) -> str:
+        return inspect(self.name(role))["NetworkSettings"]["Networks"][self.prefix]["IPAddress"]
+
     def metrics(self) -> str:
         """The worker's metrics. Its admin listener is not published: this machine asks at the container's address."""
-        address = inspect(self.name("worker"))["NetworkSettings"]["Networks"][self.prefix]["IPAddress"]
-        with urllib.request.urlopen(f"http://{address}:8081/metrics", timeout=patient(5)) as answer:
+        with urllib.request.urlopen(f"http://{self.address('worker')}:8081/metrics", timeout=patient(5)) as answer:
             return answer.read().decode()
 
     def tellerline(self, *words: str) -> str:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deploy/compose.yaml for one test: a project with its own name and port, always removed after the test."""
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from tellerline import free_port, yaml
 from waiting import patient, wait_until
 
 #: Without the demo's shop and crowd.
-CORE = ("redis", "dispatcher", "admitter", "expirer", "notifier", "worker", "gateway")
+CORE = ("redis", "dispatcher", "admitter", "expirer", "notifier", "worker", "control", "gateway")
 ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
 
 
@@ -50,11 +51,11 @@ class Project:
 
     def __init__(self, tree: Path, settings: dict[str, str], queues: dict[str, dict[str, Any]] | None = None) -> None:
         self.name = f"tellerline-test-{secrets.token_hex(4)}"
-        self.port = free_port()
+        self.port, self.control_port = free_port(), free_port()
         self._directory = Path(tempfile.mkdtemp(prefix="tellerline-compose-"))
         self._files = [tree / "deploy" / "compose.yaml", self._override(queues)]
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("TELLERLINE_")}
-        self._environment |= {"TELLERLINE_PORT": str(self.port)} | settings
+        self._environment |= {"TELLERLINE_PORT": str(self.port), "TELLERLINE_CONTROL_PORT": str(self.control_port)} | settings
 
     def _override(self, queues: dict[str, dict[str, Any]] | None) -> Path:
         """Sets the label by which clean-up finds the remains of an interrupted run, and the test's queues. With queues
@@ -66,16 +67,16 @@ class Project:
         if queues is not None:
             settings = {"TELLERLINE_QUEUES": json.dumps(json.dumps(queues)),
                         "TELLERLINE_STREAMS_EVENTS_LENGTH": '"1000000"', "TELLERLINE_HTTP_JOINS_PER_MINUTE": '"0"'}
-            for program in PROGRAMS:
+            for program in (*PROGRAMS, "control"):
                 services[program]["environment"] = settings
             # The gateway limits no proxy in front of it.
             proxies = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16"
             services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps(proxies)}
-        volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "admitter-secrets",
+        volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "control-secrets", "admitter-secrets",
                    "prometheus-data",
                    *(f"login-{role}" for role in (*PROGRAMS, "operator", "control")))
         path = self._directory / "override.yaml"
-        path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked},
+        path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked, "control": marked},
                               "volumes": {volume: marked for volume in volumes}}))
         return path
 

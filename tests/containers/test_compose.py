@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deploy/compose.yaml under load: the answers that visitors got while it was scaled, restarted and killed are checked.
 
 TELLERLINE_SEED=N repeats the choices of a run; TELLERLINE_KILL_SECONDS makes the kills go on longer.
@@ -12,6 +13,7 @@ import re
 import shutil
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -187,6 +189,7 @@ def takes_part(project: Project, joins: dict[str, int]) -> bool:
 
 # ---- the tests ----
 
+@pytest.mark.xdist_group("builds")
 @pytest.mark.long(seconds=60)
 def test_up_from_a_clean_copy(start, figure):
     """`up` alone, which also builds the images: the demo answers, turns visitors away, and lets them in."""
@@ -197,7 +200,7 @@ def test_up_from_a_clean_copy(start, figure):
         figure(f"from a clean copy to ready: {time.monotonic() - began:.0f} s")
         visit_the_demo(project)
     finally:
-        built = docker("images", "--filter", f"reference=tellerline/*:{tag}",
+        built = docker("images", "--filter", f"reference=localhost/tellerline/*:{tag}",
                        "--format", "{{.Repository}}:{{.Tag}}").split()
         for image in built:
             run("rmi", "--force", image)
@@ -244,7 +247,7 @@ def _json(browser: urllib.request.OpenerDirector, what: str | urllib.request.Req
 def test_each_program_is_a_user_of_its_own(project, tmp_path):
     """In Redis, and with a password that no other container can read. Nothing is denied in a visitor's whole life. A
     password that the operator brings is taken over."""
-    users = {f"tellerline-{program}" for program in PROGRAMS if program != "notifier"}  # which has no hooks here
+    users = {f"tellerline-{program}" for program in (*PROGRAMS, "control") if program != "notifier"}  # it has no hooks
     wait_until(lambda: users_in_redis(project) == users, PATIENCE, "each program has logged in, and nobody else")
     logins = {volume(project, service, "/run/tellerline") for service in PROGRAMS}
     assert len(logins) == len(PROGRAMS), logins
@@ -264,6 +267,35 @@ def test_each_program_is_a_user_of_its_own(project, tmp_path):
     project.compose("restart", "redis", "worker")
     project.wait_ready()
     assert project.redis("--user", "tellerline-worker", "--pass", "brought-by-the-operator", "PING").strip() == "PONG"
+
+
+@together
+@pytest.mark.long(seconds=15)
+def test_operators_have_a_service_of_their_own(project):
+    """The dashboard is at one address of this machine, and a browser there signs in with what one command writes. The
+    containers that visitors reach have neither the secrets of operators nor an admin API."""
+    at = f"http://localhost:{project.control_port}"
+    workers = project.containers("worker")
+    address = project.compose("run", "--rm", "-T", "--no-deps", "dashboard").strip()
+    assert address.startswith(f"{at}/#/sign-in/"), address
+    assert project.containers("worker") == workers, "`run` has replaced or removed workers"
+    token = address.rpartition("/")[2]
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
+    with browser.open(at + "/", timeout=patient(10)) as page:
+        assert b"<html" in page.read()
+    sign_in = urllib.request.Request(f"{at}/v1/admin/session", json.dumps({"token": token}).encode(),
+                                     {"Content-Type": "application/json", "Origin": at})
+    assert _json(browser, sign_in)["role"] == "admin"
+    assert "queues" in _json(browser, f"{at}/v1/admin/queues")
+    published = docker("port", project.one("control")).strip()
+    assert published == f"8081/tcp -> 127.0.0.1:{project.control_port}"
+    visitors = project.one("worker")
+    mounted = docker("inspect", "-f", "{{range .Mounts}}{{.Name}} {{end}}", visitors)
+    assert not re.search("control", mounted), mounted
+    address = docker("inspect", "-f", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}", visitors).split()[0]
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://{address}:8081/v1/admin/queues", timeout=patient(5))
+    assert not docker("port", visitors).strip()
 
 
 def users_in_redis(project: Project) -> set[str]:

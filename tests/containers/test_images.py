@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The images of deploy/Dockerfile: their content, and that they run in a hardened deployment."""
 from __future__ import annotations
 
@@ -11,13 +12,17 @@ from pathlib import Path
 
 import pytest
 
+import bom
 from conftest import TAG, build, options
 from engine import HARDENED, MARK, PATIENCE, PROGRAMS, TOP, Line, docker, inspect, run
 from http_client import Visitor
+from many_queues import QUEUES, queues, sent_for_a_visit, wait_served
+from redis_server import Redis
 from waiting import patient, wait_until
 
 ALL = PROGRAMS + ("tellerline",)
-QUEUES = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
+DEMO = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
+STORES = ("redis:8", "redis:7", "valkey/valkey:8")
 ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
 #: The time a program has to exit, as in docs/operators/operations.md and the compose files (seconds), on a machine that
 #: is not slow.
@@ -78,15 +83,21 @@ def test_what_an_image_is(images: dict[str, str], figure: Callable[[str], None],
     figure(f"{program}: {image['Size'] / 1e6:.1f} MB")
 
 
+def digest_of(image: str) -> str:
+    """That of the registry it came from. Empty if it came from none."""
+    return next((name.partition("@")[2] for name in inspect(image)["RepoDigests"]), "")
+
+
 @pytest.mark.parametrize("program", ALL)
 def test_labels(images: dict[str, str], program: str) -> None:
-    labels = {name.rpartition(".")[2]: text for name, text in inspect(images[program])["Config"]["Labels"].items()
-              if name.startswith("org.opencontainers.image.")}
+    labels = {name.removeprefix("org.opencontainers.image."): text
+              for name, text in inspect(images[program])["Config"]["Labels"].items()}
     told = docker("run", "--rm", "--label", MARK, *HARDENED, images[program], "--version").split()[-1]
     head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=TOP, capture_output=True, text=True, check=False).stdout
     assert labels["version"] == told
     assert labels["revision"].removesuffix("-changed") == (head.strip() or "unknown")
     assert labels["licenses"] == "Apache-2.0"
+    assert (labels["base.name"], labels["base.digest"]) == ("debian:trixie-slim", digest_of("debian:trixie-slim") or "unknown")
     assert labels["source"] and labels["title"] == "Tellerline" and labels["description"]
 
 
@@ -103,14 +114,31 @@ def test_nothing_left_over(images: dict[str, str]) -> None:
         assert not [name for name in names if name.rpartition("/")[2] in ("cc", "gcc", "cmake", "ninja")]
 
 
+def test_bill_of_materials(images: dict[str, str], bookworm_images: dict[str, str]) -> None:
+    """Each image has one, with all packages that are in it and their versions, and what it is based on."""
+    for built, release, base in ((images, "debian-13", "debian:trixie-slim"), (bookworm_images, "debian-12", "debian:bookworm-slim")):
+        based_on = f"{base}@{digest_of(base)}" if digest_of(base) else \
+            f"{base} of the machine that built it, {inspect(base)['Id']}"
+        for image in built.values():
+            whole, parts = bom.read("".join(inside(image, "cat /usr/share/doc/tellerline/sbom.cdx.json")))
+            assert (whole["type"], whole["name"]) == ("container", "tellerline")
+            assert whole["properties"] == [{"name": "tellerline:base-image", "value": based_on}]
+            assert whole["version"] == inspect(image)["Config"]["Labels"]["org.opencontainers.image.version"]
+            there = dict(line.split() for line in inside(image, "dpkg-query -W -f '${Package} ${Version}\\n'"))
+            assert {name: part["version"] for name, part in parts.items()} == there
+            assert {"libc6", "tzdata", "ca-certificates"} <= parts.keys()
+            assert all(part["purl"].endswith(f"&distro={release}") for part in parts.values()), image
+            assert sum("licenses" in part for part in parts.values()) > len(parts) / 2
+
+
 # ---- running the images ----
 
-@pytest.mark.parametrize("store", ["redis:8", "redis:7", "valkey/valkey:8"])
+@pytest.mark.parametrize("store", STORES)
 def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None], store: str) -> None:
     """Configured by the environment alone, without privileges, on a read-only file system, with no process of root."""
     system = line(store)
     system.start("dispatcher", "admitter", "expirer", "notifier")
-    system.start("worker", queues=QUEUES)
+    system.start("worker", queues=DEMO)
     serve_two(system)
     for program in PROGRAMS:
         system.wait_health(program, "healthy")
@@ -127,11 +155,30 @@ def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None]
         figure(f"{program} ends in {took:.1f} s")
 
 
+@pytest.mark.parametrize("store", [*STORES[:2], pytest.param(STORES[2], marks=pytest.mark.skip(
+    reason="a visit beside 100 queues costs Valkey 8.1 between 6 and 69 KB here, and why is not known"))])
+def test_a_lone_visit_beside_many_queues(line: Callable[..., Line], figure: Callable[[str], None], store: str) -> None:
+    """Above 32 queues the programs learn from the store which of them were written, instead of waiting for all."""
+    system = line(store)
+    options = ("--env", "TELLERLINE_HTTP_JOINS_PER_MINUTE=0")
+    sent = {}
+    system.start("dispatcher", "admitter", "expirer")
+    for n in (1, QUEUES):
+        system.start(f"worker-{n}", queues=queues(n), options=options)
+        client, redis = system.client(f"worker-{n}"), Redis((system.address("redis"), 6379))
+        wait_served(redis, n)
+        sent[n] = sent_for_a_visit(redis, client)
+        client.close()
+        redis.close()
+    figure(f"bytes sent to {store} for a visit: {sent}")
+    assert 0 < sent[QUEUES] <= 2 * sent[1], sent
+
+
 def test_no_shell_is_needed(line: Callable[..., Line]) -> None:
     """The same, health checks included, where the shells are no programs any more."""
     shells = tuple(part for shell in ("bash", "dash") for part in ("--volume", f"/dev/null:/usr/bin/{shell}:ro"))
     system = line()
-    system.start(*PROGRAMS, queues=QUEUES, options=shells)
+    system.start(*PROGRAMS, queues=DEMO, options=shells)
     serve_two(system)
     for program in PROGRAMS:
         system.wait_health(program, "healthy")
@@ -220,12 +267,12 @@ def test_a_file_as_configuration(line: Callable[..., Line], tmp_path: Path) -> N
 def test_keys_stay_in_the_volume(line: Callable[..., Line]) -> None:
     """A ticket outlives the worker's container, and another worker on the same volume accepts it."""
     system = line()
-    system.start("dispatcher", "admitter", "expirer", "worker", queues=QUEUES)
+    system.start("dispatcher", "admitter", "expirer", "worker", queues=DEMO)
     visitor = Visitor(system.client(), "demo").join()
-    system.start("worker-two", queues=QUEUES)
+    system.start("worker-two", queues=DEMO)
     assert visitor.status(system.client("worker-two"))["visitor"] == visitor.view["visitor"]
     system.remove("worker")
-    system.start("worker", queues=QUEUES)
+    system.start("worker", queues=DEMO)
     assert visitor.status(system.client("worker"))["visitor"] == visitor.view["visitor"]
     listed = docker("run", "--rm", "--label", MARK, "--volume", f"{system.volume('keys')}:/keys", "redis:8",
                     "find", "/keys", "-type", "f", "-printf", "%m %U %P\n").splitlines()
@@ -235,7 +282,7 @@ def test_keys_stay_in_the_volume(line: Callable[..., Line]) -> None:
 def test_stop_drains(line: Callable[..., Line], figure: Callable[[str], None]) -> None:
     """A worker that is stopped drains: its event streams end properly, and it exits with 0."""
     system = line()
-    system.start(*PROGRAMS, queues=QUEUES)
+    system.start(*PROGRAMS, queues=DEMO)
     Visitor(system.client(), "demo").join()
     visitor = Visitor(system.client(), "demo").join()
     visitor.client.send("GET", f"{visitor.path}/events", ticket=visitor.ticket)
@@ -286,6 +333,8 @@ def test_images_share_their_layers(images: dict[str, str], bookworm_images: dict
         assert len(shared) == 1, shared
 
 
+# It removes layers that another build may just have found in the cache. So one process has all tests that build.
+@pytest.mark.xdist_group("builds")
 @pytest.mark.long(seconds=40)
 def test_two_builds_are_the_same(quick_images: tuple[str, dict[str, str]], figure: Callable[[str], None]) -> None:
     """Built again without cache, an image has the same files with the same content and modes. Only times differ. The
@@ -313,7 +362,7 @@ def test_debian_bookworm(line: Callable[..., Line], bookworm_images: dict[str, s
     for name in bookworm_images.values():
         figure(f"{name}: {inspect(name)['Size'] / 1e6:.1f} MB")
     system = line("redis:7", bookworm_images)
-    system.start(*PROGRAMS, queues=QUEUES)
+    system.start(*PROGRAMS, queues=DEMO)
     serve_two(system)
     for program in PROGRAMS:
         system.wait_health(program, "healthy")
@@ -322,7 +371,7 @@ def test_debian_bookworm(line: Callable[..., Line], bookworm_images: dict[str, s
 
 
 def test_build_script_refuses() -> None:
-    for words in (["--debian", "buster"], ["--nonsense"], ["archiver"], ["--tag"]):
+    for words in (["--debian", "buster"], ["--nonsense"], ["archiver"], ["--tag"], ["--base"]):
         done = subprocess.run([TOP / "deploy/images", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and "deploy/images: " in done.stderr, words
 

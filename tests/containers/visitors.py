@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thousands of visitors who use a queue as docs/integrators/client-guide.md describes, and record what they saw.
 
 Each joins, keeps the ticket, watches the place (event stream, held request or poll), is admitted, calls `check`, stays

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cookie of a session: any text. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrivals as comma-separated values: any bytes are either refused with a sentence that begins with
  * the file's name, or give arrivals in order that come back the same from a file written of them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ingest entries: any bytes are either refused, or a batch within all limits that stays the same
  * when it is encoded again. */
 #include <stdint.h>
@@ -41,7 +42,7 @@ static void write_command(struct tl_batch_writer *writer, const struct tl_comman
 static void compare(const struct tl_batch *a, const struct tl_batch *b)
 {
     require(strcmp(a->worker, b->worker) == 0 && a->number == b->number);
-    require(a->generation == b->generation);
+    require(a->generation == b->generation && a->made_ms == b->made_ms);
     require(a->n_commands == b->n_commands);
     for (size_t i = 0; i < a->n_commands; i++) {
         const struct tl_command *x = &a->commands[i];
@@ -66,6 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < batch.n_commands; i++)
         write_command(writer, &batch.commands[i]);
     tl_batch_generation(writer, batch.generation);
+    tl_batch_made(writer, batch.made_ms);
     size_t length;
     const void *bytes = tl_batch_finish(writer, batch.worker, batch.number, &length);
     require(tl_batch_decode(bytes, length, &again, &err));

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The input is a file of texts of the pages. It is refused with a sentence that begins with the
  * file's name, or each text of the language holds no more values than English has. */
 #include <stdint.h>

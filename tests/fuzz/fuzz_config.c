@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration file: any bytes are either refused with a sentence that begins with the file's
  * name, or give settings that are valid and come back unchanged from the text the store keeps. */
 #include <stdint.h>
@@ -25,7 +26,7 @@ static void check_queue(const struct tl_queue_config *queue)
     require(tl_queue_settings_validate(&queue->settings, NULL));
     tl_queue_settings_defaults(&copy);
     for (size_t i = 0; tl_queue_settings_get(&queue->settings, i, &name, value, sizeof(value)); i++)
-        require(tl_queue_settings_set(&copy, name, value, NULL));
+        require(tl_queue_settings_set(&copy, name, value, TL_FORM_STORE, NULL));
     require(memcmp(&copy.lanes, &queue->settings.lanes, sizeof(copy.lanes)) == 0);
     require(copy.default_lane == queue->settings.default_lane);
     require(copy.opens_at_ms == queue->settings.opens_at_ms);

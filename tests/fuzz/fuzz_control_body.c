@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The body of an admin call, and what reads the most of it: settings of a queue; and the address of
  * a call. */
 #include <stdint.h>

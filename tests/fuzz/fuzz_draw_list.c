@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The published list of a draw, as text or as pages of JSON: from a file, or from a server. */
 #include <stdint.h>
 #include <stdio.h>

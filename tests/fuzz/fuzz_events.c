@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events entries: any bytes are either refused, or can be applied to a line. Applying them a second
  * time changes nothing. */
 #include <stdint.h>

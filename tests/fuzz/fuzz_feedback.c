@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON body of a site's feedback. */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* X-Forwarded-For, a line of input for each line of the header: several lines are the same list as
  * one line with commas, and nobody but a trusted proxy is believed. */
 #include <stdint.h>

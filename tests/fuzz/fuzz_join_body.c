@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON body of a join. Accepted values must be within bounds, and an invite must stand alone.
  */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tokens and key files from outside. The first byte chooses:
  *   0  the rest is a token, read as a pass and as an invite

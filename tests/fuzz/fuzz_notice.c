@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Notices as the store may have them: every text lies within the bytes, is no longer than it may
  * be, and a whole notice is put together again as it was. */
 #include <stdint.h>

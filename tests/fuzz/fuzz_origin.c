@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Origins of requests, as browsers and others send them, against a list of allowed ones. Nothing
  * may crash, and only an origin of the list is in it. */
 #include <stdint.h>

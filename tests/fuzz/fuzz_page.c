@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The waiting page of any view: no text of a visitor or an operator breaks out of the HTML. The
  * input: state, language, flags and a number of eight bytes, then visitor, ticket, notice,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prefixes as operators write them: what is accepted is written and read back as the same prefix,
  * and contains itself. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Solutions of puzzles from outside. The first byte chooses: 0 checks the rest as a solution; 1
  * signs a puzzle of 1 bit, appends the rest to its text and checks it, so that the numbers of the

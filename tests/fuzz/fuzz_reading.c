@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A probed site's answer, in either format; the first line is what to read of it. */
 #include <math.h>
 #include <stdint.h>

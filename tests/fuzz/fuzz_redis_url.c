@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The address of the store: any text is either refused, with a sentence, or gives parts within
  * their bounds. */
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The replies of the store: the input is all that a server says, from the connect on, while we load
  * a line and read its events. Whatever comes, loading fails with an error, or the line is one that

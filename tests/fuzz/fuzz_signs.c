@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entries of tl:{q}:signs: what is accepted is written and read back as the same. */
 #include <stdint.h>
 #include <stdlib.h>

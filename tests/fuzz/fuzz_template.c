@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The input is a page template. If it is accepted, it is rendered with values that break out of the
  * HTML unless they are escaped. No template may bring them into the page unescaped. */
 #include <stdint.h>

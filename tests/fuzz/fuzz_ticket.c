@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tickets and key files from outside. The first byte chooses: 0 reads the rest as a ticket's text,
  * 1 as a key file; 2 signs the rest as a visitor, expects the ticket to verify, and a change of one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker tells the visitors of a rehearsal: a stream of events with views. The first byte
  * chooses the size of the pieces in which it comes. */
 #include <stdbool.h>

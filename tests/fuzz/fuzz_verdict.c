@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers of challenge services. The first two bytes choose the status and the rules. */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values from visitors' headers and addresses: languages, return addresses, IP addresses,
  * durations. The first byte selects the kind. Nothing may crash, and accepted values must be valid.
  */

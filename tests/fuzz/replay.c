@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a fuzz target over every file of the folders given, so that a corpus is an ordinary test:
  * without libFuzzer, with any compiler. Fails when there is nothing to run.
  * Usage: fuzz_replay TARGET FOLDER... */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fuzz targets of one executable, by their names; the last one has none. */
 #ifndef TL_FUZZ_REPLAY_H
 #define TL_FUZZ_REPLAY_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gates that look at one file at a time: what each result depends on, and runs over those that are not known to pass.
 
 A file's result depends on the file, every own header that it may include (directly or not), the command that compiles

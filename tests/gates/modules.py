@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources as the gates `circles` and `shape` see them: modules, their includes, and the symbols of their objects.
 
 A module is a pair of .c and .h with the same path (`common/base/log`); a file without its counterpart is one, too.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One process per workload of the manifests, with the same environment, arguments and files as its pod.
 
 Addresses are translated to loopback with free ports, and mounted files to a folder.
@@ -10,12 +11,10 @@ import subprocess
 from pathlib import Path
 
 from http_client import CONNECTION_TROUBLE, Answer, Client
-from manifests import Object, component, container, decoded, environment_of, named, one, pod, port_number, workloads
+from manifests import (Object, component, container, decoded, environment_of, named, one, pod, port_number, program,
+                       workloads)
 from tellerline import PATIENCE, environment, free_port
 from waiting import patient, wait_until
-
-#: The path of a program in its image, by the image's name in the registry.
-_IMAGE = re.compile(r"^tellerline/([a-z]+):")
 
 
 class Process:
@@ -52,8 +51,13 @@ class Process:
         """A value of the manifest, translated for this machine."""
         for path, folder in self._folders.items():
             text = re.sub(rf"^{re.escape(path)}(?=/|$)", str(folder), text)
-        found = re.fullmatch(r"0\.0\.0\.0:(\d+)", text)
-        return f"127.0.0.1:{self.ports[int(found.group(1))]}" if found else text
+        found = re.fullmatch(r"(0\.0\.0\.0|127\.0\.0\.1):(\d+)", text)
+        if found is None:
+            return text
+        if found.group(1) == "127.0.0.1":  # of the pod alone, so not declared
+            assert int(found.group(2)) not in self.ports
+            return f"127.0.0.1:{free_port()}"
+        return f"127.0.0.1:{self.ports[int(found.group(2))]}"
 
     def start(self, redis_port: int) -> None:
         if self.role == "redis":
@@ -62,14 +66,10 @@ class Process:
             argv = [command, *arguments, "--port", str(redis_port), "--bind", "127.0.0.1"]
             env: dict[str, str] = {}
         else:
-            found = _IMAGE.match(container(self.workload)["image"])
-            assert found and "command" not in container(self.workload)
-            argv = [str(self._binaries / f"tellerline-{found.group(1)}")]
-            env = {name: self.local(value)
+            argv = [str(self._binaries / program(self.workload))]
+            env = {name: self.local(value).replace("@tellerline-redis:6379/", f"@127.0.0.1:{redis_port}/")
                    for name, value in environment_of(self.workload, self._objects).items()}
-            assert env["TELLERLINE_REDIS_URL"].count("@tellerline-redis:6379/") == 1
-            env["TELLERLINE_REDIS_URL"] = env["TELLERLINE_REDIS_URL"].replace(
-                "@tellerline-redis:6379/", f"@127.0.0.1:{redis_port}/")
+            assert f"@127.0.0.1:{redis_port}/" in env["TELLERLINE_REDIS_URL"]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *argv], env=environment(env),
                                              cwd=self.directory, stdin=subprocess.DEVNULL, stdout=log, stderr=log)

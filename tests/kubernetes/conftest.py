@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures: the validator and its results for the manifests."""
 from __future__ import annotations
 
@@ -28,9 +29,14 @@ def copy(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def report(validator: Validator, tmp_path_factory: pytest.TempPathFactory) -> Report:
-    """The manifests as they are."""
-    return Report(validator, copy_with_secrets(tmp_path_factory.mktemp("manifests") / "kubernetes"), *ALL)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The manifests as they are, with new secrets."""
+    return copy_with_secrets(tmp_path_factory.mktemp("manifests") / "kubernetes")
+
+
+@pytest.fixture(scope="session")
+def report(validator: Validator, folder: Path) -> Report:
+    return Report(validator, folder, *ALL)
 
 
 @pytest.fixture(scope="session")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The manifests of deploy/kubernetes, rendered and validated by the Go program in validate/, and lookups in them."""
 from __future__ import annotations
 
@@ -94,6 +95,7 @@ def copy_with_secrets(target: Path) -> Path:
     """A copy of the manifests with new secrets. The tree itself is not changed. The sale of the example is yet to open,
     whatever day it is."""
     shutil.copytree(SOURCE, target, ignore=shutil.ignore_patterns("secrets"))
+    shutil.copytree(SOURCE.parent / "redis", target.parent / "redis")
     queues = target / EXAMPLE / "queues.yaml"
     text, found = re.subn(r"(?m)^(  opens_at:) .*$", r"\1 2999-12-01T20:00:00+09:00", queues.read_text())
     assert found == 1, "the example has a sale that opens"
@@ -163,6 +165,25 @@ def matches(selector: Object, labels: dict[str, str]) -> bool:
     """A label selector with matchLabels only (or the bare mapping of a Service). An empty one matches everything."""
     assert not selector.get("matchExpressions"), "this test does not understand matchExpressions"
     return all(labels.get(key) == value for key, value in selector.get("matchLabels", selector).items())
+
+
+def program(workload: Object) -> str:
+    """The program in its image, by the image's name. Its registry is one that cannot be reached over the network, until the
+    operator names theirs: nobody else can own the name."""
+    found = re.match(r"localhost/tellerline/([a-z]+):", container(workload)["image"])
+    assert found and "command" not in container(workload)
+    return f"tellerline-{found.group(1)}"
+
+
+def secrets_of(workload: Object) -> set[str]:
+    """Every Secret that a pod of this workload can read, without the hash suffix of a generator; "NAME/KEY" for one key
+    of it."""
+    found = {item["secret"]["secretName"] for item in pod(workload).get("volumes", []) if "secret" in item}
+    for key, reference in walk(pod(workload)):
+        assert key != "secretRef", "a whole Secret in the environment"
+        if key == "secretKeyRef":
+            found.add(f"{reference['name']}/{reference['key']}")
+    return {re.sub(r"-[a-z0-9]{10}(?=/|$)", "", item) for item in found}
 
 
 def port_number(workload: Object, port: str | int) -> int:

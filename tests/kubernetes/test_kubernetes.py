@@ -1,9 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Kubernetes manifests: valid by the published schemas, complete, and consistent with the real programs.
 
 The tests need no cluster and contact none.
 """
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from collections.abc import Callable
@@ -15,12 +17,25 @@ import yaml
 from cluster import Cluster
 from http_client import Client, Visitor
 from manifests import (ALL, EXAMPLE, EXTERNAL, MONITORING, SOURCE, Object, Report, Validator, component, container,
-                       decoded, environment_of, matches, name, of_kind, one, pod, pod_labels, port_number, walk, workloads)
+                       decoded, environment_of, matches, name, named, of_kind, one, pod, pod_labels, port_number, program,
+                       secrets_of, walk, workloads)
 from sse import EventStream
 from tellerline import PATIENCE, TOP, run
 from waiting import patient, wait_until
 
-ROLES = ("admitter", "dispatcher", "expirer", "worker")
+#: Whom Prometheus asks, and the worker of the operators, whom no visitor reaches.
+SCRAPED = ("admitter", "dispatcher", "expirer", "worker")
+ROLES = ("control", *SCRAPED)
+#: The Secrets that a pod may read, and no others.
+SECRETS_OF = {
+    "worker": {"tellerline-redis-worker/url", "tellerline-keys"},
+    "dispatcher": {"tellerline-redis-dispatcher/url"},
+    "admitter": {"tellerline-redis-admitter/url", "tellerline-draw"},
+    "expirer": {"tellerline-redis-expirer/url"},
+    "notifier": {"tellerline-redis-notifier/url", "tellerline-hooks"},
+    "control": {"tellerline-redis-control/url", "tellerline-keys", "tellerline-control"},
+    "redis": {"tellerline-redis-acl"},
+}
 
 
 # ---- the schemas ----
@@ -114,7 +129,7 @@ def test_every_object_carries_the_labels_and_the_namespace(report: Report) -> No
 def test_replicas(example: list[Object]) -> None:
     for role in ROLES:
         spec = one(example, "Deployment", f"tellerline-{role}")["spec"]
-        assert ("replicas" not in spec) if role == "worker" else spec["replicas"] == 2
+        assert spec.get("replicas") == {"worker": None, "control": 1}.get(role, 2)
     assert one(example, "StatefulSet", "tellerline-redis")["spec"]["replicas"] == 1
 
 
@@ -124,7 +139,7 @@ def test_pods_keep_to_the_restricted_standard(example: list[Object]) -> None:
     """The Pod Security Standard "restricted", with a read-only root and without a token."""
     namespace = one(example, "Namespace", "tellerline")
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
-    assert len(workloads(example)) == 5
+    assert len(workloads(example)) == 6
     for workload in workloads(example):
         spec = pod(workload)
         assert not {"hostNetwork", "hostPID", "hostIPC", "initContainers", "ephemeralContainers"} & spec.keys()
@@ -161,6 +176,40 @@ def test_secrets_are_made_once(tmp_path: Path) -> None:
     assert before == {file.name: file.read_bytes() for file in (tmp_path / "secrets").iterdir()}
 
 
+def test_a_pod_reads_only_the_secrets_of_its_role(report: Report) -> None:
+    """Each program logs in to Redis as its own user, and the workers of the visitors have no secret of operators."""
+    for path in (EXAMPLE, EXTERNAL):
+        objects = report.objects[path]
+        for workload in workloads(objects):
+            assert secrets_of(workload) == SECRETS_OF[component(workload)], name(workload)
+            env = environment_of(workload, objects)
+            users = {variable: re.match(r"redis://tellerline-([a-z]+):[0-9a-f]{64}@", value).group(1)
+                     for variable, value in env.items() if value.startswith("redis://")}
+            role = component(workload)
+            assert users == ({} if role == "redis" else {"TELLERLINE_REDIS_URL": role})
+            if role == "control":
+                (keys,) = [volume["secret"] for volume in workload["spec"]["template"]["spec"]["volumes"]
+                           if volume.get("secret", {}).get("secretName", "").startswith("tellerline-keys")]
+                assert [item["key"] for item in keys["items"]] == ["ticket.keys"]
+        assert set(decoded(one(objects, "Secret", "tellerline-keys"))) == {"ticket.keys", "pass.keys", "api.keys"}
+        assert set(decoded(one(objects, "Secret", "tellerline-control"))) == {"admin.token", "token.key"}
+        for role in ("admin", "operator", "notifier"):
+            assert not named(objects, "Secret", f"tellerline-redis-{role}"), "nobody needs it in the cluster"
+
+
+def test_users_of_ones_own_are_kept(folder: Path, tmp_path: Path) -> None:
+    """Made again, as after an upgrade, the users have the same passwords, and the probe is still among them."""
+    (tmp_path / "secrets").mkdir()
+    for file in (folder / EXAMPLE / "secrets").iterdir():
+        (tmp_path / "secrets" / file.name).write_bytes(file.read_bytes())
+    before = (tmp_path / "secrets" / "users.acl").read_text()
+    assert "user probe on nopass" in before
+    for password in (tmp_path / "secrets").glob("*.password"):
+        assert password.read_text().strip() not in before
+    subprocess.run([str(folder.parent / "redis" / "make-users"), str(tmp_path / "secrets")], check=True)
+    assert (tmp_path / "secrets" / "users.acl").read_text() == before
+
+
 # ---- the network ----
 
 def policies(objects: list[Object], workload: Object, direction: str) -> list[Object]:
@@ -183,8 +232,11 @@ def allowed(objects: list[Object], workload: Object, direction: str) -> set[tupl
             else:
                 who = peer["podSelector"]["matchLabels"]["app.kubernetes.io/name"]
             for port in rule["ports"]:
-                number = port_number(workload, port["port"]) if direction == "ingress" else port["port"]
-                found.add((who, number))
+                declared = {item["name"] for item in container(workload)["ports"]}
+                if direction == "egress":
+                    found.add((who, port["port"]))
+                elif port["port"] in declared:  # no pod is reached by the name of a port that it does not have
+                    found.add((who, port_number(workload, port["port"])))
     return found
 
 
@@ -196,9 +248,13 @@ def test_network_policies_name_ports_that_are_listened_on(example: list[Object])
     programs = {role: one(example, "Deployment", f"tellerline-{role}") for role in ROLES}
     for role, workload in programs.items():
         env = environment_of(workload, example)
-        listens = re.fullmatch(r"0\.0\.0\.0:(\d+)", env[f"TELLERLINE_ADMIN_{role.upper()}"])
+        setting = "WORKER" if role == "control" else role.upper()
+        listens = re.fullmatch(r"0\.0\.0\.0:(\d+)", env[f"TELLERLINE_ADMIN_{setting}"])
         assert listens
         expected = {("monitoring", int(listens.group(1)))}
+        if role == "control":
+            assert env["TELLERLINE_WORKER_PROCESSES"] == "0", "no visitors, and no port for them"
+            expected = set()
         if role == "worker":
             assert env["TELLERLINE_HTTP_LISTEN"] == "0.0.0.0:8080"
             expected.add(("ingress-nginx", 8080))
@@ -220,7 +276,10 @@ def test_with_a_redis_elsewhere(report: Report) -> None:
 def test_with_hooks(validator: Validator, copy: Path, binaries: Path) -> None:
     """The notifier is a component: only it reaches addresses outside, and its program accepts its environment."""
     overlay = copy / "overlays/example/kustomization.yaml"
-    overlay.write_text(overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-hooks\n"))
+    text = overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-hooks\n")
+    head, marked, rest = text.partition("  # With components/with-hooks:\n")
+    assert marked
+    overlay.write_text(head + re.sub(r"(?m)^  # ", "  ", rest))
     report = Report(validator, copy, EXAMPLE, MONITORING)
     assert not report.errors, "\n".join(report.errors)
     objects = report.objects[EXAMPLE]
@@ -228,8 +287,24 @@ def test_with_hooks(validator: Validator, copy: Path, binaries: Path) -> None:
     for workload in workloads(objects):
         assert (("0.0.0.0/0", 443) in allowed(objects, workload, "egress")) == (workload == notifier)
     assert allowed(objects, notifier, "ingress") == {("monitoring", 8085)}
+    assert secrets_of(notifier) == SECRETS_OF["notifier"]
     done = run(binaries / "tellerline-notifier", "--check", env=environment_of(notifier, objects))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_images_of_a_registry(validator: Validator, copy: Path) -> None:
+    """The lines that an operator uncomments name all images."""
+    for path in (EXAMPLE, EXTERNAL):
+        overlay = copy / path / "kustomization.yaml"
+        text, found = re.subn(r"(?m)^# (images:|  - \{name: localhost/.*)$", r"\1", overlay.read_text())
+        assert found == 6
+        overlay.write_text(text)
+    report = Report(validator, copy, EXAMPLE, EXTERNAL)
+    assert not report.errors, "\n".join(report.errors)
+    for path in (EXAMPLE, EXTERNAL):
+        for workload in workloads(report.objects[path]):
+            image = container(workload)["image"]
+            assert component(workload) == "redis" or image.startswith("registry.example/tellerline/"), image
 
 
 # ---- consistent with the programs ----
@@ -237,10 +312,11 @@ def test_with_hooks(validator: Validator, copy: Path, binaries: Path) -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_environment_is_accepted(example: list[Object], binaries: Path, role: str) -> None:
     """--check of the real program accepts exactly this environment, and refuses it with one more variable."""
-    env = environment_of(one(example, "Deployment", f"tellerline-{role}"), example)
-    done = run(binaries / f"tellerline-{role}", "--check", env=env)
+    workload = one(example, "Deployment", f"tellerline-{role}")
+    binary, env = binaries / program(workload), environment_of(workload, example)
+    done = run(binary, "--check", env=env)
     assert done.returncode == 0, done.stdout + done.stderr
-    done = run(binaries / f"tellerline-{role}", "--check", env=env | {"TELLERLINE_HTTP_LISTENS": "0.0.0.0:1"})
+    done = run(binary, "--check", env=env | {"TELLERLINE_HTTP_LISTENS": "0.0.0.0:1"})
     assert done.returncode == 1 and "TELLERLINE_HTTP_LISTENS" in done.stdout + done.stderr
 
 
@@ -322,12 +398,17 @@ def test_prometheus_finds_every_program(report: Report, example: list[Object]) -
              if matches(monitor["spec"]["selector"], service["metadata"]["labels"])
              and endpoint["port"] in [port["name"] for port in service["spec"]["ports"]]
              for workload in selected(service["spec"]["selector"], example)]
-    assert sorted(found) == sorted(ROLES), "each once"
+    assert sorted(found) == sorted(SCRAPED), "each once"
 
 
-def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[Object]) -> None:
+def url_of(cluster: Cluster, folder: Path, user: str) -> str:
+    password = (folder / EXAMPLE / "secrets" / f"{user.removeprefix('tellerline-')}.password").read_text().strip()
+    return f"redis://{user}:{password}@127.0.0.1:{cluster.redis_port}/0"
+
+
+def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[Object], folder: Path) -> None:
     """Started with the environment, arguments, files and file modes of the manifests, every probe succeeds, visitors
-    are served, the store's user has exactly the permissions it needs, and the autoscaler's metrics change."""
+    are served, nobody in Redis is denied what they need, and the autoscaler's metrics change."""
     for process in cluster.processes.values():
         for kind in ("startupProbe", "readinessProbe", "livenessProbe"):
             if "tcpSocket" in container(process.workload)[kind]:
@@ -352,14 +433,47 @@ def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[O
     for client in clients:
         client.close()
 
-    url = environment_of(worker.workload, example)["TELLERLINE_REDIS_URL"]
-    url = url.replace("@tellerline-redis:6379/", f"@127.0.0.1:{cluster.redis_port}/")
-    audit = run(cluster.binaries / "tellerline", "audit", "--redis", url)
+    audit = run(cluster.binaries / "tellerline", "audit", "--redis", url_of(cluster, folder, "tellerline-operator"))
     assert audit.returncode == 0, audit.stdout + audit.stderr
-    assert redis_says(cluster, url, "FLUSHALL").startswith("NOPERM")
-    assert redis_says(cluster, url, "CONFIG", "GET", "*").startswith("NOPERM")
-    assert redis_says(cluster, url, "SET", "other", "1").startswith("NOPERM")
-    assert redis_says(cluster, f"redis://127.0.0.1:{cluster.redis_port}", "PING").startswith("NOAUTH")
+    # A worker may find that it cannot create the queue of its configuration: it leaves that to the others.
+    denied = redis_says(url_of(cluster, folder, "admin"), "--json", "ACL", "LOG", "100")
+    assert [entry for entry in json.loads(denied)
+            if (entry["username"], entry["reason"], entry["context"]) != ("tellerline-worker", "key", "toplevel")] == []
+    for role in ("worker", "dispatcher", "admitter", "expirer", "operator", "control"):
+        url = url_of(cluster, folder, f"tellerline-{role}")
+        assert redis_says(url, "PING") == "PONG"
+        for command in (("FLUSHALL",), ("CONFIG", "GET", "*"), ("SET", "other", "1")):
+            assert redis_says(url, *command).startswith("NOPERM"), (role, command)
+    key = f"tl:{{{queue}}}:config"
+    assert redis_says(url_of(cluster, folder, "tellerline-worker"), "HSET", key, "capacity", "1").startswith("NOPERM")
+    assert redis_says(f"redis://127.0.0.1:{cluster.redis_port}", "PING").startswith("NOAUTH")
+
+
+def test_operators_have_a_worker_of_their_own(cluster: Cluster, example: list[Object], folder: Path) -> None:
+    """The visitors' workers have no admin API, and make no token and no key of one."""
+    worker, control = cluster.processes["worker"], cluster.processes["control"]
+    (queue,) = yaml.safe_load(environment_of(worker.workload, example)["TELLERLINE_QUEUES"])
+    token = decoded(one(example, "Secret", "tellerline-control"))["admin.token"].decode().strip()
+    url = url_of(cluster, folder, "tellerline-operator")
+
+    def asked(port: int, bearer: str) -> int:
+        client = Client(port)
+        try:
+            return client.request("PATCH", f"/v1/admin/queues/{queue}", b'{"capacity": 7}', bearer).status
+        finally:
+            client.close()
+
+    def capacity() -> str:
+        return redis_says(url, "HGET", f"tl:{{{queue}}}:config", "capacity")
+
+    before = capacity()
+    assert before not in ("", "7")
+    assert asked(worker.port("metrics"), token) in (404, 405), "it has probes and metrics, which take GET"
+    assert not list(worker.directory.rglob("admin.token")) + list(worker.directory.rglob("token.key"))
+    assert asked(control.port("admin"), "a" * 64) == 401
+    assert capacity() == before
+    assert asked(control.port("admin"), token) == 200
+    assert capacity() == "7"
 
 
 def test_pods_serve_while_redis_is_away(cluster: Cluster, example: list[Object]) -> None:
@@ -380,7 +494,7 @@ def test_pods_serve_while_redis_is_away(cluster: Cluster, example: list[Object])
     client.close()
 
 
-def test_the_line_survives_a_crash_of_redis(cluster: Cluster, example: list[Object]) -> None:
+def test_the_line_survives_a_crash_of_redis(cluster: Cluster, example: list[Object], folder: Path) -> None:
     """At its start, Redis replays its file with the permissions of the user `default`."""
     worker, redis = cluster.processes["worker"], cluster.processes["redis"]
     (queue,) = yaml.safe_load(environment_of(worker.workload, example)["TELLERLINE_QUEUES"])
@@ -390,13 +504,11 @@ def test_the_line_survives_a_crash_of_redis(cluster: Cluster, example: list[Obje
     for process in cluster.processes.values():
         wait_until(process.is_ready, PATIENCE, f"{process.role} is ready again")
     assert visitor.status()["visitor"] == visitor.view["visitor"]
-    url = environment_of(worker.workload, example)["TELLERLINE_REDIS_URL"]
-    url = url.replace("@tellerline-redis:6379/", f"@127.0.0.1:{cluster.redis_port}/")
-    assert redis_says(cluster, url, "ZCARD", f"tl:{{{queue}}}:waiting") == "1"
+    assert redis_says(url_of(cluster, folder, "tellerline-operator"), "ZCARD", f"tl:{{{queue}}}:waiting") == "1"
     visitor.client.close()
 
 
-def redis_says(cluster: Cluster, url: str, *command: str) -> str:
+def redis_says(url: str, *command: str) -> str:
     done = subprocess.run(["redis-cli", "-u", url, "--no-auth-warning", *command], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=patient(10), check=False)
     return (done.stdout + done.stderr).strip()
@@ -411,7 +523,7 @@ def test_a_pod_without_its_keys_does_not_start(example: list[Object], binaries: 
     (mount,) = [item for item in container(workload)["volumeMounts"] if item["name"] == volume["name"]]
     assert mount["readOnly"] is True
     env = environment_of(workload, example)
-    for setting in ("TICKET_KEYS", "PASS_KEYS", "API_KEYS", "ADMIN_TOKEN", "TOKEN_KEY"):
+    for setting in ("TICKET_KEYS", "PASS_KEYS", "API_KEYS"):
         path = Path(env[f"TELLERLINE_SECRETS_{setting}"])
         assert str(path.parent) == mount["mountPath"] and path.name in secret
     # The programs refuse world-readable key files, so the mode matters.

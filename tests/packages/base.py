@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Debian system of this machine's release in a folder. Every machine of these tests is a copy of it.
 
 It is made once a week (about 300 MB in ~/.cache/tellerline-tests), by tests/debian-root. The settings that this

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine with systemd as its first process, in a container of systemd-nspawn. It has no container engine, only a
 loopback network, and shares only the kernel with the host. Needs root. The host need not run systemd.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of the tests with Tellerline on a machine: install, open a queue, join, ask for the status."""
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Any
 from machine import Machine, wait_for
 
 PROGRAMS = ["dispatcher", "admitter", "expirer", "notifier", "worker"]
-SERVICES = [f"tellerline-{program}.service" for program in PROGRAMS]
+# tellerline-control is a worker, too: for operators only.
+SERVICES = [f"tellerline-{name}.service" for name in (*PROGRAMS, "control")]
 CONFIG = "/etc/tellerline/tellerline.yaml"
 SITE = "http://127.0.0.1:8080"
 QUEUE = """

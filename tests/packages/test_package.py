@@ -1,6 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package file, and the units of the tree."""
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT, Packages
+from conftest import ROOT, Clone, Packages
 
 # Of 100. The exposure level that systemd-analyze shows is a tenth of it.
 EXPOSURE = 25
@@ -23,7 +25,7 @@ def test_units_are_confined() -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     units = sorted((ROOT / "deploy/systemd").glob("*.service"))
-    assert len(units) == 5
+    assert len(units) == 7
     for unit in units:
         done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
                                f"--threshold={EXPOSURE}", unit], capture_output=True, text=True)
@@ -39,6 +41,19 @@ def test_lintian_has_nothing_to_say(packages: Packages) -> None:
     done = subprocess.run(["lintian", *root, "--fail-on", "error,warning", "--suppress-tags-from-file",
                            ROOT / "deploy/debian/lintian-accepted", packages.first], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nothing_is_installed_unasked(tmp_path: Path) -> None:
+    """On a machine that has none of the packages it says which, and does not call apt-get."""
+    called = tmp_path / "called"
+    for name, does in (("dpkg-query", "exit 1"), ("apt-get", f"touch {called}")):
+        tool = tmp_path / name
+        tool.write_text(f"#!/bin/sh\n{does}\n")
+        tool.chmod(0o755)
+    done = subprocess.run([ROOT / "deploy/package", "--output", tmp_path / "out"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 1 and "--install" in done.stderr and "help2man" in done.stderr, done.stderr
+    assert not called.exists() and not (tmp_path / "out").exists()
 
 
 def test_control(packages: Packages) -> None:
@@ -90,19 +105,25 @@ def test_alerts_and_graphs_are_installed(packages: Packages, tmp_path: Path) -> 
         assert installed.read_bytes() == (ROOT / "deploy/monitoring" / name).read_bytes(), name
 
 
+def test_users_of_redis_can_be_made(packages: Packages, tmp_path: Path) -> None:
+    """As docs/operators/operations.md says: from the package alone, without the sources."""
+    subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
+    users = tmp_path / "users"
+    subprocess.run([tmp_path / "usr/share/tellerline/redis/make-users", users], check=True)
+    made = (users / "users.acl").read_text()
+    for name in ("admin", "operator", "control", "worker", "dispatcher", "admitter", "expirer", "notifier"):
+        password = (users / f"{name}.password").read_text().strip()
+        assert "#" + hashlib.sha256(password.encode()).hexdigest() in made, name
+
+
+@pytest.mark.xdist_group("clone")
 @pytest.mark.long(60)
-def test_same_sources_same_package(packages: Packages, tmp_path: Path) -> None:
-    """Built again from scratch in another folder, the package is bit-for-bit identical. This is the only test that
-    compiles again, and it uses no cache of the compiler."""
-    tree = tmp_path / "elsewhere"
-    # Without build output, and with the commit's time, because the copy has no repository.
-    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns("build", ".git", "__pycache__", "data"))
-    epoch = said("git", "-C", ROOT, "log", "-1", "--format=%ct").strip() if (ROOT / ".git").exists() else \
-        str(int((ROOT / "CHANGELOG.md").stat().st_mtime))
-    done = subprocess.run([tree / "deploy/package", "--no-lint"], cwd=tree, stdin=subprocess.DEVNULL,
-                          capture_output=True, text=True,
-                          env={**os.environ, "SOURCE_DATE_EPOCH": epoch, "TZ": "Asia/Seoul", "CCACHE_DISABLE": "1"})
+def test_same_sources_same_package(packages: Packages, clone: Clone) -> None:
+    """Built again from scratch in another folder and another time zone, without a cache of the compiler, the package is
+    bit-for-bit identical."""
+    done = subprocess.run([clone.folder / "deploy/package"], cwd=clone.folder, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, env=os.environ | clone.settings)
     assert done.returncode == 0, done.stdout + done.stderr
-    again = tree / done.stdout.split()[0]
+    again = clone.folder / done.stdout.split()[0]
     same = again.read_bytes() == packages.first.read_bytes()  # pytest would look for the difference for an hour
     assert same, f"{again} differs from the one of build/release"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package on a server with a real systemd: installation, upgrade, configuration errors, crashes, removal."""
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ def test_installation(packages: Packages, boot: Boot) -> None:
     """Installed on a server without Redis, the services start and wait for one. Then they serve, sandboxed."""
     machine = boot()
     machine.apt(f"install {machine.put(packages.first)}")
-    assert states(machine) == ["active"] * 5
+    assert states(machine) == ["active"] * len(SERVICES)
     for service in SERVICES:
         assert (NO_HOOKS if "notifier" in service else "store") in machine.show(service, "StatusText")
         assert machine.show(service, "NRestarts") == "0"
@@ -38,16 +39,18 @@ def test_installation(packages: Packages, boot: Boot) -> None:
     assert join(machine)["position"] == 1
 
     secrets = machine.out("stat -c '%n %U %a' /var/lib/tellerline /var/lib/tellerline/*").splitlines()
-    assert "/var/lib/tellerline tellerline 700" in secrets
-    assert "/var/lib/tellerline/ticket.keys tellerline 600" in secrets
+    assert "/var/lib/tellerline tellerline 710" in secrets
+    assert "/var/lib/tellerline/pass.keys tellerline 600" in secrets
     assert machine.out(f"stat -c '%U %G %a' {CONFIG}") == "root tellerline 640"
-    users = {machine.out(f"stat -c %U /proc/{pid}") for pid in main_pids(machine)}
-    assert users == {"tellerline"}
+    users = [machine.out(f"stat -c %U /proc/{pid}") for pid in main_pids(machine)]
+    assert users == [name.removesuffix(".service").replace("tellerline-worker", "tellerline") for name in SERVICES]
     machine.run("systemd-analyze verify --man=no " + " ".join(SERVICES) + " tellerline.target")
     for service in SERVICES:
         machine.run(f"systemd-analyze security --no-pager --threshold={EXPOSURE} {service}")
-    audit = machine.run(f"tellerline audit --config {CONFIG}", check=False)
+    audit = machine.run("tellerline audit", check=False)  # finds the configuration
     assert audit.returncode == 0, audit.stdout + audit.stderr
+    refused = machine.run("setpriv --reuid nobody --regid nogroup --clear-groups tellerline queue list", check=False)
+    assert refused.returncode == 2 and "use sudo" in refused.stderr, refused.stderr
 
 
 @pytest.mark.long(30)
@@ -66,7 +69,7 @@ def test_upgrade(packages: Packages, boot: Boot) -> None:
 
     machine.apt(f"install {machine.put(packages.second)}")
     assert machine.out("dpkg-query -W -f '${Version}' tellerline").endswith("-2")
-    assert states(machine) == ["active"] * 5
+    assert states(machine) == ["active"] * len(SERVICES)
     assert not set(main_pids(machine)) & set(pids), "not all were restarted"
     wait_for(lambda: ready(machine), "ready again")
     assert places(machine, tickets) == before
@@ -81,7 +84,7 @@ def test_upgrade(packages: Packages, boot: Boot) -> None:
     machine.apt(f"-o Dpkg::Options::=--force-confold install {machine.put(packages.changed)}")
     assert file(machine, CONFIG).read_text() == config
     assert "next version" in file(machine, CONFIG + ".dpkg-dist").read_text()
-    assert states(machine) == ["active"] * 4 + ["inactive"]
+    assert states(machine) == ["active"] * 4 + ["inactive", "active"]
     assert not (set(main_pids(machine)) - {"0"}) & set(pids)
     machine.run("systemctl enable --now tellerline-worker")
     wait_for(lambda: ready(machine), "ready with the worker")
@@ -108,8 +111,16 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
     assert main_pids(machine) == pids, "an upgrade with a wrong configuration affected running services"
 
     file(machine, CONFIG).write_text(good)
+
+    of_one = file(machine, "/etc/default/tellerline-expirer")
+    of_one.write_text("TELLERLINE_ADMIN_EXPIRER=nowhere\n")
+    heard = machine.apt(f"install --reinstall {machine.put(packages.second)}")
+    assert "the configuration has a mistake" in heard and "nowhere" in heard
+    assert main_pids(machine) == pids, "an upgrade with a wrong setting of one service affected running services"
+    of_one.unlink()
+
     machine.run("systemctl restart tellerline.target")
-    assert states(machine) == ["active"] * 5
+    assert states(machine) == ["active"] * len(SERVICES)
 
     # Killed.
     machine.run("systemctl kill --signal=KILL tellerline-dispatcher")
@@ -122,7 +133,7 @@ def test_mistakes_and_crashes(packages: Packages, boot: Boot) -> None:
     for service in SERVICES:
         first = machine.show(service, "WatchdogTimestampMonotonic")
         wait_for(lambda: machine.show(service, "WatchdogTimestampMonotonic") != first, f"{service} feeds the watchdog")
-    assert [machine.show(service, "NRestarts") for service in SERVICES] == ["0"] * 5
+    assert [machine.show(service, "NRestarts") for service in SERVICES] == ["0"] * len(SERVICES)
     machine.run("systemctl kill --signal=STOP tellerline-admitter")
     wait_for(lambda: machine.show("tellerline-admitter", "NRestarts") == "1" and
              machine.show("tellerline-admitter", "ActiveState") == "active", "the watchdog has ended the admitter")
@@ -155,8 +166,10 @@ def leftovers(machine: Machine, before: set[str]) -> set[str]:
 
 
 def processes(machine: Machine) -> list[str]:
-    """The processes of the user tellerline."""
-    return machine.out("find /proc -maxdepth 1 -name '[0-9]*' -user tellerline").splitlines()
+    """The processes of the services' users."""
+    users = " -o ".join(f"-user {line.split(':')[0]}" for line in file(machine, "/etc/passwd").read_text().splitlines()
+                        if line.startswith("tellerline"))
+    return machine.out(f"find /proc -maxdepth 1 -name '[0-9]*' '(' {users} ')'").splitlines()
 
 
 @pytest.mark.long(30)
@@ -171,7 +184,8 @@ def test_removal(packages: Packages, boot: Boot) -> None:
     machine.apt(f"install /root/{packages.first.name}")
     open_queue(machine)
     ticket = join(machine)["ticket"]
-    assert len(processes(machine)) >= 5
+    assert len(processes(machine)) >= len(SERVICES)
+    file(machine, "/etc/default/tellerline-worker").write_text("TELLERLINE_LOG_LEVEL=debug\n")
     keys = file(machine, "/var/lib/tellerline/ticket.keys").read_text()
 
     machine.apt("remove tellerline")

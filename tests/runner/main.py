@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs all checks and tests, and counts. Called by tests/run, which has installed what is needed."""
 from __future__ import annotations
 
@@ -9,11 +10,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import process
 import stages
-from results import FLAKY_MOST, Row, known_flakes
+from results import FLAKY_MOST, Row, commit_of, known_flakes
 from stages import ASAN, TOP, Options, Run
 
 STAGES = ("gates", "ctest", "system", "threads", "kubernetes", "packages", "containers")
@@ -76,42 +78,48 @@ def tell_progress(run: Run) -> None:
               flush=True)
 
 
-def work(run: Run) -> None:
+#: A stage, after the name by which --only chooses it.
+Stage = tuple[str, Callable[[Run], None]]
+
+
+def plan(run: Run) -> list[tuple[list[Stage], list[Stage]]]:
     """In order: what compiles, what analyses, what computes, what waits, and at last what wants the machine for itself.
-    Nothing that compiles or analyses runs beside tests that wait for programs."""
-    wants = run.options.wants
+    Nothing that compiles or analyses runs beside tests that wait for programs. In each step the first stages run one
+    after the other, and beside them those of the second list, which mostly wait for the container engine."""
+    def folder(name: str, processes: int = 1) -> Stage:
+        return name, lambda run: stages.folder(run, name, processes)
+
+    def containers(run: Run) -> None:
+        stages.folder(run, "containers", 2, show=not run.options.wants("system"))
+
+    return [
+        ([("gates", stages.gates)], []),
+        ([("ctest", lambda run: stages.ctest(run, "units and components", "ctest", ASAN))], []),
+        ([("threads", stages.threads)], []),
+        ([folder("packages", 2), folder("kubernetes")], [("containers", stages.images)]),
+        ([("system", stages.system)], [("containers", containers)]),
+        ([("system", stages.system_alone)], []),
+    ]
+
+
+def work(run: Run) -> None:
     if not stages.build(run, "release") or not stages.build(run, "asan", "-DTELLERLINE_BENCH=ON"):
         return
     if run.options.soak:
         stages.soak(run)
         return
-    plan: list[tuple[str, Callable[[Run], None]]] = [
-        ("gates", stages.gates),
-        ("ctest", lambda run: stages.ctest(run, "units and components", "ctest", ASAN)),
-        ("threads", stages.threads),
-        ("packages", lambda run: stages.folder(run, "packages")),
-        ("kubernetes", lambda run: stages.folder(run, "kubernetes")),
-        ("containers", stages.images),
-        ("system", with_containers),
-    ]
-    if wants("system"):
-        plan.append(("system alone", stages.system_alone))
-    plan = [(name, stage) for name, stage in plan if wants(name.split()[0]) or stage is with_containers and
-            wants("containers")]
-    for number, (_, stage) in enumerate(plan):
-        run.ahead = list(dict.fromkeys(name for name, _ in plan[number + 1:]))
-        stage(run)
 
+    def begin(wanted: list[Stage]) -> None:
+        for _, stage in wanted:
+            stage(run)
 
-def with_containers(run: Run) -> None:
-    """The system tests, and beside them those of containers: all of them wait most of the time."""
-    lane = threading.Thread(target=stages.folder, args=(run, "containers", not run.options.wants("system")), daemon=True)
-    if run.options.wants("containers"):
-        lane.start()
-    if run.options.wants("system"):
-        stages.system(run)
-    if run.options.wants("containers"):
-        lane.join()
+    steps = [[[stage for stage in lane if run.options.wants(stage[0])] for lane in step] for step in plan(run)]
+    for number, (first, beside) in enumerate(steps):
+        run.ahead = list(dict.fromkeys(name for step in steps[number + 1:] for lane in step for name, _ in lane))
+        with ThreadPoolExecutor(1) as pool:
+            lane = pool.submit(begin, beside)
+            begin(first)
+            lane.result()
 
 
 def main() -> int:
@@ -120,6 +128,8 @@ def main() -> int:
     LOGS.mkdir(parents=True, exist_ok=True)
     run = Run(options, LOGS)
     busy = busy_seconds()
+    results, commit = LOGS / "results.json", commit_of(TOP)
+    results.unlink(missing_ok=True)
     for flake in known_flakes():
         print(f"flaky before: {flake.name} ({time.strftime('%F %R', time.localtime(flake.when))}, load {flake.load}"
               f"{', seed ' + flake.seed if flake.seed else ''})")
@@ -140,6 +150,7 @@ def main() -> int:
     work(run)
     process.end_leftovers()
     run.report.remember_flakes()
+    run.report.write(results, commit, options == Options(jobs=options.jobs))
     return run.report.finish(LOGS, busy_seconds() - busy)
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One command of a stage: in a process group of its own, within a limit, with its output in a log and its cost known."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plugin of pytest: a test that passed on this machine with the same inputs, bit for bit, is not run again.
 
 The inputs of a test are its file, the modules of the tests that it imports, the conftest.py of its folder, the programs
@@ -25,6 +26,9 @@ from cached import TOP, Key, Results  # noqa: E402
 
 #: Folders and files at the top that a test may read.
 _NAMES = sorted({path.name for path in TOP.iterdir()} - {"tests", "build", ".git"})
+#: A path as tests write it, TOP / "docs" / "a.md" or "docs/a.md": its first string, and the others.
+_PATH = re.compile(rf"""(?:/ ?["']|["'](?=[\w.-]+/))((?:{'|'.join(map(re.escape, _NAMES))})\b[\w./-]*)"""
+                   r"""["']?((?: / ["'][\w./-]+["'])*)""")
 _ALL = re.compile(r"deploy/(package|images|quickstart)|[\"']git[\"']|[\"']cmake[\"']")
 
 
@@ -70,7 +74,13 @@ def _read(text: str) -> Iterable[Path]:
     """What these sources of tests read, beside programs."""
     if _ALL.search(text):
         return _sources()
-    return [TOP / name for name in _NAMES if re.search(rf"/ ?[\"']{re.escape(name)}\b|[\"']{re.escape(name)}/", text)]
+    found = set()
+    for first, others in _PATH.findall(text):
+        path = TOP.joinpath(first, *re.findall(r"[\w./-]+(?=[\"'])", others))
+        while not path.exists():  # what a test makes, or a pattern
+            path = path.parent
+        found.add(path)
+    return sorted(found - {TOP})  # in one order in all processes
 
 
 @functools.cache
@@ -87,9 +97,8 @@ def _key(file: Path) -> Key:
 
 
 def _node(nodeid: str) -> str:
-    """Without the group that xdist appends: test_a.py::test_b@test_a."""
-    group = "@" + Path(nodeid.partition("::")[0]).stem
-    return nodeid.removesuffix(group)
+    """Without the group that xdist appends: test_a.py::test_b@group."""
+    return re.sub(r"@\w+$", "", nodeid)
 
 
 def _append(variable: str, lines: Iterable[str]) -> None:

@@ -1,9 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the stages found: counts, the slowest tests, the flaky ones, and the table at the end."""
 from __future__ import annotations
 
 import json
 import os
 import re
+import subprocess
 import sys
 import threading
 import time
@@ -18,6 +20,14 @@ from cached import Results as Cache  # noqa: E402
 FLAKY_MOST = 3
 #: A flaky test is shown at the start of each run for so long (days).
 FLAKY_DAYS = 30
+
+
+def commit_of(top: Path) -> str:
+    """The commit of a tree, with a mark when the tree has changes. Empty without a repository."""
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(top), *words], capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("rev-parse", "HEAD") + (" with changes" if git("status", "--porcelain") else "")
 
 
 @dataclass
@@ -36,8 +46,8 @@ def read_junit(path: Path) -> list[Test]:
         return [Test(path.stem, 0, "failed", f"no results in {path}: {error}")]
     found: dict[str, Test] = {}
     for case in cases:
-        group = "@" + (case.get("classname") or "").rpartition(".")[2]  # xdist appends it: test_b@test_a
-        name = "::".join(filter(None, (case.get("classname"), (case.get("name") or "").removesuffix(group))))
+        own = re.sub(r"@\w+$", "", case.get("name") or "")  # without the group that xdist appends: test_b@group
+        name = "::".join(filter(None, (case.get("classname"), own)))
         kinds = {child.tag: child for child in case}
         bad = kinds.get("failure", kinds.get("error"))
         if bad is not None or case.get("status") == "fail":
@@ -134,6 +144,15 @@ class Report:
             print(f"\nflaky: {flake.name}: failed beside others, passed alone (load {flake.load}"
                   f"{', seed ' + flake.seed if flake.seed else ''}; logs in {logs})")
             print("    " + "\n    ".join(flake.failure.strip().splitlines()[-12:]))
+
+    def write(self, file: Path, commit: str, whole: bool) -> None:
+        """As JSON, for a release (deploy/release). commit: of the tree at the beginning; whole: nothing was left out."""
+        file.write_text(json.dumps({
+            "format": 1, "commit": commit, "whole": whole, "ended": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "stages": [asdict(row) for row in self.rows],
+            "flaky": [asdict(flake) for flake in self.flakes],
+            "tests": [{"stage": stage, "name": test.name, "seconds": test.seconds, "outcome": test.outcome}
+                      for stage, test in self.tests]}, indent=1) + "\n")
 
     def finish(self, logs: Path, busy: float) -> int:
         """Prints the end of a run. busy: processor time of the whole machine since its beginning."""

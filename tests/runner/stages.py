@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The stages of a run. Each adds its row to the report; none ends the run."""
 from __future__ import annotations
 
@@ -96,11 +97,12 @@ def build(run: Run, preset: str, *options: str) -> bool:
 def gates(run: Run) -> None:
     for name, command in (
             ("format", ["tests/gates/format"]),
-            ("headers", ["tests/gates/headers"]),
+            ("headers", ["tests/gates/headers", ASAN]),
             ("docs", ["tests/gates/docs"]),
             ("circles", ["bash", "-c", 'tests/gates/circles --self-test && tests/gates/circles "$0"', ASAN]),
             ("shape", ["bash", "-c", 'tests/gates/shape --self-test && tests/gates/shape "$0"', ASAN]),
             ("hardening", ["bash", "-c", 'tests/gates/hardening "$0/bin" && tests/gates/hardening --preset', ASAN]),
+            ("lua", ["tests/gates/lua", ASAN]),
             ("cppcheck", ["tests/gates/cppcheck", ASAN]),
             ("clang-tidy", ["tests/gates/tidy", ASAN]),
             ("model", ["tests/model/run"])):
@@ -274,13 +276,13 @@ def threads(run: Run) -> None:
            processes=run.options.jobs, env=_bin(TSAN))
 
 
-def folder(run: Run, name: str, show: bool = True) -> None:
-    """A folder of tests of its own, which puts away what it left by its script clean-up."""
+def folder(run: Run, name: str, processes: int = 1, show: bool = True) -> None:
+    """A folder of tests of its own, so many at a time, which puts away what it left by its script clean-up."""
     path = f"tests/{name}"
     if run.options.fast:
         run.report.add(Row(f"{name} (--fast)", skipped=1))
         return
-    pytest(run, name, name, path, 0.6, env=_bin(RELEASE), show=show)
+    pytest(run, name, name, path, 0.6, processes=processes, env=_bin(RELEASE), show=show)
     process.clean_up(TOP / path, name, run.logs / f"{name}-clean-up.log")
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Visitors for tests that cause failures. They join, wait, are served and leave, and record what they saw.
 
 Some poll, some listen to an event stream. Times are those of the machine's clock, which is Redis's as well.
@@ -17,31 +18,43 @@ from waiting import patient
 TRY_AGAIN = (502, 503)
 
 
-class Actor(threading.Thread):
-    """One client that plays one visitor after another. Once told to stop, it finishes the current visitor."""
+class Visits(threading.Thread):
+    """One visit after another, until told to stop. An error is handed to the test, which fails with it."""
 
-    def __init__(self, number: int, seed: int, ports: list[int], queue: str, history: History,
-                 stop: threading.Event, deadline: float, listens: bool = True,
-                 served: tuple[float, float] = (0.0, 0.15), leavers: float = 0.15, noshows: float = 0.0) -> None:
-        super().__init__(name=f"actor-{number}", daemon=True)
-        self._random = random.Random(f"{seed}/{number}")
-        self._clients = [Client(port, timeout=patient(5)) for port in ports]
-        self._path = f"/v1/queues/{queue}"
-        self._history, self._stop_asked, self.deadline = history, stop, deadline
-        self._ports, self._listens, self._streams = ports, listens, 0
-        self._served, self._leavers = served, leavers
-        self._noshows = noshows  # of an overbooked queue: these never come; the others ask the gate
+    def __init__(self, stop: threading.Event, name: str | None = None) -> None:
+        super().__init__(name=name, daemon=True)
+        self._stop_asked = stop
+        self._clients: list[Client] = []  # closed at the end
         self.error: BaseException | None = None
 
     def run(self) -> None:
         try:
             while not self._stop_asked.is_set():
                 self._visit()
-        except BaseException as error:  # noqa: B036 - handed to the test, which fails with it
+        except BaseException as error:  # noqa: B036 - handed to the test
             self.error = error
         finally:
             for client in self._clients:
                 client.close()
+
+    def _visit(self) -> None:
+        raise NotImplementedError
+
+
+class Actor(Visits):
+    """One client that plays one visitor after another. Once told to stop, it finishes the current visitor."""
+
+    def __init__(self, number: int, seed: int, ports: list[int], queue: str, history: History,
+                 stop: threading.Event, deadline: float, listens: bool = True,
+                 served: tuple[float, float] = (0.0, 0.15), leavers: float = 0.15, noshows: float = 0.0) -> None:
+        super().__init__(stop, f"actor-{number}")
+        self._random = random.Random(f"{seed}/{number}")
+        self._clients = [Client(port, timeout=patient(5)) for port in ports]
+        self._path = f"/v1/queues/{queue}"
+        self._history, self.deadline = history, deadline
+        self._ports, self._listens, self._streams = ports, listens, 0
+        self._served, self._leavers = served, leavers
+        self._noshows = noshows  # of an overbooked queue: these never come; the others ask the gate
 
     # ---- one visitor ----
 
@@ -142,8 +155,6 @@ class Actor(threading.Thread):
                     return None
                 return self._history.acknowledged(ticket, asked, time.time()), ticket
             if answer.status == 202:  # accepted, not yet numbered: poll with the pending ticket
-                if ticket is None and self._history.one_is_cut_off:
-                    self._history.unanswered()
                 ticket = answer.json["ticket"]
             elif answer.status in TRY_AGAIN:
                 if ticket is None:

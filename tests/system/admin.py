@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The admin API as tests use it: tokens, sessions of browsers, and the description of its calls."""
 from __future__ import annotations
 

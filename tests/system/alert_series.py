@@ -1,10 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
 """Series that make each alert of deploy/monitoring fire: one row for each. test_monitoring.py gives them to promtool."""
 from __future__ import annotations
 
 from typing import NamedTuple
 
 Q = 'queue="shop"'
-JOBS = ("worker", "dispatcher", "admitter", "expirer")
+JOBS = ("worker", "dispatcher", "admitter", "expirer", "notifier")
 
 #: A healthy installation with a sale in it: no alert fires. name{labels} -> values, a sample every 30 seconds.
 #: In the notation of promtool: start+step x times.
@@ -51,6 +52,8 @@ HEALTHY |= {
     "tellerline_worker_connections": "500x50",
     "tellerline_worker_connections_max": "19000x50",
     "tellerline_worker_restarts_total": "0x50",
+    "tellerline_worker_hooks": "1x50",
+    'tellerline_hooks{role="notifier"}': "1x50",
     "tellerline_worker_batches_refused_total": "0x50",
     "tellerline_worker_store_memory_bytes": "500x50",
     "tellerline_worker_store_memory_max_bytes": "1000x50",
@@ -71,6 +74,15 @@ class Row(NamedTuple):
     #: What is otherwise than in HEALTHY; None: the series is not there.
     changes: dict[str, str | None]
     minutes: int = 12  # when to look: after the alert's `for`
+
+
+def without(role: str) -> dict[str, str | None]:
+    """No replica of it is there: all series that it tells end."""
+    return {name: None for name in HEALTHY if f'job="{role}"' in name or f'role="{role}"' in name}
+
+
+#: What an installation without hooks is without.
+NO_HOOKS = without("notifier") | {"tellerline_worker_hooks": "0x50"}
 
 
 def paused(state: str) -> dict[str, str | None]:
@@ -96,9 +108,15 @@ ROWS = [
                                      'up{job="expirer",instance="expirer-1"}': None}),
     Row("TellerlineProgramMissing", {'up{job="worker",instance="worker-0"}': "0x50",
                                      'up{job="worker",instance="worker-1"}': "0x50"}),
+    Row("TellerlineProgramMissing", without("notifier")),
+    # Where only the notifier knows the hooks.
+    Row("TellerlineProgramMissing", without("notifier") | {"tellerline_worker_hooks": "0x50",
+                                                           'tellerline_hooks{role="notifier"}': "1x4 _x46"}),
+    Row("TellerlineProgramMissing", without("notifier") | {'up{job="notifier",instance="notifier-0"}': "0x50"}),
     Row("TellerlineReplicaMissing", {'up{job="admitter",instance="admitter-1"}': "1x10 0x40"}),
     Row("TellerlineNotReady", {'tellerline_ready{role="dispatcher"}': "0x50"}),
     Row("TellerlineLeaseWithoutHolder", {'tellerline_admitter_queues{role="admitter",instance="admitter-0"}': "0x50"}),
+    Row("TellerlineLeaseWithoutHolder", {'tellerline_notifier_queues{role="notifier",instance="notifier-0"}': "0x50"}),
     Row("TellerlineQueueDamaged", {'tellerline_expirer_queues_troubled{role="expirer",instance="expirer-0"}': "1x50"}),
     Row("TellerlineReloadRefused", {'tellerline_reload_failed{role="worker"}': "1x50"}),
     Row("TellerlineWorkerRestarts", {"tellerline_worker_restarts_total": "0+1x50"}),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attacks of docs/contributors/threat-model.md, and the tests that it names for each of them.
 
 The tests of this folder that it names get the mark `attack`, so `pytest -m attack` runs all of them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The customers of a bank's line in December 1999, and a simulation of how c counters would serve them."""
 from __future__ import annotations
 

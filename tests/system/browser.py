@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chromium, and how the tests of the waiting page read what it shows.
 
 A page is replaced when it refreshes itself, redirects or is left. A test that reads it with two commands may send the

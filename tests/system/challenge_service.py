@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for a challenge service (Turnstile, hCaptcha, reCAPTCHA): it verifies tokens, and serves a widget."""
 from __future__ import annotations
 

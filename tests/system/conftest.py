@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of the system tests, and how pytest-xdist distributes the tests over processes (-n 2)."""
 from __future__ import annotations
 

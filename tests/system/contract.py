@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A description of an API (OpenAPI): every answer is held against it."""
 from __future__ import annotations
 

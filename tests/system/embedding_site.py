@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A shop of the tests' own, whose pages use tellerline.js. Tellerline is under the same origin: the shop passes on what
 goes to it, and may answer in its place."""
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is a script ES5? An old browser cannot parse what is newer. The parser is the one inside node."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of every kind, while visitors come and go: chosen by a seed, one after the other or two at once."""
 from __future__ import annotations
 
@@ -7,16 +8,19 @@ import shutil
 import signal
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from actors import Actor
 from history import History, Loss, Rate, check
 from redis_server import RedisError, RedisGone
-from tellerline import System
+from tellerline import PATIENCE, System
 from waiting import patient, wait_until
 
 #: A worker may be this far behind (seconds) during and after a fault.
 STALENESS = 8.0
+#: What the operator sets before the faults, and is in force after them. The files say something else.
+MARK = "full_margin=37"
 #: What programs may say of these faults.
 TROUBLE = (r"kind=(connect|timeout|loading|readonly|misconf|oom|nogroup|store|stale|noqueue|protocol|order)\b",
            r"role=worker .*ended by signal 9 \(Killed\)", r"(poison|aside|unreadable)")
@@ -102,6 +106,26 @@ class Faults:
         time.sleep(self._random.uniform(0.1, 1.5))
         self._command("CONFIG", "SET", "maxmemory", "0")
 
+    def disk_full(self) -> None:
+        """With appendfsync always Redis ends at the first write that finds no room, also after each start; with everysec it
+        refuses what would write, from the second one on."""
+        redis = self._system.redis
+        redis.fill_disk()
+        wait_until(redis.found_no_room, PATIENCE, "Redis finds no room")
+        until = time.monotonic() + self._random.uniform(0, 1.5)
+        while time.monotonic() < until:
+            if not redis.running:
+                self._history.restarts += 1
+                redis.kill()  # takes its socket away
+                self._start_store()
+                redis.fill_disk()
+            time.sleep(0.05)
+        redis.free_disk()
+        if not redis.running:
+            self._history.restarts += 1
+            redis.kill()
+            self._start_store()
+
     def store_demoted(self) -> None:
         self._history.restarts += 1
         self._command("REPLICAOF", "127.0.0.1", "1")
@@ -154,6 +178,14 @@ class Faults:
         return True
 
 
+def end_visits(stop: threading.Event, crowd: Iterable[Any], history: History) -> None:
+    """Tells the crowd to stop. Each ends the visit that it is at, behind places whose joins got no answer: they are never
+    claimed, and each that was taken keeps a place for claim_ttl."""
+    stop.set()
+    for one in crowd:
+        one.deadline = time.monotonic() + patient(120 + 12 * min(history.joins_without_answer, 20))
+
+
 def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any], history: History, staleness: float,
              choices: str, rate: Rate | None = None, overbook: int | None = None) -> None:
     """The crowd (threads like Actor) was told to stop: the line drains, and the whole history is checked. A failure names
@@ -166,6 +198,8 @@ def conclude(system: System, queue: str, capacity: int | None, crowd: list[Any],
             actor.join()
             assert actor.error is None, actor.error
         print(f"{time.monotonic() - began:.1f} s until all visitors are done")
+        history.cut_short = time.time()
+
         def drained() -> bool:
             if rate is None and overbook is None:  # which have rules for it
                 system.store.command("EVAL", TIME_IS_OVER, 1, system.key(queue, "active"))
@@ -196,6 +230,10 @@ def live_through(system: System, queue: str, capacity: int, seed: int, kinds: li
     for actor in crowd:
         actor.start()
     try:
+        # A change just before the store forgets may be missed. Joins that were answered later show that workers know it.
+        system.set(queue, MARK)
+        joined = len(history.stays)
+        wait_until(lambda: len(history.stays) >= joined + 4, PATIENCE, "joins are answered after the change")
         if seconds is not None:
             faults.soak(kinds, seconds)
         else:
@@ -204,10 +242,10 @@ def live_through(system: System, queue: str, capacity: int, seed: int, kinds: li
         wait_until(lambda: len(history.stays) >= least or not any(actor.is_alive() for actor in crowd), 90,
                    f"{least} visitors have joined")
     finally:
-        stop.set()
-        for actor in crowd:
-            actor.deadline = time.monotonic() + patient(120)
+        end_visits(stop, crowd, history)
     print(f"{time.monotonic() - began:.1f} s of faults and visitors")
     conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}")
+    name, value = MARK.split("=")
+    assert system.store.hash(system.key(queue, "config"))[name] == value, f"not in force any more (seed {seed})"
     return (f"seed {seed}: {faults.done}, {len(history.stays)} acknowledged joins, "
             f"{history.joins_without_answer} without an answer")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures that tests measure: stored in the test's report, and printed at the end of the run."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker's metrics say."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Firefox for the tests of pages. Debian has no geckodriver, so this speaks Firefox's own protocol, Marionette (a TCP
 socket, "LENGTH:JSON"), and lets Selenium's driver believe that it has a remote end: `until`, `press` and the rest of
 browser.py work as they do with Chromium. Only what needs Chromium's own protocol (CDP) does not."""

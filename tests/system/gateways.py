@@ -1,14 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gateways of deploy/gateways as tests start them: the real programs, with the shipped configurations."""
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 import shutil
 import socket
+import socketserver
 import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -61,6 +65,8 @@ class Site(Server):
                 body = f"the site: {self.path}".encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
+                if "?cache=" in self.path:
+                    self.send_header("Cache-Control", self.path.partition("?cache=")[2])
                 self.end_headers()
                 if self.command != "HEAD":
                     self.wfile.write(body)
@@ -73,6 +79,61 @@ class Site(Server):
         super().__init__(Handler)
 
 
+class TunnelSite:
+    """A site that switches to another protocol, or opens a tunnel, at each request that asks for it; `unasked`: at every
+    one. It records requests, and what it gets through tunnels."""
+
+    def __init__(self) -> None:
+        self.unasked = False
+        self.requests: list[list[str]] = []  # the lines of each head
+        self.tunnelled: list[bytes] = []
+        site = self
+
+        class Handler(socketserver.StreamRequestHandler):
+            def head(self) -> list[str]:
+                lines = []
+                while line := self.rfile.readline().decode("latin-1").strip():
+                    lines.append(line)
+                return lines
+
+            def handle(self) -> None:
+                with suppress(ConnectionError):
+                    self.serve()
+
+            def serve(self) -> None:
+                while lines := self.head():
+                    site.requests.append(lines)
+                    names = [line.partition(":")[0].lower() for line in lines[1:]]
+                    asked = [line.partition(":")[2].strip() for line in lines[1:] if line.lower().startswith("upgrade:")]
+                    if lines[0].startswith("CONNECT "):
+                        self.wfile.write(b"HTTP/1.1 200 OK\r\n\r\n")
+                    elif asked or site.unasked:
+                        key = "".join(line.partition(": ")[2] for line in lines if line.lower().startswith("sec-websocket-key:"))
+                        accept = base64.b64encode(hashlib.sha1(f"{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11".encode()).digest())
+                        self.wfile.write(f"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                                         f"Upgrade: {(asked or ['h2c'])[0]}\r\n"
+                                         f"Sec-WebSocket-Accept: {accept.decode()}\r\n\r\n".encode())
+                    else:
+                        assert "transfer-encoding" not in names
+                        self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\nthe site")
+                        continue
+                    while got := self.request.recv(65536):
+                        site.tunnelled.append(got)
+                        self.wfile.write(b"through the tunnel: " + got)
+                    return
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.port = self._server.server_address[1]
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,))
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
 class StandIn(Server):
     """Answers as a worker that admits everybody, and records what it gets."""
 
@@ -82,7 +143,8 @@ class StandIn(Server):
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:  # noqa: N802
-                stand_in.headers.append({name.lower(): value for name, value in self.headers.items()})
+                if not self.path.startswith("/readyz"):
+                    stand_in.headers.append({name.lower(): value for name, value in self.headers.items()})
                 self.send_response(204)
                 self.send_header("X-Tellerline-Visitor", "somebody")
                 self.end_headers()
@@ -106,14 +168,18 @@ def adapt(text: str, changes: dict[str, str]) -> str:
 @dataclass
 class Addresses:
     gateway: int
-    worker: int
+    workers: list[int]
     site: int
+
+    def lines(self, line: str) -> str:
+        """The line of a configuration for each worker; {i}: its number, {port}: its port."""
+        return "\n".join(line.format(i=i, port=port) for i, port in enumerate(self.workers))
 
 
 def nginx(directory: Path, ports: Addresses, changes: dict[str, str]) -> list[str]:
     text = adapt((GATEWAYS / "nginx" / "tellerline.conf").read_text(), {
         "listen 80;": f"listen 127.0.0.1:{ports.gateway};",
-        "127.0.0.1:8080": f"127.0.0.1:{ports.worker}",
+        "    server 127.0.0.1:8080;": ports.lines("    server 127.0.0.1:{port};"),
         "127.0.0.1:3000": f"127.0.0.1:{ports.site}",
         "root /etc/nginx;": f"root {GATEWAYS};",
         "/var/log/nginx/tellerline.log": f"{directory}/access.log",
@@ -130,11 +196,15 @@ def nginx(directory: Path, ports: Addresses, changes: dict[str, str]) -> list[st
 
 
 def haproxy(directory: Path, ports: Addresses, changes: dict[str, str]) -> list[str]:
+    checks = f"abns@tellerline-checks-{ports.gateway}"
+    lua = adapt((GATEWAYS / "haproxy" / "tellerline.lua").read_text(), {"abns@tellerline-checks": checks})
+    (directory / "tellerline.lua").write_text(lua)
     text = adapt((GATEWAYS / "haproxy" / "haproxy.cfg").read_text(), {
-        "/etc/haproxy/tellerline.lua": str(GATEWAYS / "haproxy" / "tellerline.lua"),
+        "/etc/haproxy/tellerline.lua": str(directory / "tellerline.lua"),
         "/etc/haproxy/tellerline-away.html": str(GATEWAYS / "tellerline-away.html"),
         "bind :80\n": f"bind 127.0.0.1:{ports.gateway}\n",
-        "127.0.0.1:8080": f"127.0.0.1:{ports.worker}",
+        "abns@tellerline-checks": checks,
+        "    server worker1 127.0.0.1:8080": ports.lines("    server worker{i} 127.0.0.1:{port}"),
         "127.0.0.1:3000": f"127.0.0.1:{ports.site}",
         **({} if os.geteuid() == 0 else  # only root can become another user
            {"    user haproxy\n": "", "    group haproxy\n": "", "    chroot /var/lib/haproxy\n": ""}),
@@ -145,9 +215,9 @@ def haproxy(directory: Path, ports: Addresses, changes: dict[str, str]) -> list[
 
 def caddy(directory: Path, ports: Addresses, changes: dict[str, str]) -> list[str]:
     text = adapt((GATEWAYS / "caddy" / "Caddyfile").read_text(), {
-        "{\n\t# The log has no tickets": "{\n\tadmin off\n\t# The log has no tickets",
+        "{\n\t# The log has paths": "{\n\tadmin off\n\t# The log has paths",
         "http://shop.example {": f"http://localhost:{ports.gateway} {{\n\tbind 127.0.0.1",
-        "127.0.0.1:8080": f"127.0.0.1:{ports.worker}",
+        "to 127.0.0.1:8080": "to " + " ".join(f"127.0.0.1:{port}" for port in ports.workers),
         "127.0.0.1:3000": f"127.0.0.1:{ports.site}",
         "root /etc/caddy": f"root {GATEWAYS}",
     } | changes)
@@ -280,22 +350,29 @@ class Shops:
         self._places: list[Place] = []
         self._processes: list[subprocess.Popen[bytes]] = []
 
-    def __call__(self, start_site: Callable[[System], int] | None = None, **settings) -> Place:
-        """The queue "shop" behind the gateway. start_site(system): starts another site than Site and returns its port."""
+    def __call__(self, start_site: Callable[[System], int] | None = None, workers: int = 1,
+                 changes: dict[str, str] | None = None, **settings) -> Place:
+        """The queue "shop" behind the gateway. start_site(system): starts another site than Site and returns its port.
+        changes: texts of the gateway's configuration, and what stands there instead."""
         port = free_port()
         address = f"http://localhost:{port}"
         queue = CALM | {"capacity": 1, "target_url": f"{address}/"} | settings
-        system = self._start({"shop": queue}, settings={"http": {"public_url": address}})
-        return self.gateway(system, start_site(system) if start_site else self._site.port, port)
+        more = {} if workers == 1 else {"workers": workers}
+        system = self._start({"shop": queue}, settings={"http": {"public_url": address}}, **more)
+        return self.gateway(system, start_site(system) if start_site else self._site.port, port, changes)
 
-    def alone(self, worker: int, changes: dict[str, str] | None = None) -> Place:
-        """The gateway without Tellerline, between a stand-in for the worker and the site. changes: texts of the
-        configuration, and what stands there instead."""
-        return self._run(None, Addresses(free_port(), worker, self._site.port), changes or {})
+    @property
+    def site_port(self) -> int:
+        return self._site.port
 
-    def gateway(self, system: System, site_port: int, port: int) -> Place:
+    def alone(self, worker: int, changes: dict[str, str] | None = None, site_port: int | None = None) -> Place:
+        """The gateway without Tellerline, between a stand-in for the worker and the site."""
+        return self._run(None, Addresses(free_port(), [worker], site_port or self._site.port), changes or {})
+
+    def gateway(self, system: System, site_port: int, port: int, changes: dict[str, str] | None = None) -> Place:
         """One more gateway, from this port to the site."""
-        return self._run(system, Addresses(port, system.of("worker")[0].http_port, site_port), {})
+        workers = [worker.http_port for worker in system.of("worker")]
+        return self._run(system, Addresses(port, workers, site_port), changes or {})
 
     def _run(self, system: System | None, ports: Addresses, changes: dict[str, str]) -> Place:
         port = ports.gateway

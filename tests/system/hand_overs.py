@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of places that went to other devices, and the rules of a hand-over; part of the history checker.
 
 A place keeps its number, its tickets count up a serial, of all codes made for one serial one device wins, and the ticket

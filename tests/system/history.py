@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What visitors saw, and a check that one fair line explains it.
 
 Clients record each answer and its time. The checker then tests the whole history: was an acknowledged place lost or
@@ -24,6 +25,7 @@ from typing import Any, NamedTuple
 
 import wire
 from hand_overs import HandOver, OldDevice, check_hand_overs
+from session_ends import Entry, Told, begins_incarnation, check_session_ends
 
 
 #: All programs share the machine's clock, but Redis counts whole milliseconds and reads the clock once per command.
@@ -92,7 +94,7 @@ class Stay:
 
 class Loss(NamedTuple):
     """The store forgot what happened from `since` on, and worked again at `until`. total: and all that was before.
-    remembered: the workers lived on, and every visitor could return before the recovery ended."""
+    remembered: the workers lived on, and, if all was lost, every visitor could return before the recovery ended."""
     since: float
     until: float
     total: bool = False
@@ -152,6 +154,8 @@ class History:
     losses: list[Loss] = field(default_factory=list)
     causes: list[tuple[float, float]] = field(default_factory=list)  # when positions may rise for another reason: a move
     restarts: int = 0  # of the store, with or without a loss
+    entries: list[Entry] = field(default_factory=list)  # of the ingest stream, as far as they were looked at
+    cut_short: float = float("inf")  # from when on the test lets sessions end before their time
     changes: list[Change] = field(default_factory=list)
     shares: list[Shares] = field(default_factory=list)  # of the lanes, in order; empty: not judged
     blocks: list[Block] = field(default_factory=list)
@@ -162,9 +166,6 @@ class History:
     full: list[tuple[float, float]] = field(default_factory=list)  # when the store was at its memory limit
     poisoned: int = 0  # entries that nobody can decode
     joins_without_answer: int = 0  # sent, and the connection broke: outcome unknown
-    #: A worker may be cut off alone. A join that it holds may arrive when the visitor was placed by another worker, who was
-    #: shown the pending ticket, and is gone: then there is a second place that nobody knows of.
-    one_is_cut_off: bool = False
     oddities: list[str] = field(default_factory=list)  # answers that a correct service never gives
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -202,6 +203,7 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int | None, fi
     steps = list(steps)
     _follow_moves(history, steps)
     _check_places(history)
+    _check_session_ends(history, steps)  # before what visitors say of it
     assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
     _check_arrivals(history)
     _check_stream(steps, capacity + (overbook or 0) if capacity is not None else None, history)
@@ -258,6 +260,20 @@ def _check_places(history: History) -> None:
     for stay in history.stays:
         assert {(ticket.place, ticket.visitor) for ticket in stay.tickets} <= {
             (place, stay.visitor) for place in stay.names}, f"place {stay.place} became another one: {stay.tickets}"
+
+
+def _check_session_ends(history: History, steps: list[wire.Step]) -> None:
+    """What a visitor was told counts if the store kept it, or workers remember it: of a session that the store has begun and
+    has not lost."""
+    begun = {place: step.time_ms / 1000 for step in steps for place in step.admitted}
+    told = []
+    for stay in history.stays:
+        loss = history.lost(stay)
+        is_known = loss is None or loss.remembered and not loss.total and begun.get(stay.place, loss.since) < loss.since
+        if stay.inside_until is not None and is_known:
+            told.append(Told(stay.place, stay.inside_until))
+    before = [step for step in steps if step.time_ms / 1000 < history.cut_short]
+    check_session_ends(before, history.entries, told, [(loss.since, loss.until) for loss in history.losses])
 
 
 def _check_final(history: History, steps: list[wire.Step], final: Final) -> None:
@@ -344,7 +360,7 @@ def _check_stream(steps: list[wire.Step], capacity: int | None, history: History
     assert steps, "the events stream is empty"
     incarnations = 0
     for before, step in zip(steps, steps[1:]):
-        begins = not step.events and step.number > before.number + 1
+        begins = begins_incarnation(before, step)
         assert step.number == before.number + 1 or begins, f"the events have a gap: {before.number}, {step.number}"
         incarnations += begins
     assert incarnations <= len(history.losses) + history.restarts, f"{incarnations} incarnations without a reason"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for a site that takes hooks: it verifies each request, or misbehaves."""
 from __future__ import annotations
 

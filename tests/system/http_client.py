@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP clients: a simple one on http.client, and a fast asynchronous one for crowds."""
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from waiting import PATIENCE, patient, wait_until
 
@@ -86,6 +88,18 @@ class Client:
     def post(self, path: str, body: bytes | None = None, ticket: str | None = None,
              **more) -> Answer:
         return self.request("POST", path, body, ticket, **more)
+
+
+def redeem(client: Client, queue: str, code: str, device: str = "") -> Answer:
+    """Redeems the code of a hand-over."""
+    body = {"code": code} | ({"device": device} if device else {})
+    return client.post(f"/v1/queues/{queue}/move", json.dumps(body).encode())
+
+
+def redeem_by_page(client: Client, action: str, code: str, device: str = "a", headers: dict[str, str] | None = None) -> Answer:
+    """The same as the form of the page does. action: where it goes."""
+    return client.post(action, urlencode({"code": code, "device": device}).encode(),
+                       headers={"Content-Type": "application/x-www-form-urlencoded"} | (headers or {}))
 
 
 #: The errors that a client of a killed program may see.
@@ -189,3 +203,14 @@ async def share_out(port: int, connections: int, items: Iterable[Any],
             connection.close()
 
     await asyncio.gather(*(one() for _ in range(connections)))
+
+
+def ready(port: int) -> bool:
+    """Whether a worker at this port is ready."""
+    client = Client(port)
+    try:
+        return client.get("/readyz").status == 200
+    except CONNECTION_TROUBLE:
+        return False
+    finally:
+        client.close()

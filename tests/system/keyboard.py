@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An operator without a mouse: keys go to what has the focus, and every stop has to be one that a person sees."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small web server for the tests' own pages."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures how late this machine wakes a sleeping process. Any program may be late by this much through no fault of
 its own."""
 from __future__ import annotations

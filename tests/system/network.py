@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Redis behind a network that can fail: in a namespace of its own, or behind a slow relay."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A clock that runs faster in a page: what the page does after seconds and minutes need not be waited for so long."""
 from __future__ import annotations
 

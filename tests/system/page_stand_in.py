@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for the worker, for the tests of the waiting page's script. It serves the real page, rendered by
 page_tool, and answers requests with the state that the test sets, including failures that a real worker cannot
 produce on demand.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two sites behind a gateway that say what they make of a path: Tomcat, and a WSGI application."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Libraries that are loaded before those of a program (LD_PRELOAD), to fail or to kill it at a chosen call."""
 from __future__ import annotations
 

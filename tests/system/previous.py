@@ -1,19 +1,25 @@
-"""The programs of the release before this one: named by TELLERLINE_TEST_PREVIOUS, or built from the history once."""
+# SPDX-License-Identifier: Apache-2.0
+"""The programs that an upgrade comes from: those of the release before this one, as soon as there is one.
+
+Until then, and from a source archive without its history, they are built from this tree, with another version number.
+"""
 from __future__ import annotations
 
 import fcntl
 import io
 import os
-import shutil
 import subprocess
 import tarfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-import pytest
 
 from tellerline import TOP
 
 _PROGRAMS = ["tellerline", *(f"tellerline-{role}" for role in ("worker", "dispatcher", "admitter", "expirer", "notifier"))]
+_FOLDER = TOP / "build" / "previous"
+#: What this tree calls itself in its other build.
+OTHER_VERSION = "0.0.1"
 
 
 def release_before(repository: Path) -> str | None:
@@ -24,30 +30,45 @@ def release_before(repository: Path) -> str | None:
 
 
 def previous_programs() -> Path:
-    """The folder of those programs. Skips the test where nothing was released before."""
+    """The folder of those programs: named by TELLERLINE_TEST_PREVIOUS, or built once."""
     given = os.environ.get("TELLERLINE_TEST_PREVIOUS")
     if given:
         return Path(given)
     tag = release_before(TOP) if (TOP / ".git").exists() else None
-    if tag is None:
-        pytest.skip("no release before this one: the history holds no tag v*, and TELLERLINE_TEST_PREVIOUS is not set")
-    folder = TOP / "build" / "previous" / tag
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may want them at once
+    return _release(tag) if tag else _this_tree()
+
+
+def _release(tag: str) -> Path:
+    folder = _FOLDER / tag
+    with _alone(folder):
         if not (folder / "built").exists():
-            _build(tag, folder)
+            with tarfile.open(fileobj=io.BytesIO(_run("git", "-C", str(TOP), "archive", "--format=tar", tag))) as tar:
+                tar.extractall(folder / "source")
+            _build(folder / "source", folder / "build", "-DCMAKE_BUILD_TYPE=Release")
             (folder / "built").touch()
     return folder / "build" / "bin"
 
 
-def _build(tag: str, folder: Path) -> None:
-    with tarfile.open(fileobj=io.BytesIO(_run("git", "-C", str(TOP), "archive", "--format=tar", tag))) as tar:
-        tar.extractall(folder / "source")
-    cache = ["-DCMAKE_C_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
-    _run("cmake", "-S", str(folder / "source"), "-B", str(folder / "build"), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-         "-DTELLERLINE_TESTS=OFF", *cache)
-    _run("cmake", "--build", str(folder / "build"), "--target", *_PROGRAMS)
+def _this_tree() -> Path:
+    """Without link-time optimisation, which ccache could not keep."""
+    folder = _FOLDER / "this"
+    with _alone(folder):
+        _build(TOP, folder / "build", "-DCMAKE_BUILD_TYPE=Release", f"-DTELLERLINE_VERSION={OTHER_VERSION}")
+    return folder / "build" / "bin"
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Several test processes may want them at once."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _build(source: Path, build: Path, *options: str) -> None:
+    _run("cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DTELLERLINE_TESTS=OFF", *options)
+    _run("nice", "cmake", "--build", str(build), "--target", *_PROGRAMS)
 
 
 def _run(*command: str) -> bytes:

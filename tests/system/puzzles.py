@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Solves the puzzles of queues with a challenge, with the example of docs/integrators/client-guide.md."""
 from __future__ import annotations
 

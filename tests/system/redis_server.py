@@ -1,7 +1,10 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real redis-server on a private socket, and a tiny client for it (RESP2, blocking)."""
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -26,11 +29,12 @@ class RedisGone(Exception):
 class Redis:
     """One connection. Replies are text (surrogate-escaped, so bytes survive), int, list or None."""
 
-    def __init__(self, path: Path, timeout: float = 30.0) -> None:
-        self._socket = socket.socket(socket.AF_UNIX)
+    def __init__(self, at: Path | tuple[str, int], timeout: float = 30.0) -> None:
+        """at: its socket, or host and port."""
+        self._socket = socket.socket(socket.AF_UNIX if isinstance(at, Path) else socket.AF_INET)
         self._socket.settimeout(patient(timeout))
         try:
-            self._socket.connect(str(path))
+            self._socket.connect(str(at) if isinstance(at, Path) else at)
         except OSError as error:
             self._socket.close()
             raise RedisGone(str(error)) from error
@@ -129,7 +133,7 @@ class RedisServer:
         for name, value in settings.items():
             argv += [f"--{name}", value]
         self._process = subprocess.Popen(
-            [*self.prefix, "setpriv", "--pdeathsig", "KILL", *argv],
+            [*self.prefix, "setpriv", "--pdeathsig", "KILL", *argv], restore_signals=False,  # SIGXFSZ: see fill_disk
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if wait:
             wait_until(self.answers, 40, "redis-server answers")
@@ -178,6 +182,25 @@ class RedisServer:
     def lose_tail(self, history: int) -> None:
         """Removes all that was appended since it had this length. Redis must have been killed."""
         os.truncate(self._history_file(), history)
+
+    def fill_disk(self) -> None:
+        """From now on no byte more fits into the append-only file, as on a full disk: until free_disk, or the next start."""
+        self._limit_files(self.history())
+
+    def free_disk(self) -> None:
+        self._limit_files(resource.RLIM_INFINITY)
+
+    def found_no_room(self) -> bool:
+        """It refuses writes since it failed to append one, or has ended of that."""
+        try:
+            return not self.running or "aof_last_write_status:err" in self.ask("INFO", "persistence")
+        except (OSError, RedisError, RedisGone):
+            return False
+
+    def _limit_files(self, size: int) -> None:
+        assert self._process is not None
+        with contextlib.suppress(ProcessLookupError):  # it has ended
+            resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def take_over(self, other: RedisServer) -> None:
         """Answers at the socket of that server, which must have been killed."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A replicated store: a master, its replicas, and sentinels that watch them, all with a password."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue with all rules in play, for tests of faults: a rate, a capacity and lanes with weights. Visitors of both lanes
 come and go; the history checker judges the windows of the rate, the shares of the lanes and the capacity."""
 from __future__ import annotations

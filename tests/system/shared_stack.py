@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One stack of programs for many tests of a file, and queues of its own for each test.
 
 To start and stop a stack takes longer than most tests do with it. A test that leaves all as it was, but for its own

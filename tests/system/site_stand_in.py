@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for a protected site: it says how loaded it is, or misbehaves."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reader of event streams (text/event-stream) that sees every field, comments included."""
 from __future__ import annotations
 

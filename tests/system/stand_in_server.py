@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the stand-ins for other people's services have in common: a server of HTTP that a test starts and ends."""
 from __future__ import annotations
 

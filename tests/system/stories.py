@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short stories of one queue: visitors come and go, something happens meanwhile, and the history checker and the audit
 judge. Each is made so that a script that is wrong shows in it (test_planted_bugs)."""
 from __future__ import annotations
@@ -9,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
+import wire
 from actors import Actor
+from figures_of import metric
 from hand_overs import HandOver, OldDevice
 from history import Block, Change, History, Knock, Loss, Rate, Shares, Stay, check
-from http_client import Client, Visitor
+from http_client import Client, Visitor, redeem
 from redis_server import Redis, RedisError, RedisGone
+from session_ends import entry_of
 from tellerline import System
 from waiting import T, patient, wait_until
 from wire import read_ticket
@@ -135,6 +139,8 @@ class Recorder(threading.Thread):
         for _, entries in store.command("XREAD", "BLOCK", 50, "STREAMS", key("door", "ingest"), last) or []:
             for last, fields in entries:
                 self.batches.append(fields[1])
+                entry = entry_of(last, fields[1])
+                self._history.entries += [entry] if entry is not None else []
         owner, fence = store.command("EVAL", LEASE_AND_FENCE, 2, key("door", "dispatcher"), key("door", "state"))
         if owner and fence:
             self._history.leases.setdefault(fence, set()).add(owner)
@@ -155,10 +161,16 @@ def change(system: System, history: History, name: str, value: str) -> None:
     history.changes.append(Change(sent, time.time(), name, value))
 
 
-def enter(system: System, history: History) -> tuple[Visitor, Stay]:
+def enter(system: System, history: History, again: Visitor | None = None) -> tuple[Visitor, Stay]:
+    """A new visitor, or one who comes again."""
     sent = time.time()
-    visitor = system.join("door")
+    visitor = system.join("door") if again is None else again.join()
     return visitor, history.acknowledged(visitor.ticket, sent, time.time())
+
+
+def leave(visitor: Visitor, stay: Stay) -> None:
+    stay.gives_back(time.time())
+    stay.end, stay.ended_at = visitor.leave()["status"], time.time()
 
 
 def is_over(system: System, stay: Stay) -> bool:
@@ -221,6 +233,93 @@ def restart(system: System, history: Told) -> None:
     history.come_and_go(10)
 
 
+def session_until(system: System, stay: Stay) -> int:
+    """As Redis has it, ms; 0: there is none."""
+    return int(system.store.command("ZSCORE", system.key("door", "active"), stay.visitor) or 0)
+
+
+def called(system: System, history: Told) -> tuple[Visitor, Stay, int]:
+    """A visitor who is called and has not claimed the session, and until when it lasts."""
+    visitor, stay = enter(system, history)
+    return visitor, stay, history.until(lambda: session_until(system, stay), "is called")
+
+
+def passes(history: Told, deadline: int) -> None:
+    history.until(lambda: time.time() > deadline / 1000, "the deadline passes")
+
+
+def backlog(system: System, history: Told) -> None:
+    """A visitor claims the session in time, while no dispatcher runs, and the deadline passes."""
+    visitor, stay, deadline = called(system, history)
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.kill()
+    history.until(visitor.is_active, "the worker knows")  # to ask is to claim
+    passes(history, deadline)
+    expirer = system.of("expirer")[0]
+    before = metric(expirer, "tellerline_expirer_steps_total")
+    history.until(lambda: metric(expirer, "tellerline_expirer_steps_total") > before or is_over(system, stay),
+                  "the expirer has looked")
+    dispatcher.start()
+    stay.gives_back(time.time())
+    stay.end, stay.ended_at = visitor.complete()["status"], time.time()
+    history.come_and_go(4)
+
+
+def is_applied(system: System) -> bool:
+    """All that was written to the ingest stream."""
+    def named(flat: list, name: str) -> object:
+        return flat[flat.index(name) + 1]
+
+    ingest = system.key("door", "ingest")
+    (group,) = system.store.command("XINFO", "GROUPS", ingest)
+    written = named(system.store.command("XINFO", "STREAM", ingest), "last-generated-id")
+    return named(group, "pending") == 0 and named(group, "last-delivered-id") == written
+
+
+def reboot(system: System, history: Told) -> None:
+    """The deadline of a session has passed when Redis comes back, and the expirer is the first that finds it."""
+    _, stay, _ = called(system, history)
+    stay.end = "unclaimed"
+    system.of("worker")[0].stop()
+    history.until(lambda: is_applied(system), "all is applied")
+    for program in system.programs:
+        program.kill()
+    system.store.command("ZADD", system.key("door", "active"), "XX", int(time.time() * 1000), stay.visitor)
+    system.redis.kill()
+    system.forget_store()
+    history.restarts += 1
+    system.redis.start()
+    system.of("expirer")[0].start()
+    wait_until(lambda: is_over(system, stay), PATIENT, "the session ends")
+    for program in system.programs:
+        if program.role != "expirer":
+            program.start()
+
+
+def rewound(system: System, history: Told) -> None:
+    """Redis loses the claim of a session, and its former deadline passes before Redis is there again."""
+    visitor, stay, deadline = called(system, history)
+    size, since = system.redis.history(), time.time()
+
+    def is_claimed() -> bool:
+        active = visitor.is_active()
+        stay.saw_active(time.time(), visitor.view)
+        return active and stay.inside_until is not None and stay.inside_until > deadline / 1000 + 1
+
+    history.until(is_claimed, "the worker knows of the claim")
+    system.redis.kill()
+    system.redis.lose_tail(size)
+    system.forget_store()
+    history.losses.append(Loss(since, float("inf"), remembered=True))
+    passes(history, deadline)
+    system.redis.start()
+    history.losses[-1] = history.losses[-1]._replace(until=time.time() + history.staleness)
+    wait_until(lambda: session_until(system, stay) != deadline, PATIENT, "Redis knows of the claim, or has ended the session")
+    stay.gives_back(time.time())
+    stay.end, stay.ended_at = visitor.complete()["status"], time.time()
+    history.come_and_go(4)
+
+
 def removal(system: System, history: Told) -> None:
     """The operator takes out one who is active and one who waits."""
     active, stay = enter(system, history)
@@ -273,7 +372,7 @@ def hand_over(visitor: Visitor, stay: Stay, history: History) -> None:
     for device, code in zip("ab", codes):
         assert code.status == 200, f"place {stay.place} was refused a code: {code.body!r}"
         sent = time.time()
-        answer = visitor.client.post(f"{visitor.path}/move?move={code.json['code']}&by={device}")
+        answer = redeem(visitor.client, visitor.path.rpartition("/")[2], code.json["code"], device)
         if answer.status != 200:
             assert answer.status == 409, answer.body
             continue
@@ -351,8 +450,7 @@ def blocks(system: System, history: Told) -> None:
         knock(history.staleness + 0.5)
     finally:
         client.close()
-    stay.gives_back(time.time())
-    stay.end, stay.ended_at = visitor.leave()["status"], time.time()
+    leave(visitor, stay)
 
 
 def unlisted(system: System, history: Told) -> None:
@@ -379,10 +477,14 @@ def damage(system: System, history: Told) -> None:
 
 
 def tail(system: System, history: Told) -> None:
-    """The store comes back without its last joins, and others join before the lost ones return."""
+    """The store comes back without its last joins, two of them of visitors who had been there before; and others join
+    before the lost ones return."""
     change(system, history, "paused", "true")
+    known = [enter(system, history) for _ in range(2)]
+    for visitor, stay in known:
+        leave(visitor, stay)
     size, since = system.redis.history(), time.time()
-    lost = [enter(system, history) for _ in range(5)]
+    lost = [enter(system, history, visitor) for visitor, _ in known] + [enter(system, history) for _ in range(4)]
     system.redis.kill()
     system.redis.lose_tail(size)
     system.forget_store()
@@ -392,9 +494,9 @@ def tail(system: System, history: Told) -> None:
     fresh = [history.until(lambda: enter(system, history), "joins are taken again", again_on=AssertionError)
              for _ in range(10)]
     for visitor, stay in lost + fresh:
-        history.until(lambda v=visitor: v.status()["status"] == "waiting", "has the place", again_on=AssertionError)
-        stay.gives_back(time.time())
-        stay.end, stay.ended_at = visitor.leave()["status"], time.time()
+        status = history.until(lambda v=visitor: v.status()["status"], "an answer", again_on=AssertionError)
+        assert status == "waiting", f"place {stay.place} did not come back: {status}"
+        leave(visitor, stay)
     change(system, history, "paused", "false")
     history.come_and_go(10)
 
@@ -521,6 +623,9 @@ PLOTS = {
     "absence": Plot(absence, {"waiting_ttl": WAITING_TTL}),
     "desertion": Plot(desertion, SHORT, served=(0.2, 0.5)),
     "extension": Plot(extension, {"claim_ttl": CLAIM_TTL}),
+    "backlog": Plot(backlog, {"claim_ttl": CLAIM_TTL}),
+    "reboot": Plot(reboot, {"claim_ttl": "10m", "session_ttl": "10m"}, redis={"appendfsync": "always"}, actors=0),
+    "rewound": Plot(rewound, {"claim_ttl": CLAIM_TTL}, redis={"appendfsync": "always"}),
     "restart": Plot(restart),
     "removal": Plot(removal),
     "poison": Plot(poison),
@@ -548,9 +653,12 @@ def settings_of(during: str) -> dict[str, object]:
 
 
 def repeat_batches(system: System, batches: list[str]) -> None:
-    """Every batch with joins arrives once more, as after answers that were lost."""
+    """Every batch with joins arrives once more, as after answers that were lost. It does not say when it was made: a late
+    join is refused to who has gone, also if the batch is not known."""
     for payload in batches:
-        system.store.command("XADD", system.key("door", "ingest"), "*", "d", payload.encode("utf-8", "surrogateescape"))
+        version, worker, number, generation, _, commands = wire.unpack(payload.encode("utf-8", "surrogateescape"))
+        again = wire.pack([version, worker, number, generation, 0, commands])
+        system.store.command("XADD", system.key("door", "ingest"), "*", "d", again)
 
 
 def tell(system: System, during: str, expected: str | None = None) -> None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A complete Tellerline for one test: a real Redis and any number of the real programs."""
 from __future__ import annotations
 
@@ -413,7 +414,7 @@ class System:
                    *(["--", *words] if words else []), timeout=timeout)
 
     def set(self, queue: str, *settings: str) -> None:
-        done = self.ctl("set", queue, *settings)
+        done = self.ctl("set", "--yes", queue, *settings)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

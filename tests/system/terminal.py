@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A command on a terminal of its own."""
 from __future__ import annotations
 

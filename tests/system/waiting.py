@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for conditions, instead of fixed sleeps. Limits are safety nets: they grow with the slowness of the machine."""
 from __future__ import annotations
 
@@ -75,12 +76,6 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str, every: flo
             last = f"{type(failure).__name__}: {str(failure).partition(chr(10))[0]}" if failure else repr(value)
             raise AssertionError(f"not within {end - began:g} s: {what} (last: {last})") from failure
         time.sleep(every)
-
-
-def early_in_a_minute(seconds: float) -> None:
-    """Waits until at least so much is left of a minute as workers count them, by the monotonic clock: an address may do
-    as much again in the next one (worker/http/limiter.c)."""
-    wait_until(lambda: time.monotonic() % 60 <= 60 - seconds, seconds + 1, "the next minute begins", every=0.1)
 
 
 def one_of(tries: int, measure: Callable[[], float], limit: float, what: str) -> list[float]:

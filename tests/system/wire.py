@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An independent implementation of the formats between the programs: msgpack entries and tickets.
 
 The formats are those of docs/contributors/wire-format.md.
@@ -96,6 +97,7 @@ class Step:
     active: int
     events: int = 0  # how many events the entry has
     config: bool = False  # tells that the settings have changed
+    applied: list[tuple[str, int]] = field(default_factory=list)  # worker and batch
     joined: list[int] = field(default_factory=list)
     admitted: list[int] = field(default_factory=list)
     returned: list[int] = field(default_factory=list)  # of these, whose session came back after a loss
@@ -115,7 +117,9 @@ def step_of(entry_id: str, payload: str) -> Step:
     step = Step(int(entry_id.split("-")[0]), number, generation, waiting, active, len(events))
     is_applied = any(event[0] == APPLIED for event in events)  # the admitter's steps apply nothing
     for event in events:
-        if event[0] == JOINED:
+        if event[0] == APPLIED:
+            step.applied.append((event[1], event[2]))
+        elif event[0] == JOINED:
             step.joined += expand(event[1])
         elif event[0] == ADMITTED:
             step.admitted += expand(event[1])

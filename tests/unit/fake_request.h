@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests for tests of handlers: plain structs instead of connections. fake_request.c defines the
  * functions of worker/http/request.h for them, so that a test which links it links no HTTP server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random numbers for property tests. The seed is printed, and TELLERLINE_SEED sets it, so that
  * every failure can be replayed.

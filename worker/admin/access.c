@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,6 +6,7 @@
 
 #include <sodium.h>
 
+#include "common/auth/jwt_genuine.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/tokens.h"
@@ -14,19 +16,26 @@
 
 enum {
     LINES_PER_SECOND = 200,
-    WINDOW_MS = 60000, /* of the limiter's kind */
+    SESSIONS_TIMES = 20, /* so many wrong sessions are looked at for a wrong token: browsers send
+                            them by themselves */
+    RETRY_S = 60,
+    LINK_MS = 600000, /* how long a link is good */
 };
 
 static const char bearer_word[] = "Bearer ";
+static const char not_in_browsers[] =
+    "Browsers cannot sign in here: the admin listener is not on a loopback address, and admin.tls "
+    "does not say that a proxy speaks TLS";
 
 struct tl_admin_access {
     const struct tl_config *config;
     struct tl_limiter *limiter;
     struct tl_admin_secrets *secrets;
     struct tl_admin_sessions *sessions;
-    bool in_browsers;      /* may browsers sign in? */
-    pthread_mutex_t mutex; /* for what follows */
-    int64_t second;        /* of the lines counted */
+    bool in_browsers;             /* may browsers sign in? */
+    pthread_mutex_t mutex;        /* for what follows */
+    struct tl_jwt_genuine *known; /* tokens that were genuine: these are always looked at */
+    int64_t second;               /* of the lines counted */
     unsigned lines, dropped;
 };
 
@@ -35,7 +44,7 @@ static bool is_private(const struct tl_config *config)
 {
     struct tl_address address;
     const char *host = config->admin.worker.host;
-    return config->admin.tls == TL_ADMIN_TLS_TERMINATED || strcmp(host, "localhost") == 0 ||
+    return config->admin.tls != TL_ADMIN_TLS_NONE || strcmp(host, "localhost") == 0 ||
            (tl_address_parse(host, &address) && tl_address_is_loopback(&address));
 }
 
@@ -53,7 +62,10 @@ struct tl_admin_access *tl_admin_access_new(const struct tl_admin_access_setting
     access->in_browsers = is_private(settings->config);
     access->secrets = tl_admin_secrets_new(settings->config, err);
     access->sessions = access->secrets != NULL ? tl_admin_sessions_new(err) : NULL;
-    if (access->sessions == NULL)
+    access->known = tl_jwt_genuine_new();
+    if (access->known == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the admin API");
+    if (access->sessions == NULL || access->known == NULL)
         tl_admin_access_free(&access);
     return access;
 }
@@ -64,6 +76,7 @@ void tl_admin_access_free(struct tl_admin_access **access)
         return;
     tl_admin_secrets_free(&(*access)->secrets);
     tl_admin_sessions_free(&(*access)->sessions);
+    tl_jwt_genuine_free(&(*access)->known);
     pthread_mutex_destroy(&(*access)->mutex);
     free(*access);
     *access = NULL;
@@ -94,12 +107,20 @@ static void log_refusal(struct tl_admin_access *access, const struct tl_admin_he
                 (int)tl_admin_head_path(head), head->target, who, head->client, why);
 }
 
+/* How many that are not genuine are looked at in a minute. 0: no limit. */
+static uint64_t most_of(const struct tl_admin_access *access, enum tl_limiter_kind kind)
+{
+    uint64_t most = access->config->admin.failures_per_minute;
+    return kind == TL_LIMITER_SESSIONS ? most * SESSIONS_TIMES : most;
+}
+
 /* A token or session that is not genuine. */
 static bool refuse_wrong(struct tl_admin_access *access, const struct tl_admin_head *head,
-                         const char *who, const char *what, struct tl_control_answer *answer)
+                         enum tl_limiter_kind kind, const char *who, const char *what,
+                         struct tl_control_answer *answer)
 {
-    (void)tl_limiter_allow(access->limiter, TL_LIMITER_SIGN_INS, &head->address,
-                           access->config->admin.failures_per_minute, tl_clock_ms());
+    (void)tl_limiter_allow(access->limiter, kind, &head->address, most_of(access, kind),
+                           tl_clock_ms());
     log_refusal(access, head, who, what);
     tl_control_problem(answer, 401, "%s", what);
     return false;
@@ -115,17 +136,36 @@ static bool refuse_page(struct tl_admin_access *access, const struct tl_admin_he
 
 /* Is the address listened to? */
 static bool is_heard(struct tl_admin_access *access, const struct tl_admin_head *head,
-                     struct tl_control_answer *answer)
+                     enum tl_limiter_kind kind, struct tl_control_answer *answer)
 {
-    int64_t now_ms = tl_clock_ms();
-    uint64_t most = access->config->admin.failures_per_minute;
-    if (tl_limiter_within(access->limiter, TL_LIMITER_SIGN_INS, &head->address, most, now_ms))
+    uint64_t most = most_of(access, kind);
+    if (tl_limiter_within(access->limiter, kind, &head->address, most, tl_clock_ms()))
         return true;
     log_refusal(access, head, "somebody", "too many wrong tokens from this address");
     tl_control_problem(answer, 429,
                        "Too many wrong tokens came from this address; try again in a minute");
-    answer->retry_after_s = (int)((WINDOW_MS - now_ms % WINDOW_MS) / 1000) + 1;
+    answer->retry_after_s = RETRY_S / (int)(most < RETRY_S ? most : RETRY_S);
     return false;
+}
+
+/* Was this token genuine before? Then it is looked at, however many wrong ones came. */
+static bool is_known(struct tl_admin_access *access, const char *token)
+{
+    unsigned char digest[TL_JWT_DIGEST_BYTES];
+    tl_jwt_genuine_digest(token, strlen(token), digest);
+    pthread_mutex_lock(&access->mutex);
+    bool known = tl_jwt_genuine_has(access->known, digest);
+    pthread_mutex_unlock(&access->mutex);
+    return known;
+}
+
+static void note_genuine(struct tl_admin_access *access, const char *token)
+{
+    unsigned char digest[TL_JWT_DIGEST_BYTES];
+    tl_jwt_genuine_digest(token, strlen(token), digest);
+    pthread_mutex_lock(&access->mutex);
+    tl_jwt_genuine_add(access->known, digest);
+    pthread_mutex_unlock(&access->mutex);
 }
 
 bool tl_admin_access_browser(struct tl_admin_access *access, const struct tl_admin_head *head,
@@ -149,6 +189,21 @@ enum outcome {
     UNKNOWN, /* the store cannot be asked */
 };
 
+/* The admin token is in a file: it costs nothing to look at it. */
+static bool is_admin_token(struct tl_admin_access *access, const char *text,
+                           struct tl_admin_bearer *bearer)
+{
+    struct tl_admin_secrets_now secrets;
+    tl_admin_secrets_look(access->secrets, &secrets);
+    bool is = tl_admin_token_equal(&secrets.admin, text, strlen(text));
+    if (is)
+        *bearer = (struct tl_admin_bearer){
+            .name = TL_ADMIN_NAME, .role = TL_TOKEN_ADMIN, .hash = secrets.admin.hash};
+    sodium_memzero(&secrets, sizeof(secrets));
+    return is;
+}
+
+/* A token that is in the store. */
 static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_backend *backend,
                                 const char *text, struct tl_admin_bearer *bearer,
                                 struct tl_error *err)
@@ -159,11 +214,7 @@ static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_
     enum outcome outcome = WRONG;
     char name[TL_TOKEN_NAME_MAX + 1];
     tl_admin_secrets_look(access->secrets, &secrets);
-    if (tl_admin_token_equal(&secrets.admin, text, length)) {
-        *bearer = (struct tl_admin_bearer){
-            .name = TL_ADMIN_NAME, .role = TL_TOKEN_ADMIN, .hash = secrets.admin.hash};
-        outcome = GENUINE;
-    } else if (secrets.has_key && tl_token_parse(text, length, name)) {
+    if (secrets.has_key && tl_token_parse(text, length, name)) {
         struct tl_redis *redis = tl_admin_backend_redis(backend, err);
         enum tl_token_role role = TL_TOKEN_NOTHING;
         if (redis == NULL || !tl_tokens_check(redis, access->config->redis.key_prefix, &secrets.key,
@@ -180,6 +231,26 @@ static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_
     }
     sodium_memzero(&secrets, sizeof(secrets));
     return outcome;
+}
+
+static bool allow_token(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                        const struct tl_admin_head *head, const char *who, const char *text,
+                        struct tl_admin_bearer *bearer, struct tl_control_answer *answer)
+{
+    struct tl_error err = {0};
+    if (is_admin_token(access, text, bearer))
+        return true;
+    if (!is_known(access, text) && !is_heard(access, head, TL_LIMITER_SIGN_INS, answer))
+        return false;
+    enum outcome outcome = check_token(access, backend, text, bearer, &err);
+    if (outcome == GENUINE)
+        note_genuine(access, text);
+    else if (outcome == UNKNOWN)
+        tl_control_problem_of(answer, &err);
+    else
+        refuse_wrong(access, head, TL_LIMITER_SIGN_INS, who, "This is no token of an operator",
+                     answer);
+    return outcome == GENUINE;
 }
 
 /* Fills in name, role and hash of a session whose name is known, if its token still exists. */
@@ -241,34 +312,85 @@ static enum outcome check_session(struct tl_admin_access *access, struct tl_admi
     return outcome;
 }
 
+/* Of cookies with our name, one is enough: others may have been planted. */
+static bool allow_session(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                          const struct tl_admin_head *head, struct tl_admin_bearer *bearer,
+                          struct tl_control_answer *answer)
+{
+    static const char over[] = "The session is over; sign in again";
+    struct tl_error err = {0};
+    enum outcome outcome = WRONG;
+    if (!tl_admin_access_browser(access, head, answer) ||
+        !is_heard(access, head, TL_LIMITER_SESSIONS, answer))
+        return false;
+    for (size_t i = 0; i < head->n_cookies && (outcome == WRONG || outcome == OVER); i++) {
+        enum outcome one = check_session(access, backend, head->cookies[i], bearer, &err);
+        outcome = one == WRONG ? outcome : one;
+    }
+    if (outcome == UNKNOWN)
+        tl_control_problem_of(answer, &err);
+    else if (outcome == OVER)
+        tl_control_problem(answer, 401, "%s", over);
+    else if (outcome == WRONG)
+        refuse_wrong(access, head, TL_LIMITER_SESSIONS, "a browser", over, answer);
+    return outcome == GENUINE;
+}
+
+/* Published at a loopback address, as the operator says: then no browser names another host. */
+static bool is_as_published(const struct tl_config *config, const struct tl_admin_head *head)
+{
+    return config->admin.tls != TL_ADMIN_TLS_LOOPBACK || tl_admin_host_loopback(head);
+}
+
+/* A browser shows it in place of the token. */
+static bool allow_link(struct tl_admin_access *access, struct tl_admin_backend *backend,
+                       const struct tl_admin_head *head, const struct tl_admin_session *link,
+                       struct tl_admin_bearer *bearer, struct tl_control_answer *answer)
+{
+    struct tl_admin_secrets_now secrets;
+    struct tl_error err = {0};
+    if (!is_heard(access, head, TL_LIMITER_SIGN_INS, answer))
+        return false;
+    tl_admin_secrets_look(access->secrets, &secrets);
+    enum outcome outcome = find_token(access, backend, &secrets, link->name, bearer, &err);
+    sodium_memzero(&secrets, sizeof(secrets));
+    if (outcome == GENUINE &&
+        !tl_admin_sessions_use_link(access->sessions, link, &bearer->hash, tl_clock_wall_ms()))
+        outcome = WRONG;
+    if (outcome == UNKNOWN)
+        tl_control_problem_of(answer, &err);
+    else if (outcome == WRONG)
+        refuse_wrong(access, head, TL_LIMITER_SIGN_INS, "a browser",
+                     "This link was used, or is over; `tellerline dashboard` makes another",
+                     answer);
+    return outcome == GENUINE;
+}
+
 bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_backend *backend,
                              const struct tl_admin_head *head, const char *token,
                              struct tl_admin_bearer *bearer,
                              char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1],
                              struct tl_control_answer *answer)
 {
-    struct tl_error err = {0};
     struct tl_admin_secrets_now secrets;
-    if (!tl_admin_access_browser(access, head, answer) || !is_heard(access, head, answer))
+    struct tl_admin_session link;
+    if (!tl_admin_access_browser(access, head, answer))
         return false;
     if (!tl_admin_origin_own(head, access->config->admin.public_url))
         return refuse_page(access, head, "a browser", "A page of another web site sent this",
                            answer);
     if (!access->in_browsers)
+        return refuse_page(access, head, "a browser", not_in_browsers, answer);
+    if (!is_as_published(access->config, head))
         return refuse_page(access, head, "a browser",
-                           "Browsers cannot sign in here: the admin listener is not on a loopback "
-                           "address, and admin.tls does not say that a proxy speaks TLS",
+                           "Browsers sign in at localhost only: admin.tls says that the admin "
+                           "listener is published at a loopback address",
                            answer);
-    switch (check_token(access, backend, token, bearer, &err)) {
-    case GENUINE:
-        break;
-    case OVER:
-    case WRONG:
-        return refuse_wrong(access, head, "a browser", "This is no token of an operator", answer);
-    case UNKNOWN:
-        tl_control_problem_of(answer, &err);
+    *bearer = (struct tl_admin_bearer){.role = TL_TOKEN_NOTHING};
+    if (tl_admin_session_parse(token, &link)
+            ? !allow_link(access, backend, head, &link, bearer, answer)
+            : !allow_token(access, backend, head, "a browser", token, bearer, answer))
         return false;
-    }
     tl_admin_secrets_look(access->secrets, &secrets);
     tl_admin_session_make(seal_key(&secrets, bearer->name), bearer->name, &bearer->hash,
                           tl_clock_wall_ms() + access->config->admin.session_ttl_ms, cookie);
@@ -284,6 +406,24 @@ void tl_admin_access_sign_out(struct tl_admin_access *access, const struct tl_ad
 {
     if (bearer->by_session)
         tl_admin_sessions_end(access->sessions, &bearer->session, tl_clock_wall_ms());
+}
+
+/* A session makes no link, or a stolen one could go on for ever. */
+bool tl_admin_access_make_link(struct tl_admin_access *access, const struct tl_admin_head *head,
+                               const struct tl_admin_bearer *bearer,
+                               char text[TL_ADMIN_SESSION_TEXT_MAX + 1], int64_t *ends_ms,
+                               struct tl_control_answer *answer)
+{
+    if (bearer->by_session)
+        return refuse_page(access, head, bearer->name, "Only a token makes a link to sign in",
+                           answer);
+    if (!access->in_browsers)
+        return refuse_page(access, head, bearer->name, not_in_browsers, answer);
+    *ends_ms = tl_clock_wall_ms() + LINK_MS;
+    tl_admin_sessions_make_link(access->sessions, bearer->name, &bearer->hash, *ends_ms, text);
+    tl_info("admin API: a link to sign in as %s (%s) was made, from %s", bearer->name,
+            tl_token_role_name(bearer->role), head->client);
+    return true;
 }
 
 /* ---- requests ---- */
@@ -318,36 +458,16 @@ bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_back
                             const struct tl_admin_access_need *need, struct tl_admin_bearer *bearer,
                             struct tl_control_answer *answer)
 {
-    struct tl_error err = {0};
-    enum outcome outcome;
-    if (head->authorization == NULL && head->cookie == NULL) {
+    if (head->authorization == NULL && head->n_cookies == 0) {
         if (!need->quiet)
             log_refusal(access, head, "somebody", "no token");
         tl_control_problem(answer, 401, "Send a token (Authorization: Bearer), or sign in");
         return false;
     }
-    if (!is_heard(access, head, answer))
+    if (head->authorization != NULL ? !allow_token(access, backend, head, "somebody",
+                                                   token_of(head->authorization), bearer, answer)
+                                    : !allow_session(access, backend, head, bearer, answer))
         return false;
-    if (head->authorization != NULL)
-        outcome = check_token(access, backend, token_of(head->authorization), bearer, &err);
-    else if (!tl_admin_access_browser(access, head, answer))
-        return false;
-    else
-        outcome = check_session(access, backend, head->cookie, bearer, &err);
-    if (outcome == UNKNOWN) {
-        tl_control_problem_of(answer, &err);
-        return false;
-    }
-    if (outcome == OVER) {
-        tl_control_problem(answer, 401, "The session is over; sign in again");
-        return false;
-    }
-    if (outcome == WRONG)
-        return head->authorization != NULL
-                   ? refuse_wrong(access, head, "somebody", "This is no token of an operator",
-                                  answer)
-                   : refuse_wrong(access, head, "a browser", "The session is over; sign in again",
-                                  answer);
     if (bearer->role < need->role) {
         log_refusal(access, head, bearer->name, "the role does not allow it");
         tl_control_problem(answer, 403, "This takes the role %s; %s has the role %s",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may do what. A caller shows a token (`Authorization: Bearer`) or the cookie of a session.
  * Refusals are logged; an address with many wrong tokens is not listened to any more for a while.
@@ -55,7 +56,7 @@ bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_back
 bool tl_admin_access_still(struct tl_admin_access *access, struct tl_admin_backend *backend,
                            const struct tl_admin_bearer *bearer);
 
-/* Opens a session for the bearer of this token. cookie: its value. False: as
+/* Opens a session for the bearer of this token or link. cookie: its value. False: as
  * tl_admin_access_allows. */
 bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_backend *backend,
                              const struct tl_admin_head *head, const char *token,
@@ -63,6 +64,13 @@ bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_bac
                              char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1],
                              struct tl_control_answer *answer);
 void tl_admin_access_sign_out(struct tl_admin_access *access, const struct tl_admin_bearer *bearer);
+/* Makes a link: a text with which a browser signs in as the bearer of this token, once, at this
+ * process, until *ends_ms (Unix time). Short-lived, because addresses show up in histories and in
+ * lists of processes. False: the answer is the refusal. */
+bool tl_admin_access_make_link(struct tl_admin_access *access, const struct tl_admin_head *head,
+                               const struct tl_admin_bearer *bearer,
+                               char text[TL_ADMIN_SESSION_TEXT_MAX + 1], int64_t *ends_ms,
+                               struct tl_control_answer *answer);
 
 /* May a browser come under this host name, and is the page that sent this ours? Else the answer is
  * the refusal. Needs no store. */

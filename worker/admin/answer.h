@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers of the admin listener, with the headers that keep other sites out of them. */
 #ifndef TL_ADMIN_ANSWER_H
 #define TL_ADMIN_ANSWER_H

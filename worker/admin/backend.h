@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What one thread of the admin process needs to do calls: connections to the store of its own. Not
  * thread-safe. */
 #ifndef TL_ADMIN_BACKEND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 enum { DISCARDED_MAX = 4 * TL_CONTROL_BODY_MAX };
 
 static const char session_path[] = "/v1/admin/session";
+static const char link_path[] = "/v1/admin/session/link";
 
 struct tl_admin_call *tl_admin_call_new(const char *target)
 {
@@ -26,6 +28,7 @@ void tl_admin_call_free(struct tl_admin_call **call)
 {
     if (*call == NULL)
         return;
+    tl_admin_stream_abandon(&(*call)->stream); /* its client hung up before it could begin */
     tl_control_answer_clear(&(*call)->answer);
     tl_admin_page_clear(&(*call)->page);
     if ((*call)->body != NULL) /* it may hold a token */
@@ -38,10 +41,10 @@ void tl_admin_call_free(struct tl_admin_call **call)
 
 /* ---- what is asked ---- */
 
-static bool is_session(const struct tl_admin_call *call)
+static bool is_path(const struct tl_admin_call *call, const char *path)
 {
-    size_t path = tl_admin_head_path(&call->head);
-    return path == sizeof(session_path) - 1 && strncmp(call->target, session_path, path) == 0;
+    size_t length = tl_admin_head_path(&call->head);
+    return length == strlen(path) && strncmp(call->target, path, length) == 0;
 }
 
 static bool is_method(const struct tl_admin_call *call, const char *method)
@@ -58,12 +61,12 @@ static bool find_session_call(struct tl_admin_call *call)
     return false;
 }
 
-static bool find_preview(struct tl_admin_call *call)
+static bool find_only(struct tl_admin_call *call, const char *method)
 {
-    if (is_method(call, "GET"))
+    if (is_method(call, method))
         return true;
-    tl_control_problem(&call->answer, 405, "This path takes GET");
-    memcpy(call->answer.allow, "GET", sizeof("GET"));
+    tl_control_problem(&call->answer, 405, "This path takes %s", method);
+    snprintf(call->answer.allow, sizeof(call->answer.allow), "%s", method);
     return false;
 }
 
@@ -72,11 +75,14 @@ bool tl_admin_call_find(struct tl_admin_call *call)
     char allow[sizeof(call->answer.allow)] = "";
     if (is_method(call, "HEAD"))
         call->head.method = "GET";
-    if (is_session(call))
+    if (is_path(call, session_path))
         return find_session_call(call);
+    call->link = is_path(call, link_path);
+    if (call->link)
+        return find_only(call, "POST");
     call->preview = strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) == 0;
     if (call->preview)
-        return find_preview(call);
+        return find_only(call, "GET");
     call->route = tl_control_route_find(call->head.method, call->target, allow);
     if (call->route != NULL)
         return true;
@@ -194,6 +200,30 @@ static void perform_session(struct tl_admin_call *call, const struct tl_admin_ca
     }
 }
 
+/* The address is complete where the configuration says how browsers reach this listener. The text
+ * comes after `#`, which no browser sends: no proxy logs it. */
+static void make_link(struct tl_admin_call *call, const struct tl_admin_call_env *env,
+                      const json_t *body)
+{
+    char text[TL_ADMIN_SESSION_TEXT_MAX + 1], ends_at[32];
+    int64_t ends_ms;
+    if (body != NULL && (!json_is_object(body) || json_object_size(body) > 0)) {
+        tl_control_problem(&call->answer, 400, "This call takes no body");
+        return;
+    }
+    if (!tl_admin_access_make_link(env->access, &call->head, &call->bearer, text, &ends_ms,
+                                   &call->answer))
+        return;
+    tl_time_format(ends_ms, ends_at, sizeof(ends_at));
+    call->answer.status = 201;
+    call->answer.body = json_pack(
+        "{s:o, s:s}", "url", json_sprintf("%s/#/sign-in/%s", env->config->admin.public_url, text),
+        "ends_at", ends_at);
+    sodium_memzero(text, sizeof(text));
+    if (call->answer.body == NULL)
+        tl_control_problem(&call->answer, 500, "out of memory");
+}
+
 /* ---- who asks, and doing it ---- */
 
 bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_call_env *env,
@@ -203,10 +233,10 @@ bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_c
     if (call->route != NULL) {
         need.role = call->route->role;
         need.changes = call->route->changes;
-    } else if (!call->preview && is_method(call, "POST")) {
+    } else if (!call->preview && !call->link && is_method(call, "POST")) {
         return true; /* the token is in the body */
     } else {
-        need.changes = is_method(call, "DELETE");
+        need.changes = call->link || is_method(call, "DELETE");
         need.quiet = !call->preview && !need.changes; /* a page asks whether it is signed in */
     }
     return tl_admin_access_allows(env->access, backend, &call->head, &need, &call->bearer,
@@ -232,6 +262,8 @@ void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_cal
         if (tl_admin_previews_render(env->previews, backend, call->target, tl_clock_wall_ms(),
                                      &call->page, &call->answer))
             call->answer.status = 200;
+    } else if (call->link) {
+        make_link(call, env, body);
     } else if (call->route == NULL) {
         perform_session(call, env, backend, body);
     } else if (call->route->kind == TL_CONTROL_CALL) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One admin request, apart from its connection: finds out what is asked and who asks, and does it.
  * What needs the store runs on a thread of the pool, while the connection is suspended.
@@ -25,8 +26,9 @@ struct tl_admin_call {
     char *target; /* owned */
     char *body;   /* owned */
     size_t body_length, body_received;
-    const struct tl_control_route *route; /* NULL: a preview, or a call about the session */
+    const struct tl_control_route *route; /* NULL: one of these, or a call about the session */
     bool preview;                         /* of a waiting page */
+    bool link;                            /* to sign in */
     struct tl_admin_bearer bearer;
     struct tl_control_answer answer; /* status 0: not answered yet */
     char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1];

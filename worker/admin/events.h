@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams of server-sent events with the numbers of a queue, once a second. The streams of one
  * queue share one reading. A stream ends when its bearer's token or session does, and when the

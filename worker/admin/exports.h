@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exports of queues, a page at a time as the client reads: in bounded memory. Each has connections
  * to the store of its own; only a few run at once. Thread-safe. */
 #ifndef TL_ADMIN_EXPORTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files of worker/admin/assets, which are built into the program: the dashboard. */
 #ifndef TL_ADMIN_FILES_H
 #define TL_ADMIN_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <strings.h>
 
@@ -24,6 +25,22 @@ static enum MHD_Result add_line(void *context, enum MHD_ValueKind kind, const ch
         memmove(lines->values, lines->values + 1, --lines->n * sizeof(*lines->values));
     lines->values[lines->n++] = value;
     return MHD_YES;
+}
+
+struct cookies {
+    const char *name;
+    struct tl_admin_head *head;
+};
+
+static enum MHD_Result add_cookie(void *context, enum MHD_ValueKind kind, const char *name,
+                                  const char *value)
+{
+    const struct cookies *cookies = context;
+    struct tl_admin_head *head = cookies->head;
+    (void)kind;
+    if (value != NULL && strcmp(name, cookies->name) == 0)
+        head->cookies[head->n_cookies++] = value;
+    return head->n_cookies < TL_ADMIN_COOKIES_MAX ? MHD_YES : MHD_NO;
 }
 
 static void read_client(struct tl_admin_head *head, struct MHD_Connection *connection,
@@ -61,8 +78,9 @@ void tl_admin_head_read(struct tl_admin_head *head, struct MHD_Connection *conne
     for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
         *headers[i].field =
             MHD_lookup_connection_value(connection, MHD_HEADER_KIND, headers[i].name);
-    head->cookie = MHD_lookup_connection_value(connection, MHD_COOKIE_KIND,
-                                               secure ? TL_ADMIN_COOKIE_SECURE : TL_ADMIN_COOKIE);
+    struct cookies cookies = {.name = secure ? TL_ADMIN_COOKIE_SECURE : TL_ADMIN_COOKIE,
+                              .head = head};
+    (void)MHD_get_connection_values(connection, MHD_COOKIE_KIND, add_cookie, &cookies);
     read_client(head, connection, proxies);
     const struct tl_prefix whole = tl_prefix_of(&head->address, 32, 128);
     char text[TL_PREFIX_TEXT_MAX];

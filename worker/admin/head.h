@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head of an admin request: what decides who may do what. All texts are borrowed from the
  * connection, and stay while the request is in work. */
 #ifndef TL_ADMIN_HEAD_H
@@ -13,12 +14,15 @@
 #define TL_ADMIN_COOKIE_SECURE "__Host-tellerline_admin"
 #define TL_ADMIN_CSRF_HEADER   "X-Tellerline-CSRF"
 #define TL_ADMIN_CLIENT_MAX    64
+/* Another host of the domain may have planted cookies of the same name: so many are tried. */
+#define TL_ADMIN_COOKIES_MAX 16
 
 struct tl_admin_head {
     const char *method;
     const char *target;        /* path and query as they were sent */
     const char *authorization; /* these are NULL when the request has no such header */
-    const char *cookie;        /* the value of our cookie */
+    const char *cookies[TL_ADMIN_COOKIES_MAX]; /* the values of those with our name */
+    size_t n_cookies;
     const char *csrf;
     const char *host, *origin, *site; /* site: Sec-Fetch-Site */
     const char *content_type;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -30,6 +31,17 @@ bool tl_admin_host_allowed(const struct tl_admin_head *head, const char *public_
            (tl_origin_parse("http://localhost", &allowed) && same_name(&host, &allowed)) ||
            (public_url[0] != '\0' && tl_origin_parse(public_url, &allowed) &&
             same_name(&host, &allowed));
+}
+
+bool tl_admin_host_loopback(const struct tl_admin_head *head)
+{
+    char text[TL_ADDRESS_MAX];
+    struct tl_origin host, local;
+    struct tl_address address;
+    if (head->host == NULL || !origin_of_host(head->host, text, &host))
+        return false;
+    return (tl_address_parse(head->host, &address) && tl_address_is_loopback(&address)) ||
+           (tl_origin_parse("http://localhost", &local) && same_name(&host, &local));
 }
 
 bool tl_admin_origin_own(const struct tl_admin_head *head, const char *public_url)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A few threads that work jobs off, each with a context of its own. */
 #ifndef TL_ADMIN_POOL_H
 #define TL_ADMIN_POOL_H

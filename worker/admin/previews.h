@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `GET /preview/{queue}`: the waiting page of a queue in every state, with invented numbers and
  * with the queue's own texts, in its own look. `?state=` and `?lang=` choose one; without a state

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -87,10 +88,10 @@ void tl_admin_secrets_look(struct tl_admin_secrets *secrets, struct tl_admin_sec
 static void make_missing(const struct tl_admin_secrets *secrets)
 {
     struct tl_error err = {0};
-    struct tl_token_key key;
+    struct tl_token_key key = {0};
     bool made =
         (secrets->admin_path[0] == '\0' || tl_admin_token_create(secrets->admin_path, &err)) &&
-        tl_token_key_load(secrets->key_path, true, &key, &err);
+        (secrets->key_path[0] == '\0' || tl_token_key_load(secrets->key_path, true, &key, &err));
     if (!made)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err},
                "a secret of the admin API is missing");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The secrets in files by which operators are known: the admin token and the key of the tokens in
  * the store. A file that was made or changed counts from the next request on. Thread-safe.

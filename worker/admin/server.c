@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,8 +194,6 @@ static void end(void *context, void *memory)
 {
     struct request *request = memory;
     (void)context;
-    if (request == NULL)
-        return;
     tl_admin_call_free(&request->call);
     free(request);
 }
@@ -207,7 +206,7 @@ static bool open_parts(struct tl_admin_server *server,
     const struct tl_admin_access_settings access = {.config = server->config,
                                                     .limiter = settings->limiter};
     void *contexts[THREADS];
-    server->proxies = tl_networks_parse(server->config->http.trusted_proxies, err);
+    server->proxies = tl_networks_parse(server->config->admin.trusted_proxies, err);
     if (server->proxies == NULL)
         return false;
     for (size_t i = 0; i < THREADS; i++) {
@@ -238,11 +237,15 @@ struct tl_admin_server *tl_admin_server_start(const struct tl_admin_server_setti
     pthread_cond_init(&server->idle, NULL);
     server->config = settings->config;
     server->secure = settings->config->admin.tls == TL_ADMIN_TLS_TERMINATED;
+    /* Without a secret of operators there is nothing that anybody could prove to be one. */
+    const struct tl_config *config = settings->config;
+    bool has_operators =
+        config->secrets.admin_token[0] != '\0' || config->secrets.token_key[0] != '\0';
     const struct tl_admin_calls calls = {
         .context = server, .places = PLACES, .begin = begin, .handle = handle, .end = end};
-    if (!open_parts(server, settings, err) ||
-        !tl_admin_start(&server->admin, &settings->config->admin.worker, &settings->source, &calls,
-                        err))
+    if ((has_operators && !open_parts(server, settings, err)) ||
+        !tl_admin_start(&server->admin, &config->admin.worker, &settings->source,
+                        has_operators ? &calls : NULL, err))
         tl_admin_server_stop(&server);
     return server;
 }
@@ -250,7 +253,8 @@ struct tl_admin_server *tl_admin_server_start(const struct tl_admin_server_setti
 bool tl_admin_server_reload(struct tl_admin_server *server, const struct tl_config *config,
                             struct tl_error *err)
 {
-    return tl_admin_previews_reload(server->env.previews, config, err);
+    return server->env.previews == NULL ||
+           tl_admin_previews_reload(server->env.previews, config, err);
 }
 
 void tl_admin_server_stop(struct tl_admin_server **server_in)

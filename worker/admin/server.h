@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The admin listener of the worker: the admin API and the dashboard, beside the probes and metrics
  * that every program serves. The listener's own thread reads requests and sends answers, so a probe

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@ struct ended {
 };
 
 struct tl_admin_sessions {
-    pthread_mutex_t mutex;
+    struct tl_token_key link_key;  /* random: a link is good at this process alone */
+    pthread_mutex_t mutex;         /* for what follows */
     struct ended ended[ENDED_MAX]; /* a ring: `next` is the oldest */
     size_t next;
 };
@@ -34,6 +36,7 @@ struct tl_admin_sessions *tl_admin_sessions_new(struct tl_error *err)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for sessions");
         return NULL;
     }
+    randombytes_buf(&sessions->link_key, sizeof(sessions->link_key));
     return sessions;
 }
 
@@ -42,6 +45,7 @@ void tl_admin_sessions_free(struct tl_admin_sessions **sessions)
     if (*sessions == NULL)
         return;
     pthread_mutex_destroy(&(*sessions)->mutex);
+    sodium_memzero(&(*sessions)->link_key, sizeof((*sessions)->link_key));
     free(*sessions);
     *sessions = NULL;
 }
@@ -116,28 +120,31 @@ bool tl_admin_session_parse(const char *text, struct tl_admin_session *session)
     return true;
 }
 
-bool tl_admin_sessions_check(struct tl_admin_sessions *sessions,
-                             const struct tl_admin_session *session, const struct tl_token_key *key,
-                             const struct tl_token_hash *hash, int64_t now_unix_ms)
+static bool is_genuine(const struct tl_admin_session *session, const struct tl_token_key *key,
+                       const struct tl_token_hash *hash, int64_t now_unix_ms)
 {
     char text[TL_ADMIN_SESSION_TEXT_MAX + 1], seal[TL_ADMIN_SESSION_SEAL_MAX + 1];
-    bool ended = false;
     write_claim(session, text);
     digest(key, for_session, text, hash, seal);
-    if (!is_equal(seal, session->seal, TL_ADMIN_SESSION_SEAL_MAX) ||
-        session->ends_ms <= now_unix_ms)
-        return false;
-    pthread_mutex_lock(&sessions->mutex);
-    for (size_t i = 0; i < ENDED_MAX && !ended; i++)
-        ended = strcmp(sessions->ended[i].id, session->id) == 0;
-    pthread_mutex_unlock(&sessions->mutex);
-    return !ended;
+    return is_equal(seal, session->seal, TL_ADMIN_SESSION_SEAL_MAX) &&
+           session->ends_ms > now_unix_ms;
 }
 
-void tl_admin_sessions_end(struct tl_admin_sessions *sessions,
-                           const struct tl_admin_session *session, int64_t now_unix_ms)
+/* ---- those that have ended; with the mutex held ---- */
+
+static bool has_ended(const struct tl_admin_sessions *sessions,
+                      const struct tl_admin_session *session)
 {
-    pthread_mutex_lock(&sessions->mutex);
+    for (size_t i = 0; i < ENDED_MAX; i++) {
+        if (strcmp(sessions->ended[i].id, session->id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void note_ended(struct tl_admin_sessions *sessions, const struct tl_admin_session *session,
+                       int64_t now_unix_ms)
+{
     size_t place = sessions->next;
     for (size_t i = 0; i < ENDED_MAX; i++) {
         if (sessions->ended[i].ends_ms <= now_unix_ms) {
@@ -149,7 +156,47 @@ void tl_admin_sessions_end(struct tl_admin_sessions *sessions,
         sessions->next = (sessions->next + 1) % ENDED_MAX;
     memcpy(sessions->ended[place].id, session->id, sizeof(session->id));
     sessions->ended[place].ends_ms = session->ends_ms;
+}
+
+bool tl_admin_sessions_check(struct tl_admin_sessions *sessions,
+                             const struct tl_admin_session *session, const struct tl_token_key *key,
+                             const struct tl_token_hash *hash, int64_t now_unix_ms)
+{
+    if (!is_genuine(session, key, hash, now_unix_ms))
+        return false;
+    pthread_mutex_lock(&sessions->mutex);
+    bool ended = has_ended(sessions, session);
     pthread_mutex_unlock(&sessions->mutex);
+    return !ended;
+}
+
+void tl_admin_sessions_end(struct tl_admin_sessions *sessions,
+                           const struct tl_admin_session *session, int64_t now_unix_ms)
+{
+    pthread_mutex_lock(&sessions->mutex);
+    note_ended(sessions, session, now_unix_ms);
+    pthread_mutex_unlock(&sessions->mutex);
+}
+
+void tl_admin_sessions_make_link(const struct tl_admin_sessions *sessions, const char *name,
+                                 const struct tl_token_hash *hash, int64_t ends_ms,
+                                 char text[TL_ADMIN_SESSION_TEXT_MAX + 1])
+{
+    tl_admin_session_make(&sessions->link_key, name, hash, ends_ms, text);
+}
+
+bool tl_admin_sessions_use_link(struct tl_admin_sessions *sessions,
+                                const struct tl_admin_session *link,
+                                const struct tl_token_hash *hash, int64_t now_unix_ms)
+{
+    if (!is_genuine(link, &sessions->link_key, hash, now_unix_ms))
+        return false;
+    pthread_mutex_lock(&sessions->mutex);
+    bool used = has_ended(sessions, link);
+    if (!used)
+        note_ended(sessions, link, now_unix_ms);
+    pthread_mutex_unlock(&sessions->mutex);
+    return !used;
 }
 
 void tl_admin_session_csrf(const struct tl_token_key *key, const struct tl_admin_session *session,

@@ -1,8 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sessions of browsers that are signed in. The cookie says whose session it is and until when, and
  * is sealed with a key and with the hash of the token that signed in: with another token of that
  * name, or none, it opens nothing. So nothing is kept but the sessions that signed out, and a
- * session outlives a restart. Thread-safe.
+ * session outlives a restart.
+ *
+ * A link has the form of a session and is sealed with a key of this process alone. A browser
+ * exchanges it for a session, once. Thread-safe.
  */
 #ifndef TL_ADMIN_SESSIONS_H
 #define TL_ADMIN_SESSIONS_H
@@ -45,6 +49,15 @@ bool tl_admin_sessions_check(struct tl_admin_sessions *sessions,
  * first is forgotten. */
 void tl_admin_sessions_end(struct tl_admin_sessions *sessions,
                            const struct tl_admin_session *session, int64_t now_unix_ms);
+
+/* A link for the token with this hash. text: what a browser shows to sign in. */
+void tl_admin_sessions_make_link(const struct tl_admin_sessions *sessions, const char *name,
+                                 const struct tl_token_hash *hash, int64_t ends_ms,
+                                 char text[TL_ADMIN_SESSION_TEXT_MAX + 1]);
+/* Is the link genuine, not over, and not used? Then it is used now. */
+bool tl_admin_sessions_use_link(struct tl_admin_sessions *sessions,
+                                const struct tl_admin_session *link,
+                                const struct tl_token_hash *hash, int64_t now_unix_ms);
 
 /* What a page of ours sends with every change (TL_ADMIN_CSRF_HEADER), and no other site knows. */
 void tl_admin_session_csrf(const struct tl_token_key *key, const struct tl_admin_session *session,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -161,4 +162,11 @@ struct MHD_Response *tl_admin_stream_response(struct tl_admin_stream *stream,
     if (response == NULL)
         close_it(stream);
     return response;
+}
+
+void tl_admin_stream_abandon(struct tl_admin_stream **stream)
+{
+    if (*stream != NULL)
+        close_it(*stream);
+    *stream = NULL;
 }

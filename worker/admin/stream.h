@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The body of an answer that is made while it is sent. One thread writes, the listener's thread
  * reads; between the two is a buffer. While it is empty the connection is suspended. Thread-safe.
@@ -36,5 +37,7 @@ size_t tl_admin_stream_left(struct tl_admin_stream *stream);
  * the stream is closed. Headers are up to the caller. */
 struct MHD_Response *tl_admin_stream_response(struct tl_admin_stream *stream,
                                               struct MHD_Connection *connection);
+/* On the listener's thread, instead: there will be no response. NULL allowed. */
+void tl_admin_stream_abandon(struct tl_admin_stream **stream);
 
 #endif

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -128,14 +129,15 @@ static void add_notice(const struct tl_local_queue *queue, const char *language,
     filled->view.notice = notice[0] != '\0' ? notice : NULL;
 }
 
-/* Only beside a ticket: it stays as it is, and to compute it takes a tenth of a status. */
+/* Only beside a ticket, as it stays what it is, and at the end, when visitors have questions. */
 static void add_reference(const struct tl_api *api, struct filled *filled)
 {
-    uint64_t seq = tl_place_seq(filled->view.place);
-    if (seq == 0)
+    struct tl_view *view = &filled->view;
+    bool ended = view->state.status == TL_LINE_ENDED && !view->moved;
+    if (view->ticket == NULL && !ended)
         return;
-    tl_reference_write(api->secrets.keyring, filled->view.queue, seq, filled->reference);
-    filled->view.reference = filled->reference;
+    tl_reference_write(api->secrets.keyring, view->queue, view->visitor, filled->reference);
+    view->reference = filled->reference;
 }
 
 /* Does the browser keep the ticket, of a place that is not over? Another place may be in the cookie
@@ -159,8 +161,7 @@ static void send_view(struct tl_api *api, const struct tl_local_queue *queue,
     char cookie[TL_COOKIE_TEXT_MAX];
     char renewed[TL_TICKET_MAX];
     add_notice(queue, language_of(api, queue, request), filled);
-    if (view->ticket != NULL)
-        add_reference(api, filled);
+    add_reference(api, filled);
     const char *ticket = view->ticket;
     if (ticket == NULL && renews_cookie(request, view)) {
         const struct tl_ticket fresh =
@@ -272,8 +273,7 @@ size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
         tl_answer_ticket(queue, api->env, ticket->visitor, ticket->place, now_ms);
     fill(api, queue, ticket, give_ticket ? &give : NULL, state, now_ms, &filled);
     add_notice(queue, language, &filled);
-    if (give_ticket)
-        add_reference(api, &filled);
+    add_reference(api, &filled);
     return tl_view_write(&filled.view, text);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers about a visitor's place, in the way the request's route wants them (JSON or a page). */
 #ifndef TL_ANSWER_H
 #define TL_ANSWER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The visitor's side of a worker process: the HTTP API, the waiting page, and the queues behind
  * both. Everything here belongs to the loop's thread. */
 #ifndef TL_API_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* API keys of trusted callers (a site's back end): they may say who joins, and in which lane. */
 #ifndef TL_API_KEYS_H
 #define TL_API_KEYS_H

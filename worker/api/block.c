@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/api/block.h"
 #include "common/base/clock.h"
 #include "common/store/blocks.h"

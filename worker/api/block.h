@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Blocked prefixes of addresses (common/store/blocks.h), as they concern a request. */
 #ifndef TL_API_BLOCK_H
 #define TL_API_BLOCK_H

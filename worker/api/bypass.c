@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +57,6 @@ static bool by_header(const struct tl_api *api, const struct tl_request *request
            tl_networks_contain(api->proxies, &peer);
 }
 
-/* Forged ones are counted for the address like all forged tokens. */
 static bool by_invite(const struct tl_api *api, const struct tl_request *request, const char *queue,
                       int64_t now_ms)
 {
@@ -69,11 +69,13 @@ static bool by_invite(const struct tl_api *api, const struct tl_request *request
     const char *text = tl_request_header(request, "X-Tellerline-Invite");
     if (text == NULL)
         text = tl_request_cookie(request, name);
-    if (text == NULL || !tl_visitor_may_verify(api, request, keys, text, now_ms, &unused))
+    const struct tl_visitor_tokens tokens = {
+        .kind = TL_LIMITER_INVITES, .queue = queue, .request = request, .now_ms = now_ms};
+    if (text == NULL || !tl_visitor_may_verify(api, &tokens, keys, text, &unused))
         return false;
     if (tl_invite_verify(keys, queue, text, strlen(text), store_s, &invite, NULL))
         return invite.bypass;
-    tl_visitor_refused(api, request, keys, text, now_ms);
+    tl_visitor_refused(api, &tokens, keys, text);
     return false;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Staff, monitoring and crawlers who get in past the line, without a place: by network, by a header
  * that a trusted proxy sets, or by an invite with the claim `bypass`. Each is counted, by queue

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a queue with a challenge asks for before it gives a new place. `work`: the solution of a
  * puzzle, or for browsers without scripts a signed wait. `external`: a token of the challenge
  * service, which verifies it (worker/api/verifications.h). */

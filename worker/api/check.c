@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -158,6 +159,8 @@ static enum verdict ask_line(const struct check *check, const struct tl_pass *pa
         return tl_restore_session(queue, pass) ? COUNTS : VOID;
     (void)tl_local_queue_adopt(queue, &ticket);
     ticket.serial = tl_handover_serial(queue, ticket.place); /* who has the pass has the place */
+    if (pass->generation == tl_local_queue_generation(queue))
+        tl_local_queue_keep_pass(queue, ticket.place, pass->expires * 1000, pass->event);
     if (is_active(check, &ticket) || tl_local_queue_behind(queue, &ticket, check->now_ms))
         return COUNTS;
     if (tl_local_queue_may_return(queue, &ticket)) {
@@ -179,11 +182,15 @@ static enum verdict judge_pass(const struct check *check, struct tl_pass *pass,
     struct tl_error err = {0};
     if (bearer == NULL || strchr(bearer, '.') == NULL) /* a ticket, or an API key */
         return NO_PASS;
-    if (!tl_visitor_may_verify(api, check->request, keys, bearer, check->now_ms, refusal))
+    const struct tl_visitor_tokens tokens = {.kind = TL_LIMITER_PASSES,
+                                             .queue = check->name,
+                                             .request = check->request,
+                                             .now_ms = check->now_ms};
+    if (!tl_visitor_may_verify(api, &tokens, keys, bearer, refusal))
         return REFUSED;
     if (!tl_pass_verify(keys, api->config->http.public_url, check->name, bearer, strlen(bearer),
                         store_s, pass, &err)) {
-        tl_visitor_refused(api, check->request, keys, bearer, check->now_ms);
+        tl_visitor_refused(api, &tokens, keys, bearer);
         return NO_PASS;
     }
     return check->queue == NULL ? COUNTS : ask_line(check, pass);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GET /v1/queues/{q}/check: what gateways ask before they let a request through (nginx
  * auth_request, forward_auth). */
 #ifndef TL_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What all handlers of a worker process work with. */
 #ifndef TL_API_CONTEXT_H
 #define TL_API_CONTEXT_H

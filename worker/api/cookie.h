@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The cookie that keeps a visitor's ticket of a queue.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What pages of other web sites make a visitor's browser send (CSRF, CORS).
  *

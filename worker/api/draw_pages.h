@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The list of a draw, for everyone: GET /v1/queues/{queue}/draw, a page at a time. Hash, seed and
  * how many were drawn are in memory; the draw ids are in the store, which the ingest thread asks

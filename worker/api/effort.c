@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/api/effort.h"
 
 enum { WINDOW_MS = 5000 };

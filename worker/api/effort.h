@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much work a puzzle asks for: little at rest, more while many visitors join. It follows the
  * joins that were paid for with work, and not the puzzles handed out: so raising it costs work,
  * too. A value; all zero at first. now_ms: local monotonic time. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A browser's EventSource gives up for good on any answer that is not text/event-stream. So every
  * valid ticket gets one, at once: also while its place has no number yet, or is not known here (the

@@ -1,28 +1,18 @@
-#include <string.h>
-
-#include <sodium.h>
-
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/api/feedback.h"
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/context.h"
-#include "worker/api/feedback.h"
 #include "worker/api/feedback_body.h"
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
 
 enum { ANSWER_MAX = 256, REPORTS_PER_SECOND = 20 };
 
-/* Each API key is counted for each queue, in the table that counts addresses: a hash of both stands
- * for one (IPv6, as the first bit is set). */
+/* Each API key is counted for each queue. */
 static bool within_limit(const struct tl_api *api, const char *caller, const char *queue)
 {
-    struct tl_address address;
-    crypto_generichash_state hash;
-    (void)crypto_generichash_init(&hash, NULL, 0, sizeof(address.bytes));
-    (void)crypto_generichash_update(&hash, (const unsigned char *)caller, strlen(caller) + 1);
-    (void)crypto_generichash_update(&hash, (const unsigned char *)queue, strlen(queue));
-    (void)crypto_generichash_final(&hash, address.bytes, sizeof(address.bytes));
-    address.bytes[0] |= 0x80;
+    const struct tl_address address = tl_visitor_stand_in(queue, caller);
     return tl_limiter_allow(api->limiter, TL_LIMITER_FEEDBACK, &address, REPORTS_PER_SECOND,
                             tl_clock_ms());
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v1/queues/{q}/feedback: the protected site reports how it is. */
 #ifndef TL_API_FEEDBACK_H
 #define TL_API_FEEDBACK_H

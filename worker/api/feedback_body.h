@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON body of a site's feedback. */
 #ifndef TL_FEEDBACK_BODY_H
 #define TL_FEEDBACK_BODY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include "worker/api/answer.h"
 #include "worker/api/block.h"
 #include "worker/api/handover.h"
+#include "worker/api/move_body.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
 #include "worker/api/shown_place.h"
@@ -19,10 +21,7 @@
 #include "worker/page/return_address.h"
 #include "worker/queue/handover.h"
 
-enum {
-    DEVICE_DIGITS_MAX = 13, /* 52 bits */
-    SLACK_S = 5,            /* workers estimate the store's clock */
-};
+enum { SLACK_S = 5 }; /* workers estimate the store's clock */
 
 static bool may_move(const struct tl_api *api, const struct tl_request *request,
                      struct tl_refusal *refusal)
@@ -52,18 +51,21 @@ static bool is_waiting(struct tl_local_queue *queue, const struct tl_ticket *tic
     return state.status == TL_LINE_WAITING && !state.called && !tl_local_queue_drawing(queue);
 }
 
-/* Where the visitor wants to go, for the other device: unless the code would get hard to scan. */
-static void append_return(const struct tl_api *api, const struct tl_local_queue *queue,
+/* The address of the other device's page. The code is its fragment, which a browser sends to no
+ * server, so that it stands in no log. In front of it is where the visitor wants to go, unless the
+ * code would get hard to scan. */
+static void write_address(const struct tl_api *api, const struct tl_local_queue *queue,
                           const struct tl_request *request, struct made *made)
 {
-    static const char name[] = "&return=";
-    const size_t n = strlen(made->address);
+    const char *url = api->config->http.public_url;
+    const char *name = tl_local_queue_name(queue);
     char encoded[TL_ADDRESS_MAX] = "";
     struct tl_return_to back;
     tl_return_to_read(api, request, tl_local_queue_settings(queue)->target_url, &back);
-    if (back.address[0] != '\0' && tl_address_append(encoded, back.address, true) &&
-        n + strlen(name) + strlen(encoded) <= TL_QR_TEXT_MAX)
-        snprintf(made->address + n, sizeof(made->address) - n, "%s%s", name, encoded);
+    if (back.address[0] == '\0' || !tl_address_append(encoded, back.address, true) ||
+        snprintf(made->address, sizeof(made->address), "%s/q/%s/move?return=%s#%s", url, name,
+                 encoded, made->code) > TL_QR_TEXT_MAX)
+        snprintf(made->address, sizeof(made->address), "%s/q/%s/move#%s", url, name, made->code);
 }
 
 /* Makes the code; tl_qr_free frees made->qr if it returns true. */
@@ -89,9 +91,7 @@ static bool make(struct tl_api *api, struct tl_request *request, const char *nam
     ticket.serial++;
     ticket.issued = (uint32_t)(tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000);
     tl_ticket_sign_code(api->secrets.keyring, name, &ticket, made->code);
-    snprintf(made->address, sizeof(made->address), "%s/q/%s?move=%s", api->config->http.public_url,
-             name, made->code);
-    append_return(api, queue, request, made);
+    write_address(api, queue, request, made);
     tl_qr_make(made->address, &made->qr);
     if (!made->qr.path.failed)
         return true;
@@ -159,57 +159,52 @@ static bool is_redeemed(const struct tl_local_queue *queue, const struct tl_tick
            tl_handover_serial(queue, ticket->place) >= ticket->serial;
 }
 
-/* The code of the request, as the ticket that it gives. One that was redeemed has no age: if the
- * answer was lost, no device has the place until that device repeats the request. */
+/* The code, as the ticket that it gives. One that was redeemed lasts longer: if the answer was
+ * lost, no device has the place until that device repeats the request. */
 static bool read_code(const struct tl_api *api, const struct tl_local_queue *queue,
-                      const struct tl_request *request, struct tl_ticket *ticket,
-                      struct tl_refusal *refusal)
+                      const char *text, struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
-    const char *text = tl_request_query(request, "move");
     int64_t now_ms = tl_clock_ms();
-    if (text == NULL)
-        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "move: the code is missing");
-    if (!tl_visitor_may_fail(api, request, now_ms, refusal))
-        return false;
     if (!tl_ticket_verify_code(api->secrets.keyring, tl_local_queue_name(queue), text, strlen(text),
-                               ticket)) {
-        tl_visitor_failed(api, request, now_ms);
+                               ticket))
         return tl_refuse(refusal, TL_REFUSAL_BAD_CODE, "%s", "");
-    }
     int64_t age_s = tl_queue_env_store_ms(api->env, now_ms) / 1000 - ticket->issued;
-    if ((age_s > TL_TICKET_CODE_S && !is_redeemed(queue, ticket)) || age_s < -SLACK_S)
+    const int64_t most_s = is_redeemed(queue, ticket) ? TL_TICKET_CODE_REPEAT_S : TL_TICKET_CODE_S;
+    if (age_s > most_s || age_s < -SLACK_S)
         return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "It is good for %d seconds",
                          TL_TICKET_CODE_S);
     return true;
 }
 
-/* The number of the device, from 1: a random one unless the request names it. */
-static bool read_device(const struct tl_request *request, uint64_t *device,
-                        struct tl_refusal *refusal)
+static uint64_t random_device(void)
 {
-    const char *text = tl_request_query(request, "by");
-    if (text == NULL) {
-        *device = ((uint64_t)randombytes_random() << 20 | randombytes_uniform(1 << 20)) + 1;
-        return true;
-    }
-    size_t n = strlen(text);
-    if (n == 0 || n > DEVICE_DIGITS_MAX || strspn(text, "0123456789abcdef") != n)
-        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "by: 1 to %d hexadecimal digits",
-                         DEVICE_DIGITS_MAX);
-    *device = strtoull(text, NULL, 16) + 1;
-    return true;
+    return (uint64_t)randombytes_random() << 20 | randombytes_uniform(1 << 20);
 }
 
-bool tl_handover_page(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                      const char *name, struct tl_refusal *refusal)
+static bool read_body(const struct tl_request *request, struct tl_move_body *body,
+                      struct tl_refusal *refusal)
 {
-    struct tl_ticket ticket = {0};
-    uint64_t device = 0;
-    char digits[DEVICE_DIGITS_MAX + 4];
-    if (!read_code(api, queue, request, &ticket, refusal) ||
-        !read_device(request, &device, refusal))
+    struct tl_error err = {0};
+    size_t length;
+    const char *text = tl_request_body(request, &length);
+    if (tl_move_body_is_form(request)) {
+        tl_move_body_parse_form(text, length, body);
+        return true;
+    }
+    return tl_move_body_parse_json(text, length, body, &err) ||
+           tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+}
+
+/* The page knows nothing of the code yet, not even whether it is good. */
+bool tl_handle_page_move(void *context, struct tl_request *request, const char *name,
+                         struct tl_refusal *refusal)
+{
+    struct tl_api *api = context;
+    char digits[TL_MOVE_DEVICE_MAX + 4];
+    if (tl_visitor_queue(api, name, refusal) == NULL ||
+        !tl_block_passes(api, request, name, refusal))
         return false;
-    snprintf(digits, sizeof(digits), "%" PRIx64, device - 1);
+    snprintf(digits, sizeof(digits), "%" PRIx64, random_device());
     tl_page_send_move(api, request, name, digits);
     return true;
 }
@@ -219,13 +214,14 @@ bool tl_handle_move(void *context, struct tl_request *request, const char *name,
 {
     struct tl_api *api = context;
     struct tl_ticket ticket = {0};
-    uint64_t device = 0;
+    struct tl_move_body body;
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal) ||
-        !tl_visitor_may_send(api, refusal) || !may_move(api, request, refusal) ||
-        !read_code(api, queue, request, &ticket, refusal) ||
-        !read_device(request, &device, refusal))
+        !tl_visitor_may_send(api, refusal) || !read_body(request, &body, refusal) ||
+        !read_code(api, queue, body.code, &ticket, refusal) || !may_move(api, request, refusal))
         return false;
+    const uint64_t device =
+        1 + (body.device[0] != '\0' ? strtoull(body.device, NULL, 16) : random_device());
     if (tl_local_queue_behind(queue, &ticket, tl_clock_ms()))
         return tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_visitor_outdated(queue, &ticket))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hands a place over to another device: the device that has the place asks for a code, and shows it
  * as a QR code; the other one redeems it. Opening the address of a code moves nothing, because
@@ -20,13 +21,13 @@ bool tl_handle_transfer(void *context, struct tl_request *request, const char *n
                         struct tl_refusal *refusal);
 bool tl_handle_page_transfer(void *context, struct tl_request *request, const char *name,
                              struct tl_refusal *refusal);
-/* POST .../move?move=CODE[&by=DEVICE]: redeems it. DEVICE is a number in hexadecimal digits which
- * the device chose: it may repeat the request, should the answer get lost. */
+/* POST .../move with the body of move_body.h: redeems it. The device is a number in hexadecimal
+ * digits which the device chose: it may repeat the request, should the answer get lost. */
 bool tl_handle_move(void *context, struct tl_request *request, const char *name,
                     struct tl_refusal *refusal);
-/* GET /q/{q}?move=CODE: the page with the button. */
-bool tl_handover_page(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                      const char *name, struct tl_refusal *refusal);
+/* GET /q/{q}/move: the page with the button. */
+bool tl_handle_page_move(void *context, struct tl_request *request, const char *name,
+                         struct tl_refusal *refusal);
 /* The HAND_OVER of this request has an outcome; result NULL: not in time. */
 void tl_handover_settled(struct tl_api *api, const struct tl_held *held,
                          const struct tl_pending_result *result);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,23 @@ bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl
     return join_visitor(api, queue, request, visitor, lane, false, refusal);
 }
 
+/* The join spends this id, which lets nobody join after kept_until (Unix seconds). visitor: to
+ * join.
+ */
+static bool join_spending(struct tl_api *api, struct tl_local_queue *queue,
+                          struct tl_request *request, const char *visitor, unsigned lane,
+                          const char *id, int64_t kept_until, struct tl_refusal *refusal)
+{
+    const struct tl_ticket first = {.invite = tl_invite_digest(id)};
+    /* It stays spent as long as the pending ticket may repeat the join. */
+    uint64_t until_ms = (uint64_t)(kept_until + TL_TICKET_PENDING_S) * 1000;
+    if (!may_join(api, queue, refusal))
+        return false;
+    return hold(api, queue, request,
+                tl_outbox_join_invited(tl_local_queue_outbox(queue), visitor, lane, id, until_ms),
+                &first, refusal);
+}
+
 bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                       const char *visitor, unsigned lane, const struct tl_proof *proof,
                       struct tl_refusal *refusal)
@@ -90,13 +108,14 @@ bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct t
         snprintf(join.visitor, sizeof(join.visitor), "%s", visitor != NULL ? visitor : "");
         /* A token is good once: what would refuse the join is asked before it is used. */
         return may_join(api, queue, refusal) &&
-               tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal) &&
+               tl_visitor_may_join(api, queue, request, true, tl_clock_ms(), refusal) &&
                tl_verification_begin(api, &join, proof->token, refusal);
     }
-    if (!tl_challenge_passed(api, queue, request, proof, &solved, refusal) ||
-        !tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal))
+    if (!tl_challenge_passed(api, queue, request, proof, &solved, refusal))
         return false;
     bool paid = solved.id[0] != '\0';
+    if (!tl_visitor_may_join(api, queue, request, paid, tl_clock_ms(), refusal))
+        return false;
     /* The puzzle names the new visitor: so a repeated request gets the same place, and a solution
      * never has two, even if the store does not answer for a while. */
     if (visitor == NULL && paid)
@@ -106,26 +125,16 @@ bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct t
     const char *joins = visitor != NULL ? visitor : fresh;
     if (!paid)
         return tl_join_visitor(api, queue, request, joins, lane, refusal);
-    if (!may_join(api, queue, refusal))
-        return false;
-    return hold(api, queue, request,
-                tl_outbox_join_invited(tl_local_queue_outbox(queue), joins, lane, solved.id,
-                                       (uint64_t)solved.kept_until * 1000),
-                &(struct tl_ticket){.invite = 0}, refusal);
+    return join_spending(api, queue, request, joins, lane, solved.id, solved.kept_until, refusal);
 }
 
 bool tl_join_verified(struct tl_api *api, const struct tl_token_join *join,
                       struct tl_refusal *refusal)
 {
-    struct tl_outbox *outbox = tl_local_queue_outbox(join->queue);
     /* The token names a new visitor: it never has two places, even if it was accepted twice. */
     const char *visitor = join->visitor[0] != '\0' ? join->visitor : join->id + 1;
-    if (!may_join(api, join->queue, refusal))
-        return false;
-    return hold(api, join->queue, join->request,
-                tl_outbox_join_invited(outbox, visitor, join->lane, join->id,
-                                       (uint64_t)join->kept_until * 1000),
-                &(struct tl_ticket){.invite = 0}, refusal);
+    return join_spending(api, join->queue, join->request, visitor, join->lane, join->id,
+                         join->kept_until, refusal);
 }
 
 /* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
@@ -140,7 +149,8 @@ static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
 }
 
 /* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
- * if the place has not ended and the invite was not spent before (dispatcher/apply.joins.lua). */
+ * if the place has not ended, and what opened the join was not spent before
+ * (dispatcher/apply.joins.lua). */
 static struct tl_pending_command *repeat(struct tl_local_queue *queue,
                                          const struct tl_ticket *ticket)
 {
@@ -178,8 +188,7 @@ bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
 static bool may_repeat(const struct tl_local_queue *queue, const struct tl_ticket *ticket,
                        struct tl_refusal *refusal)
 {
-    enum { CLOCK_S = 5 }; /* the time of issue is a worker's estimate of the store's clock */
-    bool before = ticket->issued + CLOCK_S < tl_local_queue_generation(queue) / 1000000;
+    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_local_queue_generation(queue) / 1000000;
     if (before && !tl_local_queue_recovering(queue))
         return tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
     if (ticket->invite == 0 && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
@@ -192,7 +201,13 @@ bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct 
 {
     if (!may_repeat(queue, ticket, refusal))
         return false;
-    /* Accepted before: what keeps new visitors out does not matter. */
+    /* Accepted before: what keeps new visitors out does not matter. Asked too often, the answer is
+     * what is known. */
+    if (tl_outbox_joining(tl_local_queue_outbox(queue), ticket->visitor) == NULL &&
+        !tl_visitor_may_repeat(api, queue, ticket)) {
+        tl_answer_pending(api, queue, request, ticket);
+        return true;
+    }
     if (!tl_visitor_may_send(api, refusal)) {
         tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
         return false;
@@ -265,12 +280,16 @@ static bool read_invite(struct tl_api *api, const struct tl_local_queue *queue,
     int64_t now_ms = tl_clock_ms();
     int64_t store_s = tl_queue_env_store_ms(api->env, now_ms) / 1000;
     const struct tl_jwt_keys *keys = api->secrets.invite_keys;
-    if (!tl_visitor_may_verify(api, request, keys, text, now_ms, refusal))
+    const struct tl_visitor_tokens tokens = {.kind = TL_LIMITER_INVITES,
+                                             .queue = tl_local_queue_name(queue),
+                                             .request = request,
+                                             .now_ms = now_ms};
+    if (!tl_visitor_may_verify(api, &tokens, keys, text, refusal))
         return false;
     if (tl_invite_verify(keys, tl_local_queue_name(queue), text, strlen(text), store_s, invite,
                          &err))
         return true;
-    tl_visitor_refused(api, request, keys, text, now_ms);
+    tl_visitor_refused(api, &tokens, keys, text);
     return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
 }
 
@@ -292,13 +311,9 @@ bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct 
         return false;
     if (invite.bypass)
         return pass_by(api, queue, request, text, &invite, refusal);
-    if (!find_lane(queue, invite.lane, &lane, refusal) || !may_join(api, queue, refusal))
-        return false;
-    const struct tl_ticket first = {.invite = tl_invite_digest(invite.id)};
-    return hold(api, queue, request,
-                tl_outbox_join_invited(tl_local_queue_outbox(queue), invite.visitor, lane,
-                                       invite.id, (uint64_t)invite.kept_until * 1000),
-                &first, refusal);
+    return find_lane(queue, invite.lane, &lane, refusal) &&
+           join_spending(api, queue, request, invite.visitor, lane, invite.id, invite.kept_until,
+                         refusal);
 }
 
 /* ---- POST /v1/queues/{q}/join ---- */
@@ -349,8 +364,8 @@ void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct t
 /* As far as this process knows, the visitor holds the place. But it may have been given up through
  * another worker a moment ago, with the event still on its way here. A command knows: it follows in
  * the ingest stream what gave the place up. JOIN returns the place held, or takes a new one; where
- * an invite or a solution is needed for that, CLAIM only looks. Without the store, the place is
- * given as known.
+ * an invite or a solution is needed for that, CLAIM only looks. Without the store, or asked too
+ * often, the place is given as known.
  */
 static void confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                     const struct tl_ticket *ticket)
@@ -360,7 +375,7 @@ static void confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
     bool free = settings->join == TL_JOIN_OPEN && settings->challenge == TL_CHALLENGE_NONE;
     struct tl_pending_command *pending = NULL;
-    if (tl_visitor_may_send(api, &unused))
+    if (tl_visitor_may_repeat(api, queue, ticket) && tl_visitor_may_send(api, &unused))
         pending = free
                       ? tl_outbox_join(outbox, ticket->visitor, lane_of(queue, ticket->place))
                       : tl_outbox_command(outbox, TL_COMMAND_CLAIM, ticket->visitor, ticket->place);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How visitors get a place: POST /v1/queues/{q}/join, and what other handlers need of it. */
 #ifndef TL_JOIN_H
 #define TL_JOIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON body of a join: an object with `visitor` and `lane`, both optional, or with `invite`; or
  * with `solution` or `token`. */
 #ifndef TL_JOIN_BODY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The passes that a worker process gave, so that a visitor who polls gets the same one and it need
  * not be signed again. A table of fixed size, in which a later pass takes the place of an earlier

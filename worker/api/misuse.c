@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +19,8 @@ enum {
     LOG_EVERY_MS = 10000,
     MANY_JOINS = 60,    /* of one network in a minute, in one process */
     MANY_FAILURES = 60, /* likewise */
-    REPORTED = 5,       /* of one network in one report: fewer are no part of a sign */
+    ADVICE_MAX = 192,
+    REPORTED = 5, /* of one network in one report: fewer are no part of a sign */
 };
 
 struct tl_misuse {
@@ -54,13 +57,36 @@ struct kind {
     const char *what;
 };
 
-static void note(const struct tl_api *api, const struct tl_address *address, const char *queue,
+/* What an operator can do about this address. One that many visitors share is not to be blocked:
+ * that of a proxy. */
+static void write_advice(const struct tl_api *api, const struct tl_request *request,
+                         const struct tl_address *address, const char *prefix, char *text,
+                         size_t size)
+{
+    if (tl_networks_contain(api->proxies, address))
+        snprintf(text, size,
+                 "it is one of http.trusted_proxies, which has to send X-Forwarded-For, or all its "
+                 "visitors count as one");
+    else if (tl_visitor_shares(request, address))
+        snprintf(text, size,
+                 "if it is a proxy, name it in http.trusted_proxies; else `tellerline block %s` "
+                 "refuses it",
+                 prefix);
+    else
+        snprintf(text, size, "`tellerline block %s` refuses it", prefix);
+}
+
+static void note(const struct tl_api *api, const struct tl_request *request, const char *queue,
                  uint32_t stream, const struct kind *kind)
 {
     char text[TL_PREFIX_TEXT_MAX];
+    char advice[ADVICE_MAX];
     unsigned suppressed;
+    struct tl_address address;
+    if (!tl_visitor_address(api, request, &address))
+        return;
     int64_t now_ms = tl_clock_ms();
-    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     uint32_t count = tl_hitters_add(kind->hitters, &prefix, stream, now_ms);
     if (kind->tally != NULL)
         (void)tl_hitters_add(kind->tally, &prefix, 0, now_ms);
@@ -71,10 +97,10 @@ static void note(const struct tl_api *api, const struct tl_address *address, con
     if (!tl_log_allow(kind->limit, now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
+    write_advice(api, request, &address, text, advice, sizeof(advice));
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue},
-           "%s sent %u %s to this process within a minute, of %llu in all; "
-           "`tellerline block %s` refuses it",
-           text, count, kind->what, (unsigned long long)kind->hitters->total, text);
+           "%s sent %u %s to this process within a minute, of %llu in all; %s", text, count,
+           kind->what, (unsigned long long)kind->hitters->total, advice);
 }
 
 void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue)
@@ -89,9 +115,7 @@ void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, 
                                .count = TL_QUEUE_JOINS_MANY,
                                .limit = &misuse->joins_log,
                                .what = "joins"};
-    struct tl_address address;
-    if (tl_visitor_address(api, request, &address))
-        note(api, &address, queue, stream, &joins);
+    note(api, request, queue, stream, &joins);
 }
 
 void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request, const char *queue)
@@ -106,13 +130,11 @@ void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request
                                   .count = TL_QUEUE_FAILURES_MANY,
                                   .limit = &misuse->failures_log,
                                   .what = "tickets and passes that open nothing"};
-    struct tl_address address;
     tl_metrics_add(api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
     tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_CHECKS_FAILED);
     if (tally != NULL)
         tally->failed++;
-    if (tl_visitor_address(api, request, &address))
-        note(api, &address, queue, stream, &failures);
+    note(api, request, queue, stream, &failures);
 }
 
 /* ---- sessions ---- */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signs of misuse, for the operator: networks that send very many joins or credentials that open
  * nothing, sessions that several clients use in turn, sessions checked faster than by a person.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who asks for the waiting page: a person who opens it gets a place at once, others do not. */
 #ifndef TL_NAVIGATION_H
 #define TL_NAVIGATION_H

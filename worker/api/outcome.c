@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -15,10 +16,16 @@
 #include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
-/* The join of a pending ticket was not repeated: asks the store whether its place has ended. */
-static void ask_for_end(struct tl_api *api, const struct tl_held *held)
+/* The join of a pending ticket was not repeated, or a join came so late that the place which its
+ * visitor got meanwhile has ended: asks the store about that end. */
+static void ask_for_end(struct tl_api *api, const struct tl_held *held,
+                        const struct tl_pending_command *join)
 {
     struct tl_held asks = *held;
+    if (asks.ticket.issued == 0) {
+        asks.ticket.issued = (uint32_t)(join->made_ms / 1000);
+        memcpy(asks.ticket.visitor, join->visitor, sizeof(asks.ticket.visitor));
+    }
     asks.otherwise = TL_REFUSAL_BAD_TICKET;
     asks.since_us = tl_clock_us();
     if (!tl_queue_env_store_up(api->env) || !tl_holds_lookup(api->holds, &asks))
@@ -50,8 +57,8 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
     struct tl_metrics *metrics = api->env->metrics;
     bool applied = result != NULL && result->end == TL_PENDING_APPLIED;
     bool repeated = tl_place_seq(held->ticket.place) == 0 && held->ticket.issued != 0;
-    if (applied && result->outcome == TL_OUTCOME_SPENT && repeated) {
-        ask_for_end(api, held);
+    if (applied && result->outcome == TL_OUTCOME_SPENT && (repeated || pending->invite == NULL)) {
+        ask_for_end(api, held, pending);
     } else if (applied && result->outcome == TL_OUTCOME_SPENT && goes_without(held)) {
         tl_page_send_clean(api, held->request, tl_local_queue_name(held->queue));
     } else if (applied && result->outcome == TL_OUTCOME_SPENT) {

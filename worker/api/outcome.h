@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers requests that waited: for the outcome of their command, for the store's word on a place,
  * or for a change of their place. The callbacks of holds and subscribers; context is the api. */
 #ifndef TL_OUTCOME_H

@@ -1,10 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "worker/api/answer.h"
 #include "worker/api/block.h"
 #include "worker/api/cookie.h"
-#include "worker/api/handover.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/navigation.h"
@@ -45,9 +44,9 @@ static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
     if (ticket != NULL && holds_place(queue, ticket)) {
         struct tl_refusal unused;
         if (tl_local_queue_settings(queue)->challenge == TL_CHALLENGE_NONE &&
-            tl_standing_joins(api, request, queue, &unused))
-            return tl_visitor_may_join(api, queue, request, tl_clock_ms(), refusal) &&
-                   tl_join_visitor(api, queue, request, ticket->visitor, lane, refusal);
+            tl_standing_joins(api, request, queue, &unused) &&
+            tl_visitor_may_repeat(api, queue, ticket))
+            return tl_join_visitor(api, queue, request, ticket->visitor, lane, refusal);
         tl_answer_view(api, queue, request, ticket, false);
         return true;
     }
@@ -98,8 +97,6 @@ bool tl_handle_page(void *context, struct tl_request *request, const char *name,
     struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;
-    if (tl_request_query(request, "move") != NULL)
-        return tl_handover_page(api, queue, request, name, refusal);
     bool by_cookie;
     if (!tl_visitor_ticket(api, request, name, &ticket))
         return arrive(api, queue, request, name, refusal);

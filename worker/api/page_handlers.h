@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The waiting page: GET /q/{q} and its forms. */
 #ifndef TL_PAGE_HANDLERS_H
 #define TL_PAGE_HANDLERS_H

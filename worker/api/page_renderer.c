@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "worker/api/challenge.h"
 #include "worker/api/context.h"
 #include "worker/api/cookie.h"
+#include "worker/api/move_body.h"
 #include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
@@ -21,7 +23,13 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 
-enum { RETRY_TEXT = 16, LANGUAGE_COOKIE_MAX = 96, SOURCES_MAX = 768 };
+enum {
+    RETRY_TEXT = 16,
+    LANGUAGE_COOKIE_MAX = 96,
+    SOURCES_MAX = 768,
+    VIEWS_PER_JOIN = 4, /* so many pages of an address for each join that it has */
+    VIEWS_RETRY_S = 10,
+};
 
 /* A page of a refusal tries again after this, spread evenly; or after Retry-After. */
 enum { RETRY_MIN_MS = 4000, RETRY_SPREAD_MS = 4000 };
@@ -52,6 +60,42 @@ static unsigned char *compress_page(const struct tl_api *api, const struct tl_re
     return bytes;
 }
 
+/* A page takes as long as fifty answers of the API: each address has its share. */
+static bool may_view(const struct tl_api *api, const struct tl_request *request)
+{
+    struct tl_address address;
+    return !tl_visitor_address(api, request, &address) ||
+           tl_limiter_allow(api->limiter, TL_LIMITER_VIEWS, &address,
+                            VIEWS_PER_JOIN * api->config->http.joins_per_minute, tl_clock_ms());
+}
+
+/* Instead of a page, for which the browser then asks again. */
+static void send_sorry(struct tl_request *request, const struct tl_page_view *view, unsigned status,
+                       const char *cookie)
+{
+    static const char sorry[] =
+        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Please wait</title>\n"
+        "<p>Please try again in a moment. 잠시 후 다시 시도해 주세요.</p>\n";
+    unsigned after_s = VIEWS_RETRY_S + (unsigned)randombytes_uniform(VIEWS_RETRY_S);
+    char retry_after[RETRY_TEXT];
+    struct tl_text refresh = {0};
+    struct tl_answer answer = {.status = status,
+                               .type = "text/html; charset=utf-8",
+                               .body = sorry,
+                               .length = sizeof(sorry) - 1};
+    snprintf(retry_after, sizeof(retry_after), "%u", after_s);
+    tl_text_append(&refresh, "%u; url=", after_s);
+    tl_page_address(view, "", NULL, &refresh);
+    tl_answer_header(&answer, "Retry-After", retry_after);
+    tl_answer_header(&answer, "Refresh", refresh.failed ? NULL : refresh.data);
+    tl_answer_header(&answer, "Content-Security-Policy", "default-src 'none'");
+    tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
+    tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(request, &answer);
+    tl_text_free(&refresh);
+}
+
 static void send_page(const struct tl_api *api, struct tl_request *request,
                       const struct tl_page_view *view, unsigned status, unsigned retry_after_s,
                       const char *cookie)
@@ -61,24 +105,23 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
     char chosen[LANGUAGE_COOKIE_MAX];
     struct tl_text text = {0};
     struct tl_text policy = {0};
-    tl_page_render(view, api->brand, language, &text);
-    tl_page_policy(view, api->brand, &policy);
+    bool may = may_view(api, request);
+    if (may) {
+        tl_page_render(view, api->brand, language, &text);
+        tl_page_policy(view, api->brand, &policy);
+    }
+    if (!may || text.failed || policy.failed) {
+        send_sorry(request, view, may ? 503 : 429, cookie);
+        tl_text_free(&text);
+        tl_text_free(&policy);
+        return;
+    }
     struct tl_answer answer = {.status = status,
                                .type = "text/html; charset=utf-8",
                                .body = text.data,
                                .length = text.length};
-    if (text.failed || policy.failed) {
-        static const char sorry[] = "Please try again in a moment. 잠시 후 다시 시도해 주세요.\n";
-        answer = (struct tl_answer){.status = 503,
-                                    .type = "text/plain; charset=utf-8",
-                                    .body = sorry,
-                                    .length = sizeof(sorry) - 1};
-    }
-    unsigned char *compressed = NULL;
-    if (answer.body == text.data)
-        compressed = compress_page(api, request, &text, &answer);
-    tl_answer_header(&answer, "Content-Security-Policy",
-                     policy.failed ? "default-src 'none'" : policy.data);
+    unsigned char *compressed = compress_page(api, request, &text, &answer);
+    tl_answer_header(&answer, "Content-Security-Policy", policy.data);
     tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
     tl_answer_header(&answer, "Vary", "Accept-Encoding, Accept-Language, Cookie");
@@ -170,6 +213,7 @@ static void render_view(void *context, struct tl_request *request, const struct 
     const struct tl_api *api = context;
     const struct tl_queue_settings *settings = view->settings;
     char place[TL_REFERENCE_MAX];
+    char reference[TL_REFERENCE_MAX];
     enum tl_queue_mode mode = tl_view_told_mode(view);
     struct tl_page_view page = {.state = state_of(view),
                                 .queue = view->queue,
@@ -202,7 +246,10 @@ static void render_view(void *context, struct tl_request *request, const struct 
                                 .target_url = settings->target_url};
     tl_shown_place_write(api, view->queue, view->visitor, view->place, place);
     page.place = place;
-    page.reference = tl_place_seq(view->place) != 0 ? place : NULL;
+    if (page.state != TL_PAGE_MOVED) {
+        tl_reference_write(api->secrets.keyring, view->queue, view->visitor, reference);
+        page.reference = reference;
+    }
     struct tl_return_to back;
     set_return(api, request, settings->target_url, &back, &page);
     set_texts(api, &page, request, settings);
@@ -277,8 +324,6 @@ static struct tl_page_view view_without_place(const struct tl_api *api,
                                 .now_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
                                 .poll_after_ms =
                                     RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
-                                .move = tl_request_query(request, "move"),
-                                .device = tl_request_query(request, "by"),
                                 .ticket = tl_request_query(request, "ticket"),
                                 .invite = tl_request_query(request, "invite")};
     if (queue != NULL) {
@@ -399,12 +444,29 @@ static struct tl_page_service service_of(const struct tl_config *config, char so
                                     .scored = config->challenge_service.min_score > 0};
 }
 
+/* Is it the form of a hand-over, with all that it needs? */
+static bool is_move(const struct tl_request *request, struct tl_move_body *body)
+{
+    static const char end[] = "/move";
+    size_t length;
+    const char *text = tl_request_body(request, &length);
+    const char *path = tl_request_path(request);
+    const size_t n = strlen(path);
+    if (n < strlen(end) || strcmp(path + n - strlen(end), end) != 0 ||
+        !tl_move_body_is_form(request))
+        return false;
+    tl_move_body_parse_form(text, length, body);
+    return body->code[0] != '\0' && body->device[0] != '\0';
+}
+
 static void render_refusal(void *context, struct tl_request *request,
                            const struct tl_refusal *refusal)
 {
     const struct tl_api *api = context;
     char name[TL_QUEUE_NAME_MAX + 1];
     char wait[TL_PUZZLE_MAX];
+    char reference[TL_REFERENCE_MAX];
+    struct tl_ticket ticket;
     unsigned status = tl_problem_status(refusal->kind);
     if (refusal->kind == TL_REFUSAL_METHOD) { /* sent by programs, not by browsers */
         tl_problem_answer(request, refusal);
@@ -420,8 +482,17 @@ static void render_refusal(void *context, struct tl_request *request,
         view_without_place(api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
                            valid ? name : "-", &back);
     const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
-    if (page.state == TL_PAGE_CODE_OVER || page.state == TL_PAGE_MOVED)
-        page.move = page.device = NULL;
+    if ((page.state == TL_PAGE_LOST || page.state == TL_PAGE_REMOVED) &&
+        tl_visitor_ticket(api, request, name, &ticket)) {
+        tl_reference_write(api->secrets.keyring, name, ticket.visitor, reference);
+        page.reference = reference;
+    }
+    struct tl_move_body body;
+    if (page.state == TL_PAGE_DOWN && valid && is_move(request, &body)) {
+        page.state = TL_PAGE_MOVE; /* which can be sent again */
+        page.move = body.code;
+        page.device = body.device;
+    }
     if (page.poll_after_ms < INT64_C(1000) * retry_after_s)
         page.poll_after_ms = INT64_C(1000) * retry_after_s;
     char sources[SOURCES_MAX];

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How answers look under /q/: the waiting page. */
 #ifndef TL_PAGE_RENDERER_H
 #define TL_PAGE_RENDERER_H

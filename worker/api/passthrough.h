@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Queues that everyone gets into past the line: the mode passthrough, for the day on which the
  * waiting room itself must get out of the way. */
 #ifndef TL_API_PASSTHROUGH_H

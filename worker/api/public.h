@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What anyone may ask: a queue's public numbers, the public keys of passes, health. */
 #ifndef TL_PUBLIC_H
 #define TL_PUBLIC_H

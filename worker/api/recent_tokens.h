@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tokens of challenge services that came here: each counts once. A bounded memory, so the
  * oldest may be forgotten; the provider refuses repeats as well, and so does the store
  * (tl_token_id). Keeps hashes only. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Places that the store has lost come back (docs/operators/recovery.md), for requests with tickets
  * of them and for open streams: a whole generation, or the end of the present one. */
 #ifndef TL_API_RESTORE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
 
@@ -9,8 +10,8 @@ enum { ALLOWED_MAX = 32 };
 /* Does a parameter of this name belong to the page, and not to an address before it? */
 static bool is_own(const char *name)
 {
-    static const char *const own[] = {"return",   "lang",    "ticket", "invite", "from",
-                                      "solution", "cookies", "move",   "by",     NULL};
+    static const char *const own[] = {"return", "lang",     "ticket",  "invite",
+                                      "from",   "solution", "cookies", NULL};
     for (size_t i = 0; own[i] != NULL; i++) {
         if (strcmp(name, own[i]) == 0)
             return true;

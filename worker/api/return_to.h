@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `?return=`: where the waiting page sends its visitor, read from the request. */
 #ifndef TL_API_RETURN_TO_H
 #define TL_API_RETURN_TO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/api/routes.h"
 #include "worker/api/answer.h"
 #include "worker/api/assets.h"
@@ -30,6 +31,7 @@ const struct tl_route tl_routes[] = {
     {"POST", "/q/*/join", tl_handle_page_join, &tl_page_renderer},
     {"POST", "/q/*/leave", tl_handle_page_leave, &tl_page_renderer},
     {"POST", "/q/*/transfer", tl_handle_page_transfer, &tl_page_renderer},
+    {"GET", "/q/*/move", tl_handle_page_move, &tl_page_renderer},
     {"POST", "/q/*/move", tl_handle_move, &tl_page_renderer},
     {"GET", "/q/assets/*", tl_handle_asset, &tl_page_renderer},
     {"GET", "/.well-known/jwks.json", tl_handle_jwks, &tl_json_renderer},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Everything secret that a worker process works with, read from the files of the configuration. */
 #ifndef TL_SECRETS_H
 #define TL_SECRETS_H

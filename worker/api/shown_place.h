@@ -1,8 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which place a page shows. Its forms act on the place of the cookie, which may be another one by
  * then: it came here from another device, or was taken in another tab. So their addresses name the
- * place of the page, `?place=Q5T9-4XDR`: by its reference code, or as long as it has no number, by
- * a code like that for its visitor. It is no credential, and says no more than the reference.
+ * place of the page, `?place=Q5T9-4XDR`: by a code like the reference, but of the place and not
+ * only of its visitor, who may have had another one before. It is no credential, and says no more
+ * than the reference.
  */
 #ifndef TL_API_SHOWN_PLACE_H
 #define TL_API_SHOWN_PLACE_H

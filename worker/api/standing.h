@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The mode and the phase of a queue as requests see them: who may join, and what others are told.
  * The queues need a line. */
 #ifndef TL_API_STANDING_H

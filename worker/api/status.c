@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/api/status.h"
 #include "common/base/clock.h"
 #include "common/base/units.h"
@@ -97,6 +98,11 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (tl_local_queue_look(queue, ticket.place, &known).status == TL_LINE_ENDED) {
         tl_answer_view(api, queue, request, &ticket, false); /* already done, or never possible */
+        return true;
+    }
+    bool repeats = kind == TL_COMMAND_RENEW || kind == TL_COMMAND_EXTEND;
+    if (repeats && !tl_visitor_may_repeat(api, queue, &ticket)) {
+        tl_answer_view(api, queue, request, &ticket, kind == TL_COMMAND_EXTEND);
         return true;
     }
     if (!tl_visitor_may_send(api, refusal))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What visitors ask with their ticket: status, leave, complete, renew, extend. */
 #ifndef TL_STATUS_H
 #define TL_STATUS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The answer to a visitor who gets in without a place: all of them in the mode passthrough, or one
  * with a bypass. */
 #ifndef TL_API_THROUGH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,13 +100,23 @@ static bool ask(const struct tl_api *api, const struct verification *verificatio
     return api->verify(api->process, &question);
 }
 
+/* The tokens that such a join brings, as they are counted. */
+static struct tl_visitor_tokens tokens_of(const char *queue, const struct tl_request *request,
+                                          int64_t now_ms)
+{
+    return (struct tl_visitor_tokens){
+        .kind = TL_LIMITER_TOKENS, .queue = queue, .request = request, .now_ms = now_ms};
+}
+
 bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join, const char *token,
                            struct tl_refusal *refusal)
 {
     struct tl_verifications *all = api->verifications;
     const int64_t now_ms = tl_clock_ms();
     const int64_t until_ms = now_ms + api->config->challenge_service.timeout_ms;
-    if (!tl_visitor_may_fail(api, join->request, now_ms, refusal))
+    const struct tl_visitor_tokens tokens =
+        tokens_of(tl_local_queue_name(join->queue), join->request, now_ms);
+    if (!tl_visitor_may_fail(api, &tokens, refusal))
         return false;
     if (all->count >= api->config->challenge_service.max_concurrent +
                           api->config->challenge_service.max_waiting) {
@@ -122,7 +133,7 @@ bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join,
     if (!tl_recent_tokens_add(all->tokens, verification->join.id, now_ms)) {
         free(verification);
         tl_metrics_add(api->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
-        tl_visitor_failed(api, join->request, now_ms);
+        tl_visitor_failed(api, &tokens);
         return tl_challenge_refuse_token(api, "The token has been used already", refusal);
     }
     verification->join.kept_until =
@@ -209,7 +220,9 @@ static void settle(struct tl_api *api, struct verification *waiting,
     if (join->queue != NULL && verdict->kind == TL_VERDICT_PASSED) {
         ok = all->passed(api, join, &refusal);
     } else if (join->queue != NULL && verdict->kind == TL_VERDICT_REFUSED) {
-        tl_visitor_failed(api, join->request, tl_clock_ms());
+        const struct tl_visitor_tokens tokens =
+            tokens_of(verification.queue, join->request, tl_clock_ms());
+        tl_visitor_failed(api, &tokens);
         ok = tl_challenge_refuse_token(api, verdict->why, &refusal);
     } else if (join->queue != NULL) {
         ok = tl_challenge_refuse_unverified(api, join->queue, join->request, &refusal);

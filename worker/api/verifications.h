@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Joins that wait for the verdict of the challenge service on their token (queues with `challenge:
  * external`). Each request is held; it ends with the verdict, at its deadline, or when its client

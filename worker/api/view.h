@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON view of a place, as clients see it. */
 #ifndef TL_VIEW_H
 #define TL_VIEW_H
@@ -32,7 +33,7 @@ struct tl_view {
     bool moved;                        /* the place is on another device; its state is ENDED */
     bool lost;                         /* the store lost the place, and it does not come back */
     const char *pass;                  /* ACTIVE; NULL: none */
-    const char *reference;             /* the code of the place; NULL: it has no number yet */
+    const char *reference;             /* the visitor's code; NULL: not told here */
     const char *notice;                /* what the operator says; NULL: nothing */
     int64_t store_ms;                  /* Unix time by the store's clock */
     int64_t as_of_ms;                  /* Unix time when the line was last up to date; 0: it is */

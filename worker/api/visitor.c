@@ -1,5 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 #include <strings.h>
+
+#include <sodium.h>
 
 #include "common/auth/jwt_read.h"
 #include "common/base/clock.h"
@@ -14,7 +17,8 @@
 enum {
     FORWARDED_LINES_MAX = 16,
     UNTRUSTED_LOG_MS = 60000,
-    FORGERIES_MAX = 100, /* of an address in a minute: 15 ms of verifying */
+    REPEATS_MAX = 120,   /* of a visitor in a minute */
+    FORGERIES_MAX = 100, /* of a kind in a minute: 15 ms of verifying */
 };
 
 /* ---- credentials ---- */
@@ -75,8 +79,7 @@ bool tl_visitor_outdated(const struct tl_local_queue *queue, const struct tl_tic
 bool tl_visitor_no_queue(const struct tl_api *api, const char *name)
 {
     return tl_queues_find(api->queues, name) == NULL && api->env->listed &&
-           !tl_queues_troubled(api->queues, name) &&
-           tl_config_queue(api->config->queues, api->config->n_queues, name) == NULL;
+           !tl_queues_troubled(api->queues, name);
 }
 
 struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
@@ -142,6 +145,14 @@ bool tl_visitor_address(const struct tl_api *api, const struct tl_request *reque
     return true;
 }
 
+bool tl_visitor_shares(const struct tl_request *request, const struct tl_address *address)
+{
+    struct tl_address other_end;
+    return tl_request_peer(request, &other_end) &&
+           memcmp(&other_end, address, sizeof(other_end)) == 0 &&
+           tl_request_header(request, "X-Forwarded-For") != NULL;
+}
+
 /* Says now and then that visitors are counted as one because their proxy is not trusted. */
 static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *request,
                                  const struct tl_address *address, int64_t now_ms)
@@ -149,10 +160,7 @@ static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *re
     const struct tl_prefix peer = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     char text[TL_PREFIX_TEXT_MAX];
     unsigned suppressed;
-    struct tl_address other_end;
-    if (!tl_request_peer(request, &other_end) ||
-        memcmp(&other_end, address, sizeof(other_end)) != 0 ||
-        tl_request_header(request, "X-Forwarded-For") == NULL ||
+    if (!tl_visitor_shares(request, address) ||
         !tl_log_allow(&api->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
         return;
     tl_prefix_format(&peer, text);
@@ -162,7 +170,7 @@ static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *re
 }
 
 bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,
-                         const struct tl_request *request, int64_t now_ms,
+                         const struct tl_request *request, bool paid, int64_t now_ms,
                          struct tl_refusal *refusal)
 {
     const struct tl_queue_env *env = api->env;
@@ -182,7 +190,7 @@ bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,
         return tl_refuse(refusal, TL_REFUSAL_BUSY,
                          "Too many join at the moment, and this address had its share; try again");
     }
-    if (tl_limiter_allow(api->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
+    if (paid || tl_limiter_allow(api->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
         return true;
     note_untrusted_proxy(api, request, &address, now_ms);
     return tl_refuse(refusal, TL_REFUSAL_TOO_MANY, "At most %llu a minute; please wait a little",
@@ -201,34 +209,64 @@ bool tl_visitor_may_stay(const struct tl_api *api, const struct tl_request *requ
     return false;
 }
 
-bool tl_visitor_may_fail(const struct tl_api *api, const struct tl_request *request, int64_t now_ms,
+struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
+{
+    struct tl_address address;
+    crypto_generichash_state hash;
+    (void)crypto_generichash_init(&hash, NULL, 0, sizeof(address.bytes));
+    (void)crypto_generichash_update(&hash, (const unsigned char *)name, strlen(name) + 1);
+    (void)crypto_generichash_update(&hash, (const unsigned char *)queue, strlen(queue));
+    (void)crypto_generichash_final(&hash, address.bytes, sizeof(address.bytes));
+    address.bytes[0] |= 0x80; /* IPv6 */
+    return address;
+}
+
+bool tl_visitor_may_repeat(const struct tl_api *api, const struct tl_local_queue *queue,
+                           const struct tl_ticket *ticket)
+{
+    const struct tl_address address =
+        tl_visitor_stand_in(tl_local_queue_name(queue), ticket->visitor);
+    return tl_limiter_allow(api->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX, tl_clock_ms());
+}
+
+/* Who is counted for tokens of the request that are not genuine? False: nobody. */
+static bool counted_as(const struct tl_api *api, const struct tl_visitor_tokens *tokens,
+                       struct tl_address *address)
+{
+    struct tl_ticket ticket;
+    if (!tl_visitor_ticket(api, tokens->request, tokens->queue, &ticket))
+        return tl_visitor_address(api, tokens->request, address);
+    *address = tl_visitor_stand_in(tokens->queue, ticket.visitor);
+    return true;
+}
+
+bool tl_visitor_may_fail(const struct tl_api *api, const struct tl_visitor_tokens *tokens,
                          struct tl_refusal *refusal)
 {
     struct tl_address address;
-    return !tl_visitor_address(api, request, &address) ||
-           tl_limiter_within(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms) ||
+    return !counted_as(api, tokens, &address) ||
+           tl_limiter_within(api->limiter, tokens->kind, &address, FORGERIES_MAX, tokens->now_ms) ||
            tl_refuse(refusal, TL_REFUSAL_FORGERIES, "At most %d a minute; please wait a little",
                      FORGERIES_MAX);
 }
 
-void tl_visitor_failed(const struct tl_api *api, const struct tl_request *request, int64_t now_ms)
+void tl_visitor_failed(const struct tl_api *api, const struct tl_visitor_tokens *tokens)
 {
     struct tl_address address;
-    if (tl_visitor_address(api, request, &address))
-        (void)tl_limiter_allow(api->limiter, TL_LIMITER_FORGERIES, &address, FORGERIES_MAX, now_ms);
+    if (counted_as(api, tokens, &address))
+        (void)tl_limiter_allow(api->limiter, tokens->kind, &address, FORGERIES_MAX, tokens->now_ms);
 }
 
-bool tl_visitor_may_verify(const struct tl_api *api, const struct tl_request *request,
-                           const struct tl_jwt_keys *keys, const char *text, int64_t now_ms,
+bool tl_visitor_may_verify(const struct tl_api *api, const struct tl_visitor_tokens *tokens,
+                           const struct tl_jwt_keys *keys, const char *text,
                            struct tl_refusal *refusal)
 {
-    return tl_jwt_known(keys, text, strlen(text)) ||
-           tl_visitor_may_fail(api, request, now_ms, refusal);
+    return !tl_jwt_is_costly(keys, text, strlen(text)) || tl_visitor_may_fail(api, tokens, refusal);
 }
 
-void tl_visitor_refused(const struct tl_api *api, const struct tl_request *request,
-                        const struct tl_jwt_keys *keys, const char *text, int64_t now_ms)
+void tl_visitor_refused(const struct tl_api *api, const struct tl_visitor_tokens *tokens,
+                        const struct tl_jwt_keys *keys, const char *text)
 {
-    if (!tl_jwt_known(keys, text, strlen(text)))
-        tl_visitor_failed(api, request, now_ms);
+    if (tl_jwt_is_costly(keys, text, strlen(text)))
+        tl_visitor_failed(api, tokens);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who a request comes from, and whether it may do what it asks. Predicates fill in a refusal
  * instead of answering. */
 #ifndef TL_API_VISITOR_H
@@ -19,8 +20,7 @@ bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *reques
 /* Is the ticket of another generation of the queue? (A pending ticket is of none.) */
 bool tl_visitor_outdated(const struct tl_local_queue *queue, const struct tl_ticket *ticket);
 
-/* Is there no queue of this name? One that the configuration names is created again when the store
- * has lost it. */
+/* Is there no queue of this name, or was it deleted? One that the store has lost is still known. */
 bool tl_visitor_no_queue(const struct tl_api *api, const char *name);
 /* The queue of that name when its line is loaded; NULL: refused. */
 struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
@@ -40,24 +40,39 @@ bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *reque
  * last address in X-Forwarded-For that is not one. False when it is unknown. */
 bool tl_visitor_address(const struct tl_api *api, const struct tl_request *request,
                         struct tl_address *address);
-/* May this token of the request be verified? Not one that is new here from an address that sent
- * many forged ones in this minute: to verify it is the costly part. Such a request may retry later.
- */
-bool tl_visitor_may_verify(const struct tl_api *api, const struct tl_request *request,
-                           const struct tl_jwt_keys *keys, const char *text, int64_t now_ms,
+/* Does the request come, as far as it says itself, through a proxy that is not trusted? Then its
+ * visitors all have this address, that of the proxy. */
+bool tl_visitor_shares(const struct tl_request *request, const struct tl_address *address);
+/* An address that stands for something else that is counted: this one of the queue. */
+struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
+/* May this visitor's ticket send one more command that changes little, however often it comes: a
+ * join of who holds a place, a renewal? Else what is known is the answer. Counts one. */
+bool tl_visitor_may_repeat(const struct tl_api *api, const struct tl_local_queue *queue,
+                           const struct tl_ticket *ticket);
+/* Tokens of one kind that a request brings for this queue. Those that were not genuine are counted,
+ * for the address; a request that has a ticket, too, is counted by that. */
+struct tl_visitor_tokens {
+    enum tl_limiter_kind kind;
+    const char *queue;
+    const struct tl_request *request;
+    int64_t now_ms;
+};
+/* May this token be verified? What costs little always is. A costly one is not, after many that
+ * were not genuine; such a request may retry later. */
+bool tl_visitor_may_verify(const struct tl_api *api, const struct tl_visitor_tokens *tokens,
+                           const struct tl_jwt_keys *keys, const char *text,
                            struct tl_refusal *refusal);
-/* The token was refused: counts it for the address, unless it is genuine (and expired, say). */
-void tl_visitor_refused(const struct tl_api *api, const struct tl_request *request,
-                        const struct tl_jwt_keys *keys, const char *text, int64_t now_ms);
-/* Has the address failures left in this minute, of tokens that were not genuine? Counts nothing. */
-bool tl_visitor_may_fail(const struct tl_api *api, const struct tl_request *request, int64_t now_ms,
+/* The token was refused: counts it, if that took costly work. */
+void tl_visitor_refused(const struct tl_api *api, const struct tl_visitor_tokens *tokens,
+                        const struct tl_jwt_keys *keys, const char *text);
+/* The same for tokens that cost much in any case. */
+bool tl_visitor_may_fail(const struct tl_api *api, const struct tl_visitor_tokens *tokens,
                          struct tl_refusal *refusal);
-/* Counts such a failure. */
-void tl_visitor_failed(const struct tl_api *api, const struct tl_request *request, int64_t now_ms);
-/* Has the visitor's address joins left in this minute, and under pressure in this second? Counts
- * one. */
+void tl_visitor_failed(const struct tl_api *api, const struct tl_visitor_tokens *tokens);
+/* Has the visitor's address a join left, and under pressure one in this second? Counts one. paid: a
+ * challenge was passed for it, which is the limit then. */
 bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,
-                         const struct tl_request *request, int64_t now_ms,
+                         const struct tl_request *request, bool paid, int64_t now_ms,
                          struct tl_refusal *refusal);
 /* May the request become an event stream or a long poll, or are all in use that there are, or that
  * its address may have? *client is the address that counts for it, or stays NULL; `address` is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the follower's thread posts to the loop: one change in the store. */
 #ifndef TL_CHANGE_H
 #define TL_CHANGE_H

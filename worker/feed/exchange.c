@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static bool receive_lookup(struct tl_exchange *exchange, struct tl_redis *redis,
         if (held == exchange->place && held != 0) {
             exchange->found = TL_LOOKUP_ALIVE;
         } else if (tl_record_end(tl_reply_string(replies[2], NULL), &end) &&
-                   end.ended_ms >= exchange->since_ms) {
+                   end.ended_ms >= exchange->since_ms && (exchange->since_ms == 0 || held == 0)) {
             exchange->found = TL_LOOKUP_ENDED;
             exchange->reason = end.reason;
         } else {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One exchange with the store: a batch that it is to take, a question what became of a batch, a
  * look-up of a visitor, signs of misuse, a site's feedback, a page of a draw's list, or what came
@@ -56,7 +57,8 @@ struct tl_exchange {
     /* LOOKUP */
     char visitor[TL_VISITOR_MAX + 1];
     tl_place place;
-    int64_t since_ms;           /* an end before this Unix time was that of an earlier place */
+    int64_t since_ms;           /* of a pending ticket: an end before this Unix time was that of an
+                                   earlier place, and so was one of a visitor who holds a place */
     enum tl_lookup_found found; /* the answer, with the reason of an end */
     enum tl_reason reason;
     /* DRAWN */

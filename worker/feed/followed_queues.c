@@ -1,13 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
 #include "common/base/clock.h"
+#include "common/base/named.h"
 #include "common/config/config.h"
-#include "common/config/file_settings.h"
 #include "common/config/queue_settings.h"
 #include "common/store/durable.h"
+#include "common/store/file_queues.h"
 #include "common/store/keys.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
@@ -20,11 +22,12 @@
 #include "worker/feed/followed_queues.h"
 #include "worker/feed/stagger.h"
 
-/* The longest value of a setting, as text: all lanes, or an address. */
-enum { SETTING_MAX = 2048 };
-
-/* Queues checked in one update: a thousand idle queues cost the store no more than these. */
-enum { CHECKS_PER_UPDATE = 32 };
+enum {
+    SETTING_MAX = 2048,     /* the longest value of a setting, as text: all lanes, or an address */
+    CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
+    ABSENT_MS = 5000,       /* so long may a queue be missing before it is a trouble: programs that
+                               start with an empty store make its queues at about the same time */
+};
 
 struct followed {
     struct tl_keys keys;
@@ -34,6 +37,7 @@ struct followed {
     bool known;        /* the settings were read at least once */
     bool posted;       /* the loop has its line */
     bool listed;       /* found by the update in progress */
+    int64_t absent_ms; /* since when it is not in the store; 0: it is */
     bool rebuild;
     int64_t rebuild_ms; /* when; 0: not chosen yet */
     bool reload;
@@ -42,22 +46,24 @@ struct followed {
 struct tl_followed_queues {
     const char *key_prefix;
     struct tl_mailbox *changes;
-    struct tl_queue_config *configured;
-    bool *away; /* for each configured queue: an operator deleted it */
-    size_t n_configured;
-    bool create_missing;
+    struct tl_file_queues *file;
+    bool make_missing; /* a queue of the file, or one that is known, is not in the store */
     struct tl_actor actor;
-    bool compares; /* tl_followed_queues_compare */
+    bool compares; /* the file with the store */
     struct tl_tail *tail;
     struct tl_durable *durable; /* NULL: changes in the memory of the store are good enough */
     struct tl_troubles *troubles;
-    struct followed **queues;
-    size_t n;
-    size_t next_check; /* the first queue to check in the next update */
-    bool check_all;    /* the next update checks all queues */
+    struct tl_named queues; /* struct followed */
+    size_t next_check;      /* the first queue to check in the next update */
+    bool check_all;         /* the update checks all queues */
 };
 
 /* ---- the list ---- */
+
+static struct followed *at(const struct tl_followed_queues *self, size_t i)
+{
+    return self->queues.all[i].thing;
+}
 
 /* The tail's handler. A dropped entry is a gap, so without memory the queue is rebuilt. */
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
@@ -77,42 +83,28 @@ static bool make_durable(void *context, struct tl_redis *redis, struct tl_error 
 
 struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
                                                   const struct tl_config *config,
-                                                  struct tl_mailbox *changes)
+                                                  struct tl_mailbox *changes, bool compares)
 {
     struct tl_followed_queues *self = calloc(1, sizeof(*self));
     if (self == NULL)
         return NULL;
-    size_t n = config->n_queues;
     self->key_prefix = key_prefix;
     self->changes = changes;
-    self->create_missing = true;
+    self->compares = compares;
+    self->make_missing = true;
     tl_actor_of_program(&self->actor, "worker", config->redis.changes_length);
+    self->file = tl_file_queues_new(key_prefix, config, &self->actor);
     self->tail = tl_tail_new(on_entry, self);
     self->troubles = tl_troubles_new();
-    self->configured = calloc(n > 0 ? n : 1, sizeof(*self->configured));
-    self->away = calloc(n + 1, sizeof(*self->away));
-    if (self->tail == NULL || self->troubles == NULL || self->configured == NULL ||
-        self->away == NULL) {
-        tl_followed_queues_free(&self);
-        return NULL;
-    }
-    if (config->redis.durability != TL_DURABILITY_MEMORY) {
+    bool waits = config->redis.durability != TL_DURABILITY_MEMORY;
+    if (waits)
         self->durable = tl_durable_new(config->redis.durability, key_prefix);
-        if (self->durable == NULL) {
-            tl_followed_queues_free(&self);
-            return NULL;
-        }
+    if (self->file == NULL || self->tail == NULL || self->troubles == NULL ||
+        (waits && self->durable == NULL))
+        tl_followed_queues_free(&self);
+    else if (waits)
         tl_tail_set_gate(self->tail, make_durable, self);
-    }
-    if (n > 0)
-        memcpy(self->configured, config->queues, n * sizeof(*self->configured));
-    self->n_configured = n;
     return self;
-}
-
-void tl_followed_queues_compare(struct tl_followed_queues *queues)
-{
-    queues->compares = true;
 }
 
 void tl_followed_queues_free(struct tl_followed_queues **queues)
@@ -121,103 +113,125 @@ void tl_followed_queues_free(struct tl_followed_queues **queues)
     *queues = NULL;
     if (old == NULL)
         return;
-    for (size_t i = 0; i < old->n; i++)
-        free(old->queues[i]);
-    free(old->queues);
-    free(old->configured);
-    free(old->away);
+    for (size_t i = 0; i < old->queues.n; i++)
+        free(at(old, i));
+    tl_named_free(&old->queues);
+    tl_file_queues_free(&old->file);
     tl_tail_free(&old->tail);
     tl_durable_free(&old->durable);
     tl_troubles_free(&old->troubles);
     free(old);
 }
 
-static bool add(struct tl_followed_queues *self, const char *queue, struct tl_error *err)
+static struct followed *add(struct tl_followed_queues *self, const char *queue, bool listed,
+                            struct tl_error *err)
 {
-    struct followed **queues = reallocarray(self->queues, self->n + 1, sizeof(struct followed *));
-    if (queues != NULL)
-        self->queues = queues;
     struct followed *followed = calloc(1, sizeof(*followed));
-    if (queues == NULL || followed == NULL) {
+    if (followed != NULL)
+        tl_keys_init(&followed->keys, self->key_prefix, queue);
+    if (followed == NULL || !tl_named_add(&self->queues, followed->keys.queue, followed)) {
         free(followed);
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
+        return NULL;
     }
-    tl_keys_init(&followed->keys, self->key_prefix, queue);
-    followed->listed = true;
-    self->queues[self->n++] = followed;
-    return true;
+    followed->listed = listed;
+    return followed;
 }
 
 static bool drop(struct tl_followed_queues *self, size_t i, struct tl_error *err)
 {
-    struct followed *followed = self->queues[i];
+    struct followed *followed = at(self, i);
     if (!tl_change_post_gone(self->changes, followed->keys.queue, err))
         return false;
     tl_tail_forget(self->tail, &followed->keys);
     tl_troubles_forget(self->troubles, followed->keys.queue);
-    self->queues[i] = self->queues[--self->n];
-    free(followed);
+    free(tl_named_remove(&self->queues, followed->keys.queue));
     return true;
 }
 
 /* ---- the trouble of one queue ---- */
-
-static const struct tl_queue_settings *configured(const struct tl_followed_queues *self,
-                                                  const char *name)
-{
-    return tl_config_queue(self->configured, self->n_configured, name);
-}
-
-/* Did an operator delete this configured queue? */
-static bool is_away(const struct tl_followed_queues *self, const char *name)
-{
-    for (size_t i = 0; i < self->n_configured; i++)
-        if (strcmp(self->configured[i].name, name) == 0)
-            return self->away[i];
-    return false;
-}
 
 static bool resting(const struct tl_followed_queues *self, const char *name)
 {
     return tl_troubles_resting(self->troubles, name, tl_clock_ms());
 }
 
-/* A queue could not be followed: mends what can be mended, and sets it aside. `memory`: its
- * settings as read before; may be NULL. False when the error concerns all queues. */
-static bool queue_failed(struct tl_followed_queues *self, struct tl_redis *redis,
-                         const struct tl_keys *keys, const struct tl_queue_settings *memory,
-                         struct tl_error *err)
+/* It is not in the store: the next update makes it again, if this program may. Is that a trouble by
+ * now? */
+static bool absence_lasts(struct tl_followed_queues *self, struct followed *followed,
+                          struct tl_error *err)
 {
-    const struct tl_mend_offer offer = {.from_memory = memory != NULL,
-                                        .settings =
-                                            memory != NULL ? memory : configured(self, keys->queue),
-                                        .actor = &self->actor};
+    int64_t now_ms = tl_clock_ms();
+    const char *name = followed->keys.queue;
+    self->make_missing = true;
+    if (followed->absent_ms == 0)
+        followed->absent_ms = now_ms;
+    if (now_ms - followed->absent_ms < ABSENT_MS)
+        return false;
+    (void)tl_error_set(
+        err, TL_ERR_NOQUEUE,
+        "the queue is not in the store, and none of the other programs creates it: "
+        "do they run, with this configuration? `tellerline queue create %s` makes it",
+        name);
+    tl_troubles_note(self->troubles, name, err, now_ms);
+    return true;
+}
+
+/* A queue could not be followed: mends what can be mended, and sets it aside. False when the error
+ * concerns all queues. */
+static bool followed_failed(struct tl_followed_queues *self, struct tl_redis *redis,
+                            struct followed *followed, struct tl_error *err)
+{
+    const struct tl_keys *keys = &followed->keys;
+    const struct tl_mend_offer offer = {
+        .from_memory = followed->known,
+        .settings = followed->known ? &followed->settings
+                                    : tl_file_queues_settings(self->file, keys->queue),
+        .actor = &self->actor};
     if (!tl_error_is_of_queue(err, redis))
         return false;
-    if (!tl_queue_set_aside(self->troubles, redis, keys, &offer, err, tl_clock_ms())) {
-        self->create_missing = true; /* it does not exist */
+    bool aside = tl_queue_set_aside(self->troubles, redis, keys, &offer, err, tl_clock_ms());
+    if (!aside && !absence_lasts(self, followed, err))
         return true;
-    }
     return tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, keys->queue, err->text,
                                 strlen(err->text), err);
 }
 
-static bool followed_failed(struct tl_followed_queues *self, struct tl_redis *redis,
-                            const struct followed *followed, struct tl_error *err)
-{
-    return queue_failed(self, redis, &followed->keys, followed->known ? &followed->settings : NULL,
-                        err);
-}
-
-static void followed_served(struct tl_followed_queues *self, const struct followed *followed)
+static void followed_served(struct tl_followed_queues *self, struct followed *followed)
 {
     const char *name = followed->keys.queue;
+    followed->absent_ms = 0;
     if (followed->posted && !followed->rebuild &&
         tl_troubles_end(self->troubles, name, tl_clock_ms()))
         (void)tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, name, "", 0, NULL);
 }
 
 /* ---- one queue ---- */
+
+/* The store has lost the queue, or the last change of its settings: gives it those known here. A
+ * worker's own user of the store may not do that: the other programs do. */
+static bool bring_back(const struct tl_followed_queues *self, struct tl_redis *redis,
+                       const struct followed *followed, struct tl_error *err)
+{
+    struct tl_error problem = {0};
+    if (tl_queue_bring_back(redis, self->key_prefix, followed->keys.queue, &followed->settings,
+                            &self->actor, NULL, &problem) ||
+        problem.kind == TL_ERR_DENIED)
+        return true;
+    *err = problem;
+    return false;
+}
+
+/* Reads the settings, after giving the store those known here if they are newer. */
+static bool load_settings(const struct tl_followed_queues *self, struct tl_redis *redis,
+                          const struct followed *followed, struct tl_queue_settings *settings,
+                          struct tl_error *err)
+{
+    const struct tl_keys *keys = &followed->keys;
+    return tl_queue_load(redis, keys, settings, err) &&
+           (!followed->known || followed->settings.changed_us <= settings->changed_us ||
+            (bring_back(self, redis, followed, err) && tl_queue_load(redis, keys, settings, err)));
+}
 
 static bool post_recovery(const struct tl_followed_queues *self, struct tl_redis *redis,
                           const struct followed *followed, struct tl_error *err)
@@ -238,15 +252,6 @@ static bool post_turns(const struct tl_followed_queues *self, struct tl_redis *r
                                 sizeof(turns), err);
 }
 
-/* The settings of the queue were read for the first time: says where the file differs. */
-static void compare(const struct tl_followed_queues *self, const struct followed *followed)
-{
-    for (size_t i = 0; self->compares && i < self->n_configured; i++) {
-        if (strcmp(self->configured[i].name, followed->keys.queue) == 0)
-            tl_file_settings_log(&self->configured[i], &followed->settings);
-    }
-}
-
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
  * queue that is being deleted is not an error: the next update drops it. */
 static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
@@ -257,7 +262,7 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     struct tl_error problem = {0};
     struct tl_line *line = NULL;
     struct tl_queue_settings settings;
-    if (tl_queue_load(redis, keys, &settings, &problem))
+    if (load_settings(self, redis, followed, &settings, &problem))
         line = tl_snapshot(redis, keys, &head, &problem);
     if (line == NULL) {
         *err = problem;
@@ -268,17 +273,10 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
                tl_error_prefix(err, "loading queue %s", keys->queue);
     }
     followed->settings = settings;
-    if (!followed->known)
-        compare(self, followed);
+    if (self->compares)
+        tl_file_queues_compare(self->file, keys->queue, &settings);
     followed->known = true;
-    uint64_t before = followed->generation;
     followed->generation = tl_line_generation(line);
-    if (before != 0 && before < followed->generation &&
-        !tl_recovery_name(redis, keys, before, followed->generation, err)) {
-        followed->generation = before; /* named by the next attempt */
-        tl_line_free(&line);
-        return followed_failed(self, redis, followed, err);
-    }
     followed->base_seq = head.base_seq;
     followed->posted = true;
     if (!post_recovery(self, redis, followed, err)) {
@@ -339,6 +337,7 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
     const char *name;
     bool same = settings->now.capacity == followed->settings.now.capacity &&
                 settings->now.stale == followed->settings.now.stale;
+    followed->settings.changed_us = settings->changed_us;
     for (size_t i = 0; same && tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++)
         same = tl_queue_settings_get(&followed->settings, i, &name, known, sizeof(known)) &&
                strcmp(value, known) == 0;
@@ -351,107 +350,84 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
 
 /* ---- the update, once a second ---- */
 
-static bool was_loaded(const struct tl_followed_queues *self, const char *name)
+/* Makes the queues of the file that are missing. Those that a worker's own user of the store may
+ * not make are known from then on: the other programs make them. */
+static bool make_missing(struct tl_followed_queues *self, struct tl_redis *redis,
+                         struct tl_error *err)
 {
-    for (size_t i = 0; i < self->n; i++) {
-        if (strcmp(self->queues[i]->keys.queue, name) == 0)
-            return self->queues[i]->generation != 0;
-    }
-    return false;
-}
-
-static bool ensure(const struct tl_followed_queues *self, struct tl_redis *redis,
-                   const struct tl_queue_config *queue, struct tl_error *err)
-{
-    struct tl_error problem = {0};
-    bool ok = was_loaded(self, queue->name)
-                  ? tl_queue_ensure_known(redis, self->key_prefix, queue->name, &queue->settings,
-                                          &self->actor, &problem)
-                  : tl_queue_ensure(redis, self->key_prefix, queue->name, &queue->settings,
-                                    &self->actor, NULL, &problem);
-    /* A worker's own user of the store may not create queues: the other programs do. */
-    if (ok || problem.kind == TL_ERR_DENIED)
-        return true;
-    *err = problem;
-    return false;
-}
-
-/* Creates a configured queue if it is missing, unless an operator deleted it. */
-static bool create(struct tl_followed_queues *self, struct tl_redis *redis, size_t i,
-                   struct tl_error *err)
-{
-    const struct tl_queue_config *queue = &self->configured[i];
-    bool away = false;
-    if (!tl_retired_read(redis, self->key_prefix, queue->name, &away, err))
-        return false;
-    if (away && !self->away[i])
-        tl_retired_warn(queue->name);
-    self->away[i] = away;
-    return away || ensure(self, redis, queue, err);
-}
-
-static bool create_missing(struct tl_followed_queues *self, struct tl_redis *redis,
-                           struct tl_error *err)
-{
-    for (size_t i = 0; self->create_missing && i < self->n_configured; i++) {
-        const struct tl_queue_config *queue = &self->configured[i];
-        struct tl_keys keys;
-        if (resting(self, queue->name) || create(self, redis, i, err))
+    for (size_t i = 0; self->make_missing && i < tl_file_queues_count(self->file); i++) {
+        const char *name = tl_file_queues_name(self->file, i);
+        struct followed *followed = tl_named_find(&self->queues, name);
+        if (resting(self, name) || tl_file_queues_away(self->file, name))
             continue;
-        tl_keys_init(&keys, self->key_prefix, queue->name);
-        if (!queue_failed(self, redis, &keys, NULL, err))
+        if (followed == NULL && (followed = add(self, name, false, err)) == NULL)
+            return false;
+        if (!tl_file_queues_make(self->file, redis, i, followed->known ? &followed->settings : NULL,
+                                 err) &&
+            err->kind != TL_ERR_DENIED && !followed_failed(self, redis, followed, err))
             return false;
     }
-    self->create_missing = false;
+    self->make_missing = false;
     return true;
 }
 
-/* Updates the list from the store, and notes when a configured queue is missing. That one stays: it
- * is created again at once, and its visitors must be told so. */
+/* A queue that is not on the list. One that an operator deleted is dropped. Any other stays: the
+ * store has lost it, it is made again at once, and its visitors must be told so. */
+static bool unlisted(struct tl_followed_queues *self, struct tl_redis *redis, size_t i,
+                     struct tl_error *err)
+{
+    struct followed *followed = at(self, i);
+    const char *name = followed->keys.queue;
+    bool gone = tl_file_queues_away(self->file, name);
+    if (tl_file_queues_settings(self->file, name) != NULL && !gone)
+        return true; /* make_missing makes it */
+    gone = gone || !followed->known;
+    if (!gone && !tl_retired_read(redis, self->key_prefix, name, &gone, err))
+        return followed_failed(self, redis, followed, err);
+    if (gone)
+        return drop(self, i, err);
+    return resting(self, name) || bring_back(self, redis, followed, err) ||
+           followed_failed(self, redis, followed, err);
+}
+
+/* Updates the list from the store, and notes when a configured queue is missing. */
 static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
     if (!tl_queue_list(redis, self->key_prefix, &names, &n, err))
         return false;
-    for (size_t i = 0; i < self->n_configured; i++) {
-        const char *name = self->configured[i].name;
-        bool listed = tl_queue_find_name(names, n, name, NULL);
-        if (listed)
-            self->away[i] = false;
-        else if (!self->away[i] && !resting(self, name))
-            self->create_missing = true;
-    }
+    if (tl_file_queues_missing(self->file, names, n))
+        self->make_missing = true;
     bool *known = calloc(n > 0 ? n : 1, sizeof(*known));
     if (known == NULL) {
         free(names);
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the list of queues");
     }
-    for (size_t i = 0; i < self->n; i++) {
-        struct followed *followed = self->queues[i];
+    for (size_t i = 0; i < self->queues.n; i++) {
+        struct followed *followed = at(self, i);
         size_t at;
-        followed->listed = tl_queue_find_name(names, n, followed->keys.queue, &at);
-        if (followed->listed)
+        bool listed = tl_queue_find_name(names, n, followed->keys.queue, &at);
+        if (listed)
             known[at] = true;
+        if (listed && !followed->listed && followed->absent_ms != 0)
+            tl_troubles_retry(self->troubles); /* it was made at last */
+        followed->listed = listed;
     }
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
-        ok = known[i] || add(self, names[i], err);
+        ok = known[i] || add(self, names[i], true, err) != NULL;
     free(known);
     free(names);
-    for (size_t i = self->n; ok && i > 0; i--) {
-        const struct followed *followed = self->queues[i - 1];
-        const char *name = followed->keys.queue;
-        if (!followed->listed && (configured(self, name) == NULL || is_away(self, name)))
-            ok = drop(self, i - 1, err);
-    }
+    for (size_t i = self->queues.n; ok && i > 0; i--)
+        ok = at(self, i - 1)->listed || unlisted(self, redis, i - 1, err);
     return ok;
 }
 
 /* The i-th queue to check in this update. */
 static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 {
-    return self->queues[(self->next_check + i) % self->n];
+    return at(self, (self->next_check + i) % self->queues.n);
 }
 
 /* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
@@ -462,7 +438,7 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
-    size_t n = self->n < CHECKS_PER_UPDATE ? self->n : CHECKS_PER_UPDATE;
+    size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
     size_t sent = 0;
     while (sent < n && tl_queue_info_send(redis, &in_turn(self, sent)->keys, err))
         sent++;
@@ -481,8 +457,15 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
             continue;
         }
         bool current = followed->posted && infos[i].generation == followed->generation;
-        if (current && infos[i].base_seq != followed->base_seq) {
+        bool same = current && infos[i].base_seq == followed->base_seq;
+        if (followed->posted && !same && !followed->rebuild)
+            self->check_all = true; /* the store has lost something, maybe of all queues */
+        if (current && !same) {
             followed->rebuild = true; /* an incarnation: when it is time */
+            continue;
+        }
+        if (current && followed->settings.changed_us > infos[i].settings.changed_us) {
+            followed->reload = true; /* the store has lost the last change */
             continue;
         }
         if (!(current ? update_settings(self, followed, &infos[i].settings, err)
@@ -491,14 +474,14 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
         if (current)
             followed_served(self, followed);
     }
-    self->next_check = n > 0 ? (self->next_check + n) % self->n : 0;
+    self->next_check = n > 0 ? (self->next_check + n) % self->queues.n : 0;
     return true;
 }
 
 bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_redis *redis,
                                     struct tl_error *err)
 {
-    queues->create_missing = true;
+    queues->make_missing = true;
     queues->check_all = true;
     tl_troubles_retry(queues->troubles);
     return queues->durable == NULL || tl_durable_supported(queues->durable, redis, err);
@@ -507,23 +490,33 @@ bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
                                struct tl_error *err)
 {
-    if (!create_missing(queues, redis, err) || !list(queues, redis, err))
+    if (!make_missing(queues, redis, err) || !list(queues, redis, err))
         return false;
-    if (queues->create_missing &&
-        (!create_missing(queues, redis, err) || !list(queues, redis, err)))
+    if (queues->make_missing && (!make_missing(queues, redis, err) || !list(queues, redis, err)))
         return false;
-    for (size_t i = 0; i < queues->n; i++) {
-        struct followed *followed = queues->queues[i];
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct followed *followed = at(queues, i);
         if (!followed->posted && !resting(queues, followed->keys.queue) &&
             !rebuild(queues, redis, followed, err))
             return false;
     }
-    size_t checks = queues->check_all ? queues->n / CHECKS_PER_UPDATE + 1 : 1;
-    for (size_t i = 0; i < checks; i++) {
+    size_t checked = 0;
+    do {
         if (!check_next(queues, redis, err))
             return false;
-    }
+        checked += CHECKS_PER_UPDATE;
+    } while (queues->check_all && checked < queues->queues.n);
     queues->check_all = false;
+    return true;
+}
+
+bool tl_followed_queues_loaded(const struct tl_followed_queues *queues)
+{
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        const struct followed *followed = at(queues, i);
+        if (!followed->posted && !resting(queues, followed->keys.queue))
+            return false;
+    }
     return true;
 }
 
@@ -531,25 +524,24 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redi
 
 void tl_followed_queues_rebuild(struct tl_followed_queues *queues, const char *queue)
 {
-    for (size_t i = 0; i < queues->n; i++) {
-        if (queue == NULL || strcmp(queues->queues[i]->keys.queue, queue) == 0)
-            queues->queues[i]->rebuild = true;
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        if (queue == NULL || strcmp(at(queues, i)->keys.queue, queue) == 0)
+            at(queues, i)->rebuild = true;
     }
 }
 
 void tl_followed_queues_reload(struct tl_followed_queues *queues, const char *queue)
 {
-    for (size_t i = 0; i < queues->n; i++) {
-        if (strcmp(queues->queues[i]->keys.queue, queue) == 0)
-            queues->queues[i]->reload = true;
-    }
+    struct followed *followed = tl_named_find(&queues->queues, queue);
+    if (followed != NULL)
+        followed->reload = true;
 }
 
 bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis *redis,
                               struct tl_error *err)
 {
-    for (size_t i = 0; i < queues->n; i++) {
-        struct followed *followed = queues->queues[i];
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct followed *followed = at(queues, i);
         if (resting(queues, followed->keys.queue))
             continue;
         /* A posted queue whose events are not followed: its stream could not be read. */
@@ -563,14 +555,13 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
         struct tl_queue_settings settings;
         struct tl_error problem = {0};
         followed->reload = false; /* also after a failure: updates check the settings too */
-        if (tl_queue_load(redis, &followed->keys, &settings, &problem) &&
+        if (load_settings(queues, redis, followed, &settings, &problem) &&
             post_recovery(queues, redis, followed, &problem)) {
-            if (!update_settings(queues, followed, &settings, err))
+            if (!update_settings(queues, followed, &settings, err) ||
+                (!post_turns(queues, redis, followed, err) &&
+                 !followed_failed(queues, redis, followed, err)))
                 return false;
             followed->reload = false;
-            if (!post_turns(queues, redis, followed, err) &&
-                !followed_failed(queues, redis, followed, err))
-                return false;
             followed_served(queues, followed);
         } else {
             *err = problem;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The queues that the follower's thread knows: which there are, their settings and generations, and
  * how far their events have been read. Posts every change of them to a mailbox, in order. A queue
@@ -18,13 +19,11 @@
 struct tl_followed_queues;
 
 /* Borrows key_prefix and changes for its life. Copies the queues of config, to create those that
- * are missing. NULL when out of memory. */
+ * are missing. compares: logs, when a queue is read first, where the file and the store differ; for
+ * one of the processes of a worker, so that it is said once. NULL when out of memory. */
 struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
                                                   const struct tl_config *config,
-                                                  struct tl_mailbox *changes);
-/* Logs, when a queue is read first, where the file and the store differ. For one of the processes
- * of a worker, so that it is said once. */
-void tl_followed_queues_compare(struct tl_followed_queues *queues);
+                                                  struct tl_mailbox *changes, bool compares);
 void tl_followed_queues_free(struct tl_followed_queues **queues);
 
 /* The connection is a new one, perhaps to another store: the next update creates the configured
@@ -37,6 +36,9 @@ bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl
  * next few. */
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
                                struct tl_error *err);
+/* Were the lines of all queues posted, those of the configuration included, but for queues that are
+ * set aside or that an operator deleted? */
+bool tl_followed_queues_loaded(const struct tl_followed_queues *queues);
 
 /* The next serve builds a new line of this queue, or of all queues (NULL). */
 void tl_followed_queues_rebuild(struct tl_followed_queues *queues, const char *queue);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -19,6 +20,10 @@
 #include "worker/feed/mailbox.h"
 
 enum { RETRY_BASE_MS = 50, RETRY_LIMIT_MS = 2000, UPDATE_MS = 1000, LOG_EVERY_MS = 5000 };
+
+/* An update costs six round trips, during which no events are read. Where Redis is far away, the
+ * pause between two takes eight times as long as that. */
+enum { UPDATE_PAUSE_TRIPS = 48 };
 
 /* How long one read waits for events. The loop's requests wait behind it. They follow events, so
  * after a read that brought none the next one may wait longer, which saves the store work. */
@@ -46,6 +51,7 @@ struct tl_follower {
     struct tl_followed_queues *queues;
     uint64_t epoch;    /* of the connection */
     int64_t update_ms; /* when the next update is due */
+    int64_t trip_us;   /* what a round trip to Redis took */
     bool new_connection;
     uint64_t blocks_version;     /* of the blocked prefixes that the loop has; 0: it has none */
     bool blocks_failed;          /* they could not be read, which was logged */
@@ -96,8 +102,8 @@ static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, str
     int64_t before_us = tl_clock_us();
     if (!tl_redis_time(redis, &store_us, err))
         return false;
-    int64_t after_us = tl_clock_us();
-    int64_t offset_us = store_us - (before_us + (after_us - before_us) / 2);
+    follower->trip_us = tl_clock_us() - before_us;
+    int64_t offset_us = store_us - (before_us + follower->trip_us / 2);
     return tl_change_post_number(follower->changes, TL_CHANGE_CLOCK, offset_us / 1000, err);
 }
 
@@ -193,9 +199,11 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
         if (!read_clock(follower, redis, err) || !read_memory(follower, redis, err) ||
             !read_blocks(follower, redis, err) ||
             !tl_followed_queues_update(follower->queues, redis, err) ||
-            !tl_change_post_number(follower->changes, TL_CHANGE_LISTED, 0, err))
+            (tl_followed_queues_loaded(follower->queues) &&
+             !tl_change_post_number(follower->changes, TL_CHANGE_LISTED, 0, err)))
             return false;
-        follower->update_ms = now_ms + UPDATE_MS;
+        int64_t pause_ms = UPDATE_PAUSE_TRIPS * follower->trip_us / 1000;
+        follower->update_ms = now_ms + (pause_ms > UPDATE_MS ? pause_ms : UPDATE_MS);
     }
     if (!tl_followed_queues_serve(follower->queues, redis, err))
         return false;
@@ -314,12 +322,10 @@ static bool start(struct tl_follower *follower, uv_loop_t *loop, const struct tl
     follower->changes = follower->requests != NULL ? tl_mailbox_new(&changes, err) : NULL;
     if (follower->changes == NULL)
         return false;
-    follower->queues =
-        tl_followed_queues_new(follower->settings.key_prefix, config, follower->changes);
+    follower->queues = tl_followed_queues_new(follower->settings.key_prefix, config,
+                                              follower->changes, follower->settings.compares);
     if (follower->queues == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
-    if (follower->settings.compares)
-        tl_followed_queues_compare(follower->queues);
     int problem = pthread_create(&follower->thread, NULL, run, follower);
     follower->started = problem == 0;
     return follower->started ||

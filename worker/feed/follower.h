@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread that follows the events streams: finds the queues in the store, builds their lines
  * from snapshots, and posts both and every event to the loop, in order. Once a second it looks for
@@ -27,7 +28,7 @@ struct tl_follower;
 struct tl_follower_settings {
     struct tl_redis_settings redis;
     const char *key_prefix; /* must outlive the follower */
-    bool compares;          /* tl_followed_queues_compare */
+    bool compares;          /* tl_followed_queues_new */
     void *context;
     /* Called on the loop's thread, in the order in which things happened. */
     /* A new queue, or a new line of a known one. The line is the callee's. */

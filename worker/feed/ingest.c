@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -397,7 +398,7 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl
     job->token = token;
     job->exchange.place = ticket->place;
     if (tl_place_seq(ticket->place) == 0)
-        job->exchange.since_ms = ((int64_t)ticket->issued + 1) * 1000;
+        job->exchange.since_ms = ((int64_t)ticket->issued - TL_TICKET_CLOCK_S) * 1000;
     snprintf(job->exchange.visitor, sizeof(job->exchange.visitor), "%s", ticket->visitor);
     request(ingest, job);
     return true;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread that sends batches to the store. It takes the batches of all queues, sends them in one
  * pipeline, and posts the results back to the loop; meanwhile the next batches gather.

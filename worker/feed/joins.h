@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pending JOINs of an outbox by visitor, so that a second request of a visitor shares the first
  * one's command. A hash table with a secret key: clients cannot choose visitors that collide.

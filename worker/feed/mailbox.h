@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages to one thread, in the order in which they were put. The reader is the loop, which calls
  * back for every message, or a thread that waits for them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@ enum {
     AGAIN_MAX = 4,          /* a command is gathered again at most so often */
     OVERDUE_MS = 3000,      /* an outcome normally comes within a few ms */
     OVERDUE_MAX_MS = 30000, /* while the store has the batch, it is asked ever less often */
+    SPREAD_MS = 1000,       /* joins in one batch were made within this time */
 };
 
 enum batch_state { GATHERED, SENDING, SENT };
@@ -35,10 +37,13 @@ struct tl_outbox {
     char worker_id[TL_WORKER_ID_MAX + 1];
     tl_outbox_settle *settle;
     void *context;
+    uint64_t (*store_ms)(const void *context); /* or NULL */
+    const void *clock_context;
     struct tl_batch_writer *writer;
     struct tl_pending_command **pending; /* of the batch being gathered */
     size_t pending_capacity;
     uint64_t generation, gathered; /* of the places to come; of those being gathered */
+    uint64_t made_ms;              /* of the first JOIN being gathered; 0: there is none */
     struct tl_joins *joins;
     struct batch *first, *last; /* oldest first, without the one being gathered */
     uint64_t next_number;
@@ -160,6 +165,8 @@ static bool close_batch(struct tl_outbox *outbox)
         outbox->first = batch;
     outbox->last = batch;
     tl_batch_writer_reset(outbox->writer);
+    tl_batch_made(outbox->writer, 0);
+    outbox->made_ms = 0;
     return true;
 }
 
@@ -206,13 +213,21 @@ static int write_command(struct tl_outbox *outbox, const struct tl_command *comm
     return -1;
 }
 
+/* Was the join made at another time than those being gathered? It was gathered before, perhaps. */
+static bool is_of_another_time(const struct tl_outbox *outbox, uint64_t made_ms)
+{
+    return made_ms != 0 && outbox->made_ms != 0 &&
+           (made_ms > outbox->made_ms + SPREAD_MS || made_ms + SPREAD_MS < outbox->made_ms);
+}
+
 /* Adds a command and its pending command (or NULL). Closes a full batch, or one of another
- * generation, and starts the next one. */
+ * generation or time, and starts the next one. */
 static bool add(struct tl_outbox *outbox, const struct tl_command *command,
                 struct tl_pending_command *pending)
 {
-    if (outbox->gathered != outbox->generation && tl_batch_count(outbox->writer) > 0 &&
-        !close_batch(outbox))
+    const uint64_t made_ms = pending != NULL ? pending->made_ms : 0;
+    if ((outbox->gathered != outbox->generation || is_of_another_time(outbox, made_ms)) &&
+        tl_batch_count(outbox->writer) > 0 && !close_batch(outbox))
         return false;
     outbox->gathered = outbox->generation;
     tl_batch_generation(outbox->writer, outbox->generation);
@@ -226,6 +241,10 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command,
     }
     if (index < 0)
         return false;
+    if (made_ms != 0 && (outbox->made_ms == 0 || made_ms < outbox->made_ms)) {
+        outbox->made_ms = made_ms;
+        tl_batch_made(outbox->writer, made_ms);
+    }
     outbox->pending[index] = pending;
     outbox->count++;
     return true;
@@ -252,6 +271,8 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
     if (pending == NULL)
         return NULL;
     *pending = command;
+    if (command.kind == TL_COMMAND_JOIN && outbox->store_ms != NULL)
+        pending->made_ms = outbox->store_ms(outbox->clock_context);
     snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
     pending->invite = invite != NULL ? strdup(invite) : NULL;
     if ((invite != NULL && pending->invite == NULL) || !add_pending(outbox, pending)) {
@@ -259,6 +280,13 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
         return NULL;
     }
     return pending;
+}
+
+void tl_outbox_clock(struct tl_outbox *outbox, uint64_t (*store_ms)(const void *context),
+                     const void *context)
+{
+    outbox->store_ms = store_ms;
+    outbox->clock_context = context;
 }
 
 void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The commands of one queue between a worker and the store: gathered into batches, sent one batch
  * at a time, then pending until they are applied.
@@ -39,6 +40,11 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle,
 /* Settles the remaining commands as lost or refused. */
 void tl_outbox_free(struct tl_outbox **outbox);
 
+/* The store's clock, as the worker knows it, Unix ms: joins tell when they were made. One that
+ * comes late then gives no place to a visitor whose place has ended since. Never called: they do
+ * not. */
+void tl_outbox_clock(struct tl_outbox *outbox, uint64_t (*store_ms)(const void *context),
+                     const void *context);
 /* The places of the commands to come are of this generation; 0, as at first: not known. */
 void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation);
 

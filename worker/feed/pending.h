@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A command that was accepted and whose outcome is not known yet: one JOIN, LEAVE, COMPLETE, RENEW,
  * CLAIM, EXTEND, HAND_OVER, RESTORE, LOST or CALLED. Owned by the outbox. */
 #ifndef TL_PENDING_H
@@ -15,7 +16,8 @@ struct tl_pending_command {
     void *waiters;                    /* the caller's list of requests held for it */
     tl_place place;                   /* of all but JOIN, LOST, CALLED */
     char *invite; /* JOIN: it spends this invite, and serves one request only; or NULL */
-    uint64_t invite_until_ms;             /* as in struct tl_command */
+    uint64_t invite_until_ms; /* as in struct tl_command */
+    uint64_t made_ms;         /* JOIN: when, by the store's clock, Unix ms; 0: not known */
     uint64_t numbers[TL_COMMAND_NUMBERS]; /* as in struct tl_command */
     unsigned lane;                        /* JOIN */
     enum tl_command_kind kind;

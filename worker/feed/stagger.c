@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/feed/stagger.h"
 
 enum { VISITORS_PER_MS = 200 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When to rebuild a line after a new incarnation of the store. All workers find it in the same
  * moment, and each reads the whole line. The store takes up to 0.6 us for a visitor (measured: 0.58

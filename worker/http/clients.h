@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts what each client holds of something scarce: connections, or event streams and long polls.
  * A client is the prefix of an address: an IPv4 address, or an IPv6 /56. A whole IPv6 /48 may hold

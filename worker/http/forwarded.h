@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The client behind proxies: X-Forwarded-For. */
 #ifndef TL_FORWARDED_H
 #define TL_FORWARDED_H

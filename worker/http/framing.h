@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a request begins and ends. A proxy in front of us that reads two Content-Length headers, or
  * a line that ends with a bare LF, in another way than we do would take a part of one visitor's

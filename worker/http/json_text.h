@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes one flat JSON object into a buffer of the caller's: no allocation, no tree. Names must
  * need no escaping; values are escaped. UTF-8 goes through as it is. */
 #ifndef TL_JSON_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -14,21 +15,25 @@ enum {
     NETWORKS = 1 << 16,
     TAKEN_MAX = BUCKETS * WAYS / 16, /* slots of one network */
     WIDER = 16,                      /* times the allowance: of a /48, of a network */
+    AT_ONCE = 3,                     /* a part of the joins and pages of a minute: one third */
     NETWORK_IPV4 = 16,               /* bits */
     NETWORK_IPV6 = 32,
 };
 
 /* A count is one word, which changes in one step:
- *   slot     time, mark of the prefix, count
+ *   slot     mark of the prefix, time
  *   network  time, slots taken, count of those without a slot
- * time: when the window ends, in seconds; a word whose window is over counts as empty. The mark is
- * a part of the keyed hash: two prefixes of a bucket have the same once in millions. */
+ * The mark is a part of the keyed hash: two prefixes of a bucket have the same once in millions.
+ * The time of a slot, in microseconds, is when its whole allowance will be there again: each one
+ * that is counted moves it by what one costs, and none may move it further than the burst from now.
+ * The time of a network, in seconds, is when its window ends; then the word counts as empty. */
 enum {
     FIELD_BITS = 22,
     FIELD_MAX = (1 << FIELD_BITS) - 1,
     TIME_MAX = (1 << (64 - 2 * FIELD_BITS)) - 1,
-    LIVE_S = 120, /* no window ends later than so */
+    LIVE_S = 120, /* no window ends later than so, and no slot is empty for longer */
 };
+#define SLOT_TIME_MAX ((UINT64_C(1) << (64 - FIELD_BITS)) - 1)
 
 struct tl_limiter {
     unsigned char key[crypto_shorthash_KEYBYTES]; /* random, so that no client can choose addresses
@@ -40,24 +45,21 @@ struct tl_limiter {
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "counts would need locks");
 
 static const int64_t windows_s[TL_LIMITER_KINDS] = {
-    [TL_LIMITER_JOINS] = 60, [TL_LIMITER_SHARES] = 1,   [TL_LIMITER_FORGERIES] = 60,
-    [TL_LIMITER_WAITS] = 60, [TL_LIMITER_FEEDBACK] = 1, [TL_LIMITER_SIGN_INS] = 60,
-    [TL_LIMITER_PAGES] = 1,  [TL_LIMITER_MOVES] = 60,
+    [TL_LIMITER_JOINS] = 60,   [TL_LIMITER_SHARES] = 1,    [TL_LIMITER_INVITES] = 60,
+    [TL_LIMITER_PASSES] = 60,  [TL_LIMITER_TOKENS] = 60,   [TL_LIMITER_WAITS] = 60,
+    [TL_LIMITER_FEEDBACK] = 1, [TL_LIMITER_SIGN_INS] = 60, [TL_LIMITER_SESSIONS] = 60,
+    [TL_LIMITER_REPEATS] = 60, [TL_LIMITER_VIEWS] = 60,    [TL_LIMITER_PAGES] = 1,
+    [TL_LIMITER_MOVES] = 60,
 };
 
-/* ---- words ---- */
+/* ---- words of networks ---- */
 
 static uint64_t pack(uint64_t time, uint64_t upper, uint64_t count)
 {
     return time << 2 * FIELD_BITS | upper << FIELD_BITS | count;
 }
 
-static uint64_t time_of(uint64_t word)
-{
-    return word >> 2 * FIELD_BITS;
-}
-
-static uint64_t upper_of(uint64_t word)
+static uint64_t taken_of(uint64_t word)
 {
     return word >> FIELD_BITS & FIELD_MAX;
 }
@@ -71,16 +73,59 @@ static uint64_t count_of(uint64_t word)
 struct call {
     struct tl_limiter *limiter;
     enum tl_limiter_kind kind;
-    uint64_t now;  /* seconds, as in a word */
-    uint64_t time; /* when this window ends */
+    uint64_t now_us; /* as in a slot */
+    uint64_t now;    /* seconds, as in a network's word */
+    uint64_t time;   /* when this window ends */
     _Atomic uint64_t *network;
     uint64_t network_most;
 };
 
 static bool is_over(const struct call *call, uint64_t word)
 {
-    uint64_t rest = (time_of(word) - call->now) & TIME_MAX;
+    uint64_t rest = ((word >> 2 * FIELD_BITS) - call->now) & TIME_MAX;
     return word == 0 || rest == 0 || rest > LIVE_S;
+}
+
+/* ---- words of slots ---- */
+
+static uint64_t mark_of(uint64_t word)
+{
+    return word >> (64 - FIELD_BITS);
+}
+
+/* How long it takes until the whole allowance is there again. */
+static uint64_t rest_us(const struct call *call, uint64_t word)
+{
+    uint64_t rest = (word - call->now_us) & SLOT_TIME_MAX;
+    return rest <= (uint64_t)LIVE_S * 1000000 ? rest : 0;
+}
+
+/* What is allowed: each one costs so long, and they may cost so long together. */
+struct allowance {
+    uint64_t cost_us, burst_us;
+};
+
+static struct allowance allowance(enum tl_limiter_kind kind, uint64_t most)
+{
+    const uint64_t window_us = (uint64_t)windows_s[kind] * 1000000;
+    bool parted = kind == TL_LIMITER_JOINS || kind == TL_LIMITER_VIEWS;
+    uint64_t at_once = parted && most > AT_ONCE ? most / AT_ONCE : most;
+    uint64_t evenly = at_once < most ? most - at_once : most;
+    uint64_t cost_us = window_us > evenly ? window_us / evenly : 1;
+    return (struct allowance){.cost_us = cost_us, .burst_us = at_once * cost_us};
+}
+
+static bool fits(const struct call *call, uint64_t word, const struct allowance *allowance)
+{
+    return rest_us(call, word) + allowance->cost_us <= allowance->burst_us;
+}
+
+/* The word with one more. */
+static uint64_t counted(const struct call *call, uint64_t word, uint64_t mark,
+                        const struct allowance *allowance)
+{
+    uint64_t time = call->now_us + rest_us(call, word) + allowance->cost_us;
+    return mark << (64 - FIELD_BITS) | (time & SLOT_TIME_MAX);
 }
 
 /* ---- finding a count ---- */
@@ -104,6 +149,7 @@ static struct call begin(struct tl_limiter *limiter, enum tl_limiter_kind kind,
     int64_t window_s = windows_s[kind];
     struct call call = {.limiter = limiter,
                         .kind = kind,
+                        .now_us = (uint64_t)now_ms * 1000,
                         .now = (uint64_t)now_s & TIME_MAX,
                         .time = (uint64_t)((now_s / window_s + 1) * window_s) & TIME_MAX,
                         .network_most = most < FIELD_MAX / WIDER ? most * WIDER : FIELD_MAX};
@@ -112,17 +158,18 @@ static struct call begin(struct tl_limiter *limiter, enum tl_limiter_kind kind,
     return call;
 }
 
-/* The slot of this prefix, or NULL; then *empty is one that is free, or NULL. */
+/* The slot of this prefix, or NULL; then *empty is one that is free, or NULL. A slot stays its
+ * prefix's until another one takes it. */
 static _Atomic uint64_t *find(const struct call *call, uint64_t hashed, _Atomic uint64_t **empty)
 {
     _Atomic uint64_t *bucket = call->limiter->slots[hashed % BUCKETS];
     *empty = NULL;
     for (size_t i = 0; i < WAYS; i++) {
         uint64_t word = atomic_load(&bucket[i]);
-        if (is_over(call, word))
-            *empty = *empty != NULL ? *empty : &bucket[i];
-        else if (upper_of(word) == hashed >> (64 - FIELD_BITS))
+        if (mark_of(word) == mark_of(hashed))
             return &bucket[i];
+        if (*empty == NULL && rest_us(call, word) == 0)
+            *empty = &bucket[i];
     }
     return NULL;
 }
@@ -135,7 +182,7 @@ static bool add_to_network(const struct call *call, uint64_t slots, uint64_t cou
     uint64_t word = atomic_load(call->network);
     for (;;) {
         bool over = is_over(call, word);
-        uint64_t taken = (over ? 0 : upper_of(word)) + slots;
+        uint64_t taken = (over ? 0 : taken_of(word)) + slots;
         uint64_t shared = (over ? 0 : count_of(word)) + count;
         if (taken > TAKEN_MAX || shared > call->network_most)
             return false;
@@ -146,50 +193,52 @@ static bool add_to_network(const struct call *call, uint64_t slots, uint64_t cou
 
 /* Counts one in a slot that was found. *lost: it belongs to another prefix by now. */
 static bool add_to_slot(const struct call *call, _Atomic uint64_t *slot, uint64_t mark,
-                        uint64_t most, bool *lost)
+                        const struct allowance *allowance, bool *lost)
 {
     uint64_t word = atomic_load(slot);
     for (;;) {
-        *lost = is_over(call, word) || upper_of(word) != mark;
-        if (*lost || count_of(word) >= most)
+        *lost = mark_of(word) != mark;
+        if (*lost || !fits(call, word, allowance))
             return false;
-        if (atomic_compare_exchange_weak(slot, &word, word + 1))
+        if (atomic_compare_exchange_weak(slot, &word, counted(call, word, mark, allowance)))
             return true;
     }
 }
 
 static bool count_one(const struct call *call, const struct tl_prefix *prefix, uint64_t most)
 {
-    const uint64_t hashed = hash(call, prefix), mark = hashed >> (64 - FIELD_BITS);
+    const uint64_t hashed = hash(call, prefix), mark = mark_of(hashed);
+    const struct allowance allowed = allowance(call->kind, most);
     bool has_room = false;
     for (;;) {
         _Atomic uint64_t *empty;
         _Atomic uint64_t *slot = find(call, hashed, &empty);
         bool lost;
         if (slot != NULL) {
-            bool counted = add_to_slot(call, slot, mark, most, &lost);
-            if (counted || !lost)
-                return counted;
+            bool added = add_to_slot(call, slot, mark, &allowed, &lost);
+            if (added || !lost)
+                return added;
             continue;
         }
         has_room = has_room || (empty != NULL && add_to_network(call, 1, 0));
         if (!has_room || empty == NULL)
             return add_to_network(call, 0, 1);
         uint64_t word = atomic_load(empty);
-        if (is_over(call, word) &&
-            atomic_compare_exchange_strong(empty, &word, pack(call->time, mark, 1)))
+        if (rest_us(call, word) == 0 &&
+            atomic_compare_exchange_strong(empty, &word, counted(call, word, mark, &allowed)))
             return true;
     }
 }
 
 static bool may_count(const struct call *call, const struct tl_prefix *prefix, uint64_t most)
 {
+    const struct allowance allowed = allowance(call->kind, most);
     _Atomic uint64_t *empty;
     _Atomic uint64_t *slot = find(call, hash(call, prefix), &empty);
     uint64_t network = atomic_load(call->network);
     if (slot != NULL)
-        return count_of(atomic_load(slot)) < most;
-    return is_over(call, network) || (empty != NULL && upper_of(network) < TAKEN_MAX) ||
+        return fits(call, atomic_load(slot), &allowed);
+    return is_over(call, network) || (empty != NULL && taken_of(network) < TAKEN_MAX) ||
            count_of(network) < call->network_most;
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Refusals as RFC 9457 problem details (application/problem+json). */
 #ifndef TL_PROBLEM_H
 #define TL_PROBLEM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why a request is refused: what predicates and handlers return instead of answering themselves. */
 #ifndef TL_REFUSAL_H
 #define TL_REFUSAL_H

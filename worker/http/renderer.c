@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/http/renderer.h"
 
 void tl_render_view(struct tl_request *request, const struct tl_view *view, const char *cookie)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How answers look: JSON for programs, a page for people. The route of a request sets its renderer,
  * so that the code which answers it later need not ask what kind of request it was.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One HTTP request as handlers see it. Strings are borrowed and valid until the answer. Each
  * request gets exactly one answer, at once or in a later turn of the loop (then it is held: its

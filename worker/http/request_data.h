@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inside of a request: what request.c (the handlers' side) and request_host.c (the server's) share.
  */
 #ifndef TL_REQUEST_DATA_H

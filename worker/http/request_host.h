@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The server's side of requests: how it makes, fills, delivers and frees them. */
 #ifndef TL_REQUEST_HOST_H
 #define TL_REQUEST_HOST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A table of routes: how a request finds its handler, and gets one answer if that refuses. */
 #ifndef TL_ROUTER_H
 #define TL_ROUTER_H

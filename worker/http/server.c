@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,7 @@ enum {
 };
 
 struct connection {
-    struct tl_idle_socket idle; /* first: listed while there is no complete request */
+    struct tl_idle_socket idle; /* first: listed while it is the client's turn */
     struct tl_client client;
 };
 
@@ -40,7 +41,8 @@ struct tl_server {
     uv_idle_t busy;   /* active while there is more to do at once */
     uv_timer_t timer; /* the library's own time-outs */
     uv_poll_t poll;
-    struct tl_idle_sockets idle; /* connections without a complete request */
+    struct tl_idle_sockets idle; /* connections without a complete request, or with an answer that
+                                    is not sent yet: all but those whose request we work on */
     struct tl_clients *clients;
     uint64_t open; /* connections, without those that were taken over */
     unsigned open_handles;
@@ -98,18 +100,19 @@ static enum MHD_Result on_accept(void *closure, const struct sockaddr *socket, s
     return event == TL_SERVER_ACCEPTED ? MHD_YES : MHD_NO;
 }
 
-/* Closes the connection that has been without a request for longest, if there are too many. New
+/* Closes connections that have waited for their clients for longest, while there are too many. New
  * ones are spared at first: they would close each other. */
 static void make_room(struct tl_server *server, int64_t now_ms)
 {
     const struct tl_server_settings *settings = &server->settings;
-    uint64_t n = taken(server);
-    const struct tl_idle_socket *oldest = server->idle.first;
-    if (n <= settings->max_connections || oldest == NULL ||
-        (n <= settings->max_connections + SPARE && now_ms - oldest->since_ms < NEW_MS))
-        return;
-    (void)tl_idle_sockets_shut_oldest(&server->idle);
-    settings->happened(settings->context, TL_SERVER_CROWDED_OUT, NULL);
+    const struct tl_idle_socket *oldest;
+    uint64_t n = taken(server) - server->idle.shut;
+    for (; n > settings->max_connections && (oldest = server->idle.first) != NULL; n--) {
+        if (n <= settings->max_connections + SPARE && now_ms - oldest->since_ms < NEW_MS)
+            return;
+        (void)tl_idle_sockets_shut_oldest(&server->idle);
+        settings->happened(settings->context, TL_SERVER_CROWDED_OUT, NULL);
+    }
 }
 
 static struct connection *connection_of(struct MHD_Connection *connection)
@@ -147,14 +150,14 @@ static void on_connection(void *closure, struct MHD_Connection *connection, void
         make_room(server, now_ms);
         *context = watched = watch(server, connection);
         if (watched != NULL)
-            tl_idle_sockets_add(&server->idle, &watched->idle, now_ms);
+            tl_idle_sockets_add(&server->idle, &watched->idle, false, now_ms);
         return;
     }
     server->open--;
     *context = NULL;
     if (watched == NULL)
         return;
-    tl_idle_sockets_remove(&server->idle, &watched->idle);
+    tl_idle_sockets_close(&server->idle, &watched->idle);
     tl_clients_leave(server->clients, watched->client);
     free(watched);
 }
@@ -168,10 +171,19 @@ void tl_server_tick(struct tl_server *server, int64_t now_ms)
     kick(server);
     size_t n = tl_idle_sockets_expire(&server->idle, now_ms, server->settings.idle_timeout_ms);
     if (n > 0)
-        tl_debug("http: closed %zu connections that sent no complete request in time", n);
+        tl_debug("http: closed %zu connections whose client took too long", n);
 }
 
 /* ---- the library's callbacks ---- */
+
+/* Delivers the answer. From now on it is the client's turn to take it. */
+static enum MHD_Result deliver(struct tl_server *server, struct tl_request *request)
+{
+    struct connection *connection = connection_of(tl_request_connection(request));
+    if (connection != NULL)
+        tl_idle_sockets_add(&server->idle, &connection->idle, true, tl_clock_ms());
+    return tl_request_deliver(request);
+}
 
 /* The request is complete, or there is a problem with its head: calls the handler and delivers the
  * answer, unless it is held. */
@@ -189,7 +201,7 @@ static enum MHD_Result dispatch(struct tl_server *server, struct tl_request *req
         settings->too_large(settings->handler_context, request);
     else
         settings->handle(settings->handler_context, request);
-    return tl_request_answered(request) ? tl_request_deliver(request) : MHD_YES;
+    return tl_request_answered(request) ? deliver(server, request) : MHD_YES;
 }
 
 /* Called when the headers are there, for each piece of the body, at its end, and again when a held
@@ -217,7 +229,7 @@ static enum MHD_Result on_request(void *closure, struct MHD_Connection *connecti
         *upload_size = 0;
         return ok ? MHD_YES : MHD_NO;
     }
-    return tl_request_complete(request) ? tl_request_deliver(request)
+    return tl_request_complete(request) ? deliver(server, request)
                                         : dispatch(server, request, NULL);
 }
 
@@ -227,8 +239,8 @@ static void on_completed(void *closure, struct MHD_Connection *connection, void 
     struct tl_server *server = closure;
     struct connection *watched = connection_of(connection);
     (void)code;
-    if (watched != NULL && !watched->idle.listed)
-        tl_idle_sockets_add(&server->idle, &watched->idle, tl_clock_ms());
+    if (watched != NULL)
+        tl_idle_sockets_add(&server->idle, &watched->idle, false, tl_clock_ms());
     if (*context != NULL)
         tl_request_free(*context);
     *context = NULL;
@@ -372,6 +384,11 @@ void tl_server_quiesce(struct tl_server *server)
 uint64_t tl_server_connections(const struct tl_server *server)
 {
     return server != NULL ? server->open : 0;
+}
+
+uint64_t tl_server_busy(const struct tl_server *server)
+{
+    return server != NULL ? server->open - server->idle.n : 0;
 }
 
 uint64_t tl_server_requests(const struct tl_server *server)

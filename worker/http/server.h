@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The HTTP server: libmicrohttpd without threads of its own, driven by a libuv loop.
  *
@@ -25,15 +26,15 @@ struct tl_server;
 /* What happened to a connection. */
 enum tl_server_event {
     TL_SERVER_ACCEPTED,
-    TL_SERVER_CROWDED_OUT,  /* closed without a request, to make room for a new one */
+    TL_SERVER_CROWDED_OUT,  /* closed while it waited for its client, to make room for a new one */
     TL_SERVER_FULL,         /* refused: nothing could be closed */
     TL_SERVER_HOLDS_ENOUGH, /* refused: its address has connections_per_address already */
 };
 
 struct tl_server_settings {
     int listen_fd; /* stays the caller's */
-    /* Together with event streams. Above it, connections without a request are closed, oldest
-     * first. */
+    /* Together with event streams. Above it, connections that wait for their client are closed:
+     * those without a complete request, or with an answer that is not taken; longest first. */
     uint64_t max_connections;
     uint64_t connections_per_address;  /* 0: no limit */
     const struct tl_networks *proxies; /* whose connections are not limited; NULL: none. Borrowed */
@@ -66,11 +67,13 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
 void tl_server_quiesce(struct tl_server *server);
 /* Without event streams. */
 uint64_t tl_server_connections(const struct tl_server *server);
+/* Those of them that cannot give way: a request is worked on. */
+uint64_t tl_server_busy(const struct tl_server *server);
 /* Requests that are not fully answered yet. */
 uint64_t tl_server_requests(const struct tl_server *server);
-/* Call every tick: runs the library in this turn, and closes connections that have taken longer
- * than idle_timeout_ms for one complete request, even if they keep sending bytes (the library's own
- * time-out restarts with every byte). */
+/* Call every tick: runs the library in this turn, and closes connections whose client has taken
+ * longer than idle_timeout_ms for one complete request, even if it keeps sending bytes (the
+ * library's own time-out restarts with every byte), or takes its answer too slowly. */
 void tl_server_tick(struct tl_server *server, int64_t now_ms);
 /* Closes all connections and stops. No request may be held any more. The handles are freed by the
  * loop's next turns. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One session, one visitor: notices a session whose checks come from several clients in turn, and
  * one that is checked faster than a person can.

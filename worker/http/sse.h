@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text of server-sent events (HTML Standard, 9.2). */
 #ifndef TL_SSE_H
 #define TL_SSE_H

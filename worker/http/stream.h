@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One server-sent events connection: a socket of its own on the loop, taken over from the HTTP
  * library once the request was read. An idle one costs the structs here and the kernel's socket,

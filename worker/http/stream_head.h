@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is written to an event stream before its first event. */
 #ifndef TL_STREAM_HEAD_H
 #define TL_STREAM_HEAD_H

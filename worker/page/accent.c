@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/page/accent.h"
 #include "worker/page/colour.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Accent colours: those of buttons, links and progress, on a light and on a dark page. */
 #ifndef TL_ACCENT_H
 #define TL_ACCENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operator's files that pages show: read whole, with a limit, and held against what their name
  * says. */
 #ifndef TL_ASSET_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One operator's look of the pages: name, accent colours, style sheet, logo and texts. Everything
  * is read and checked once, at the start; after that a brand never changes. */
 #ifndef TL_BRAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of the pages in one language, and how this language writes numbers and dates: read from
  * a YAML file of `language:` and `texts:`. docs/integrators/waiting-page.md describes it.

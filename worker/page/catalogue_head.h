@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a catalogue's file, `language:`: which language it is, and how it writes numbers and
  * dates. Private to worker/page. */
 #ifndef TL_CATALOGUE_HEAD_H

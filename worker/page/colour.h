@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Colours written as #rrggbb, and the contrast between two of them. */
 #ifndef TL_COLOUR_H
 #define TL_COLOUR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the page of a queue shows of its event: `page:` of the queue in the configuration, checked,
  * with its files read. All queues' looks are made at once, at the start and at a reload, and never
  * change after that. */

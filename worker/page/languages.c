@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +15,7 @@
 #include "common/base/log.h"
 
 #define WEIGHT_ONE 1000 /* weights in thousandths, the precision of RFC 9110 */
+#define RANGES_MAX 16   /* of a header: browsers send a few, and what follows is not read */
 
 struct tl_languages {
     struct tl_catalogue **all; /* English first */
@@ -294,7 +296,7 @@ const struct tl_catalogue *tl_languages_choose(const struct tl_languages *langua
     }
     const struct tl_catalogue *best = languages->all[0];
     int best_weight = 0;
-    while (accept != NULL && *accept != '\0') {
+    for (size_t i = 0; i < RANGES_MAX && accept != NULL && *accept != '\0'; i++) {
         size_t length = strcspn(accept, ",");
         const struct tl_catalogue *language;
         int weight = weigh(languages, accept, length, &language);

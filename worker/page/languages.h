@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The languages of the pages, and which of them a visitor gets. */
 #ifndef TL_LANGUAGES_H
 #define TL_LANGUAGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,8 +70,6 @@ static void append_joining(const struct tl_page_view *view, const char *action,
     append_parameter(out, &first, "place", action[0] != '\0' ? view->place : NULL);
     append_parameter(out, &first, "return", valid_or_null(view->return_url));
     append_parameter(out, &first, "solution", solution);
-    append_parameter(out, &first, "move", view->move);
-    append_parameter(out, &first, "by", view->device);
     append_parameter(out, &first, "cookies", view->asks_for_cookies ? "1" : NULL);
 }
 
@@ -256,6 +255,9 @@ static void set_addresses(struct page *page)
     if (!view->no_transfer)
         tl_page_address(view, "/transfer", carried, &page->texts[FIELD_TRANSFER_URL]);
     tl_page_address(view, "/move", carried, &page->texts[FIELD_MOVE_URL]);
+    page->values[FIELD_MOVE_CODE] = view->move;
+    set_if(page, FIELD_NO_MOVE_CODE, view->move == NULL);
+    page->values[FIELD_MOVE_DEVICE] = view->device;
     bool reloads = view->state == TL_PAGE_WAITING || view->state == TL_PAGE_PENDING ||
                    view->state == TL_PAGE_FULL || view->state == TL_PAGE_DOWN;
     if (reloads && view->preview == NULL) {
@@ -555,7 +557,8 @@ static bool take_item(void *context, int number, size_t i)
     page->values[FIELD_ITEM_NAME] = tl_catalogue_name(language);
     set_if(page, FIELD_ITEM_CURRENT, language == page->language);
     tl_text_free(url);
-    tl_page_address(page->view, "", tl_catalogue_code(language), url);
+    tl_page_address(page->view, page->view->state == TL_PAGE_MOVE ? "/move" : "",
+                    tl_catalogue_code(language), url);
     return true;
 }
 

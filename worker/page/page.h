@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The waiting page as a pure function from a visitor's view to HTML: no HTTP, no clock, no store.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The static files of the pages, which are built into the program. */
 #ifndef TL_PAGE_ASSETS_H
 #define TL_PAGE_ASSETS_H

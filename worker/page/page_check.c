@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/page/page_check.h"
 #include "worker/page/brand.h"
 #include "worker/page/event_look.h"

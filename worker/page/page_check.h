@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The check of everything that the configuration says about pages, before anything runs. */
 #ifndef TL_PAGE_CHECK_H
 #define TL_PAGE_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/page/page_fields.h"
 
 static const char *const field_names[N_FIELDS] = {
@@ -49,6 +50,9 @@ static const char *const field_names[N_FIELDS] = {
     [FIELD_LEAVE_URL] = "leave_url",
     [FIELD_TRANSFER_URL] = "transfer_url",
     [FIELD_MOVE_URL] = "move_url",
+    [FIELD_MOVE_CODE] = "move_code_value",
+    [FIELD_NO_MOVE_CODE] = "no_move_code",
+    [FIELD_MOVE_DEVICE] = "move_device",
     [FIELD_CODE_ADDRESS] = "code_address",
     [FIELD_CODE_LEFT] = "code_left",
     [FIELD_QR_VIEW] = "qr_view",

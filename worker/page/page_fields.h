@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fields of the waiting page: values that its template can insert, made from a view. Private to
  * worker/page. */
 #ifndef TL_PAGE_FIELDS_H
@@ -44,6 +45,9 @@ enum tl_page_field {
     FIELD_LEAVE_URL,
     FIELD_TRANSFER_URL,
     FIELD_MOVE_URL,
+    FIELD_MOVE_CODE,
+    FIELD_NO_MOVE_CODE,
+    FIELD_MOVE_DEVICE,
     FIELD_CODE_ADDRESS,
     FIELD_CODE_LEFT,
     FIELD_QR_VIEW,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A page compressed for its way (gzip, RFC 1952). Its scripts and style sheets, most of a page and
  * always the same, are compressed once, when they are loaded (tl_page_source_init); only what is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scripts and style sheets that stand in the page itself, and the hashes by which the page's
  * policy allows exactly these (CSP 3, "hash-source"). One request shows the page, and a page of one
  * release never asks a worker of another for its files. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The built-in template of the waiting page. It can name every field of page_fields.h and every
  * text of the catalogues. */
 #ifndef TL_PAGE_TEMPLATE_H

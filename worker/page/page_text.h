@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The texts of a page in its language, with their values, and how numbers, durations and times are
  * written in it. "{0}" and "{1}" in a text stand for values.

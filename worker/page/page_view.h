@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a waiting page shows of one visitor: the input of tl_page_render. */
 #ifndef TL_PAGE_VIEW_H
 #define TL_PAGE_VIEW_H
@@ -82,7 +83,7 @@ struct tl_page_view {
     int64_t waiting_ttl_ms;  /* how long a place is kept while its visitor is absent */
     int64_t poll_after_ms;
     const char *notice;         /* the operator's */
-    const char *reference;      /* the code of the place; NULL: it has no number */
+    const char *reference;      /* the visitor's code; NULL: none is known */
     const char *place;          /* names the place that the page shows, in its forms; or NULL */
     const char *target_url;     /* the queue's */
     const char *return_url;     /* only if tl_return_address_allowed */
@@ -93,8 +94,8 @@ struct tl_page_view {
     unsigned puzzle_parts, puzzle_bits;
     const char *wait;
     int64_t wait_s;
-    /* MOVE: the code and the number of this device, which the page's addresses carry. CODE: the
-     * address of the code, and its image. */
+    /* MOVE: the number of this device, and the code once the page was sent and is to be sent again.
+     * CODE: the address of the code, and its image. */
     const char *move, *device, *code_address;
     const struct tl_qr *qr;
     const struct tl_page_service *service; /* CHALLENGE, instead of a puzzle; else NULL */

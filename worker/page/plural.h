@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which plural form a whole number has in a language, by the rules of CLDR
  * (common/supplemental/plurals.xml; https://www.unicode.org/cldr/charts/latest/supplemental/

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
 #include "worker/page/preview.h"
@@ -67,7 +68,7 @@ static const struct preview {
     {"lost", {.state = TL_PAGE_LOST}},
     {"removed", {.state = TL_PAGE_REMOVED}},
     {"transfer",
-     {.state = TL_PAGE_CODE, .code_address = "https://tickets.example/q/preview?move=PREVIEW"}},
+     {.state = TL_PAGE_CODE, .code_address = "https://tickets.example/q/preview/move#PREVIEW"}},
     {"moved", {.state = TL_PAGE_MOVED}},
     {"move_here", {.state = TL_PAGE_MOVE}},
     {"code_over", {.state = TL_PAGE_CODE_OVER}},

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every state of the waiting page with invented numbers, for the operator to look at. */
 #ifndef TL_PAGE_PREVIEW_H
 #define TL_PAGE_PREVIEW_H

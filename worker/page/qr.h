@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* QR codes (ISO/IEC 18004) of addresses, as the path of an SVG image. */
 #ifndef TL_QR_H
 #define TL_QR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which addresses a visitor may be sent to after the waiting page. */
 #ifndef TL_RETURN_ADDRESS_H
 #define TL_RETURN_ADDRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small template language for pages. It has no way to insert a value of a request unescaped.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A time zone as a list of periods with the same offset from UTC. The C library knows zones only as
  * that of the process, so a child computes the list, once. The zone of the process stays as it is.

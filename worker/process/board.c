@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ bool tl_board_init(struct tl_board *board, unsigned n, uint64_t queues, struct t
     size_t slots_size = round_up(n * sizeof(struct tl_slot));
     size_t block_size = round_up(tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS));
     *board = (struct tl_board){.n = n, .size = head_size + slots_size + n * block_size};
-    board->metrics = calloc(n, sizeof(struct tl_metrics *));
+    board->metrics = calloc(n + 1, sizeof(struct tl_metrics *));
     if (board->metrics == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %u processes", n);
     void *memory =
@@ -97,7 +98,7 @@ static void note_memory(const struct tl_board *board, char reason[160])
                  tl_store_memory_percent(&memory));
 }
 
-/* Ready when at least one process is. */
+/* Ready when at least one process is; without any, when the store answers the admin process. */
 static bool is_ready(void *context, char reason[160])
 {
     const struct tl_board *board = context;
@@ -115,9 +116,10 @@ static bool is_ready(void *context, char reason[160])
         note_memory(board, reason);
         return true;
     }
-    enum tl_readiness first = (enum tl_readiness)atomic_load(&board->slots[0].readiness);
-    snprintf(reason, 160, "%s", tl_readiness_text(first));
-    return false;
+    int first = board->n == 0 ? atomic_load(&board->head->admin_readiness)
+                              : atomic_load(&board->slots[0].readiness);
+    snprintf(reason, 160, "%s", tl_readiness_text((enum tl_readiness)first));
+    return first == TL_READY;
 }
 
 static void write_number(struct tl_text *out, const char *name, const char *type, const char *help,
@@ -152,13 +154,14 @@ static void write_ticket_keys(const struct tl_board *board, struct tl_text *out)
 static void write_metrics(void *context, struct tl_text *out)
 {
     const struct tl_board *board = context;
+    char reason[160];
     tl_text_append(out,
                    "# HELP tellerline_build_info The running version.\n"
                    "# TYPE tellerline_build_info gauge\n"
                    "tellerline_build_info{role=\"worker\",version=\"%s\"} 1\n",
                    TELLERLINE_VERSION);
     write_number(out, "tellerline_ready", "gauge", "1 when /readyz answers 200.",
-                 count_ready(board) > 0);
+                 is_ready(context, reason));
     write_number(out, "tellerline_worker_processes", "gauge", "Configured worker processes.",
                  board->n);
     write_number(out, "tellerline_worker_processes_ready", "gauge",

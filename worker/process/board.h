@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shared memory in which worker processes report to their parent and to the admin process. */
 #ifndef TL_BOARD_H
 #define TL_BOARD_H
@@ -17,12 +18,13 @@ struct tl_board_head {
     _Atomic int64_t restarts;        /* processes started again */
     _Atomic int64_t deaf;            /* processes killed because they accepted nothing any more */
     _Atomic bool admin_started;      /* the admin listener was up at least once */
+    _Atomic int admin_readiness;     /* enum tl_readiness: where no process serves visitors */
     struct tl_reload_outcome reload; /* of all processes: they read the same file */
 };
 
 struct tl_board {
     struct tl_board_head *head;
-    unsigned n; /* worker processes */
+    unsigned n; /* worker processes; 0: the admin process alone */
     struct tl_slot *slots;
     struct tl_metrics **metrics; /* one per process; the array is private, the metrics are shared */
     struct tl_queue_counts *queue_counts; /* of all processes */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -15,6 +16,7 @@
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/http/server.h"
+#include "worker/page/page_check.h"
 #include "worker/process/edge.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"
@@ -152,7 +154,8 @@ static bool stream_fits(void *process)
 {
     struct edge *edge = process;
     uint64_t spare = edge->connections_max / 100; /* for the requests of others */
-    if (connections(edge) + spare < edge->connections_max)
+    /* Connections that wait for their client give way. */
+    if (streams(edge) + tl_server_busy(edge->server) + spare < edge->connections_max)
         return true;
     tl_metrics_add(edge->settings->metrics, TL_WORKER_STREAMS_SHORT, 1);
     return false;
@@ -360,7 +363,8 @@ static void log_limits(struct edge *edge, int64_t now_ms)
     if (edge->server != NULL && connections(edge) >= edge->connections_max &&
         tl_log_allow(&edge->full_log, now_ms, LOG_EVERY_MS, &suppressed))
         tl_warn("all %llu connections (http.max_connections) are in use: event streams are cut "
-                "short, connections without a request are closed; raise the limit or add workers",
+                "short, connections that wait for their client are closed; raise the limit or add "
+                "workers",
                 (unsigned long long)edge->connections_max);
 }
 
@@ -380,6 +384,7 @@ static void on_tick(uv_timer_t *timer)
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
+    tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
     log_limits(edge, now_ms);
     uint64_t held = tl_holds_count(edge->holds) + tl_api_held(edge->api);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
@@ -395,10 +400,13 @@ static void on_tick(uv_timer_t *timer)
         uv_stop(&edge->loop);
 }
 
+/* The files of the pages, which count at the next start, are read, too: the parent keeps no
+ * configuration with a mistake in them for those that are started again, and the log says which. */
 static bool take_keys(void *context, const struct tl_config *config, struct tl_error *err)
 {
     const struct edge *edge = context;
-    if (!tl_api_reload(edge->api, config, err))
+    if (!tl_page_check(config, edge->settings->languages, err) ||
+        !tl_api_reload(edge->api, config, err))
         return false;
     atomic_store(&edge->settings->slot->ticket_key, tl_api_ticket_key(edge->api));
     return true;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One worker process: puts its parts together on one libuv loop, and runs them until told to stop.
  */
 #ifndef TL_EDGE_H

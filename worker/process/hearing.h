@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does a worker process still take connections? It may turn its loop and have its listening socket
  * dropped from what it waits for: then connections wait at the socket, and nobody takes them. The

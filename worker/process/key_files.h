@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* May missing key files be made at a start? Visitors lose their tickets and passes with the keys,
  * so keys are made only while no visitor is in a queue. */
 #ifndef TL_KEY_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -13,13 +14,12 @@
 #include "common/config/config.h"
 #include "common/role/listen.h"
 #include "common/role/notify.h"
-#include "common/role/signals.h"
 #include "common/role/start.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
-#include "worker/admin/server.h"
 #include "worker/api/api.h"
 #include "worker/page/page_check.h"
+#include "worker/process/admin_process.h"
 #include "worker/process/board.h"
 #include "worker/process/edge.h"
 #include "worker/process/hearing.h"
@@ -80,46 +80,20 @@ static void start_log(const struct process *process)
     tl_start_log(newest(process->parent), process->name);
 }
 
-/* The processes of the worker read the same file, and log and count a mistake in it. */
-static void reload_previews(const struct parent *parent, struct tl_admin_server *server)
-{
-    struct tl_error err = {0};
-    const struct tl_config *config = tl_config_load(parent->config_path, &err);
-    if (config == NULL || !tl_admin_server_reload(server, config, &err))
-        tl_debug("the previews stay as they are: %s", err.text);
-    tl_config_free(&config);
-}
-
 static int run_admin(void *context)
 {
     const struct process *process = context;
     struct parent *parent = process->parent;
-    struct tl_error err = {0};
-    struct tl_admin_server *server = NULL;
-    struct tl_signals signals;
-    const struct tl_admin_server_settings settings = {.config = parent->config,
-                                                      .files = newest(parent),
-                                                      .languages = parent->languages,
-                                                      .source = tl_board_source(&parent->board),
-                                                      .limiter = parent->limiter};
     start_log(process);
-    if (!tl_signals_open(&signals, &err) ||
-        (server = tl_admin_server_start(&settings, &err)) == NULL) {
-        tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err},
-               "cannot start the admin listener");
-        return 1;
-    }
-    atomic_store(&parent->board.head->admin_started, true);
-    enum tl_signal signal;
-    while ((signal = tl_signals_next(&signals)) != TL_SIGNAL_STOP) {
-        if (signal == TL_SIGNAL_RELOAD)
-            reload_previews(parent, server);
-        else
-            tl_signals_wait(&signals, INT64_MAX);
-    }
-    tl_admin_server_stop(&server);
-    tl_signals_close(&signals);
-    return 0;
+    return tl_admin_process_run(
+        &(struct tl_admin_process_settings){.role = process->name,
+                                            .config_path = parent->config_path,
+                                            .server = {.config = parent->config,
+                                                       .files = newest(parent),
+                                                       .languages = parent->languages,
+                                                       .source = tl_board_source(&parent->board),
+                                                       .limiter = parent->limiter},
+                                            .board = &parent->board});
 }
 
 static int run_worker(void *context)
@@ -157,7 +131,7 @@ static void read_again(void *context)
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(parent->config_path, &err);
     if (config != NULL && tl_page_check(config, parent->languages, &err) &&
-        tl_api_check_secrets(config, false, &err)) {
+        (parent->n == 0 || tl_api_check_secrets(config, false, &err))) {
         tl_config_free(&parent->reread);
         parent->reread = config;
     } else {
@@ -212,6 +186,7 @@ static bool admin_ended(void *context, int status, int64_t delay_ms)
     const struct process *process = context;
     struct tl_board_head *head = process->parent->board.head;
     log_end(process, status, delay_ms < 0);
+    atomic_store(&head->admin_readiness, TL_NOT_STARTED);
     if (delay_ms < 0)
         return false;
     if (!atomic_load(&head->admin_started) && WIFEXITED(status)) {
@@ -371,6 +346,22 @@ static bool open_sockets(struct parent *parent, struct tl_error *err)
     return true;
 }
 
+static bool prepare_visitors(struct parent *parent, struct tl_error *err)
+{
+    return wait_for_keys(parent, err) && tl_api_check_secrets(parent->config, true, err) &&
+           open_sockets(parent, err);
+}
+
+/* No process for visitors: no keys of theirs are made, and their port stays closed. */
+static bool prepare_operators(const struct parent *parent, struct tl_error *err)
+{
+    if (parent->config->admin.worker.port < 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "nothing to serve: worker.processes is 0, and admin.worker is empty");
+    tl_info("no visitors are served (worker.processes: 0): this is the admin listener alone");
+    return true;
+}
+
 static bool prepare(struct parent *parent, struct tl_error *err)
 {
     const struct tl_supervisor_settings restarts = {.restart_base_ms = RESTART_BASE_MS,
@@ -382,7 +373,7 @@ static bool prepare(struct parent *parent, struct tl_error *err)
                                             .ca_file = config->redis.ca_file,
                                             .timeout_ms = config->redis.timeout_ms};
     unsigned n = parent->n;
-    parent->listen_fds = calloc(n, sizeof(int));
+    parent->listen_fds = calloc(n + 1, sizeof(int));
     parent->processes = calloc(n + 1, sizeof(struct process));
     if (parent->listen_fds == NULL || parent->processes == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %u processes", n);
@@ -396,9 +387,9 @@ static bool prepare(struct parent *parent, struct tl_error *err)
         store != NULL && parent->languages != NULL && tl_page_check(config, parent->languages, err);
     tl_store_free(&store);
     return ok && parent->supervisor != NULL &&
-           tl_notify_open(&parent->notify, tl_clock_ms(), err) && wait_for_keys(parent, err) &&
-           tl_api_check_secrets(config, true, err) && add_processes(parent, err) &&
-           open_sockets(parent, err) &&
+           tl_notify_open(&parent->notify, tl_clock_ms(), err) &&
+           (n > 0 ? prepare_visitors(parent, err) : prepare_operators(parent, err)) &&
+           add_processes(parent, err) &&
            tl_board_init(&parent->board, n, parent->config->metrics.queues, err) &&
            (parent->limiter = tl_limiter_new(err)) != NULL &&
            (parent->sharing = tl_sharing_new(err)) != NULL;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parent of the worker processes. It has a single thread and only supervises, so that forking
  * from it is safe at any time.

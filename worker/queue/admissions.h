@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How many visitors of one queue were admitted during the last minute, as its events say: what a
  * page shows of the pace. In steps of 5 s, so the minute is one of 60 to 65 s. now_ms is local
  * monotonic time. */

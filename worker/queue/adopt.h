@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tickets that name a place which the line knows under another name. */
 #ifndef TL_ADOPT_H
 #define TL_ADOPT_H

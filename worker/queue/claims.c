@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "common/line/placemap.h"
@@ -8,10 +9,13 @@ enum {
     TURN_MAX_MS = 2000,  /* who has the next turn claims again so often */
 };
 
+/* In `claimed`: the store has not said yet that the session is claimed. */
+#define UNDER_WAY (UINT64_C(1) << 63)
+
 /* Both: active place -> local ms + 1 of the last RENEW known; 0: none is. */
 struct tl_claims {
-    struct tl_placemap *claimed;
-    struct tl_placemap *turns; /* not claimed: another session must end first */
+    struct tl_placemap *claimed; /* or with UNDER_WAY */
+    struct tl_placemap *turns;   /* not claimed: another session must end first */
 };
 
 struct tl_claims *tl_claims_new(void)
@@ -42,15 +46,42 @@ void tl_claims_clear(struct tl_claims *claims)
     tl_placemap_clear(claims->turns);
 }
 
+bool tl_claims_has(const struct tl_claims *claims, tl_place place)
+{
+    uint64_t last;
+    return tl_placemap_get(claims->claimed, place, &last);
+}
+
+bool tl_claims_made(const struct tl_claims *claims, tl_place place)
+{
+    uint64_t last;
+    return tl_placemap_get(claims->claimed, place, &last) && (last & UNDER_WAY) == 0;
+}
+
 void tl_claims_note(struct tl_claims *claims, tl_place place, int64_t now_ms)
 {
-    (void)tl_placemap_put(claims->claimed, place, (uint64_t)now_ms + 1);
+    uint64_t under_way = tl_claims_made(claims, place) ? 0 : UNDER_WAY;
+    (void)tl_placemap_put(claims->claimed, place, ((uint64_t)now_ms + 1) | under_way);
 }
 
 void tl_claims_note_claim(struct tl_claims *claims, tl_place place)
 {
     if (!tl_claims_has(claims, place))
-        (void)tl_placemap_put(claims->claimed, place, 0);
+        (void)tl_placemap_put(claims->claimed, place, UNDER_WAY);
+}
+
+/* The store has renewed the session. */
+static void note_renewed(struct tl_claims *claims, tl_place place, int64_t now_ms)
+{
+    (void)tl_placemap_put(claims->claimed, place, (uint64_t)now_ms + 1);
+}
+
+/* A CLAIM is done: it renews only a session that was not claimed, and an event tells of that. */
+static void note_claimed(struct tl_claims *claims, tl_place place)
+{
+    uint64_t last = 0;
+    (void)tl_placemap_get(claims->claimed, place, &last);
+    (void)tl_placemap_put(claims->claimed, place, last & ~UNDER_WAY);
 }
 
 static bool is_active(void *line, tl_place place)
@@ -71,12 +102,6 @@ static bool has_turn(const struct tl_claims *claims, tl_place place)
     return tl_placemap_get(claims->turns, place, &since);
 }
 
-bool tl_claims_has(const struct tl_claims *claims, tl_place place)
-{
-    uint64_t since;
-    return tl_placemap_get(claims->claimed, place, &since);
-}
-
 bool tl_claims_due(const struct tl_claims *claims, const struct tl_queue_settings *settings,
                    tl_place place, int64_t now_ms)
 {
@@ -94,7 +119,8 @@ bool tl_claims_extends(const struct tl_claims *claims, const struct tl_queue_set
     if (!settings->session_sliding || !tl_placemap_get(claims->claimed, place, &last))
         return false;
     int64_t pause = settings->session_ttl_ms / 10;
-    return now_ms + 1 - (int64_t)last >= (pause > SLIDE_MIN_MS ? pause : SLIDE_MIN_MS);
+    return now_ms + 1 - (int64_t)(last & ~UNDER_WAY) >=
+           (pause > SLIDE_MIN_MS ? pause : SLIDE_MIN_MS);
 }
 
 void tl_claims_settled(struct tl_claims *claims, const struct tl_line *line,
@@ -109,9 +135,9 @@ void tl_claims_settled(struct tl_claims *claims, const struct tl_line *line,
         (void)tl_placemap_remove(claims->turns, pending->place, NULL);
     if (applied && result->outcome == TL_OUTCOME_DONE && active &&
         pending->kind == TL_COMMAND_CLAIM)
-        tl_claims_note_claim(claims, pending->place);
+        note_claimed(claims, pending->place);
     else if (applied && result->outcome == TL_OUTCOME_DONE && active)
-        tl_claims_note(claims, pending->place, now_ms);
+        note_renewed(claims, pending->place, now_ms);
     else if (!applied || result->outcome == TL_OUTCOME_WAITING)
         (void)tl_placemap_remove(claims->claimed, pending->place, NULL); /* the next touch claims */
 }
@@ -137,7 +163,7 @@ void tl_claims_event(struct tl_claims *claims, const struct tl_line *line,
         tl_place place = event->places.runs[0].first;
         (void)tl_placemap_remove(claims->turns, place, NULL);
         if (tl_line_look(line, place).status == TL_LINE_ACTIVE) /* not ended in this entry */
-            tl_claims_note(claims, place, now_ms);
+            note_renewed(claims, place, now_ms);
     }
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a worker process knows of the claims of one queue: which sessions are claimed, and who came
  * to an overbooked queue when the capacity was claimed. Those keep their sessions, unclaimed, and
@@ -21,14 +22,17 @@ struct tl_claims *tl_claims_new(void); /* NULL: out of memory */
 void tl_claims_free(struct tl_claims **claims);
 void tl_claims_clear(struct tl_claims *claims);
 
-/* A RENEW is on its way, or an event told of one. Without memory it is not noted, and the
- * next touch claims again, which is harmless. */
+/* A RENEW is on its way. Without memory it is not noted, and the next touch claims again, which is
+ * harmless. */
 void tl_claims_note(struct tl_claims *claims, tl_place place, int64_t now_ms);
 /* A CLAIM is on its way: when the session was last extended is not known, so the next use does. */
 void tl_claims_note_claim(struct tl_claims *claims, tl_place place);
 /* Keeps what is known of places that are still active in this line. */
 void tl_claims_keep(struct tl_claims *claims, const struct tl_line *line);
+/* Is the session claimed, or a RENEW or CLAIM on its way? */
 bool tl_claims_has(const struct tl_claims *claims, tl_place place);
+/* Did an event or an outcome say that it is claimed? */
+bool tl_claims_made(const struct tl_claims *claims, tl_place place);
 /* Must the session at this place be claimed now? */
 bool tl_claims_due(const struct tl_claims *claims, const struct tl_queue_settings *settings,
                    tl_place place, int64_t now_ms);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What all queues of a worker process share: its id, its metrics, the state of the store, and the
  * callbacks of a queue. The process owns it and keeps it up to date; the queues only read it. */
 #ifndef TL_QUEUE_ENV_H
@@ -6,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/clock.h"
 #include "common/base/error.h"
 #include "common/base/metrics.h"
 #include "worker/feed/outbox.h"
@@ -20,7 +22,7 @@ struct tl_queue_env {
 
     bool ingest_up, follower_up; /* is the store connected? */
     enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */
-    bool listed;                 /* every queue of the store is known here */
+    bool listed;                 /* every queue is known here, also of the file */
     bool draining;
     bool memory_full;        /* the store's memory is nearly full: no joins */
     unsigned memory_percent; /* of the store's memory that is used; 0 without a limit */
@@ -52,6 +54,12 @@ static inline bool tl_queue_env_store_up(const struct tl_queue_env *env)
 static inline int64_t tl_queue_env_store_ms(const struct tl_queue_env *env, int64_t now_ms)
 {
     return now_ms + env->store_offset_ms;
+}
+
+/* The same of now, for tl_outbox_clock. */
+static inline uint64_t tl_queue_env_clock(const void *env)
+{
+    return (uint64_t)tl_queue_env_store_ms(env, tl_clock_ms());
 }
 
 /* What is older than this is shown with its age. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wait estimate of one queue: for a position, the median of the wait and a range that holds
  * eight waits in ten. It learns from the events how long sessions last (sessions.h) and how many

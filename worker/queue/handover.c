@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/queue/handover.h"
 
 uint32_t tl_handover_serial(const struct tl_local_queue *queue, tl_place place)

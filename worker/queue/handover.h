@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places that were handed over to another device. Each hand-over gives a place a higher serial;
  * a ticket with a lower one does not count any more (dispatcher/apply.handover.lua). The queue

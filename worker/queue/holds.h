@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The held requests of a worker process. They wait for the outcome of a command, for the store's
  * answer about a place or a pending ticket (a lookup), or for an event that this process has not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +11,12 @@
 #include "worker/queue/claims.h"
 #include "worker/queue/local_queue.h"
 #include "worker/queue/lost.h"
-#include "worker/queue/presence.h"
+#include "worker/queue/presence_sender.h"
 #include "worker/queue/promises.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
     ENDED_MAX = 100000,       /* ends remembered from the store's answers */
-    PRESENCE_RUNS = 500,      /* most runs added to the outbox in one tick */
     DIFFERS_EVERY_MS = 30000, /* between two rebuilds because of the line's sizes */
     FORGET_PER_TICK = 1000,   /* old ends forgotten in one tick */
 };
@@ -32,9 +32,7 @@ struct tl_local_queue {
     struct tl_eta *eta;
     struct tl_promises *promises;
     struct tl_outbox *outbox;
-    struct tl_presence *presence;
-    uint64_t presence_batch; /* the last batch with presence in it */
-    bool farewell;           /* no presence is sent any more */
+    struct tl_presence_sender *presence;
     struct tl_claims *claims;
     struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
     struct tl_lost *lost;
@@ -63,7 +61,7 @@ static void on_settled(void *context, struct tl_pending_command *pending,
         tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
-    tl_lost_settled(queue->lost, pending->kind, result->end);
+    tl_lost_settled(queue->lost, pending, result);
     queue->env->settled(queue->env->context, queue, pending, result);
 }
 
@@ -75,7 +73,7 @@ struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const 
     queue->env = env;
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, on_settled, queue);
-    queue->presence = tl_presence_new();
+    queue->presence = tl_presence_sender_new(queue->outbox);
     queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
     queue->lost = tl_lost_new();
@@ -85,6 +83,8 @@ struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const 
         queue->presence == NULL || queue->claims == NULL || queue->ended == NULL ||
         queue->lost == NULL)
         tl_local_queue_free(&queue);
+    else
+        tl_outbox_clock(queue->outbox, tl_queue_env_clock, env);
     return queue;
 }
 
@@ -93,7 +93,7 @@ void tl_local_queue_free(struct tl_local_queue **queue)
     if (*queue == NULL)
         return;
     tl_outbox_free(&(*queue)->outbox);
-    tl_presence_free(&(*queue)->presence);
+    tl_presence_sender_free(&(*queue)->presence);
     tl_claims_free(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
     tl_lost_free(&(*queue)->lost);
@@ -231,7 +231,7 @@ bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place 
 
 bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place)
 {
-    return tl_claims_has(queue->claims, place);
+    return tl_claims_made(queue->claims, place);
 }
 
 bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place place)
@@ -286,11 +286,7 @@ static void observe(struct tl_local_queue *queue, const struct tl_event_entry *e
 /* What is known about places of the former generation no longer holds. */
 static void forget_places(struct tl_local_queue *queue)
 {
-    struct tl_presence *presence = tl_presence_new();
-    if (presence != NULL) {
-        tl_presence_free(&queue->presence);
-        queue->presence = presence;
-    }
+    tl_presence_sender_forget(queue->presence);
     tl_claims_clear(queue->claims);
     tl_placemap_clear(queue->ended);
     tl_promises_drop(queue->promises);
@@ -304,10 +300,9 @@ struct succession {
 /* The store has lost the end of this place together with the place: it stays ended. */
 static void keep_lost_end(void *context, tl_place place)
 {
-    const struct succession *succession = context;
-    struct tl_local_queue *queue = succession->queue;
-    if (tl_line_lost(queue->line, place))
-        tl_local_queue_remember_end(queue, place, tl_line_look(succession->former, place).reason);
+    const struct succession *of = context;
+    if (tl_line_lost(of->queue->line, place))
+        tl_local_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
 }
 
 void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms)
@@ -315,13 +310,13 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     bool again = queue->line != NULL;
     bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
     if (recreated) {
+        tl_lost_keep(queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
+        queue->line = NULL;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                tl_local_queue_recovering(queue)
                    ? "the store has lost the queue; its visitors come back to their places"
                    : "the queue was recreated; tickets of its former generation are void");
         forget_places(queue);
-        tl_lost_keep(queue->lost, queue->line);
-        queue->line = NULL;
     }
     struct tl_line *former = queue->line;
     struct succession succession = {.queue = queue, .former = former};
@@ -329,6 +324,7 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     tl_line_weigh(line, &queue->settings.lane_weights);
     if (former != NULL)
         tl_line_each_ended(former, keep_lost_end, &succession);
+    tl_lost_keep_sessions(queue->lost, former, line);
     tl_line_free(&former);
     tl_outbox_generation(queue->outbox, tl_line_generation(line));
     queue->rebuilding = false;
@@ -382,6 +378,12 @@ bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct 
             tl_lost_before_draw(queue->lost, ticket->place)) &&
            tl_local_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
            !tl_lost_refused(queue->lost, ticket->place);
+}
+
+void tl_local_queue_keep_pass(struct tl_local_queue *queue, tl_place place, int64_t deadline_ms,
+                              uint64_t event)
+{
+    tl_lost_keep_pass(queue->lost, queue->line, place, deadline_ms, event);
 }
 
 bool tl_local_queue_lost(const struct tl_local_queue *queue, tl_place place)
@@ -503,8 +505,7 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
 
 /* ---- presence and claims ---- */
 
-/* Sends a RENEW or CLAIM that no request waits for. Returns whether it is known to claim: where the
- * queue is overbooked, only the outcome tells. */
+/* Sends a RENEW or CLAIM. Does it claim for sure? If overbooked, only the outcome tells. */
 static bool send_claim(struct tl_local_queue *queue, enum tl_command_kind kind, const char *visitor,
                        tl_place place)
 {
@@ -517,7 +518,7 @@ void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_
                           const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_WAITING && !view->called)
-        tl_presence_mark(queue->presence, tl_place_seq(place));
+        tl_presence_sender_mark(queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
              tl_claims_due(queue->claims, &queue->settings, place, now_ms) &&
              send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
@@ -541,19 +542,8 @@ void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, u
     (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
 }
 
-static void send_presence(struct tl_local_queue *queue, size_t most)
-{
-    struct tl_run run;
-    for (size_t i = 0; i < most && tl_presence_take(queue->presence, &run); i++) {
-        if (!tl_outbox_seen(queue->outbox, run.first, run.count))
-            break;
-        queue->presence_batch = tl_outbox_gathering(queue->outbox);
-    }
-}
-
 void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
 {
-    int64_t interval = tl_presence_interval(queue->settings.waiting_ttl_ms);
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
@@ -561,26 +551,16 @@ void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
     tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(queue->lost, queue->outbox);
-    /* A flush waits until the last one was applied, so as not to flood a slow dispatcher. */
-    if (queue->farewell || !tl_queue_env_store_up(queue->env) ||
-        !tl_outbox_settled(queue->outbox, queue->presence_batch) ||
-        !tl_presence_due(queue->presence, now_ms, interval, tl_line_waiting(queue->line) > 0))
-        return;
-    send_presence(queue, PRESENCE_RUNS);
+    if (tl_queue_env_store_up(queue->env))
+        tl_presence_sender_tick(queue->presence, queue->settings.waiting_ttl_ms,
+                                tl_line_waiting(queue->line) > 0, now_ms);
 }
 
 void tl_local_queue_farewell(struct tl_local_queue *queue)
 {
-    if (queue->line == NULL || queue->farewell)
-        return;
-    send_presence(queue, SIZE_MAX); /* the rest of a flush in progress */
-    if (tl_presence_due(queue->presence, INT64_MAX / 2, 0, false))
-        send_presence(queue, SIZE_MAX);
-    if (queue->presence_batch != 0 &&
-        !tl_outbox_seen(queue->outbox, TL_SEEN_FAREWELL_SEQ, TL_SEEN_FAREWELL_COUNT))
+    if (queue->line != NULL && !tl_presence_sender_farewell(queue->presence))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the farewell; absent visitors keep their places a little longer");
-    queue->farewell = true;
 }
 
 struct tl_outbox *tl_local_queue_outbox(struct tl_local_queue *queue)

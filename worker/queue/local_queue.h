@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One queue as a worker process knows it: its settings, its line (built from a snapshot, kept true
  * by events), the presence of its visitors, and the commands on their way to the store. Answers
@@ -80,7 +81,8 @@ struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_p
  * False by rate: only the store knows what its budget allows. */
 bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place place,
                                    int64_t now_ms);
-/* Is the session at this place claimed, as far as this process knows? */
+/* Has the store said that the session at this place is claimed, as far as this process knows? Until
+ * then its deadline is that of the claim, although one may be on its way. */
 bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place);
 /* Does only a claim that was granted open the gate for the session at this place, and is none
  * known? Then the outcome of a RENEW has to be waited for. Needs a line. */
@@ -147,6 +149,11 @@ bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket 
 /* Is the place of this ticket lost, and can it come back, as far as is known? It is of another
  * generation, or the store has lost the end of this one. Needs a line. */
 bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket);
+/* The visitor at this place shows a valid pass of the present generation, which lasts until this
+ * deadline, as of this event: the session lasts as long, if the store has lost the end of its
+ * history. Needs a line. */
+void tl_local_queue_keep_pass(struct tl_local_queue *queue, tl_place place, int64_t deadline_ms,
+                              uint64_t event);
 /* Did the store lose this place, and say that it does not come back? Needs a line. */
 bool tl_local_queue_lost(const struct tl_local_queue *queue, tl_place place);
 /* Had the session at this place of this generation ended before the loss, as far as is known? */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
 #include "common/line/placemap.h"
@@ -11,13 +12,18 @@ enum {
 
 struct tl_lost {
     struct tl_recovery known;
-    struct tl_line *line;         /* of the former generation, or NULL */
-    struct tl_placemap *refused;  /* places that do not come back */
-    struct tl_placemap *drawn;    /* place of before a draw -> that after it, as far as asked */
+    struct tl_line *line;        /* of the former generation, or NULL */
+    struct tl_placemap *refused; /* places that do not come back */
+    struct tl_placemap
+        *elsewhere; /* place -> where its visitor stands, as the store has answered */
+    struct tl_placemap
+        *longer;           /* place -> deadline of a session, which the store is yet to be told */
+    uint64_t longer_event; /* the last one of the line, or pass, that remembered them... */
+    uint64_t longer_generation;   /* ...and its generation */
     struct tl_draw_record former; /* the draw of the former generation... */
     uint64_t former_generation;   /* ...which is this one; 0: none is known */
-    /* A ticket has named known.lost_generation, which began a recovery if there was none. What
-     * tl_lost_set was told is older. */
+    /* A ticket or this process has named known.lost_generation, which begins a recovery if there
+     * was none. What tl_lost_set was told is older. */
     bool named;
     bool untold; /* what tl_lost_tell said did not reach the store */
     /* When a ticket of a later generation first came, and under which present one. */
@@ -31,8 +37,9 @@ struct tl_lost *tl_lost_new(void)
     if (lost == NULL)
         return NULL;
     lost->refused = tl_placemap_new();
-    lost->drawn = tl_placemap_new();
-    if (lost->refused == NULL || lost->drawn == NULL)
+    lost->elsewhere = tl_placemap_new();
+    lost->longer = tl_placemap_new();
+    if (lost->refused == NULL || lost->elsewhere == NULL || lost->longer == NULL)
         tl_lost_free(&lost);
     return lost;
 }
@@ -43,22 +50,24 @@ void tl_lost_free(struct tl_lost **lost)
         return;
     tl_line_free(&(*lost)->line);
     tl_placemap_free(&(*lost)->refused);
-    tl_placemap_free(&(*lost)->drawn);
+    tl_placemap_free(&(*lost)->elsewhere);
+    tl_placemap_free(&(*lost)->longer);
     free(*lost);
     *lost = NULL;
 }
 
 void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery)
 {
-    uint64_t named = lost->known.lost_generation;
+    const uint64_t named = lost->known.lost_generation;
     if (recovery->present != lost->known.present) {
         tl_placemap_clear(lost->refused);
+        tl_placemap_clear(lost->longer);
         lost->named = false;
         lost->former = lost->known.draw;
         lost->former_generation = lost->known.present;
     }
     lost->known = *recovery;
-    if (recovery->lost_generation != 0)
+    if (recovery->lost_generation >= named)
         lost->named = false;
     else if (lost->named)
         lost->known.lost_generation = named;
@@ -66,13 +75,70 @@ void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery)
         tl_line_free(&lost->line);
 }
 
-void tl_lost_keep(struct tl_lost *lost, struct tl_line *line)
+void tl_lost_keep(struct tl_lost *lost, struct tl_line *line, bool may_name)
 {
+    const uint64_t generation = tl_line_generation(line);
     tl_line_free(&lost->line);
-    if (tl_lost_recovering(lost) && tl_lost_is(lost, tl_line_generation(line)))
+    if (may_name && generation < lost->known.present && generation > lost->known.lost_generation) {
+        lost->known.lost_generation = generation;
+        lost->named = true;
+    }
+    if (tl_lost_recovering(lost) && tl_lost_is(lost, generation))
         lost->line = line;
     else
         tl_line_free(&line);
+}
+
+/* ---- sessions of the lost end of the history ---- */
+
+struct succession {
+    struct tl_lost *lost;
+    const struct tl_line *former;
+    struct tl_line *line;
+};
+
+/* The session at this place of the line lasts until then, at least. False if it does already. */
+static bool lengthen(struct tl_lost *lost, struct tl_line *line, tl_place place,
+                     int64_t deadline_ms)
+{
+    struct tl_line_view now = tl_line_look(line, place);
+    if (now.status != TL_LINE_ACTIVE || now.deadline_ms >= deadline_ms)
+        return false;
+    /* Without memory the session ends when the store says. */
+    (void)tl_line_add_active(line, place, deadline_ms);
+    (void)tl_placemap_put(lost->longer, place, (uint64_t)deadline_ms);
+    lost->untold = true;
+    return true;
+}
+
+static void keep_session(void *context, tl_place place)
+{
+    const struct succession *succession = context;
+    (void)lengthen(succession->lost, succession->line, place,
+                   tl_line_look(succession->former, place).deadline_ms);
+}
+
+void tl_lost_keep_sessions(struct tl_lost *lost, const struct tl_line *former, struct tl_line *line)
+{
+    struct succession succession = {.lost = lost, .former = former, .line = line};
+    if (former == NULL || tl_line_base(former) == tl_line_base(line))
+        return;
+    tl_placemap_clear(lost->longer);
+    lost->longer_generation = tl_line_generation(former);
+    lost->longer_event = tl_line_event(former);
+    tl_line_each_active(former, keep_session, &succession);
+}
+
+void tl_lost_keep_pass(struct tl_lost *lost, struct tl_line *line, tl_place place,
+                       int64_t deadline_ms, uint64_t event)
+{
+    /* The line knows of all after the event, unless there is another incarnation. */
+    if (tl_line_base(line) == 0 || event > tl_line_event(line) ||
+        !lengthen(lost, line, place, deadline_ms))
+        return;
+    if (event > lost->longer_event || lost->longer_generation != tl_line_generation(line))
+        lost->longer_event = event;
+    lost->longer_generation = tl_line_generation(line);
 }
 
 /* ---- telling the store ---- */
@@ -120,17 +186,44 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
     tl_line_each_active(line, tell_session, &telling);
 }
 
-void tl_lost_settled(struct tl_lost *lost, enum tl_command_kind kind, enum tl_pending_end end)
+void tl_lost_settled(struct tl_lost *lost, const struct tl_pending_command *pending,
+                     const struct tl_pending_result *result)
 {
-    if ((kind == TL_COMMAND_LOST || kind == TL_COMMAND_CALLED) && end != TL_PENDING_APPLIED)
+    bool tells = pending->kind == TL_COMMAND_LOST || pending->kind == TL_COMMAND_CALLED;
+    if (tells && result->end != TL_PENDING_APPLIED) {
         lost->untold = true;
+    } else if (pending->kind == TL_COMMAND_CALLED &&
+               pending->numbers[0] == lost->longer_generation) {
+        uint64_t deadline_ms;
+        if (tl_placemap_get(lost->longer, pending->numbers[2], &deadline_ms) &&
+            deadline_ms == pending->numbers[3])
+            (void)tl_placemap_remove(lost->longer, pending->numbers[2], NULL);
+    } else if (pending->kind == TL_COMMAND_LOST && result->outcome == TL_OUTCOME_GONE &&
+               lost->line != NULL && tl_line_generation(lost->line) == pending->numbers[0]) {
+        lost->named = lost->named && !tl_lost_is(lost, pending->numbers[0]);
+        tl_line_free(&lost->line);
+    }
+}
+
+static void tell_longer(void *context, tl_place place)
+{
+    const struct telling *telling = context;
+    const struct tl_lost *lost = telling->lost;
+    uint64_t deadline_ms = 0;
+    (void)tl_placemap_get(lost->longer, place, &deadline_ms);
+    (void)tl_outbox_tell(telling->outbox, TL_COMMAND_CALLED,
+                         (const uint64_t[TL_COMMAND_NUMBERS]){
+                             lost->longer_generation, lost->longer_event, place, deadline_ms});
 }
 
 void tl_lost_tell_again(struct tl_lost *lost, struct tl_outbox *outbox)
 {
-    if (lost->untold)
-        tl_lost_tell(lost, outbox);
+    struct telling telling = {.lost = lost, .outbox = outbox};
+    if (!lost->untold)
+        return;
     lost->untold = false;
+    tl_lost_tell(lost, outbox);
+    tl_placemap_each(lost->longer, tell_longer, &telling);
 }
 
 /* The place to which the visitor of this ticket returns: another one than it names, where this
@@ -166,7 +259,7 @@ int64_t tl_lost_full_since_ms(const struct tl_lost *lost)
 
 bool tl_lost_recovering(const struct tl_lost *lost)
 {
-    return lost->known.until_ms != 0;
+    return lost->known.until_ms != 0 || lost->named;
 }
 
 bool tl_lost_is(const struct tl_lost *lost, uint64_t generation)
@@ -209,12 +302,13 @@ bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place pla
            (status == TL_LINE_UNKNOWN && tl_place_seq(place) <= tl_line_last_seq(lost->line));
 }
 
-/* Nobody has named the lost generation yet: a ticket does if it was issued shortly before the
- * present one began. */
+/* Nobody has named the lost generation yet, or an earlier one: a ticket does if it was issued
+ * shortly before the present one began. */
 static bool may_name(const struct tl_lost *lost, const struct tl_ticket *ticket)
 {
     int64_t began_s = (int64_t)(lost->known.present / 1000000);
-    return lost->known.lost_generation == 0 && ticket->generation < lost->known.present &&
+    return ticket->generation > lost->known.lost_generation &&
+           ticket->generation < lost->known.present &&
            tl_ticket_age_s(ticket, began_s + 60) <= FRESH_S + 60;
 }
 
@@ -230,7 +324,7 @@ bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *tick
         tl_lost_ended(lost, ticket->generation, ticket->place))
         return false;
     return (tl_lost_before_draw(lost, ticket->place) && tl_lost_is(lost, ticket->generation)) ||
-           ((tl_lost_recovering(lost) || lost->named) && tl_lost_is(lost, ticket->generation)) ||
+           (tl_lost_recovering(lost) && tl_lost_is(lost, ticket->generation)) ||
            may_name(lost, ticket);
 }
 
@@ -245,12 +339,13 @@ static void remember(struct tl_placemap *map, tl_place place, uint64_t value)
 void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place, bool returned,
                       tl_place found)
 {
-    if (found != 0 && tl_lost_before_draw(lost, place)) {
-        remember(lost->drawn, place, found);
+    if (found != 0) { /* whatever was said of that place before is out of date: no circle */
+        (void)tl_placemap_remove(lost->elsewhere, found, NULL);
+        remember(lost->elsewhere, place, found);
         return;
     }
     if (returned) {
-        if (lost->known.lost_generation == 0 && generation != lost->known.present) {
+        if (generation > lost->known.lost_generation && generation != lost->known.present) {
             lost->known.lost_generation = generation;
             lost->named = true;
         }
@@ -264,6 +359,8 @@ uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place p
     /* Where the seqs of the present generation began; less a millisecond, because the store counts
      * whole ones. */
     double first = ((double)present / 1000 - (double)TL_SEQ_EPOCH_MS - 1) * TL_SEQ_PER_MS;
+    if (lost->known.draw.phase != TL_DRAW_NONE && tl_place_seq(place) > lost->known.draw.last)
+        first += TL_DRAW_ROOM; /* a latecomer, here or there */
     bool before = lost->known.lost_generation != 0 && (double)tl_place_seq(place) < first;
     return before ? lost->known.lost_generation : present;
 }
@@ -291,13 +388,15 @@ bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place)
             is_before(&lost->former, seq, lost->former.last));
 }
 
-bool tl_lost_follow_draw(const struct tl_lost *lost, struct tl_ticket *ticket)
+bool tl_lost_follow(const struct tl_lost *lost, struct tl_ticket *ticket)
 {
-    uint64_t place;
-    if (!tl_lost_before_draw(lost, ticket->place) ||
-        (ticket->generation != lost->known.present && !tl_lost_is(lost, ticket->generation)) ||
-        !tl_placemap_get(lost->drawn, ticket->place, &place))
+    uint64_t place = ticket->place;
+    if (ticket->generation != lost->known.present && !tl_lost_is(lost, ticket->generation))
         return false;
+    /* To a place of before the draw, and from there to that after it. */
+    while (tl_placemap_get(lost->elsewhere, place, &place))
+        continue;
+    bool found = place != ticket->place;
     ticket->place = place;
-    return true;
+    return found;
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a worker knows of the generation of a queue that the store has lost
  * (docs/operators/recovery.md): the last line of it, if this process had one, until the recovery is
@@ -22,13 +23,27 @@ void tl_lost_free(struct tl_lost **lost);
 
 /* What the store says now. */
 void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery);
-/* The queue has a new line, of another generation: keeps the former one. */
-void tl_lost_keep(struct tl_lost *lost, struct tl_line *line);
+/* The queue has a new line, of another generation: keeps the former one, if its places come back.
+ * may_name: this process may begin a recovery; it names the former generation then, unless a later
+ * one is named. */
+void tl_lost_keep(struct tl_lost *lost, struct tl_line *line, bool may_name);
 /* While the queue recovers: tells the store what the former line remembers, or that there is a
  * worker which remembers nothing: without one, the time of the recovery does not pass. */
 void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox);
-/* How a command ended: what the store was to be told, it may not know. */
-void tl_lost_settled(struct tl_lost *lost, enum tl_command_kind kind, enum tl_pending_end end);
+/* The queue has a new line of the same generation as the former one; NULL: there was none. If it is
+ * of another incarnation, the store may have lost the end of its history: sessions that last longer
+ * by the former line do so in the new one, too, and the store is told of them (tl_lost_tell_again).
+ */
+void tl_lost_keep_sessions(struct tl_lost *lost, const struct tl_line *former,
+                           struct tl_line *line);
+/* A valid pass of the line's generation tells of the session at this place, until this deadline, as
+ * of this event: the same, if the line knows an earlier one. */
+void tl_lost_keep_pass(struct tl_lost *lost, struct tl_line *line, tl_place place,
+                       int64_t deadline_ms, uint64_t event);
+/* How a command ended: what the store was to be told, it may not know; or it does not take the
+ * name of the lost generation. */
+void tl_lost_settled(struct tl_lost *lost, const struct tl_pending_command *pending,
+                     const struct tl_pending_result *result);
 /* Tells the store once more what it may not know. */
 void tl_lost_tell_again(struct tl_lost *lost, struct tl_outbox *outbox);
 /* Asks the store for the place of a ticket: for another one than it names, where this process
@@ -76,7 +91,8 @@ bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings 
 /* Was this place given before the queue's draw, or by a step of it that the store has lost? Also of
  * the draw of the lost generation. */
 bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place);
-/* If the store has answered where the visitor of such a ticket stands: puts that into it. */
-bool tl_lost_follow_draw(const struct tl_lost *lost, struct tl_ticket *ticket);
+/* If the store has answered that the visitor of this ticket stands elsewhere, for a draw or since
+ * its end of the history is lost: puts that place into it. */
+bool tl_lost_follow(const struct tl_lost *lost, struct tl_ticket *ticket);
 
 #endif

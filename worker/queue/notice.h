@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The operator's notice of a queue, in each of its languages as text and as the JSON that event
  * streams send. */
 #ifndef TL_NOTICE_H

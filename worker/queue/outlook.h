@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How admission goes on from here: for each time ahead, the expected number of ends and of
  * admissions, and how much the number of ends varies.

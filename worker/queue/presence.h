@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which waiting visitors were seen since the last flush. Flushes happen at a fixed interval. A
  * flush hands over each seq at most once, as runs, a bounded number at a time. When no visitor was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How joins share a worker when more come than the store takes. */
 #ifndef TL_PRESS_H
 #define TL_PRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What visitors were told about their wait, against what came true: for a bounded sample of those
  * who wait, eight in each class of position (1 to 4, 5 to 19, 20 to 49, 50 and more). The result is

@@ -1,9 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/named.h"
 #include "worker/queue/queues.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/worker_metrics.h"
@@ -17,8 +19,7 @@ struct trouble {
 
 struct tl_queues {
     struct tl_queues_settings settings;
-    struct tl_local_queue **queues; /* sorted by name */
-    size_t n;
+    struct tl_named queues; /* struct tl_local_queue */
     struct trouble *troubles;
     size_t n_troubles;
     struct tl_blocks *blocks; /* NULL: none were ever read */
@@ -32,6 +33,11 @@ struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
     return queues;
 }
 
+static struct tl_local_queue *at(const struct tl_queues *queues, size_t i)
+{
+    return queues->queues.all[i].thing;
+}
+
 /* Frees the subscribers first, because they read the queue. */
 static void free_queue(struct tl_local_queue *queue)
 {
@@ -43,8 +49,8 @@ static void free_queue(struct tl_local_queue *queue)
 
 void tl_queues_clear(struct tl_queues *queues)
 {
-    while (queues->n > 0)
-        free_queue(queues->queues[--queues->n]);
+    while (queues->queues.n > 0)
+        free_queue(at(queues, --queues->queues.n));
 }
 
 void tl_queues_free(struct tl_queues **queues)
@@ -52,56 +58,33 @@ void tl_queues_free(struct tl_queues **queues)
     if (*queues == NULL)
         return;
     tl_queues_clear(*queues);
-    free((*queues)->queues);
+    tl_named_free(&(*queues)->queues);
     free((*queues)->troubles);
     free((*queues)->blocks);
     free(*queues);
     *queues = NULL;
 }
 
-/* Is there such a queue? *index: where it is, or where it is to be inserted. */
-static bool find(const struct tl_queues *queues, const char *name, size_t *index)
-{
-    size_t low = 0;
-    size_t high = queues->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (strcmp(tl_local_queue_name(queues->queues[middle]), name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *index = low;
-    return low < queues->n && strcmp(tl_local_queue_name(queues->queues[low]), name) == 0;
-}
-
 struct tl_local_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
 {
-    size_t i;
-    return find(queues, name, &i) ? queues->queues[i] : NULL;
+    return tl_named_find(&queues->queues, name);
 }
 
 /* NULL when out of memory. */
 static struct tl_local_queue *add(struct tl_queues *self, const char *name)
 {
-    size_t i;
-    if (find(self, name, &i))
-        return self->queues[i];
-    struct tl_local_queue **queues = reallocarray(self->queues, self->n + 1, sizeof(*queues));
-    if (queues == NULL)
-        return NULL;
-    self->queues = queues;
-    struct tl_local_queue *queue = tl_local_queue_new(self->settings.env, name);
+    struct tl_local_queue *queue = tl_queues_find(self, name);
+    if (queue != NULL)
+        return queue;
+    queue = tl_local_queue_new(self->settings.env, name);
     struct tl_subscribers *subscribers =
         queue != NULL ? tl_subscribers_new(&self->settings.subscribers, queue) : NULL;
-    if (subscribers == NULL) {
+    if (subscribers == NULL || !tl_named_add(&self->queues, tl_local_queue_name(queue), queue)) {
+        tl_subscribers_free(&subscribers);
         tl_local_queue_free(&queue);
         return NULL;
     }
     tl_local_queue_attach(queue, subscribers);
-    memmove(&queues[i + 1], &queues[i], (self->n - i) * sizeof(*queues));
-    queues[i] = queue;
-    self->n++;
     return queue;
 }
 
@@ -113,10 +96,10 @@ enum tl_readiness tl_queues_readiness_here(const struct tl_queues *queues)
     if (!env->listed)
         return TL_LINES_LOADING;
     bool any_sound = false;
-    for (size_t i = 0; i < queues->n; i++) {
-        if (tl_queues_troubled(queues, tl_local_queue_name(queues->queues[i])))
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        if (tl_queues_troubled(queues, tl_local_queue_name(at(queues, i))))
             continue;
-        if (!tl_local_queue_loaded(queues->queues[i]))
+        if (!tl_local_queue_loaded(at(queues, i)))
             return TL_LINES_LOADING;
         any_sound = true;
     }
@@ -164,15 +147,15 @@ enum tl_readiness tl_queues_readiness(const struct tl_queues *queues)
 size_t tl_queues_in_flight(const struct tl_queues *queues)
 {
     size_t count = 0;
-    for (size_t i = 0; i < queues->n; i++)
-        count += tl_outbox_count(tl_local_queue_outbox(queues->queues[i]));
+    for (size_t i = 0; i < queues->queues.n; i++)
+        count += tl_outbox_count(tl_local_queue_outbox(at(queues, i)));
     return count;
 }
 
 bool tl_queues_drained(const struct tl_queues *queues)
 {
-    for (size_t i = 0; i < queues->n; i++) {
-        struct tl_local_queue *queue = queues->queues[i];
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct tl_local_queue *queue = at(queues, i);
         if (!tl_outbox_flushed(tl_local_queue_outbox(queue)) ||
             tl_subscribers_count(tl_local_queue_subscribers(queue)) > 0)
             return false;
@@ -276,15 +259,11 @@ static void on_turns(void *context, const char *name, const struct tl_turns_stat
 static void on_gone(void *context, const char *name)
 {
     struct tl_queues *self = context;
-    size_t i;
     on_trouble(self, name, "", 0);
-    if (!find(self, name, &i))
+    struct tl_local_queue *queue = tl_named_remove(&self->queues, name);
+    if (queue == NULL)
         return;
-    struct tl_local_queue *queue = self->queues[i];
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
-    self->n--;
-    memmove(&self->queues[i], &self->queues[i + 1],
-            (self->n - i) * sizeof(struct tl_local_queue *));
     tl_local_queue_set_deleted(queue);
     tl_holds_drop(self->settings.holds, queue);
     free_queue(queue);
@@ -324,8 +303,8 @@ static void on_blocks(void *context, struct tl_blocks *blocks)
     struct tl_queues *queues = context;
     free(queues->blocks);
     queues->blocks = blocks;
-    for (size_t i = 0; i < queues->n; i++)
-        tl_subscribers_blocks_changed(tl_local_queue_subscribers(queues->queues[i]));
+    for (size_t i = 0; i < queues->queues.n; i++)
+        tl_subscribers_blocks_changed(tl_local_queue_subscribers(at(queues, i)));
 }
 
 const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues)
@@ -365,9 +344,9 @@ void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
 void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
 {
     const struct tl_queue_env *env = queues->settings.env;
-    for (size_t i = 0; i < queues->n && tl_queue_env_store_up(env); i++) {
-        const struct tl_local_queue *queue = queues->queues[i];
-        struct tl_outbox *outbox = tl_local_queue_outbox(queues->queues[i]);
+    for (size_t i = 0; i < queues->queues.n && tl_queue_env_store_up(env); i++) {
+        const struct tl_local_queue *queue = at(queues, i);
+        struct tl_outbox *outbox = tl_local_queue_outbox(at(queues, i));
         uint64_t number;
         const char *entry;
         if (tl_local_queue_loaded(queue) &&
@@ -392,8 +371,8 @@ void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_
 void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
 {
     struct tl_metrics *metrics = queues->settings.env->metrics;
-    for (size_t i = 0; i < queues->n; i++) {
-        struct tl_local_queue *queue = queues->queues[i];
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct tl_local_queue *queue = at(queues, i);
         struct tl_outbox *outbox = tl_local_queue_outbox(queue);
         struct tl_outbox_payload payload;
         if (!tl_outbox_next(outbox, &payload))
@@ -434,10 +413,10 @@ static void report_promises(const struct tl_queue_env *env, struct tl_local_queu
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < queues->n; i++) {
-        tl_local_queue_tick(queues->queues[i], now_ms);
-        report_promises(queues->settings.env, queues->queues[i]);
-        bytes += tl_local_queue_bytes(queues->queues[i]);
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        tl_local_queue_tick(at(queues, i), now_ms);
+        report_promises(queues->settings.env, at(queues, i));
+        bytes += tl_local_queue_bytes(at(queues, i));
     }
     tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }
@@ -447,8 +426,8 @@ void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_
     const struct tl_queue_env *env = queues->settings.env;
     if (!tl_queue_env_store_up(env) || env->refuses != TL_OK || env->memory_full)
         return;
-    for (size_t i = 0; i < queues->n; i++) {
-        struct tl_promises *promises = tl_local_queue_promises(queues->queues[i]);
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct tl_promises *promises = tl_local_queue_promises(at(queues, i));
         int64_t since_ms = tl_promises_news_since(promises, TL_PROMISES_STORE);
         if (since_ms == 0 || now_ms < since_ms + REPORT_EVERY_MS)
             continue;
@@ -457,14 +436,14 @@ void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_
                                              .early = news.early,
                                              .late = news.late,
                                              .error_percent = news.error_percent};
-        tl_ingest_promised(ingest, tl_local_queue_name(queues->queues[i]), &promised);
+        tl_ingest_promised(ingest, tl_local_queue_name(at(queues, i)), &promised);
     }
 }
 
 void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)
 {
-    for (size_t i = 0; i < queues->n; i++) {
-        struct tl_subscribers *subscribers = tl_local_queue_subscribers(queues->queues[i]);
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct tl_subscribers *subscribers = tl_local_queue_subscribers(at(queues, i));
         if (tl_subscribers_count(subscribers) > 0)
             tl_subscribers_sweep(subscribers, now_ms);
     }
@@ -472,8 +451,8 @@ void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)
 
 void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms)
 {
-    for (size_t i = 0; i < queues->n; i++) {
-        tl_subscribers_drain(tl_local_queue_subscribers(queues->queues[i]), now_ms, until_ms);
-        tl_local_queue_farewell(queues->queues[i]);
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        tl_subscribers_drain(tl_local_queue_subscribers(at(queues, i)), now_ms, until_ms);
+        tl_local_queue_farewell(at(queues, i));
     }
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The queues that a worker process serves, by name, each with its subscribers. Receives the
  * follower's callbacks for them, and hands their batches to the ingest thread.

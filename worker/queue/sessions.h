@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long sessions last, learned from the admissions and ends that were seen: a life table.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The subscribers of one queue as a data structure: a ring in which each gets its turn, an index by
  * place, and one by visitor of those whose place has no number yet. Decides nothing; subscribers.c

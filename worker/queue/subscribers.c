@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -457,8 +458,7 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
     const struct tl_line_view state = state_of(subscriber, &known);
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
-    if (known && (state.status == TL_LINE_WAITING ||
-                  !tl_local_queue_claimed(self->queue, subscriber->place)))
+    if (known)
         tl_local_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     if (subscriber->request != NULL && now_ms >= subscriber->deadline_ms)
         tell(subscriber, &state, now_ms);

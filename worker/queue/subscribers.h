@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tells the visitors of a queue what changed: over event streams, and by answering requests that
  * wait for a change (long polls).

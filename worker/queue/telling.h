@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What one subscriber is told, and when: events over its stream, and what the client knows already.
  * Decides nothing about who is told; subscribers.c does.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which networks send most: counts for the most frequent ones of a stream, in fixed memory.
  *

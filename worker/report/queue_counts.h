@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics with the label `queue`: counters of single queues, in shared memory of all processes of a
  * worker. The first queues (metrics.queues) have series of their own; the others share the series

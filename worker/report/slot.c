@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/report/slot.h"
 
 const char *tl_readiness_text(enum tl_readiness readiness)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker process reports to its parent in shared memory, beside its metrics. */
 #ifndef TL_SLOT_H
 #define TL_SLOT_H

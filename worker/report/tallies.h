@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a worker process sees at each queue until it reports: joins and failed checks by network,
  * and sessions that look misused. Of 64 queues at a time, in fixed memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/report/worker_metrics.h"
 
 const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
@@ -92,9 +93,9 @@ const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
     [TL_WORKER_CONNECTIONS_MAX] = {"tellerline_worker_connections_max",
                                    "How many connections may be open (http.max_connections)",
                                    TL_GAUGE},
-    [TL_WORKER_CROWDED_OUT] = {"tellerline_worker_connections_crowded_out_total",
-                               "Connections without a request, closed to make room for others",
-                               TL_COUNTER},
+    [TL_WORKER_CROWDED_OUT] =
+        {"tellerline_worker_connections_crowded_out_total",
+         "Connections that waited for their client, closed to make room for others", TL_COUNTER},
     [TL_WORKER_REFUSED_FULL] = {"tellerline_worker_connections_refused_full_total",
                                 "Connections closed at once because none could make room",
                                 TL_COUNTER},
@@ -129,6 +130,9 @@ const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
                             "processes",
                             TL_GAUGE},
     [TL_WORKER_LINE_BYTES] = {"tellerline_worker_line_bytes", "Memory of the lines", TL_GAUGE},
+    [TL_WORKER_HOOKS] = {"tellerline_worker_hooks",
+                         "Hooks in the configuration of the worker, which a notifier tells",
+                         TL_GAUGE_MAX},
     [TL_WORKER_STORE_USED] = {"tellerline_worker_store_memory_bytes", "Memory that Redis uses",
                               TL_GAUGE_MAX},
     [TL_WORKER_STORE_LIMIT] = {"tellerline_worker_store_memory_max_bytes",

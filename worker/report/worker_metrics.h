@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The metrics of a worker process. */
 #ifndef TL_WORKER_METRICS_H
 #define TL_WORKER_METRICS_H
@@ -55,6 +56,7 @@ enum tl_worker_metric {
     TL_WORKER_PUSHED,
     TL_WORKER_TROUBLED,
     TL_WORKER_LINE_BYTES,
+    TL_WORKER_HOOKS,
     TL_WORKER_STORE_USED,
     TL_WORKER_STORE_LIMIT,
     TL_WORKER_STORE_APPENDS,

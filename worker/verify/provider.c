@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/verify/provider.h"
 
 static const struct tl_provider providers[] = {

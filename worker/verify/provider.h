@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The challenge services that a queue can use: what differs between them. All of them verify a
  * token in the same way: a form with `secret`, `response` and `remoteip`, answered with JSON. */
 #ifndef TL_PROVIDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What became of the verification of a token, and the decoder of a service's answer. */
 #ifndef TL_VERDICT_H
 #define TL_VERDICT_H

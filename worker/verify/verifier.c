@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,7 +6,7 @@
 #include <curl/curl.h>
 
 #include "common/base/clock.h"
-#include "common/base/origin.h"
+#include "common/config/checks.h"
 #include "worker/feed/mailbox.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/verifier.h"
@@ -82,11 +83,9 @@ static size_t take_answer(char *bytes, size_t size, size_t n, void *context)
  * this libcurl does not have. */
 static bool prepare(const struct tl_verifier *verifier, struct slot *slot)
 {
-    struct tl_origin origin;
     CURL *easy = curl_easy_init();
     if (easy == NULL)
         return false;
-    bool local = tl_origin_parse(verifier->settings.url, &origin) && !origin.secure;
     bool ok =
         curl_easy_setopt(easy, CURLOPT_URL, verifier->settings.url) == CURLE_OK &&
         curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
@@ -99,8 +98,8 @@ static bool prepare(const struct tl_verifier *verifier, struct slot *slot)
         curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer) == CURLE_OK &&
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, slot) == CURLE_OK &&
         curl_easy_setopt(easy, CURLOPT_PRIVATE, slot) == CURLE_OK &&
-        /* http:// is for this machine only: no proxy of the environment leads there. */
-        (!local || curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK);
+        (!tl_url_is_local(verifier->settings.url) ||
+         curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK);
     if (ok)
         slot->easy = easy;
     else

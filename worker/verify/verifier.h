@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The thread that asks a challenge service whether tokens are good. The loop hands it questions and
  * gets a verdict for each; it never waits for the service itself. So many questions are under way

@@ -863,8 +863,17 @@
     });
   });
 
-  // A place comes to this browser: its ticket must not be replaced by one that another tab still asks with.
+  // A place comes to this browser: its ticket must not be replaced by one that another tab still asks with. The code is
+  // in the fragment of the address, which only a script sees.
   var moveHere = document.querySelector('section[data-state="move_here"] form');
+  if (moveHere && state === 'move_here' && !moveHere.elements.code) {
+    var code = document.createElement('input');
+    code.type = 'hidden';
+    code.name = 'code';
+    code.value = location.hash.slice(1);
+    moveHere.appendChild(code);
+    document.querySelectorAll('a[hreflang]').forEach(function (e) { e.href += location.hash; });
+  }
   if (moveHere) moveHere.addEventListener('submit', function () {
     if (window.BroadcastChannel && !channel) channel = new BroadcastChannel(shared);
     tell({ replaced: true });

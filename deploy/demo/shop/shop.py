@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """A small ticket shop for the demo of Tellerline: the site behind the waiting room.
 
 It knows nothing of waiting: the gateway in front lets only people in whose turn it is. The one thing a shop does for the line is

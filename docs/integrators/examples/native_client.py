@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """How a phone's app keeps a place in a Tellerline queue: one moment of the app's life per call.
 
     native_client.py --server http://localhost:8080 --queue demo --state place.json MOMENT

@@ -1,7 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues with `challenge: work`: a new place needs the solution of a puzzle, once."""
 from __future__ import annotations
 
 import json
+import signal
 import time
 from collections.abc import Callable, Iterator
 
@@ -83,6 +85,29 @@ def test_a_solution_gives_one_place(share: Callable[..., Stack]) -> None:
     assert system.numbers(bank)["joined"] == 2
     # With a ticket that holds a place no solution is needed.
     assert one.post(f"/v1/queues/{bank}/join", ticket=more["ticket"]).json["visitor"] == first["visitor"]
+
+
+def test_a_pending_ticket_gives_one_place(start: Callable[..., System]) -> None:
+    """The join takes long, so that its ticket is pending. Sent again and again, it finds the place, and takes no other
+    when that has ended."""
+    system = start({"bank": QUEUE}, settings={"http": {"join_wait": "100ms"}})
+    client, dispatcher = system.client(), system.of("dispatcher")[0]
+    solution = solve(asked(client, "bank"))
+    dispatcher.send(signal.SIGSTOP)
+    try:
+        pending = join(client, "bank", solution)
+        assert pending.status == 202, pending
+    finally:
+        dispatcher.send(signal.SIGCONT)
+    ticket = pending.json["ticket"]
+    first = wait_until(lambda: (now := client.post("/v1/queues/bank/join", ticket=ticket)).status == 200 and now, PATIENCE,
+                       "the place is there")
+    Visitor(client, "bank", first.json["ticket"]).leave()
+    for _ in range(20):
+        again = client.post("/v1/queues/bank/join", ticket=ticket)
+        assert again.status in (202, 403), again  # 202: the dispatcher took longer than join_wait to refuse it
+    wait_until(lambda: client.post("/v1/queues/bank/join", ticket=ticket).status == 403, PATIENCE, "it is refused")
+    assert system.numbers("bank")["joined"] == 1
 
 
 def test_a_solution_is_not_spent_on_a_full_line(share: Callable[..., Stack]) -> None:

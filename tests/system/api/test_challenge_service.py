@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues with `challenge: external`: a new place needs a token, which a challenge service verifies."""
 from __future__ import annotations
 

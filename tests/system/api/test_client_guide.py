@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/integrators/client-guide.md: its examples run unchanged, one after the other, and its views match the schema."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhooks: what happens to queues is told to the hooks of the configuration, signed, at least once."""
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ from admin import Admin, admin_file
 from hook_stand_in import Receiver
 from http_client import Client
 from preload import FAILING, Preload
-from tellerline import CALM, PATIENCE, TOP, System
+from tellerline import BIN, CALM, PATIENCE, TOP, System, run
 from test_users import denied_but_creating, guarded
 from waiting import wait_until
 
 MODES = ["opened", "paused", "resumed", "draining", "drained", "closed", "sold_out", "passthrough"]
 
 
-def metric(system: System, name: str) -> int:
-    """Added up over the notifiers that run."""
+def metric(system: System, name: str, role: str = "notifier") -> int:
+    """Added up over the notifiers, or programs of another role, that run."""
     total = 0
-    for program in system.of("notifier"):
+    for program in system.of(role):
         if program.running:
             client = Client(program.admin_port)
             found = re.search(rf"^{name}{{[^}}]*}} (\d+)", client.get("/metrics").body.decode(), re.M)
@@ -35,7 +36,7 @@ def metric(system: System, name: str) -> int:
 
 def watched(system: System, queue: str = "shop") -> None:
     """The notifier has begun to keep the journal."""
-    wait_until(lambda: system.store.hash(system.key(queue, "state")).get("journal"), PATIENCE, "the queue is watched")
+    wait_until(lambda: system.store.hash(system.key(queue, "hooks")).get("wanted"), PATIENCE, "the queue is watched")
 
 
 def journal_length(system: System, queue: str = "shop") -> int:
@@ -85,8 +86,7 @@ def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp
             assert headers["Tellerline-Id"] == json.loads(body)["id"] and json.loads(body)["hook"] == "site"
         assert {event["queue"] for event in receiver.events()} == {"shop"}
         wait_until(lambda: journal_length(system) == 0, PATIENCE, "what was told is not kept")
-        assert "journal" not in system.store.hash(system.key("other", "state"))  # nobody watches it
-        assert system.store.command("EXISTS", system.key("other", "journal")) == 0
+        assert system.store.command("EXISTS", system.key("other", "journal"), system.key("other", "hooks")) == 0  # not watched
 
 
 def test_admissions_are_gathered_and_a_kill_loses_none(start, tmp_path):
@@ -136,6 +136,7 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         assert all(bad.requests == [] for bad in moods.values())
         wait_until(lambda: metric(system, "tellerline_hooks_failing") == 3, PATIENCE, "it shows")
         wait_until(lambda: metric(system, "tellerline_hook_failing_seconds") >= 1, PATIENCE, "and for how long")
+        wait_until(lambda: metric(system, "tellerline_worker_hooks", "worker") == 4, PATIENCE, "workers know of them")
 
         def rows() -> dict[str, Any]:
             return {row["hook"]: row for row in json.loads(ctl(system, "hooks", "list", "--json"))["hooks"]}
@@ -167,7 +168,7 @@ def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp
                        settings={"hooks": [receiver.hook("site", MODES)], "streams": {"journal_length": 100}})
         watched(system)
         ctl(system, "pause", "shop")
-        keys = [system.key("shop", "state"), system.key("shop", "journal")]
+        keys = [system.key("shop", "hooks"), system.key("shop", "journal")]
         wait_until(lambda: receiver.asked > 0, PATIENCE, "it is tried")
         for _ in range(400):  # as many changes, without as many programs
             event = system.store.command("HINCRBY", keys[0], "journaled", 1)
@@ -239,6 +240,25 @@ def test_a_test_event_goes_the_whole_way(start, tmp_path):
         assert done.returncode == 1 and "there is no hook" in done.stderr
 
 
+def test_no_proxy_leads_to_this_machine(start, tmp_path):
+    """The environment names one that answers nobody: for the hook, and for the command line with its token."""
+    receiver = Receiver(tmp_path)
+    nowhere = {"http_proxy": "http://127.0.0.1:1"}
+
+    def prepare(system: System) -> None:
+        admin_file(system)
+        for program in system.of("notifier"):
+            program.env |= nowhere
+
+    with receiver.serving():
+        system = start({"shop": {}}, notifiers=1, settings={"hooks": [receiver.hook("site", ["drawn"])]}, prepare=prepare)
+        watched(system)
+        assert "204" in ctl(system, "hooks", "test", "site")
+        done = run(BIN / "tellerline", "hooks", "list", "--server", f"http://127.0.0.1:{system.of('worker')[0].admin_port}",
+                   "--token-file", str(system.directory / "admin.token"), env=nowhere)
+        assert done.returncode == 0 and "site" in done.stdout, done
+
+
 def test_hooks_through_the_admin_api(start, tmp_path):
     """The command line at another machine: with --server and a token; and a notifier that is away."""
     receiver = Receiver(tmp_path)
@@ -286,7 +306,6 @@ def test_without_hooks_there_is_no_journal(start):
     ctl(system, "pause", "shop")
     assert "no hooks" in system.of("notifier")[0].text()
     assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
-    assert "journaled" not in system.store.hash(system.key("shop", "state"))
     assert "no hook watches a queue" in ctl(system, "hooks", "list")
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/integrators/openapi.yaml against the running service: every answer is documented, and every documented answer
 occurs."""
 from __future__ import annotations
@@ -15,14 +16,14 @@ import yaml
 from challenge_service import SECRET as SERVICE_SECRET
 from challenge_service import SITE_KEY, ChallengeService
 from contract import METHODS, Contract
-from http_client import Answer, Client, Visitor
+from http_client import Answer, Client, Visitor, redeem, redeem_by_page
 from puzzles import asked, join, solve
 from sse import EventStream
 from tellerline import CALM, PATIENCE, TOP, System
 from test_pass import API_KEY, Shop, key_file
 from test_push import post_notice
 from test_store_trouble import STORE_TROUBLE
-from waiting import early_in_a_minute, wait_until
+from waiting import wait_until
 
 pytestmark = pytest.mark.together
 
@@ -119,12 +120,14 @@ def handed_over(client: Client, waits: Visitor, inside: Visitor) -> None:
     """The place that waits goes to another device, twice: through the API and through the pages."""
     path, old = waits.path, waits.ticket
     code = client.post(f"{path}/transfer", ticket=old).json["code"]
-    for bad, status in ((f"{path}/move", 400), (f"{path}/move?move=x", 403), (f"{path}/move?move={code}&by=x", 400)):
-        client.post(bad).problem(status)
-        assert client.post(bad.replace("/v1/queues/", "/q/")).status == status
-    waits.ticket = client.post(f"{path}/move?move={code}").json["ticket"]
-    client.post(f"{path}/move?move={code}").problem(409)
-    assert client.post(f"/q/bank/move?move={code}").status == 409
+    for body, status in ((None, 400), (b"x", 400), (b'{"code": "x"}', 403), (f'{{"code": "{code}", "device": "x"}}'.encode(), 400)):
+        client.post(f"{path}/move", body).problem(status)
+        assert client.post("/q/bank/move", body).status == status
+    for bad in ("", "x"):
+        assert redeem_by_page(client, "/q/bank/move", bad).status == 403
+    waits.ticket = redeem(client, "bank", code).json["ticket"]
+    redeem(client, "bank", code).problem(409)
+    assert redeem_by_page(client, "/q/bank/move", code).status == 409
     assert client.get(f"{path}/status", ticket=old).json["status"] == "moved"
     for verb in ("leave", "complete", "renew", "extend", "transfer", "join"):
         assert client.post(f"{path}/{verb}", ticket=old).problem(409)["type"] == "/problems/moved"
@@ -132,15 +135,15 @@ def handed_over(client: Client, waits: Visitor, inside: Visitor) -> None:
     assert client.post(f"/q/bank/transfer?ticket={inside.ticket}").status == 303
     assert client.post(f"/q/bank/transfer?ticket={old}").status == 409
     page = client.post(f"/q/bank/transfer?ticket={waits.ticket}").body.decode()
-    code = page.split("?move=")[1].split('"')[0]
-    assert client.get(f"/q/bank?move={code}").status == 200
-    moved = client.post(f"/q/bank/move?move={code}")
+    code = page.split("/q/bank/move#")[1].split('"')[0]
+    assert client.get("/q/bank/move").status == 200
+    moved = redeem_by_page(client, "/q/bank/move", code)
     waits.ticket = moved.headers["set-cookie"].partition("=")[2].partition(";")[0]
     gone = Visitor(client, "bank").join()
     code = client.post(f"{path}/transfer", ticket=gone.ticket).json["code"]
     gone.leave()
-    client.post(f"{path}/move?move={code}").problem(410)
-    assert client.post(f"/q/bank/move?move={code}").status == 410
+    redeem(client, "bank", code).problem(410)
+    assert redeem_by_page(client, "/q/bank/move", code).status == 410
 
 
 def refused(contract: Contract, system: System, shop: Shop) -> None:
@@ -226,16 +229,17 @@ def verified(contract: Contract, system: System, service: ChallengeService) -> N
 def crowded(contract: Contract, system: System) -> None:
     """More joins from one address than the limit allows, and then more than may wait."""
     client = witness(contract, system)
-    early_in_a_minute(10)
+    system.set("bank", "capacity=0")
     ticket = Visitor(client, "bank").join().ticket
     client.post("/v1/queues/bank/join").problem(429)
-    client.post("/v1/queues/bank/transfer", ticket=ticket)
-    for verb in ("transfer", "move"):
-        assert client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(429)["type"] == "/problems/too-often"
-        assert client.post(f"/q/bank/{verb}?ticket={ticket}").status == 429
+    code = client.post("/v1/queues/bank/transfer", ticket=ticket).json["code"]
+    for answer in (client.post("/v1/queues/bank/transfer", ticket=ticket), redeem(client, "bank", code)):
+        assert answer.problem(429)["type"] == "/problems/too-often"
+    assert client.post(f"/q/bank/transfer?ticket={ticket}").status == 429
+    assert redeem_by_page(client, "/q/bank/move", code).status == 429
     assert client.get("/q/bank").status == 429
     assert client.post("/q/bank/join").status == 429
-    assert system.ctl("set", "bank", "capacity=0", "max_waiting=1").returncode == 0
+    system.set("bank", "max_waiting=1")
     trusted = {"Authorization": f"Bearer {API_KEY}"}
     wait_until(lambda: client.post("/v1/queues/bank/join", headers=trusted).status == 503, PATIENCE, "the line is full")
     assert client.post("/v1/queues/bank/join", headers=trusted).problem(503)["type"] == "/problems/full"
@@ -314,7 +318,7 @@ def blocked(contract: Contract, system: System) -> None:
     for verb in ("transfer", "move"):
         assert client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(403)["type"] == "/problems/blocked"
         assert client.post(f"/q/bank/{verb}").status == 403
-    assert client.get("/q/bank").status == client.post("/q/bank/join").status == 403
+    assert client.get("/q/bank").status == client.post("/q/bank/join").status == client.get("/q/bank/move").status == 403
 
 
 def shared(contract: Contract, system: System) -> None:
@@ -332,19 +336,22 @@ def shared(contract: Contract, system: System) -> None:
     wait_until(refused, PATIENCE, "the later one is refused", every=0.2)
 
 
-def forged(contract: Contract, system: System) -> None:
-    """More forged tokens from one address than are verified in a minute."""
+def forged(contract: Contract, system: System, shop: Shop) -> None:
+    """More forged passes, and forged invites, from one address than are verified in a minute."""
     client = witness(contract, system)
+    visitor = Visitor(client, "bank").join()
+    wait_until(visitor.is_active, PATIENCE, "the visitor is active")
 
-    def refused() -> bool:
-        return client.get("/v1/queues/bank/check", ticket="header.claims.signature").status == 429
+    def other(token: str) -> str:
+        signed, _, signature = token.rpartition(".")
+        return f"{signed}.{signature[:9]}{'B' if signature[9] == 'A' else 'A'}{signature[10:]}"
 
-    early_in_a_minute(10)
-    wait_until(refused, PATIENCE, "forged tokens are not verified any more", every=0)
-    problem = client.post("/v1/queues/bank/join", json.dumps({"invite": "x.y.z"}).encode()).problem(429)
-    assert problem["type"] == "/problems/too-many-forgeries"
-    problem = client.post("/v1/queues/bank/move?move=x").problem(429)
-    assert problem["type"] == "/problems/too-many-forgeries"
+    gate = other(visitor.view["pass"])
+    invite = json.dumps({"invite": other(shop.invite("user-1", key=shop.es256, algorithm="ES256", kid="shop-2"))}).encode()
+    for ask in (lambda: client.get("/v1/queues/bank/check", ticket=gate),
+                lambda: client.post("/v1/queues/bank/join", invite)):
+        answer = wait_until(lambda: (now := ask()).status == 429 and now, PATIENCE, "they are not verified any more", every=0)
+        assert answer.problem(429)["type"] == "/problems/too-many-forgeries"
 
 
 def slow_dispatcher(contract: Contract, system: System) -> None:
@@ -369,8 +376,11 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
     for verb in ("complete", "renew", "extend", "transfer"):
         problem = client.post(f"/v1/queues/bank/{verb}", ticket=ticket).problem(409)
         assert problem["type"] == "/problems/not-numbered"
-    problem = client.post(f"/v1/queues/bank/move?move={code}").problem(503)
+    problem = redeem(client, "bank", code, device="a").problem(503)
     assert problem["type"] == "/problems/unknown-outcome"
+    page = redeem_by_page(client, "/q/bank/move", code)
+    assert page.status == 503 and f'name="code" value="{code}"' in page.body.decode(), "the page can be sent again"
+    assert '<section data-state="move_here">' in page.body.decode() and 'name="device" value="a"' in page.body.decode()
     unknown = client.post("/v1/queues/bank/leave", ticket=waiting.ticket).problem(503)
     assert unknown["type"] == "/problems/unknown-outcome"
     for verb in ("complete", "renew", "extend"):
@@ -518,7 +528,7 @@ def test_answers_are_as_documented(contract, start, tmp_path):
     lottery.expect(STORE_TROUBLE)
     drawn(contract, lottery)
     states(contract, start({"bank": bank | {"target_url": "https://shop.example/in"}}))
-    forged(contract, start({"bank": bank}))
+    forged(contract, start({"bank": bank}, settings=shop.settings | {"pass": {"algorithm": "ES256"}}), shop)
     shared(contract, start({"bank": bank | {"shared_sessions": "refuse"}},
                            settings={"http": {"trusted_proxies": "127.0.0.1"}}))
     slow_dispatcher(contract, start({"bank": bank}, settings={

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/integrators/openapi-admin.yaml against the running admin API: every request of the tests and every answer is as it
 is described there, without a member more, and each call answers in every good way that is described."""
 from __future__ import annotations
@@ -116,7 +117,7 @@ def visitors(admin: AdminWitness, system: System) -> None:
     admin.done("GET", "queues")
     wait_until(lambda: admin.done("GET", "queues/sale/history?step=10s")["points"], PATIENCE, "the history has begun", 0.2)
     admin.done("GET", "queues/sale/history?step=1m")
-    system.store.command("HSET", system.key("sale", "state"), "eta_judged", 3, "eta_late", 1, "eta_error", 50)
+    system.store.command("HSET", system.key("sale", "promised"), "eta_judged", 3, "eta_late", 1, "eta_error", 50)
     assert admin.done("GET", "queues/sale/stats")["eta"]["late"] == 1
     wait_until(lambda: admin.done("GET", "queues/sale/stats")["per_minute"], PATIENCE, "rates", 0.2)
 
@@ -130,7 +131,7 @@ def pending(admin: AdminWitness, system: System) -> None:
 
 
 def hooks(admin: AdminWitness, system: System) -> None:
-    wait_until(lambda: system.store.hash(system.key("sale", "state")).get("journal"), PATIENCE, "it is watched")
+    wait_until(lambda: system.store.hash(system.key("sale", "hooks")).get("wanted"), PATIENCE, "it is watched")
     admin.done("GET", "hooks")
     admin.done("GET", "queues/sale/hooks")
     assert admin.call("POST", "queues/sale/hooks/site/test").status == 202
@@ -163,6 +164,7 @@ def browsers(contract: AdminContract, system: System) -> None:
     browser = Browser(system.of("worker")[0], ADMIN_TOKEN)
     contract.check("POST", "/v1/admin/session", browser.signed_in)
     contract.check("GET", "/v1/admin/session", browser.call("GET", "session"))
+    contract.check("POST", "/v1/admin/session/link", Admin(system.of("worker")[0]).call("POST", "session/link"))
     contract.check("DELETE", "/v1/admin/session", browser.call("DELETE", "session"))
     browser.close()
 

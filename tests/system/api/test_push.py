@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Push: event streams and long polls."""
 from __future__ import annotations
 
@@ -10,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from http_client import Client, Visitor
+from lua_scripts import lua_script
 from sse import Ended, EventStream
 from shared_stack import Stack
-from tellerline import CALM, PATIENCE, TOP, System
+from tellerline import CALM, PATIENCE, System
 from waiting import one_of, patient, wait_until
 
 pytestmark = pytest.mark.together(seconds=40)
@@ -58,8 +60,8 @@ def line_up(system: System, queue: str, visitors: int) -> list[Visitor]:
 
 def post_notice(system: System, text: str, queue: str = "bank") -> None:
     """Runs the script of `tellerline notice`, without starting a process for each notice."""
-    script = "".join((TOP / "common" / "store" / name).read_text() for name in ("prelude.lua", "prelude.changes.lua", "configure.lua"))
     keys = [system.key(queue, name) for name in KEYS]
+    script = lua_script("common/store", "configure")
     assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text, "tester", "test", "1000")[0] == 1
 
 

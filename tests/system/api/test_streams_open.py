@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every valid ticket gets an event stream at once. A browser's EventSource gives up for good on any other answer."""
 from __future__ import annotations
 

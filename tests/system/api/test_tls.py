@@ -1,11 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS to Redis: the chain and the name of its certificate are verified."""
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from many_queues import QUEUES, queues, sent_for_a_visit, wait_served
 from redis_server import RedisServer
 from tellerline import CALM, PATIENCE, System, free_port, run
 from waiting import wait_until
@@ -36,11 +39,11 @@ def with_tls(system: System) -> None:
 
 
 @pytest.fixture
-def system(start) -> System:
+def start_with_tls(start) -> Callable[..., System]:
     binary = subprocess.run(["redis-server", "--tls-port", "0", "--port", "x"], capture_output=True, text=True)
     if "Bad directive" in binary.stdout + binary.stderr and "tls-port" in binary.stdout + binary.stderr:
         pytest.skip("this redis-server has no TLS")
-    return start({"bank": {"capacity": 1} | CALM}, prepare=with_tls)
+    return lambda queues: start(queues, prepare=with_tls)
 
 
 def refusal(system: System, **changed: str) -> str:
@@ -51,8 +54,9 @@ def refusal(system: System, **changed: str) -> str:
     return done.stderr
 
 
-def test_programs_talk_to_redis_by_tls_and_verify_it(system):
+def test_programs_talk_to_redis_by_tls_and_verify_it(start_with_tls):
     """A life through TLS, also after Redis was restarted; then a wrong name, another authority, no file."""
+    system = start_with_tls({"bank": {"capacity": 1} | CALM})
     first, second = system.join("bank"), system.join("bank")
     wait_until(first.is_active, PATIENCE, "the first is active")
     assert first.complete()["status"] == "completed"
@@ -72,3 +76,13 @@ def test_programs_talk_to_redis_by_tls_and_verify_it(system):
     assert 'redis.ca_file "/nowhere.pem": no certificates can be read' in nothing, nothing
     plain = refusal(system, url=f"rediss://localhost:{port}/0".replace(port, str(system.of("worker")[0].http_port)))
     assert "(TLS)" in plain, "a server without TLS"
+
+
+def test_a_visit_beside_many_queues_wakes_programs_by_tls(start_with_tls, figure):
+    sent = {}
+    for n in (1, QUEUES):
+        system = start_with_tls(queues(n))
+        wait_served(system.store, n)
+        sent[n] = sent_for_a_visit(system.store, system.client())
+    figure(f"bytes sent to the store for a visit: {sent}")
+    assert 0 < sent[QUEUES] <= 2 * sent[1], sent

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The attacks of docs/contributors/threat-model.md against real workers."""
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def test_tickets_leave_addresses_and_are_never_logged(embedded):
     assert answer.status == 303 and answer.headers["location"] == f"/q/{bank}?from=7"
     page = client.get(f"/q/{bank}?ticket={ticket}")
     assert page.status == 200 and ticket.encode() in page.body, "without cookies it goes on"
-    assert page.headers["referrer-policy"] == "strict-origin"
+    assert page.headers["referrer-policy"] == "strict-origin" and page.headers["cache-control"] == "no-store"
     client.get(f"/v1/queues/{bank}/status?ticket={ticket}x")
     client.get(f"/q/{bank}?invite=SECRET-INVITE")
     client.get(f"/nowhere?ticket={ticket}")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A flood of joins from a few addresses beside ordinary visitors, and a line that is full.
 
 With `tests/run --soak SECONDS` the flood lasts so long and has the default limit, for figures: run it against a release

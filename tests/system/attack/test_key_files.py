@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Key files that are missing: never replaced by new keys while visitors hold what the old ones signed."""
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ def test_missing_at_a_start_with_visitors(start, name):
     path.unlink()
     worker.start()
     worker.wait_ready()
-    assert re.search(rf"level=warn .*{re.escape(str(path))} did not exist: made it", worker.text())
+    assert re.search(rf"level=info .*{re.escape(str(path))} did not exist: made it", worker.text())
 
 
 def test_missing_while_the_store_is_away(start):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operator sees of misuse, and can do against it: remove a visitor, block addresses, refuse shared sessions."""
 from __future__ import annotations
 
@@ -272,6 +273,19 @@ def test_networks_that_send_very_many_are_named(share):
     assert after["joins_many"] >= 1 and after["checks_failed_many"] >= 1 and after["checks_failed"] == 65, after
     for what in ("joins", "tickets and passes that open nothing"):
         assert f"203.0.113.7 sent 61 {what}" in worker.text(), what
+
+
+def test_nobody_is_advised_to_block_a_proxy(start):
+    """All its visitors would be refused: one that is trusted and sends no X-Forwarded-For, and one that is not trusted."""
+    for settings, headers, says in ((PROXY, {}, "one of http.trusted_proxies, which has to send X-Forwarded-For"),
+                                    ({}, {"X-Forwarded-For": "203.0.113.7"}, "if it is a proxy, name it in http.trusted_proxies")):
+        system = start(QUEUE, settings=settings)
+        client = system.client()
+        for _ in range(65):
+            client.post("/v1/queues/bank/join", headers=headers)
+        said = [line for line in system.of("worker")[0].text().splitlines() if "127.0.0.1 sent 61 joins" in line]
+        assert len(said) == 1 and says in said[0], said
+        assert ("tellerline block" in said[0]) == (not settings), said
 
 
 def top(system: System) -> str:

@@ -1,10 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redis users: each program has only the commands and keys it needs (deploy/redis/users.acl)."""
 from __future__ import annotations
 
+import re
 import subprocess
 from datetime import datetime, timezone
 
 from admin import ADMIN_TOKEN, Admin, EventReader, admin_file
+from hook_stand_in import Receiver
+from lua_scripts import lua_script
 from redis_server import Redis, RedisError, RedisGone, RedisServer
 from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import wait_until
@@ -15,8 +19,22 @@ FORBIDDEN_TO_WORKERS = [
     ("ZADD", "active", "1", "v"), ("ZREM", "active", "v"), ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"),
     ("HSET", "config", "capacity", "1000"), ("XTRIM", "ingest", "MAXLEN", "0"), ("SET", "dispatcher", "me"),
     ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "batches", "w", "1:1"), ("DEL", "signs"),
-    ("DEL", "feedback"),
+    ("DEL", "feedback"), ("SET", "state", "x"), ("SET", "ingest", "x"), ("SET", "feedback", "x"),
+    ("HSET", "state", "capacity_now", "1000"), ("HSET", "state", "mode", "passthrough"), ("HSET", "state", "seq", "1"),
+    ("HDEL", "state", "seq"), ("DEL", "promised"), ("HSET", "hooks", "cursor:x", "0-0 0"),
+    ("XADD", "journal", "*", "d", "x"), ("XADD", "changes", "*", "d", "x"), ("XADD", "events", "*", "d", "x"),
 ]
+#: What the notifier tells of it only reads; its own are the journal, and how far each hook was told.
+FORBIDDEN_TO_NOTIFIERS = [
+    ("ZADD", "waiting", "1", "v"), ("ZREM", "waiting", "v"), ("DEL", "waiting"), ("ZADD", "active", "1", "v"),
+    ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"), ("HSET", "config", "capacity", "1000"),
+    ("XADD", "ingest", "*", "d", "x"), ("XTRIM", "ingest", "MAXLEN", "0"), ("XTRIM", "events", "MAXLEN", "0"),
+    ("SET", "dispatcher", "me"), ("HSET", "batches", "w", "1:1"), ("DEL", "state"), ("SET", "state", "x"),
+    ("HDEL", "state", "seq"), ("XADD", "changes", "*", "d", "x"), ("DEL", "signs"), ("HSET", "promised", "x", "1"),
+    ("HSET", "state", "capacity_now", "1000"), ("HINCRBY", "state", "seq", "1"), ("XADD", "events", "*", "d", "x"),
+]
+#: What is not of one queue, and no business of the visitors' processes: operators' tokens, and who changed what.
+SECRET_FROM_WORKERS = [("HGETALL", "tl:tokens"), ("HGET", "tl:tokens", "jane"), ("XRANGE", "tl:changes", "-", "+")]
 FORBIDDEN_TO_ALL = [("FLUSHALL",), ("CONFIG", "SET", "maxmemory", "1"), ("KEYS", "*"), ("ACL", "LIST"), ("SHUTDOWN",),
                     ("SET", "other", "x"), ("GET", "other"), ("REPLICAOF", "NO", "ONE"), ("DEBUG", "SLEEP", "0")]
 
@@ -130,10 +148,47 @@ def test_whole_life_with_a_user_for_each_program(start):
     assert not denied_but_creating(system)
 
 
+def test_programs_with_many_queues_need_no_more(start):
+    """With so many queues programs do not block, but have the store tell what was written."""
+    names = [f"q{i}" for i in range(40)]  # more than TL_WAKES_BLOCKING_MAX
+    system = start({name: {"capacity": 1} | CALM for name in names}, prepare=guarded)
+    visitors = [system.join(names[-1]) for _ in range(2)]
+    wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    assert visitors[0].complete()["status"] == "completed"
+    wait_until(visitors[1].is_active, PATIENCE, "the second is active")
+    listeners = system.store.command("CLIENT", "LIST", "TYPE", "PUBSUB").splitlines()
+    assert {line.partition(" user=")[2].partition(" ")[0] for line in listeners} == {
+        f"tellerline-{role}" for role in ("worker", "dispatcher", "admitter", "expirer")}
+    system.store.command("FLUSHALL")
+    system.expect(r"kind=(noqueue|nogroup|store|stale)\b")
+    wait_until(lambda: system.visitor(names[0]).client.post(f"/v1/queues/{names[0]}/join").status == 200, PATIENCE,
+               "joins again")
+    system.store.command("CLIENT", "KILL", "TYPE", "PUBSUB")
+    system.store.command("CLIENT", "KILL", "TYPE", "NORMAL")
+    system.expect(r"kind=connect\b")
+    wait_until(lambda: system.visitor(names[1]).client.post(f"/v1/queues/{names[1]}/join").status == 200, PATIENCE,
+               "joins over new connections")
+    assert not denied_but_creating(system)
+
+
+def test_a_notifier_lives_through_a_loss(start, tmp_path):
+    """It creates no queue: it waits until the others have, and tells of the loss."""
+    receiver = Receiver(tmp_path)
+    with receiver.serving():
+        system = start({"bank": {"capacity": 2} | CALM}, notifiers=1, prepare=guarded,
+                       settings={"hooks": [receiver.hook("site", ["store_lost"])]})
+        wait_until(lambda: system.store.hash(system.key("bank", "hooks")).get("wanted"), PATIENCE, "the queue is watched")
+        system.store.command("FLUSHALL")
+        system.expect(r"kind=(noqueue|nogroup|store|stale)\b")
+        wait_until(lambda: system.store.hash(system.key("bank", "hooks")).get("wanted"), PATIENCE, "it is watched again")
+        receiver.wait_for("store_lost")
+        assert not denied_but_creating(system)
+
+
 def denied_but_creating(system: System) -> list[str]:
-    """Denials, without those of workers that tried to create a queue: they leave that to the others."""
-    return [line for line in denials(system)
-            if not (line.startswith("tellerline-worker: key ") and line.endswith("(toplevel)"))]
+    """Denials, without those of workers and notifiers that tried to create a queue: they leave that to the others."""
+    creating = re.compile(r"tellerline-worker: key \S+ \(toplevel\)|tellerline-notifier: key tl:\S+:ingest \(lua\)")
+    return [line for line in denials(system) if not creating.fullmatch(line)]
 
 
 def test_the_admin_api_has_a_user_of_its_own(start):
@@ -197,9 +252,23 @@ def test_what_the_users_may_not_do(start):
         call = ", ".join(f"'{word}'" for word in [command, *key, *rest])
         script = worker.command("SCRIPT", "LOAD", f"return redis.call({call})")
         assert denied(worker, "EVALSHA", script, "0"), (command, name)
-    promised = "".join((TOP / name).read_text() for name in ("common/store/prelude.lua", "worker/feed/promised.lua"))
+        assert denied(worker, "EVALSHA", script, "1", system.key("bank", "state")), (command, name)
+    notifier = system.redis.login("notifier")
+    for command, name, *rest in FORBIDDEN_TO_NOTIFIERS:
+        key = system.key("bank", name)
+        assert denied(notifier, command, key, *rest), (command, name)
+        call = ", ".join(f"'{word}'" for word in [command, key, *rest])
+        script = notifier.command("SCRIPT", "LOAD", f"return redis.call({call})")
+        assert denied(notifier, "EVALSHA", script, "1", key), (command, name)
+    notifier.close()
+    for command in SECRET_FROM_WORKERS:
+        assert denied(worker, *command), command
+        call = ", ".join(f"'{word}'" for word in command)
+        script = worker.command("SCRIPT", "LOAD", f"return redis.call({call})")
+        assert denied(worker, "EVALSHA", script, "0"), command
+    promised = lua_script("worker/feed", "promised")
     assert worker.command("EVAL", promised, 1, system.key("bank", "state"), 5, 1, 1, 100) is None, "a worker may count these"
-    assert system.store.command("HGET", system.key("bank", "state"), "eta_judged") == "5"
+    assert system.store.command("HGET", system.key("bank", "promised"), "eta_judged") == "5"
     worker.close()
     for name in (*ROLES, "operator", "control"):
         client = system.redis.login(name)
@@ -217,19 +286,24 @@ def test_what_the_users_may_not_do(start):
     assert system.store.command("DUMP", system.key("bank", "config")) == before
 
 
-def test_kubernetes_allows_what_programs_ask_a_server_first(tmp_path):
+def test_kubernetes_has_the_same_users(tmp_path):
+    """Each with its own address, and with what a program asks a server first."""
     made = subprocess.run([str(TOP / "deploy" / "kubernetes" / "make-secrets"), "with-redis", str(tmp_path / "secrets")],
                           check=False, capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     server = RedisServer(tmp_path, {"aclfile": str(tmp_path / "secrets" / "users.acl")})
     server.start(wait=False)
     try:
-        client = wait_until(server.connect, PATIENCE, "redis-server listens", again_on=RedisGone)
-        password = (tmp_path / "secrets" / "redis.url").read_text().split(":")[2].partition("@")[0]
-        assert client.command("AUTH", "tellerline", password) == "OK"
-        assert client.command("ROLE")[0] == "master"
-        assert "master_replid" in client.command("INFO", "replication")
-        assert denied(client, "FLUSHALL")
-        client.close()
+        wait_until(server.connect, PATIENCE, "redis-server listens", again_on=RedisGone).close()
+        for role in (*ROLES, "control"):
+            address = (tmp_path / "secrets" / f"{role}.url").read_text()
+            user, password = address.removeprefix("redis://").partition("@")[0].split(":")
+            assert user == f"tellerline-{role}" and address.endswith("@tellerline-redis:6379/0")
+            client = server.connect()
+            assert client.command("AUTH", user, password) == "OK"
+            assert client.command("ROLE")[0] == "master"
+            assert "master_replid" in client.command("INFO", "replication")
+            assert denied(client, "FLUSHALL")
+            client.close()
     finally:
         server.stop()

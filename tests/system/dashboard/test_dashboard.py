@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dashboard in a real browser: a sale is run from it alone, and what it shows is true."""
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from sale_story import NOTICE, check_record, story
 from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
 
-pytestmark = pytest.mark.together
+pytestmark = pytest.mark.together(seconds=30)
 
 #: What reaches beyond the screen, and is not in something that scrolls.
 WIDE = """return [...document.querySelectorAll('main *')].filter((e) => e.getBoundingClientRect().right > innerWidth + 1
@@ -33,12 +34,16 @@ def room(start) -> Callable[..., System]:
 class Desk:
     """An operator at the dashboard."""
 
-    def __init__(self, browser: webdriver.Chrome, system: System, token: str = ADMIN_TOKEN) -> None:
+    def __init__(self, browser: webdriver.Chrome, system: System, token: str = ADMIN_TOKEN, address: str = "") -> None:
+        """address: one that signs in by itself."""
         self.browser = browser
         self.worker = system.of("worker")[0]
-        self.open("")
-        self.fill("#token", token)
-        self.press("Sign in")
+        if address:
+            visit(browser, address)
+        else:
+            self.open("")
+            self.fill("#token", token)
+            self.press("Sign in")
         self.sees("live")
 
     def open(self, fragment: str) -> None:
@@ -59,7 +64,8 @@ class Desk:
         try:
             wait_until(shown, PATIENCE, f"the dashboard shows {texts}", 0.2)
         except AssertionError as error:
-            raise AssertionError(f"{error}; it shows: {last}") from error
+            said = [entry["message"] for entry in self.browser.get_log("browser")]
+            raise AssertionError(f"{error}; it shows: {last}; the browser said: {said}") from error
         return last
 
     def press(self, label: str) -> None:
@@ -161,6 +167,29 @@ def test_a_sale_from_the_dashboard_alone(browser, room):
     admin.close()
 
 
+def test_the_address_that_the_command_line_writes_signs_in(browser, start):
+    """Once, and it does not stay in the address. Then the page says what to do."""
+    def at_its_port(system: System) -> None:
+        admin_file(system)
+        system.settings("admin", {"worker": f"127.0.0.1:{system.of('worker')[0].admin_port}"})
+
+    system = start({"sale": CALM}, prepare=at_its_port)
+    done = system.ctl("dashboard")
+    assert done.returncode == 0, done.stderr
+    (address,) = done.stdout.split()
+    port = system.of("worker")[0].admin_port
+    assert address.startswith(f"http://127.0.0.1:{port}/#/sign-in/") and ADMIN_TOKEN not in address, address
+    desk = Desk(browser, system, address=address)
+    desk.sees("admin (admin)", "sale")
+    assert browser.current_url == f"http://127.0.0.1:{port}/#/"
+    desk.press("Sign out")
+    visit(browser, "about:blank")
+    visit(browser, address)
+    desk.sees("This link was used", "Sign in")
+    again = system.ctl("dashboard", "--server", f"http://127.0.0.1:{port}")
+    assert again.returncode == 2 and "--server needs a token" in again.stderr, "no other server gets the token of the file"
+
+
 def test_a_visitor_has_the_time_of_the_join(browser, room):
     """And the page says what came true of the waits told."""
     system = room({"sale": CALM | {"capacity": 0}})
@@ -179,8 +208,8 @@ def test_a_visitor_has_the_time_of_the_join(browser, room):
     text = wait_until(lambda: browser.execute_script(shown, "Joined"), PATIENCE, "when the visitor joined", 0.1)
     when = datetime.fromisoformat(joined.replace("Z", "+00:00")).astimezone()
     assert f"{when:%Y}" in text and f"{when:%b} {when.day}" in text and f"{when:%H:%M:%S}" in text, (text, joined)
-    system.store.command("HSET", system.key("sale", "state"), "eta_judged", 200, "eta_early", 20, "eta_late", 10, "eta_error",
-                         2500)
+    system.store.command("HSET", system.key("sale", "promised"), "eta_judged", 200, "eta_early", 20, "eta_late", 10,
+                         "eta_error", 2500)
     desk.sees("Of 200 waits told in the last hour, 85 % held, 10 % came in sooner, 5 % later. Off by 12.5 % on average.")
     admin.close()
 
@@ -217,6 +246,39 @@ def test_a_late_answer_does_not_replace_the_visitor(browser, room):
     assert browser.execute_script("const [name] = arguments; return " + FACT, "Visitor") == second
 
 
+def test_the_visitor_shown_is_as_of_now(browser, room):
+    """The place moves on, and the session ends, while the operator looks at it; nothing else has to be pressed."""
+    system = room({"sale": CALM | {"capacity": 0}})
+    first, second = (system.join("sale") for _ in range(2))
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.fill("#visitor", second.view["visitor"])
+    desk.press("Show")
+    shows = "const [name] = arguments; return " + FACT
+    wait_until(lambda: browser.execute_script(shows, "Place in line") == "2", PATIENCE, "the second is shown", 0.1)
+    before = browser.execute_script(shows, "As of")
+    first.leave()
+    wait_until(lambda: browser.execute_script(shows, "Place in line") == "1", PATIENCE, "the place moved on", 0.1)
+    assert browser.execute_script(shows, "As of") != before
+    second.leave()
+    wait_until(lambda: browser.execute_script(shows, "Status") == "left", PATIENCE, "it has ended", 0.1)
+
+
+def test_the_record_stays_on_the_screen(browser, room):
+    """A draw records its hash, and settings have long addresses: words without an end."""
+    system = room({"sale": CALM | {"capacity": 0}})
+    system.set("sale", f"target_url=https://shop.example/{'x' * 300}")
+    desk = Desk(browser, system)
+    desk.open("#/queues/sale")
+    desk.sees("What was changed", "target_url")
+    for width in (1280, 800):
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False})
+        wide = browser.execute_script("""return [...document.querySelectorAll('.scroll')]
+            .map((e) => e.scrollWidth - e.clientWidth).filter((more) => more > 0)""")
+        assert wide == [], (width, wide)
+
+
 def test_the_opening_is_set_in_the_time_of_the_operator(browser, room):
     """By lot, half a year away, too, where summer time is another; and once more as it is."""
     system = room({"sale": CALM | {"capacity": 1}})
@@ -250,14 +312,15 @@ def test_undo_and_what_somebody_else_changed(browser, room):
     desk.fill("#capacity", "7")
     desk.press("Review change")
     desk.sees("3 → 7")
-    admin.done("PATCH", "queues/sale", {"capacity": 5})
+    before = admin.done("PATCH", "queues/sale", {"capacity": 5, "session_ttl": "9m"})["changed"]["before"]
     desk.press("Change")
     desk.sees("no longer those that If-Match names")
     desk.press("Cancel")
-    desk.sees("5 at once", "capacity: 3 → 5")
+    desk.sees("5 at once", "capacity: 3 → 5", f"session_ttl: {before['session_ttl']} → 9m")
     desk.press("Undo")
     desk.confirm("Undo", "5 → 3")
     desk.sees("3 at once")
+    assert admin.done("GET", "queues/sale")["settings"]["session_ttl"] == before["session_ttl"]
     admin.close()
 
 
@@ -270,6 +333,12 @@ def test_a_viewer_looks_and_changes_nothing(browser, room):
     enabled = browser.execute_script(
         "return [...document.querySelectorAll('main button')].filter((b) => !b.disabled && b.checkVisibility()).map((b) => b.innerText)")
     assert sorted(set(enabled) - {"30 min", "2 h", "24 h", "7 d", "Show"}) == [], enabled
+    looks = browser.execute_script("""return [...document.querySelectorAll('main button:disabled:not([aria-pressed=true])')].map((b) => {
+        const style = getComputedStyle(b);
+        return [b.className, style.color, style.backgroundColor, style.borderColor].join(' ');
+    })""")
+    assert any(look.startswith("main ") for look in looks) and any(look.startswith("danger ") for look in looks), looks
+    assert len({look[look.index("rgb"):] for look in looks}) == 1, "one that does nothing looks like it, whatever its colour was"
     admin.close()
 
 
@@ -317,7 +386,7 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
     with receiver.serving():
         system = start({"sale": CALM}, notifiers=1, prepare=admin_file,
                        settings={"hooks": [receiver.hook("site", ["paused"], queues="sale")]})
-        wait_until(lambda: system.store.hash(system.key("sale", "state")).get("journal"), PATIENCE, "it is watched")
+        wait_until(lambda: system.store.hash(system.key("sale", "hooks")).get("wanted"), PATIENCE, "it is watched")
         desk = Desk(browser, system)
         desk.open("#/queues/sale")
         desk.sees("Webhooks", "nothing told yet")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The dashboard without a mouse: a sale is run with keys alone, and one always sees where the focus is."""
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tellerline import CALM, PATIENCE, System
 from test_dashboard import room  # noqa: F401 (fixture)
 from waiting import wait_until
 
-pytestmark = pytest.mark.together
+pytestmark = pytest.mark.together(seconds=30)
 
 BACK = Keys.SHIFT + Keys.TAB
 #: What one must reach by Tab on a queue's page, by the beginning of its name.
@@ -286,6 +287,22 @@ def test_a_question_does_not_outlive_its_page(browser, room):  # noqa: F811
     desk.asked()
     browser.back()
     desk.heading("Queues")
+
+
+def test_a_question_right_after_another(browser, room):  # noqa: F811
+    """Who opens the next one at once, before the browser has told that the last one was closed, is asked."""
+    system = room({"sale": CALM | {"capacity": 1}})
+    desk = KeyDesk(browser, system)
+    desk.enter("sale")
+    desk.sees("1 at once")
+    desk.keys.to("Pause")
+    desk.keys.press(Keys.ENTER)
+    desk.asked()
+    browser.execute_async_script("""document.querySelector('dialog[open]').close();
+        document.activeElement.click();
+        setTimeout(arguments[0]);""")
+    desk.asked()
+    assert "Pause" in browser.execute_script("return document.querySelector('dialog[open]').innerText")
 
 
 def test_a_refused_change_keeps_the_focus(browser, room):  # noqa: F811

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pictures of the dashboard in docs/: a sale of three quarters of an hour, with an invented past and a real present.
 
 `TELLERLINE_PICTURES=1` writes them to docs/images. Otherwise the test checks that they are there, that nothing is wider
@@ -100,8 +101,9 @@ def prepare(system: System) -> None:
     state, ended = f"tl:{{{QUEUE}}}:state", now.joined - now.active - now.waiting
     for name, n in (("joined", ended), ("admitted", now.completed + now.expired), ("completed", now.completed),
                     ("expired", now.expired + now.absent), ("unclaimed", now.unclaimed), ("left", now.left),
-                    ("absent", now.absent), ("eta_judged", 640), ("eta_early", 58), ("eta_late", 45), ("eta_error", 7700)):
+                    ("absent", now.absent)):
         store.command("HINCRBY", state, name, n)
+    store.command("HSET", f"tl:{{{QUEUE}}}:promised", "eta_judged", 640, "eta_early", 58, "eta_late", 45, "eta_error", 7700)
     seq = int(store.command("HGET", state, "seq"))
     started = time.time() - LENGTH - 5
     write_history(store, past, started, seq)

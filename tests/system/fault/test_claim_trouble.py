@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An open event stream claims the session, even if the store refuses the claim at first."""
 from __future__ import annotations
 

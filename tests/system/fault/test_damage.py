@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One queue is damaged among healthy ones: the others go on as before, nothing spins, and it works again once it is
 repaired."""
 from __future__ import annotations

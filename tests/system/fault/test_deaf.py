@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker process never stops accepting connections for good."""
 from __future__ import annotations
 

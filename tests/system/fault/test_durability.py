@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """redis.durability: what an acknowledged join survives."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Internal faults: lost data, a stopped lease holder, batches sent twice, unreadable entries."""
 from __future__ import annotations
 

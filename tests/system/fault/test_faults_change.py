@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes while visitors come and go: the capacity, a reload, a queue that is deleted. The history checker decides."""
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import pytest
 
 import wire
 from actors import Actor
+from faults import end_visits
 from history import History, check
 from tellerline import CALM, System
 from test_recreated import delete_queue
@@ -43,9 +45,7 @@ def visitors(system: System, queue: str) -> Iterator[History]:
         yield history
         come_and_go(history)
     finally:
-        stop.set()
-        for actor in actors:
-            actor.deadline = time.monotonic() + patient(2 * PATIENCE)
+        end_visits(stop, actors, history)
     for actor in actors:
         actor.join()
         assert actor.error is None, actor.error

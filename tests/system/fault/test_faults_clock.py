@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock jumps by an hour, forward and back, under running programs and under Redis.
 
 libfaketime does not work with the memory allocator of redis-server; a few lines of C do.
@@ -10,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import puzzles as puzzles_of
+import wire
+from http_client import Visitor
 from tellerline import CALM, PATIENCE, System
 from test_store_trouble import PROMPT, STORE_TROUBLE, redis_ms
 from waiting import wait_until
@@ -116,6 +120,68 @@ def test_the_clock_of_programs_jumps(start, jump, tmp_path):
 
 
 @pytest.mark.parametrize("jump", [HOUR, -HOUR], ids=["forward", "back"])
+def test_the_clock_of_one_of_two_workers_jumps(start, jump, tmp_path):
+    """What one signs the other takes, and the gate of each: tickets, also pending ones, passes and puzzles. Both say the
+    same deadlines. The clock is wrong before the worker's next start, too."""
+    clock = Clock(tmp_path)
+
+    def prepare(system: System) -> None:
+        system.of("worker")[0].prefix = clock.prefix
+
+    def opens(visitor: Visitor) -> None:
+        """At both, with the pass that each of them gives."""
+        deadlines = set()
+        for giver in clients:
+            view = wait_until(lambda by=giver: (now := visitor.status(by))["status"] == "active" and now, PATIENCE,
+                              "this worker has heard of it, too")
+            deadlines.add(view["expires_at"])
+            assert abs(wire.read_pass(view["pass"])["iat"] - redis_ms(system) / 1000) < HOUR / 2, view
+            for checker in clients:
+                assert checker.get(f"{visitor.path}/check", ticket=view["pass"]).status == 204
+                assert checker.get(f"{visitor.path}/check", ticket=visitor.ticket).status == 204
+        assert len(deadlines) == 1, deadlines
+
+    system = start({"bank": {"capacity": 1} | CALM, "hard": {"capacity": 9, "challenge": "work"} | CALM}, workers=2,
+                   settings=PROMPT, prepare=prepare)
+    system.expect(STORE_TROUBLE)
+    clients, worker = [system.client(0), system.client(1)], system.of("worker")[0]
+    visitors = [system.join("bank", i % 2) for i in range(6)]
+    wait_until(visitors[0].is_active, PATIENCE, "the first is active")
+    opens(visitors[0])
+    puzzles = [puzzles_of.asked(client, "hard") for client in clients]
+    clock.set(jump)
+    opens(visitors[0])
+    for problem, client in zip(puzzles, reversed(clients)):  # set before the jump, by the other
+        assert puzzles_of.join(client, "hard", puzzles_of.solve(problem)).status == 200
+    for setter, taker in (clients, clients[::-1]):
+        assert puzzles_of.join(taker, "hard", puzzles_of.solve(puzzles_of.asked(setter, "hard"))).status == 200
+
+    dispatcher = system.of("dispatcher")[0]
+    dispatcher.kill()
+    pending = [client.post("/v1/queues/bank/join") for client in clients]
+    assert [answer.status for answer in pending] == [202, 202]
+    dispatcher.start()
+    for answer, taker in zip(pending, reversed(clients)):
+        visitors.append(Visitor(taker, "bank", answer.json["ticket"]))
+        wait_until(lambda v=visitors[-1]: v.status()["status"] == "waiting", PATIENCE, "the place is known",
+                   again_on=AssertionError)
+    visitors[-2:] = sorted(visitors[-2:], key=lambda visitor: visitor.view["position"])
+
+    for ended, following in zip(visitors, visitors[1:]):
+        opens(ended)
+        assert ended.complete()["status"] == "completed"
+        wait_until(following.is_active, PATIENCE, "the next one is called")
+        if ended is visitors[2]:  # it starts with the wrong clock
+            worker.kill()
+            worker.start()
+            worker.wait_ready()
+            clients[0] = system.client(0)
+            for visitor in visitors:
+                visitor.client = clients[0]
+    assert system.numbers("bank")["expired"] == 0
+
+
+@pytest.mark.parametrize("jump", [HOUR, -HOUR], ids=["forward", "back"])
 def test_the_clock_of_redis_jumps(start, jump, tmp_path):
     """Sessions are measured by it: forward, those that are active end. No one who waits loses the place."""
     clock = Clock(tmp_path)
@@ -141,6 +207,35 @@ def test_the_clock_of_redis_jumps(start, jump, tmp_path):
         assert following.status()["status"] == "waiting"
         assert visitor.complete()["status"] == "completed"
     wait_until(visitors[-1].is_active, PATIENCE, "the newcomer is last")
+
+
+def test_a_moment_a_day_ahead_leaves_nothing_behind(start, tmp_path):
+    """Who was called in that time and does not come does not hold the counter for a day; ends of then are honest."""
+    clock = Clock(tmp_path)
+
+    def prepare(system: System) -> None:
+        system.redis.prefix = clock.prefix
+
+    system = start({"bank": {"capacity": 2, "session_ttl": "3s", "claim_ttl": "2s", "waiting_ttl": "10m"}},
+                   settings=PROMPT, prepare=prepare)
+    system.expect(STORE_TROUBLE)
+    visitors = [system.join("bank") for _ in range(8)]
+    before, active, ended = redis_ms(system), system.key("bank", "active"), system.key("bank", "ended")
+
+    def called_ahead() -> bool:
+        sessions = system.store.hash(system.key("bank", "sessions")).values()
+        return len(sessions) == 2 and all(int(text.split(":")[1]) > before + 1000 * HOUR for text in sessions)
+
+    clock.set(24 * HOUR)
+    wait_until(called_ahead, PATIENCE, "two were called a day ahead")
+    assert visitors[-1].leave()["status"] == "left"  # a day ahead, too
+    clock.set(0)
+    wait_until(lambda: redis_ms(system) < before + 1000 * HOUR, PATIENCE, "the clock is right again")
+    wait_until(visitors[-2].is_active, PATIENCE, "all before have not come, and the last one is called")
+    for key, unit in ((active, 1), (ended, 8)):
+        latest = system.store.command("ZRANGE", key, "-1", "-1", "WITHSCORES")
+        assert not latest or float(latest[1]) / unit < redis_ms(system) + 10_000, latest
+    assert system.ctl("audit").returncode == 0
 
 
 @pytest.mark.parametrize("role", ["dispatcher", "admitter", "expirer"])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A memory error in any of the programs is found: by the sanitizers they are built with, and by what follows each test."""
 from __future__ import annotations
 

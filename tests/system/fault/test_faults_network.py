@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redis cannot be reached, in one direction or both, or only slowly; and connections end without a word."""
 from __future__ import annotations
 
@@ -48,13 +49,11 @@ class NetworkFaults(Faults):
 
     def half_open(self) -> None:
         """Redis restarts while the network is cut: connections of before are dead, and say nothing."""
-        self._history.one_is_cut_off = True
         self.space.cut(True, True)
         self.store_killed()
         self.space.heal()
 
     def _cut(self, there: bool, back: bool) -> None:
-        self._history.one_is_cut_off = True
         self.space.cut(there, back)
         time.sleep(self._random.uniform(0.2, 3))
         self.space.heal()

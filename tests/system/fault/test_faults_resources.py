@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs without descriptors, memory or a reader of their log, and Redis without room on its disk."""
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from actors import Actor
-from faults import STALENESS, conclude
+from faults import STALENESS, conclude, end_visits
 from history import History
 from http_client import CONNECTION_TROUBLE, Visitor
 from preload import FAILING, Preload
@@ -255,9 +256,7 @@ def test_a_role_whose_allocations_fail(start, tmp_path, role):
         wait_until(is_up, PATIENCE, "it is up again", again_on=AssertionError)
     finally:
         failing.set(0)
-        stop.set()
-        for actor in actors:
-            actor.deadline = time.monotonic() + patient(2 * PATIENCE)
+        end_visits(stop, actors, history)
     conclude(system, "door", 4, actors, history, STALENESS, f"it ended with {ends}")
     print(f"{role}: ended with {ends}; {len(history.stays)} visitors; {program.text().count('level=warn')} warnings")
     assert {"no memory", "memory"} & set(re.findall(r"no memory|memory", program.text())) or ends, "nothing failed"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The history checker must be able to fail: each kind of wrong history is given to it once."""
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import pytest
 from hand_overs import HandOver, OldDevice
 from history import (FORGOTTEN, Block, Change, Final, History, Knock, Loss, Rate, Shares, Sighting, Stay, check,
                      check_order)
-from wire import LANE, Step, Ticket
+from session_ends import Entry, entry_of
+from wire import LANE, Step, Ticket, pack
 
 
 def good_story() -> tuple[History, list[Step]]:
@@ -565,3 +567,102 @@ def test_a_turn_that_is_not_kept_fails(spoil):
     spoil(history, steps)
     with pytest.raises(AssertionError, match=spoil.__doc__):
         judge_overbooked(history, steps)
+
+
+def timed() -> tuple[History, list[Step]]:
+    """The session of b ends by itself at its deadline; a worker's batch was applied before."""
+    history, steps = good_story()
+    b = history.stays[1]
+    b.gave_back, b.end, b.inside_until = None, "expired", 5.1
+    steps[4].deadlines = {2: 5100}
+    steps.insert(5, Step(5000, 6, 7, 0, 1, 1, applied=[("w1", 9)]))
+    steps[6] = Step(5100, 7, 7, 0, 0, 1, freed=[(2, "expired")])
+    history.entries = [Entry(4900, "w1", 9)]
+    return history, steps
+
+
+def judge_ends(history: History, steps: list[Step]) -> None:
+    numbers = {"waiting": 0, "active": 0, "joined": 3, "completed": 1, "expired": 1, "left": 1}
+    check(history, steps, capacity=1, final=Final(numbers, 0, 0), staleness=0.5, one_clock=True)
+
+
+def apply_later(steps: list[Step]) -> None:
+    steps[5].applied = []
+    steps.append(Step(400000, 8, 7, 0, 0, 1, applied=[("w1", 9)]))
+
+
+def ended_before_the_claim(history, steps):
+    """place 2 ended, expired, although an entry was not applied that was written 200 ms before"""
+    apply_later(steps)
+
+
+def ended_in_a_new_incarnation(history, steps):
+    """place 2 ended, expired, 100 ms after the store was there again"""
+    history.restarts = 1
+    steps[5].number, steps[5].events, steps[6].number = 1000, 0, 1001
+
+
+def ended_before_the_time_told(history, steps):
+    """place 2 ended, expired, 0.900 s before"""
+    history.stays[1].inside_until = 6.0
+
+
+def test_a_session_that_ends_in_time_passes():
+    judge_ends(*timed())
+
+
+@pytest.mark.parametrize("spoil", [ended_before_the_claim, ended_in_a_new_incarnation, ended_before_the_time_told])
+def test_a_session_that_ends_too_early_fails(spoil):
+    history, steps = timed()
+    spoil(history, steps)
+    with pytest.raises(AssertionError, match=spoil.__doc__):
+        judge_ends(history, steps)
+
+
+def test_a_session_that_the_test_ends_itself_passes():
+    history, steps = timed()
+    ended_before_the_time_told(history, steps)
+    history.cut_short = 5.05
+    judge_ends(history, steps)
+
+
+def test_an_entry_holds_only_sessions_whose_deadline_comes_later():
+    history, steps = timed()
+    apply_later(steps)
+    history.entries = [Entry(5101, "w1", 9)]
+    judge_ends(history, steps)
+    history.entries = [Entry(5100, "w1", 9)]  # may have been written after the session ended
+    judge_ends(history, steps)
+    steps[6].time_ms = 5100 + 299999
+    with pytest.raises(AssertionError, match="written 0 ms before"):
+        judge_ends(history, steps)
+    steps[6].time_ms += 1
+    judge_ends(history, steps)
+
+
+def test_a_repeated_or_lost_entry_holds_nothing():
+    history, steps = timed()
+    steps.append(Step(5200, 8, 7, 0, 0, 1, applied=[("w1", 9)]))
+    judge_ends(history, steps)
+    del steps[7]
+    apply_later(steps)
+    history.losses.append(Loss(5.05, 5.06))
+    judge_ends(history, steps)
+
+
+def test_what_was_told_counts_where_workers_remember():
+    history, steps = timed()
+    history.stays[1].inside_until = 6.0
+    history.losses.append(Loss(5.05, 5.06))
+    judge_ends(history, steps)
+    history.losses[0] = history.losses[0]._replace(remembered=True)
+    with pytest.raises(AssertionError, match="before the time that its visitor was told"):
+        judge_ends(history, steps)
+    history.losses[0] = history.losses[0]._replace(since=4.05)
+    judge_ends(history, steps)
+
+
+def test_poison_is_no_entry():
+    assert entry_of("5-1", pack([1, "w1", 9, 7, 0, []]).decode("utf-8", "surrogateescape")) == Entry(5, "w1", 9)
+    for payload in (b"\xc1", b"", b"\x91" * 5000, bytes(1000), b"\x05", b"\x94\x01\xa1x\x01\xdd\xff\xff\xff\xff"):
+        assert entry_of("5-1", payload.decode("utf-8", "surrogateescape")) is None

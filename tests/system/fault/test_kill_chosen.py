@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """kill -9 at chosen instructions: right before or after the n-th write to Redis, or right after the n-th read of an answer.
 
 TELLERLINE_SEED=N repeats the choices of a run, TELLERLINE_KILLS=N makes it longer.
@@ -13,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from actors import Actor
-from faults import STALENESS, TROUBLE, conclude
+from faults import STALENESS, TROUBLE, conclude, end_visits
 from history import History
 from preload import KILLING, Preload
 from stories import enter
@@ -105,9 +106,7 @@ def test_killed_at_chosen_instructions(start, figure, tmp_path, role):
             restart(system, role, preload)
     finally:
         preload.set(0, 0, 0, 0)
-        stop.set()
-        for actor in actors:
-            actor.deadline = time.monotonic() + patient(120)
+        end_visits(stop, actors, history)
     done = ", ".join(f"{moment.name} {n}" for moment, n in chosen)
     conclude(system, "door", CAPACITY, actors, history, STALENESS, f"seed {seed}: {done}")
     assert len(history.stays) >= kills, f"{len(history.stays)} visitors: too few to prove anything"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store comes back without the end of its history: no place has two holders, and no reader believes the lost part."""
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from redis_server import RedisServer
 from sse import Ended, EventStream
 from tellerline import CALM, PATIENCE, System, free_port
 from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again, redis_ms
-from waiting import wait_until
+from waiting import patient, wait_until
 
 CAPACITY, LOST, ASKING = 3, 10, 3
 
@@ -133,21 +134,31 @@ def answer_is_own(system: System, visitor: Visitor) -> None:
 
 @pytest.mark.parametrize("way", [TruncatedFile, LaggingReplica])
 def test_a_lost_tail_gives_no_place_to_two(start, way: type):
-    """Ten joins and a completion are lost; ten newcomers come. Programs and listeners stay as they are.
+    """Ten joins and a completion are lost, four of them of visitors who had been there before; ten newcomers come.
+    Programs and listeners stay as they are.
 
     Who has lost the place gets it back, ahead of the newcomers, by listening or by asking. Who has left does not."""
     system = start({"bank": {"capacity": CAPACITY} | CALM}, workers=2, settings=PROMPT,
                    redis={"appendfsync": "always", "port": str(free_port()), "bind": "127.0.0.1"})
     system.expect(STORE_TROUBLE)
+    loss: Loss = way(system)  # the first replica begins another incarnation: before there is anything to forget
     old = [system.join("bank", i % 2) for i in range(2 * CAPACITY)]
     wait_until(old[CAPACITY - 1].is_active, PATIENCE, "the first are active")
     for visitor in old[:CAPACITY]:
         visitor.renew()
-    loss: Loss = way(system)
+    again = [system.join("bank", i % 2) for i in range(4)]
+    for visitor in again:  # with an end that the store remembers: of another place than the lost one
+        visitor.leave()
+    back = system.join("bank", 0)
+    kept = wire.read_ticket(back.ticket).place
     loss.mark()
-    lost = [system.join("bank", i % 2) for i in range(LOST)]
+    lost = [visitor.join() for visitor in again[:2]] + [system.join("bank", i % 2) for i in range(LOST - 4)] + \
+        [visitor.join() for visitor in again[2:]]
     left = system.join("bank", 0)
     left.leave()
+    back.leave()
+    back.join()
+    assert wire.read_ticket(back.ticket).place > kept
     other = system.client(1)
     wait_until(lambda: other.get(f"{left.path}/status", ticket=left.ticket).json["status"] == "left", PATIENCE,
                "both workers know who has left")
@@ -176,6 +187,8 @@ def test_a_lost_tail_gives_no_place_to_two(start, way: type):
                PATIENCE, "those who listen are back at their places")
     assert max(ticket.place for ticket in tickets) < min(wire.read_ticket(visitor.ticket).place for visitor in new)
     assert left.client.get(f"{left.path}/status", ticket=left.ticket).json["status"] == "left"
+    assert back.status()["status"] == "waiting", "the end of the earlier place is lost, too, so it is still held"
+    assert wire.read_ticket(back.ticket).place == kept
     audit = system.ctl("audit")
     assert audit.returncode == 0, audit.stdout + audit.stderr
 
@@ -192,3 +205,96 @@ def test_a_lost_tail_gives_no_place_to_two(start, way: type):
             claims = wire.read_pass(view["pass"])
             assert claims["sub"] == ticket.visitor and held.get(ticket.visitor) == ticket.place, \
                 "told the admission of another"
+
+
+def deadline_of(system: System, visitor: Visitor) -> int:
+    """Of the session in Redis; 0: there is none."""
+    return int(system.store.command("ZSCORE", system.key("bank", "active"), wire.read_ticket(visitor.ticket).visitor) or 0)
+
+
+def opens_gate(visitor: Visitor) -> bool:
+    return visitor.client.get(f"{visitor.path}/check", ticket=visitor.ticket).status == 204
+
+
+@pytest.mark.parametrize("lost", ["renewals", "claim"])
+def test_a_session_lasts_as_long_as_workers_remember(start, lost: str):
+    """The claim or the renewals of a session are lost, and its former deadline has passed when Redis is back."""
+    ttl = patient(6)
+    times = {"claim_ttl": f"{ttl:.0f}s", "session_ttl": "10m"} if lost == "claim" else \
+        {"claim_ttl": "10m", "session_ttl": f"{ttl:.0f}s", "session_sliding": True, "session_max": "10m"}
+    system = start({"bank": {"capacity": 1} | CALM | times}, workers=2, settings=PROMPT,
+                   redis={"appendfsync": "always", "port": str(free_port()), "bind": "127.0.0.1"})
+    system.expect(STORE_TROUBLE)
+    first, visitor = system.join("bank"), system.join("bank")
+    wait_until(first.is_active, PATIENCE, "the first is active")
+    first.complete()
+    wait_until(lambda: deadline_of(system, visitor), PATIENCE, "the second is called")
+    if lost == "renewals":
+        wait_until(visitor.is_active, PATIENCE, "the second knows")
+        visitor.renew()
+    loss = TruncatedFile(system)
+    loss.mark()
+    found = deadline_of(system, visitor)
+    wait_until(visitor.is_active, PATIENCE, "active")
+
+    def is_past() -> bool:
+        if lost == "renewals" or deadline_of(system, visitor) == found:
+            visitor.renew()
+        return redis_ms(system) > found
+
+    wait_until(is_past, 2 * ttl + PATIENCE, "the deadline that Redis will know has passed", every=0.5)
+    remembered = deadline_of(system, visitor)
+    assert remembered > found
+    before = rebuilt(system)
+    loss.lose()
+    system.forget_store()
+    wait_until(lambda: all(now > then for now, then in zip(rebuilt(system), before)), PATIENCE, "the lines are loaded again")
+    assert opens_gate(visitor)
+    wait_until(lambda: deadline_of(system, visitor) >= remembered, PATIENCE, "Redis knows the later deadline",
+               again_on=(OSError, ConnectionError))
+    assert opens_gate(visitor)
+    assert system.numbers("bank")["expired"] == 0
+    audit = system.ctl("audit")
+    assert audit.returncode == 0, audit.stdout + audit.stderr
+
+
+def test_a_pass_lengthens_a_session_that_no_worker_remembers(start):
+    """The renewals of a session are lost, and all workers are new. The gate learns of them from the pass."""
+    times = {"claim_ttl": "10m", "session_ttl": "10m", "session_sliding": True, "session_max": "1h"}
+    system = start({"bank": {"capacity": 1} | CALM | times}, settings=PROMPT, redis={"appendfsync": "always"})
+    system.expect(STORE_TROUBLE)
+    visitor = system.join("bank")
+    wait_until(visitor.is_active, PATIENCE, "active")
+    visitor.renew()
+    loss = TruncatedFile(system)
+    loss.mark()
+    found = deadline_of(system, visitor)
+
+    def told() -> int:
+        """Until when the newest pass lasts, in whole seconds."""
+        visitor.renew()
+        return wire.read_pass(visitor.status()["pass"])["exp"] * 1000
+
+    wait_until(lambda: told() > found, PATIENCE, "a pass lasts longer", every=0.3)
+    later, newest = wire.read_pass(visitor.view["pass"])["exp"] * 1000, visitor.view["pass"]
+    worker = system.of("worker")[0]
+    worker.stop()
+    loss.lose()
+    system.forget_store()
+    worker.start()
+    gate = f"{visitor.path}/check"
+    wait_until(lambda: system.client().get(gate, ticket=newest).status == 204, PATIENCE, "the gate opens",
+               again_on=(OSError, ConnectionError))
+    assert deadline_of(system, visitor) == found
+    place = wire.read_ticket(visitor.ticket).place
+
+    def store_knows() -> bool:
+        """Each request shows the pass, also once the worker has heard of the new incarnation."""
+        assert system.client().get(gate, ticket=newest).status == 204
+        return system.store.command("HGET", system.key("bank", "lost"), str(place)) == str(later)
+
+    wait_until(store_knows, PATIENCE, "the store is told")
+    system.store.command("ZADD", system.key("bank", "active"), "XX", redis_ms(system), wire.read_ticket(visitor.ticket).visitor)
+    wait_until(lambda: deadline_of(system, visitor) == later, PATIENCE, "the session lasts as long as the pass")
+    assert system.client().get(gate, ticket=newest).status == 204
+    assert system.numbers("bank")["expired"] == 0

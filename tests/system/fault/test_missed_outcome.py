@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker misses the outcome of what it sent: every accepted join gets its place all the same, once, in bounded time."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store loses everything under visitors who listen: they come back in the same order, and nobody else does."""
 from __future__ import annotations
 

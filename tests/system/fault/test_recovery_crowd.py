@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store loses everything under thousands of visitors who listen: how soon they stand in the old order.
 
 In three forms: the workers live on; they are all killed, too; and half of the visitors return. The first form has 10,000

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store loses a queue under visitors who listen: each is told of the own place only, or that it is void."""
 from __future__ import annotations
 
@@ -68,3 +69,38 @@ def test_listeners_of_a_lost_queue_hear_nothing_of_strangers(start, lose):
         assert poll.receive().problem(409)["type"] == "/problems/made-anew"
     for visitor in old:
         assert visitor.client.get(f"{visitor.path}/check", ticket=visitor.ticket).status == 401
+
+
+def test_what_operators_set_is_in_force_again(start):
+    """Redis loses everything. A queue that no file has, too, comes back to its visitors; none is open that was not."""
+    system = start({name: {"capacity": 5} | CALM for name in ("bank", "paused", "sold")}, settings=PROMPT)
+    system.expect(STORE_TROUBLE)
+    made = system.ctl("queue", "create", "made", "capacity=1", *(f"{name}={value}" for name, value in CALM.items()))
+    assert made.returncode == 0, made.stdout + made.stderr
+    wait_until(lambda: system.client().get("/v1/queues/made").status == 200, PATIENCE, "it is served")
+    line = [system.join("made") for _ in range(3)]
+    wait_until(line[0].is_active, PATIENCE, "the first is active")
+    system.set("bank", "capacity=2")
+    for words in (("pause", "paused"), ("queue", "sell-out", "sold")):
+        assert system.ctl(*words).returncode == 0, words
+    old = system.join("paused")
+    assert old.status()["status"] == "waiting"
+    wait_until(lambda: system.client().get("/v1/queues/sold").json["mode"] == "sold_out", PATIENCE, "the worker knows")
+    streams = [EventStream(system.of("worker")[0].http_port, f"{visitor.path}/events", visitor.ticket)
+               for visitor in line]
+    for stream in streams:
+        stream.event("position", "admitted")
+    before = {name: system.store.hash(system.key(name, "config")) for name in ("bank", "paused", "sold", "made")}
+    generation = system.numbers("made")["generation"]
+
+    forget_all(system)
+    wait_until(lambda: before == {name: system.store.hash(system.key(name, "config")) for name in before}, PATIENCE,
+               "the settings in force are back")
+    wait_until(lambda: system.numbers("made")["generation"] != generation, PATIENCE, "it is made again")
+    wait_until(lambda: [visitor.status()["status"] for visitor in line] == ["active", "waiting", "waiting"], PATIENCE,
+               "they have their places again", again_on=AssertionError)
+    wait_until(lambda: old.status()["status"] == "waiting", PATIENCE, "the place is back", again_on=AssertionError)
+    assert system.visitor("sold").client.post("/v1/queues/sold/join").status != 200
+    wait_until(line[0].complete, PATIENCE, "the first has completed", again_on=AssertionError)  # while it is being restored
+    wait_until(line[1].is_active, PATIENCE, "the next is called")
+    streams[1].event("admitted")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redis is down, full, read-only or loading: a clear answer, no change, and normal operation after recovery."""
 from __future__ import annotations
 
@@ -387,6 +388,37 @@ def test_dispatcher_down(start):
                               "the place is known", every=0.05)
             assert view["status"] == "waiting" and view["position"] == 3 + i, view
     assert system.numbers("bank")["joined"] == joined + 3
+
+
+@pytest.mark.parametrize("lasts", ["claim_ttl", "session_ttl"])
+def test_no_session_ends_before_its_claim_is_applied(start, lasts):
+    """No dispatcher runs for longer than that. Who claimed or renewed in time keeps the session; who did not loses it."""
+    times = {"claim_ttl": "10m", "session_ttl": "10m", "session_sliding": True, "session_max": "10m"}
+    system = start({"bank": {"capacity": 2} | CALM | times | {lasts: f"{patient(3):.0f}s"}}, settings=PROMPT)
+    system.expect(r"kind=timeout\b")
+    visitors = [system.join("bank") for _ in range(4)]
+    for visitor in visitors[:2]:
+        wait_until(visitor.is_active, PATIENCE, "the first are active")
+        visitor.complete()
+    active, dispatcher = system.key("bank", "active"), system.of("dispatcher")[0]
+    wait_until(lambda: system.numbers("bank")["admitted"] == 4, PATIENCE, "the others are called")
+    if lasts == "session_ttl":
+        for visitor in visitors[2:]:
+            wait_until(visitor.is_active, PATIENCE, "the others know")
+            visitor.renew()
+    dispatcher.kill()
+    deadline = int(system.store.command("ZRANGE", active, -1, -1, "WITHSCORES")[1])
+    if lasts == "session_ttl":
+        visitors[2].client.post(f"{visitors[2].path}/renew", ticket=visitors[2].ticket)
+    else:
+        assert visitors[2].is_active()
+    assert redis_ms(system) < deadline, "this machine is too slow"
+    wait_until(lambda: redis_ms(system) > deadline + 1000, PATIENCE, "both are overdue")
+    assert system.active("bank") >= 1, "the session has ended although its claim is on its way"
+    dispatcher.start()
+    dispatcher.wait_ready()
+    wait_until(lambda: system.numbers("bank")["expired"] == 1, PATIENCE, "the other has ended")
+    assert visitors[2].is_active()
 
 
 def numbered(system: System, ticket: str, worker: int) -> dict | None:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page that the gateways answer while no worker does, in a browser."""
 from __future__ import annotations
 

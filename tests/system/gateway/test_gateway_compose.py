@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gateway of deploy/compose, as a program of this machine: its page while no worker answers, and its limits."""
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from gateways import GATEWAYS, Site, adapt, find_program
+from gateways import GATEWAYS, Browser, Site, TunnelSite, adapt, find_program
 from http_client import CONNECTION_TROUBLE, Answer, Client
 from tellerline import TOP, free_port
 from test_gateway_limits import connect, status
+from test_gateway_logs import REQUESTS, SECRET
+from test_gateway_tunnels import UPGRADES, answer_to, nothing_passed
 from waiting import PATIENCE, wait_until
 
 #: The address of a trusted proxy in front.
@@ -33,8 +36,9 @@ def gateway(tmp_path: Path) -> Iterator[Open]:
                 "worker:8080": f"127.0.0.1:{free_port()}", "shop:8000": f"127.0.0.1:{site.port}",
                 "/etc/gateways": str(GATEWAYS)} | changes)
             (tmp_path / "haproxy.cfg").write_text(text)
-            process = subprocess.Popen([find_program("haproxy"), "-db", "-f", str(tmp_path / "haproxy.cfg")],
-                                       env=os.environ | {"FRONT_PROXIES": FRONT})
+            with (tmp_path / "log").open("wb") as log:
+                process = subprocess.Popen([find_program("haproxy"), "-db", "-f", str(tmp_path / "haproxy.cfg")],
+                                           stdout=log, env=os.environ | {"FRONT_PROXIES": FRONT})
             running.callback(process.wait)
             running.callback(process.kill)
             wait_until(lambda: serves(port), PATIENCE, "the gateway serves the shop")
@@ -56,6 +60,32 @@ def test_visitors_are_told_while_no_worker_answers(gateway: Open):
         assert answer.status == 503 and answer.headers["retry-after"] == "5"
         assert answer.headers["cache-control"] == "no-store"
         assert answer.body == (GATEWAYS / "tellerline-away.html").read_bytes()
+
+
+def test_its_log_has_no_tickets(gateway: Open, tmp_path: Path):
+    """Of an address it tells the path only, whether it answers or nobody does."""
+    port = gateway({"option dontlog-normal": ""})
+    for target, headers in REQUESTS:
+        Browser(port).send_raw(target, headers)
+    log = tmp_path / "log"
+    Browser(port).send_raw("/public/last", [])
+    wait_until(lambda: "/public/last" in log.read_text(), PATIENCE, "the last request is logged")
+    text = log.read_text()
+    assert "/q/shop" in text and "/v1/queues/shop/status" in text and "/checkout" in text, text
+    assert SECRET not in text, text
+
+
+def test_no_tunnel_to_the_shop(gateway: Open):
+    site = TunnelSite()
+    try:
+        port = gateway({"shop:8000": f"127.0.0.1:{site.port}"})
+        for headers in UPGRADES:
+            answer_to(port, "GET /public/x HTTP/1.1", "Host: localhost", *headers)
+            nothing_passed(site, headers)
+        answer_to(port, "CONNECT localhost:80 HTTP/1.1", "Host: localhost:80")
+        assert not any(lines[0].startswith("CONNECT") for lines in site.requests)
+    finally:
+        site.close()
 
 
 def from_front(port: int, visitor: str) -> int:

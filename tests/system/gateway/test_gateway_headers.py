@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which headers of a request the gateways pass on, to the site and to Tellerline."""
 from __future__ import annotations
 

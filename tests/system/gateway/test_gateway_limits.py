@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the gateways keep from Tellerline and the site: floods from one address, slow clients, and their own rights."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths that a gateway and a site could read differently, through the real gateways to real sites.
 
 A gateway lets some paths through without a place. What it lets through must be open in the eyes of the site too."""

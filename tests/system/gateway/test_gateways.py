@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gateway configurations of deploy/gateways, each in its real gateway, between a browser and a site."""
 from __future__ import annotations
 
@@ -68,6 +69,20 @@ def test_what_is_public_needs_no_place(place):
     answer = place.browser().get("/public/style.css?v=2", {"X-Tellerline-Visitor": "boss"})
     assert answer.status == 200
     assert place.site.requests == [("GET", "/public/style.css?v=2", None)]
+
+
+def test_no_shared_cache_keeps_a_guarded_page(place):
+    """Unless the site says so itself."""
+    inside = place.inside()
+
+    def said(path: str) -> str | None:
+        answer = inside.get(path)
+        assert answer.status == 200, answer
+        return answer.headers.get("cache-control")
+
+    assert said("/") == said("/concert/7?seat=1") == "private"
+    assert said("/concert?cache=max-age=60") == "max-age=60"
+    assert said("/public/style.css") is None and said("/public/style.css?cache=max-age=60") == "max-age=60"
 
 
 def test_the_site_learns_who_it_is(place):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A capacity that the protected site steers: by what it reports over HTTP, and by a probe of the admitter."""
 from __future__ import annotations
 

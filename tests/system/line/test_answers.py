@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Wrong requests: each gets a clear answer, and none changes any data."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The five busiest of fifteen real days at a bank's counter, replayed with one, two and three counters at once.
 
 Each day and capacity has its own queue. Customers join at their (accelerated) time, whatever the line does, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A crowd of 1,000 that waits and polls costs Redis nothing per poll. MONITOR shows it."""
 from __future__ import annotations
 

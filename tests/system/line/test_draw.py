@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The draw of an opening, with the real programs: the order, its publication, and what becomes of tickets of before."""
 from __future__ import annotations
 
@@ -6,11 +7,12 @@ import hmac
 import random
 from datetime import datetime, timedelta, timezone
 
+import wire
 from browser import chromium, until, visit
-from http_client import Visitor
+from http_client import Visitor, redeem
 from sse import EventStream
 from tellerline import BIN, CALM, PATIENCE, System, run
-from test_store_trouble import PROMPT
+from test_store_trouble import PROMPT, STORE_TROUBLE
 from waiting import wait_until
 
 KEY = "ab" * 32
@@ -269,12 +271,81 @@ def test_a_total_loss_after_the_draw_keeps_the_order(start):
     assert back()
 
 
+def test_an_opening_in_the_lost_end_comes_again(start):
+    """Redis comes back as it was before the opening. The order is the same, who had heard of a place or not; who came
+    after the opening stands behind, in either history; and nobody is told that the place is over."""
+    system = begin(start, time_in(600), workers=2, queue={"paused": True}, redis={"appendfsync": "always"})
+    system.expect(STORE_TROUBLE)
+    visitors = [system.join("sale", i % 2) for i in range(20)]
+    tickets = [visitor.ticket for visitor in visitors]
+    opens_at = time_in(1.5)
+    system.set("sale", f"opens_at={opens_at}")
+    history = system.redis.history()
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    late = [system.join("sale", i % 2) for i in range(4)]
+    order = line_of(system)
+
+    def has_place(visitor: Visitor) -> bool:
+        view = visitor.status(system.client(0))
+        assert view["status"] in ("waiting", "pending"), view
+        return "position" in view
+
+    for visitor in visitors[::2] + late:  # the others have not heard of the draw
+        wait_until(lambda visitor=visitor: has_place(visitor), PATIENCE, "a place")
+    tickets += [visitor.ticket for visitor in visitors[::2]]
+    streams = [EventStream(system.of("worker")[i % 2].http_port, "/v1/queues/sale/events", visitor.ticket)
+               for i, visitor in enumerate(visitors[:4])]
+    system.redis.kill()
+    system.redis.lose_tail(history)
+    system.redis.start()
+    system.forget_store()
+
+    new = [wait_until(lambda: system.join("sale"), PATIENCE, "a newcomer joins", again_on=AssertionError) for _ in range(3)]
+    order += [visitor.view["visitor"] for visitor in new]
+    for visitor in visitors[::2] + late:  # also while the draw comes again
+        wait_until(lambda visitor=visitor: visitor.status(system.client(1)), PATIENCE, "an answer", again_on=AssertionError)
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done again")
+    wait_until(lambda: line_of(system) == order, PATIENCE, "all stand as before")
+
+    def place(ticket: str, worker: int) -> int | None:
+        return Visitor(system.client(worker), "sale", ticket).status().get("position")
+
+    for ticket in tickets + [visitor.ticket for visitor in late + new]:
+        for worker in (0, 1):
+            at = wait_until(lambda ticket=ticket, worker=worker: place(ticket, worker), PATIENCE, "a place")
+            assert order[at - 1] == Visitor(system.client(worker), "sale", ticket).status()["visitor"]
+    for stream in streams:
+        wait_until(lambda stream=stream: "position" in stream.event("position").json, PATIENCE, "a stream is told its place")
+        stream.close()
+
+
+def test_who_leaves_while_the_draw_is_numbered_has_left(start):
+    """With the ticket of before, which workers know until the draw is done."""
+    system = begin(start, time_in(600), queue={"paused": True})
+    visitors = [system.join("sale") for _ in range(6)]
+    opens_at = int((datetime.now(timezone.utc).timestamp() - 1) * 1000)
+    for program in system.of("admitter"):
+        program.stop()
+    last = int(float(system.store.command("ZRANGE", system.key("sale", "waiting"), "-1", "-1", "WITHSCORES")[1]))
+    cut = last % wire.LANE
+    # As another admitter has left it, in the middle.
+    record = f"{opens_at}:2:{cut}:{cut + 2}:{cut + 2**30}:{cut + 1}:0:1:0"
+    system.store.command("HSET", system.key("sale", "config"), "opens_at", opens_at)
+    system.store.command("HSET", system.key("sale", "state"), "draw", record, "seq", cut + 2**30)
+    leaver = visitors[3]
+    system.store.command("ZADD", system.key("sale", "waiting"), "XX", last + 1, leaver.view["visitor"])
+    assert leaver.leave()["status"] == "left"
+    assert leaver.status()["status"] == "left"
+    assert all(visitor.status()["status"] == "waiting" for visitor in visitors if visitor is not leaver)
+    system.sound = False  # nobody finishes that draw
+
+
 def test_a_place_on_another_device_stays_there_through_a_late_draw(start):
     system = start({"sale": {"capacity": 1, "paused": True} | CALM}, settings=PROMPT, prepare=with_secrets)
     visitors = [system.join("sale") for _ in range(5)]
     old = visitors[2]
     code = old.client.post(f"{old.path}/transfer", ticket=old.ticket).json["code"]
-    new = Visitor(system.client(), "sale", old.client.post(f"{old.path}/move?move={code}").json["ticket"])
+    new = Visitor(system.client(), "sale", redeem(old.client, "sale", code).json["ticket"])
     opens_at = time_in(0.3)
     system.set("sale", "opening=draw", f"opens_at={opens_at}")
     wait_until(lambda: drawn(system), PATIENCE, "the draw is done")

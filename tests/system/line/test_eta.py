@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wait estimate of the running programs: it follows the operator at once, names reasons, and is judged."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures that autoscalers and alerts use: the ingest backlog and the number of open event streams."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cost of an idle Tellerline."""
 from __future__ import annotations
 
@@ -5,12 +6,12 @@ import time
 
 import pytest
 
-from tellerline import CALM, PATIENCE, System
+from many_queues import QUEUES, queues, sent_for_a_visit, wait_served
+from tellerline import PATIENCE, System
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=15)
 
-QUEUES = 100
 CHECKS_PER_UPDATE = 32  # worker/feed/followed_queues.c
 SPAN_S = 6.0            # long enough for one periodic run of the admit and expire scripts
 
@@ -27,9 +28,8 @@ def calls(system: System) -> dict[str, int]:
 
 def test_idle_queues_cost_little_and_each_is_looked_at(start, figure):
     """The load of 100 idle queues on the store. What is changed behind our back in one of them is noticed."""
-    system = start({f"q{i}": {"capacity": 1} | CALM for i in range(QUEUES)})
-    leases = [system.key(f"q{i}", role) for i in range(QUEUES) for role in ("dispatcher", "admitter", "expirer")]
-    wait_until(lambda: system.store.command("EXISTS", *leases) == len(leases), PATIENCE, "all queues are served")
+    system = start(queues(QUEUES))
+    wait_served(system.store, QUEUES)
     wait_until(lambda: calls(system).get("xinfo|groups", 0) >= QUEUES, PATIENCE,
                "every queue was once asked how far it is behind")
     before, began = calls(system), time.monotonic()
@@ -56,6 +56,16 @@ def test_idle_queues_cost_little_and_each_is_looked_at(start, figure):
     for i in (0, QUEUES // 2, QUEUES - 1):
         wait_until(lambda: client.get(f"/v1/queues/q{i}").json["capacity"] == 7, PATIENCE,
                    f"the new capacity of q{i} is shown")
+
+
+def test_a_lone_visit_costs_the_store_no_more_beside_many_queues(start, figure):
+    sent = {}
+    for n in (1, QUEUES):
+        system = start(queues(n))
+        wait_served(system.store, n)
+        sent[n] = sent_for_a_visit(system.store, system.client())
+    figure(f"bytes sent to the store for a visit: {sent}")
+    assert 0 < sent[QUEUES] <= 2 * sent[1], sent
 
 
 def test_consumer_group_and_list_are_healed(share):

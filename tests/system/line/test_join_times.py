@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When visitors joined, as operators read it: from the history that the real expirer writes."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lanes with weights, and visitors whom the operator moves to another lane, with the real programs."""
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ from pathlib import Path
 import jwt
 import pytest
 
+from admin import Admin, admin_file
 from http_client import CONNECTION_TROUBLE, Client, Visitor
 from sse import EventStream
 from tellerline import PATIENCE, System
@@ -228,3 +230,37 @@ def test_a_loss_does_not_undo_a_move_that_a_worker_remembers(begin) -> None:
     view = system.client().get("/v1/queues/bank/status", ticket=old).json
     assert view["position"] == 2 and system.store.command("ZSCORE", system.key("bank", "waiting"), "n1") is not None
     assert int(float(system.store.command("ZSCORE", system.key("bank", "waiting"), "n1"))) < LANE
+
+
+def test_the_most_lanes_with_the_longest_names_and_the_greatest_weights(begin) -> None:
+    """A thousand visitors of 16 lanes are joined at once, and admitted in turns; the command line names each lane."""
+    lanes = [f"lane-{i:02}-" + "x" * 23 for i in range(16)]
+    assert {len(lane) for lane in lanes} == {31}
+    system = begin({"lanes": lanes, "lane_weights": [1000] * 16}, prepare=admin_file)
+    admin = Admin(system.of("worker")[0])
+    people = [{"visitor": f"p{i}", "lane": lanes[-1 - i % 16]} for i in range(992)]
+    told = admin.done("POST", "queues/bank/joins", {"visitors": people})["visitors"]
+    assert [(one["visitor"], one["lane"]) for one in told] == [(one["visitor"], one["lane"]) for one in people]
+    assert admin.call("POST", "queues/bank/joins", {"visitors": [{"visitor": "q", "lane": "lane-16"}]}).status == 422
+    system.set("bank", "capacity=500")
+    wait_until(lambda: system.active("bank") == 500, PATIENCE, "half of them are admitted")
+
+    def admitted() -> list[int]:
+        return [place for step in system.steps("bank") for place in step.admitted]
+
+    def shares() -> list[int]:
+        return [sum(place // LANE == lane for place in admitted()) for lane in range(16)]
+
+    assert shares() == [32] * 4 + [31] * 12, "they are admitted in turns"
+    system.set("bank", "lane_weights=" + ",".join(["1000"] * 15 + ["1"]), "capacity=961")
+    wait_until(lambda: system.active("bank") == 961, PATIENCE, "almost all are admitted")
+    assert shares()[15] <= 32, "the lane with the least weight is served last"
+    system.set("bank", "capacity=992")
+    wait_until(lambda: system.active("bank") == 992, PATIENCE, "all are admitted")
+    assert system.waiting("bank") == 0
+    for lane in range(16):
+        own = [place for place in admitted() if place // LANE == lane]
+        assert own == sorted(own) and len(own) == 62
+    shown = system.ctl("queue", "show", "bank")
+    assert shown.returncode == 0 and all(lane in shown.stdout for lane in lanes), shown.stdout + shown.stderr
+    admin.close()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expiry and changes while running: sessions, claims, absence, capacity, pause, lanes."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The line: places, positions, admission, and the change from one visitor to the next."""
 from __future__ import annotations
 

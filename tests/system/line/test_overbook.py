@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Overbooking: more are called than there is capacity, and only as many as there is capacity get in."""
 from __future__ import annotations
 
@@ -133,7 +134,7 @@ def wire_claim(system: System, queue: str, visitor: str, place: int) -> None:
     BATCH += 1
     generation = int(system.store.command("HGET", system.key(queue, "state"), "generation"))
     commands = [[4, visitor, place], [3, visitor, place]]
-    payload = wire.pack([2, "test", BATCH, generation, commands])
+    payload = wire.pack([2, "test", BATCH, generation, 0, commands])
     system.store.command("XADD", system.key(queue, "ingest"), "*", "d", payload)
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Admission by rate, with three admitters of which one after the other is killed at a random moment.
 
 Every window is counted, in the events and in what visitors were told of their own admission. TELLERLINE_SEED=N repeats

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Giving a place up at one worker and joining again at once at another gives a new place, not the old one."""
 from __future__ import annotations
 

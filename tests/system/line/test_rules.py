@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands that come twice or out of order, and changes under load, where a rate, a capacity and lanes with weights hold
 together. TELLERLINE_SEED=N repeats the choices of a run."""
 from __future__ import annotations

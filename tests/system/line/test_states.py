@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The modes and phases of a queue, end to end: the page, the API, the check, the command line."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`tellerline audit` on a live system: nothing in a queue in order, however busy; every queue, whatever the others are."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Redis is replaced by an old backup under running programs. docs/operators/operations.md says what is true afterwards."""
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from http_client import Visitor
 from sse import EventStream
 from tellerline import CALM, PATIENCE, System
 from test_lost_tail import answer_is_own, calls, held_places, rebuilt
-from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again
-from waiting import wait_until
+from test_store_trouble import PROMPT, STORE_TROUBLE, joins_again, redis_ms
+from waiting import patient, wait_until
 
 CAPACITY, IN_BACKUP, LATER = 3, 12, 10
 
@@ -83,6 +84,7 @@ def test_an_old_backup_is_restored(start, way: type):
     wait_until(called.is_active, PATIENCE, "the next is called")
     left.leave()
     system.set("bank", "claim_ttl=9m")
+    wait_until(lambda: "settings changed" in system.of("worker")[0].text(), PATIENCE, "a worker knows them")
     streams = [EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket) for visitor in old[4:] + later]
     snapshots, seq = rebuilt(system), system.numbers("bank")["seq"]
     system.redis.kill()
@@ -102,7 +104,8 @@ def test_an_old_backup_is_restored(start, way: type):
     places = [wire.read_ticket(visitor.ticket).place for visitor in old + later + new]
     assert len(set(places)) == len(places), "a place was given to two"
     assert min(place % wire.LANE for place in places[-LATER:]) > seq
-    assert system.store.hash(system.key("bank", "config"))["claim_ttl"] != "9m", "settings are those of the backup"
+    wait_until(lambda: system.store.hash(system.key("bank", "config"))["claim_ttl"] == "540000", PATIENCE,
+               "settings are those in force before")
     audit = system.ctl("audit")
     assert audit.returncode == 0, audit.stdout + audit.stderr
 
@@ -120,3 +123,61 @@ def test_an_old_backup_is_restored(start, way: type):
         for view in calls(stream):
             assert wire.read_pass(view["pass"])["sub"] == ticket.visitor, "told the admission of another"
             assert held.get(ticket.visitor) == ticket.place, "told an admission that is not so"
+
+
+@pytest.mark.parametrize("workers_restart", [False, True], ids=["workers-live", "workers-restart"])
+def test_a_snapshot_older_than_any_sign_of_life(start, workers_restart):
+    """Who was there all the time is in no record of presence of the snapshot's age, and is not taken for absent. Who is
+    called was there, too."""
+    ttl = min(patient(3), 10)
+    system = start({"bank": {"capacity": CAPACITY, "session_ttl": "10m", "claim_ttl": "10m", "waiting_ttl": f"{ttl:.0f}s"}},
+                   workers=2, settings=PROMPT)
+    system.expect(STORE_TROUBLE)
+    visitors = [system.join("bank", i % 2) for i in range(IN_BACKUP)]
+    wait_until(visitors[CAPACITY - 1].is_active, PATIENCE, "the first are active")
+    for visitor in visitors[:CAPACITY]:
+        visitor.renew()
+    backup, waiting = Snapshot(system), visitors[CAPACITY:]
+
+    def listen() -> list[EventStream]:
+        return [EventStream(visitor.client.port, f"{visitor.path}/events", visitor.ticket) for visitor in waiting]
+
+    def all_wait() -> None:
+        for visitor in waiting:
+            view = visitor.status()
+            assert view["status"] == "waiting", view
+
+    def time_passes(many_ttl: float) -> None:
+        since = redis_ms(system)
+        wait_until(lambda: redis_ms(system) > since + 1000 * many_ttl * ttl, 4 * PATIENCE, "time passes", every=0.1)
+
+    streams, before = listen(), held_places(system)
+    backup.take()
+    time_passes(1.5)
+    all_wait()
+    if workers_restart:
+        for worker in system.of("worker"):
+            worker.kill()
+    system.redis.kill()
+    backup.restore()
+    system.forget_store()
+    if workers_restart:
+        for worker in system.of("worker"):
+            worker.start()
+        for worker in system.of("worker"):
+            worker.wait_ready()
+        for visitor, stream in zip(waiting, streams):
+            stream.close()
+        for visitor, client in zip(visitors, [system.client(i % 2) for i in range(IN_BACKUP)]):
+            visitor.client = client
+        streams = listen()
+    joins_again(system, system.client())
+    time_passes(2.5)
+    all_wait()
+    assert before.items() <= held_places(system).items()
+    visitors[0].complete()
+    wait_until(waiting[0].is_active, PATIENCE, "the next is called")
+    for visitor in visitors[1:]:
+        answer_is_own(system, visitor)
+    for stream in streams:
+        stream.close()

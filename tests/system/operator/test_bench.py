@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bench/run: its statistics, tables, plots and page, and one small run with the real programs.
 
 The run needs the programs of bench/ (configured with -DTELLERLINE_BENCH=ON, in build/bench as bench/run does, or in
@@ -18,6 +19,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from redis_server import Redis as Store
 from tellerline import BIN, TOP
 from waiting import patient
 
@@ -27,6 +29,7 @@ from report import check_line, collect, count, judge, si, spread, times  # noqa:
 from report_html import linked, metric_part, page  # noqa: E402
 from report_svg import Axis, is_logarithmic, linear_ticks, plot, room_for, shortened  # noqa: E402
 from report_table import metric_table, table  # noqa: E402
+from servers import Redis  # noqa: E402
 
 BUILDS = [BIN.parent, TOP / "build" / "bench"]
 
@@ -132,6 +135,12 @@ def test_a_table_says_what_was_wrong_and_what_took_too_long():
                                                                          "unit": "1/s", "skip": "no server"}]])
     text = metric_table(figures)
     assert "WRONG: 7" in text and "over 2 s, 1 of 9 done" in text and "not measured: no server" in text
+
+
+def test_a_table_names_a_baseline_only_if_it_is_the_same_of_all():
+    figures = collect([[line("a", 5.0), line("b", 5.0, baseline="a"), line("c", 5.0), line("d", 5.0, baseline="c")]])
+    assert "× a" in metric_table(figures[:2]) and "× c" in metric_table(figures[2:])
+    assert "×  " not in metric_table(figures).splitlines()[0] and "ratio" in metric_table(figures).splitlines()[0]
 
 
 def test_axes_are_linear_until_figures_lie_far_apart():
@@ -288,6 +297,24 @@ def test_a_group_gets_a_fresh_server_that_ends_with_it(bench, tmp_path):
     pids = {int(pid) for pid in found["figures"][0]["values"]}
     assert len(pids) == 2
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+@pytest.mark.parametrize("durability, tcp, says", [
+    ("none", False, {"appendonly": "no"}), ("everysec", True, {"appendonly": "yes", "appendfsync": "everysec"}),
+    ("fsync", False, {"appendonly": "yes", "appendfsync": "always"}), ("replicated", True, {"appendonly": "yes"})])
+def test_a_server_is_as_durable_as_asked(tmp_path, durability, tcp, says):
+    server = Redis(tmp_path / "redis", None, durability, tcp)
+    try:
+        client = Store(server.socket)
+        client.command("SET", "written", "1")
+        assert {name: client.command("CONFIG", "GET", name)[1] for name in says} == says
+        if durability == "replicated":
+            assert client.command("WAIT", "1", "60000") == 1
+        client.close()
+        assert server.url == (f"redis://127.0.0.1:{server.port}" if tcp else f"unix://{server.socket}")
+        assert server.has("WAIT") and not server.has("NOTHING")
+    finally:
+        server.stop()
 
 
 def test_the_names_of_groups_are_told():

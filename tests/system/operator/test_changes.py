@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of changes, tokens and keys, with the real programs: who changed what, when and from where."""
 from __future__ import annotations
 
@@ -42,6 +43,7 @@ def test_each_command_leaves_its_entry(start):
         (("open", "bank"), "mode", {"mode", "paused"}),
         (("notice", "bank", "Back in <5> minutes, \"all\" of you: 곧"), "notice", {"notice"}),
         (("notice", "bank", "Back in <5> minutes, \"all\" of you: 곧"), None, set()),
+        (("notice", "bank", "en=Soon", "ko=조금 뒤"), "notice", {"notice"}),
         (("visitor", "move", "bank", second.ticket, "vip"), "move", {"visitor", "lane"}),
         (("visitor", "remove", "bank", third.ticket, "--yes"), "remove", {"visitor", "state"}),
         (("visitor", "remove", "bank", "nobody", "--yes"), None, set()),
@@ -75,7 +77,8 @@ def test_each_command_leaves_its_entry(start):
     table = system.ctl("log").stdout
     assert re.search(r"claim_ttl \d+\w+ -> 3m", table), table
     assert re.search(r"\d\d:\d\d:\d\d\S+ +bank +\S+ +cli +mode +", table), table
-    assert "\x1b" not in table and "곧" not in table  # odd bytes are '?': a terminal obeys them
+    assert "\x1b" not in table and "\x1e" not in table  # a terminal would obey them
+    assert "곧" in table and "[en] Soon [ko] 조금 뒤" in table, "Korean is readable, in any locale"
 
 
 def test_set_says_what_was_before(start):

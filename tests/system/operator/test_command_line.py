@@ -1,7 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line by itself: its table of commands, the manual page, the completions."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -42,11 +44,19 @@ def test_the_help_has_every_command_and_every_command_has_help():
 
 
 @pytest.mark.parametrize("typed, says", [
-    (("queue",), "queue list"), (("queue", "lst"), 'no such command: queue "lst"'), (("nonsense",), '"nonsense"'),
+    (("queue",), "queue list"), (("queue", "lst"), 'no such command: queue "lst"; did you mean "list"?'),
+    (("visitr", "show"), '"visitr"; did you mean "visitor"?'), (("pasue", "x"), 'did you mean "pause"?'),
+    (("hooks", "tset"), 'hooks "tset"; did you mean "test"?'), (("nonsense",), '"nonsense"'),
     (("queue", "set", "--nonsense"), "no such option"), (("set", "sale"), "usage: tellerline queue set")])
 def test_a_wrong_command_line_is_refused(typed, says):
     said = run(TELLERLINE, *typed)
     assert said.returncode == 2 and said.stdout == "" and says in said.stderr
+
+
+def test_an_exit_status_is_said_once():
+    for command in commands():
+        said = run(TELLERLINE, *command.split(), "--help").stdout
+        assert not re.search(r"1 \d", said.partition("Exit status:")[2].partition("\n")[0]), command
 
 
 def test_other_spellings_are_the_same_commands():

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A visitor is forgotten everywhere; what names people is not kept longer than the settings say."""
 from __future__ import annotations
 

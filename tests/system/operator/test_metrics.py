@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the programs' /metrics say of queues and lanes, how many series that makes, and who says it."""
 from __future__ import annotations
 

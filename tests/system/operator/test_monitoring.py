@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deploy/monitoring: each alert fires by the series that it is for (promtool), several by real faults (Prometheus)."""
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml as pyyaml
 
-from alert_series import HEALTHY, JOBS, ROWS, series
+from alert_series import HEALTHY, JOBS, NO_HOOKS, ROWS, series
 from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import patient, wait_until
 
@@ -51,6 +52,14 @@ def test_every_alert_says_what_to_do():
     assert set(re.findall(r"^\| `(Tellerline\w+)` \|", PAGE, re.M)) == set(names)
 
 
+def test_alerts_say_whole_numbers():
+    """`humanize` writes 0.018 a second as "18.18m", which is read as 18 million. It is for what is a whole number."""
+    for alert in alerts():
+        humanized = re.search(r"\$value \| humanize \}", alert["annotations"]["summary"])
+        assert not humanized or not re.search(r"\b(rate|increase)\(", alert["expr"].split(" and on")[0]), alert
+        assert not re.search(" a second| ms\\b", alert["annotations"]["summary"]), alert
+
+
 def test_what_is_asked_for_is_there():
     """Rules, dashboard and adapter use metrics that the programs have: those that the page lists (test_metrics.py)."""
     there = set(re.findall(r"^\| `(tellerline_\w+)` \|", PAGE, re.M)) | ELSEWHERE
@@ -86,7 +95,7 @@ def unit(name: str, changes: dict[str, str | None], expression: str, expected: l
 
 @pytest.mark.long(seconds=20)
 def test_each_alert_fires_by_its_series_alone(tmp_path: Path):
-    tests = [unit("healthy", {}, FIRING, [])]
+    tests = [unit("healthy", {}, FIRING, []), unit("no hooks, no notifier", NO_HOOKS, FIRING, [])]
     for row in ROWS:
         tests.append(unit(row.alert, row.changes, FIRING, [(f'{{alertname="{row.alert}"}}', 1)], row.minutes))
     file = tmp_path / "tests.yml"
@@ -117,11 +126,12 @@ def test_kubernetes_has_the_same_rules():
     rules = pyyaml.safe_load(made)["spec"]
     services = set()
     for role in JOBS:
-        for manifest in pyyaml.safe_load_all((TOP / "deploy/kubernetes/base" / f"{role}.yaml").read_text()):
+        folder = "components/with-hooks" if role == "notifier" else "base"
+        for manifest in pyyaml.safe_load_all((TOP / "deploy/kubernetes" / folder / f"{role}.yaml").read_text()):
             if manifest["kind"] == "Service":
                 services.add(manifest["metadata"]["name"])
     jobs = {name for value in re.findall(r'job=~?\\?"([\w|-]+)', json.dumps(rules)) for name in value.split("|")}
-    assert len(jobs) == 4 and jobs <= services, jobs
+    assert len(jobs) == 5 and jobs <= services, jobs
 
 
 # ---- a real Prometheus, real programs, real faults ----

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`tellerline plan`: worked examples, the configuration it prints, and simulations of real and drawn crowds."""
 from __future__ import annotations
 
@@ -91,6 +92,19 @@ def test_the_page_says_what_the_command_says(tmp_path):
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (text, done)
     assert (tmp_path / "line.svg").exists()
+
+
+def test_the_table_of_sizes_is_what_the_command_says():
+    """Each row of "How big a machine?" in docs/operators/planning.md; the last column is 5 KB for each visitor."""
+    page = (TOP / "docs" / "operators" / "planning.md").read_text().partition("### How big a machine?")[2]
+    rows = re.findall(r"^\| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) MB \| ([\d.]+) GB \|$", page, re.MULTILINE)
+    assert [row[0] for row in rows] == ["50,000", "500,000", "5,000,000"]
+    for visitors, joins, processes, redis, pages in rows:
+        n = visitors.replace(",", "")
+        said = re.sub(" +", " ", text_of(*SITE, "--visitors", n))
+        for text in (f"\n joins {joins} per second", f"\n worker processes {processes} on", f"\n memory of Redis {redis} MB:"):
+            assert text in said, (text, said)
+        assert float(pages) == int(n) * 5e3 / 1e9
 
 
 def test_a_round_choice_of_people():

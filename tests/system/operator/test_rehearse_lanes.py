@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`tellerline rehearse` and `plan --simulate` with a crowd that comes in several lanes."""
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from rehearsals import API_KEY, SALE, Crowd, Rehearsed, left, run_all, server, wanted
+from rehearsals import judged  # noqa: F401 (fixture)
 from shared_stack import Stack
 from tellerline import BIN, PATIENCE, System
 from tellerline import run as run_program
@@ -64,13 +66,6 @@ def rehearsed(request, stacks, kind) -> dict[str, Rehearsed]:
     found = run_all(stack, stack.queue, {name: CROWDS[name] for name in CROWDS if name in wanted(request)})
     stack.check()
     return found
-
-
-@pytest.fixture
-def run(rehearsed, crowd) -> Rehearsed:
-    one = rehearsed[crowd]
-    assert one.left == [] and not one.touched, one
-    return one
 
 
 def lanes_of(report: dict) -> dict[str, dict]:

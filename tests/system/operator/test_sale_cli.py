@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sale from the command line alone: straight on Redis, over HTTP with a token, and by the runbook of the documents."""
 from __future__ import annotations
 
@@ -155,6 +156,8 @@ def test_a_sale_from_the_command_line_over_http(start):
     assert work("block", "192.0.2.0/24", "--for", "1h").returncode == 0
     assert work("unblock", "192.0.2.0/24").returncode == 0
     assert rule("queue", "delete", "sale", "--yes").returncode == 0
+    client = system.client()
+    wait_until(lambda: client.post("/v1/queues/sale/join").status == 404, PATIENCE, "visitors are told so")
     made = rule("token", "make", "late", "viewer")
     assert made.stdout.startswith("tl_late_") and rule("token", "revoke", "late", "--yes").returncode == 0
     assert over_http(system, made.stdout.strip())("queue", "list").returncode == 4, "it opens nothing any more"

@@ -1,9 +1,9 @@
-"""Everything on one machine: `tellerline up`, and the quickstart on a copy of the sources."""
+# SPDX-License-Identifier: Apache-2.0
+"""Everything on one machine: `tellerline up`."""
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from http_client import CONNECTION_TROUBLE, Client, Visitor
+from families import children, descendants, program_of
+from http_client import CONNECTION_TROUBLE, Client, Visitor, ready
 from terminal import Terminal
 from tellerline import BIN, PATIENCE, TOP, alive, environment, free_port, yaml
 from waiting import patient, wait_until
@@ -21,43 +22,6 @@ from waiting import patient, wait_until
 CROWD = TOP / "deploy" / "demo" / "crowd.py"
 #: What the crowd writes before it writes its line again.
 UPDATE = "\r\x1b[2K"
-
-
-def descendants(pid: int) -> list[int]:
-    found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            for child in path.read_text().split():
-                found += [int(child), *descendants(int(child))]
-        except OSError:
-            continue  # it has just ended
-    return found
-
-
-def program_of(pid: int) -> str:
-    """The executable of a process. Empty if the process has just ended."""
-    try:
-        return Path(f"/proc/{pid}/exe").resolve(strict=True).name
-    except OSError:
-        return ""
-
-
-def command_line(pid: int) -> list[str]:
-    """Empty if the process has just ended."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")[:-1]
-    except OSError:
-        return []
-
-
-def ready(port: int) -> bool:
-    client = Client(port)
-    try:
-        return client.get("/readyz").status == 200
-    except CONNECTION_TROUBLE:
-        return False
-    finally:
-        client.close()
 
 
 def write_config(directory: Path) -> tuple[Path, int]:
@@ -178,8 +142,7 @@ def test_up_restarts_a_program_that_dies(tmp_path, up):
 
 def workers(up: Up) -> list[int]:
     """The worker that `up` started, without its children."""
-    return [pid for pid in descendants(up.process.pid) if program_of(pid) == "tellerline-worker" and
-            int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1]) == up.process.pid]
+    return [pid for pid in children(up.process.pid) if program_of(pid) == "tellerline-worker"]
 
 
 def test_up_keeps_the_port_open(tmp_path, up):
@@ -223,26 +186,6 @@ def test_up_keeps_the_port_open(tmp_path, up):
         Client(port).get("/livez")
 
 
-def copy_sources(target: Path) -> None:
-    """The files of a clone: tracked and new files, without those that git ignores."""
-    listed = subprocess.run(["git", "-C", str(TOP), "ls-files", "-co", "--exclude-standard", "-z"],
-                            capture_output=True, check=False)
-    if listed.returncode != 0:  # not a git tree: a source package
-        shutil.copytree(TOP, target, ignore=shutil.ignore_patterns("build", "data", ".git"))
-        return
-    for entry in listed.stdout.decode().split("\0"):
-        source = TOP / entry
-        if entry and source.is_file():
-            (target / entry).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, target / entry)
-
-
-def sources(folder: Path) -> set[str]:
-    """The files of a checkout, what was built aside."""
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()
-            and path.relative_to(folder).parts[0] != "build" and "__pycache__" not in path.parts}
-
-
 def test_crowd_updates_one_line_of_a_terminal(tmp_path):
     """Where its output is a terminal: the last line is written again, and cut at the width."""
     config, port = write_config(tmp_path)
@@ -263,63 +206,3 @@ def test_crowd_updates_one_line_of_a_terminal(tmp_path):
     assert first == "", crowd.text
     assert all(len(update) < 60 and "\n" not in update for update in updates[:-1]), crowd.text
     assert updates[-1].endswith("\r\n") and re.search(r" wait, [01] are in", updates[-1]), crowd.text
-
-
-#: Seconds that the quickstart runs: far more than the test needs, which then ends the time.
-TIME = "7200"
-
-
-@pytest.mark.long(seconds=60)
-def test_quickstart_on_a_clean_copy(tmp_path):
-    """Builds, shows a line within seconds and a turn within a minute, and exits when its time is over without leaving a
-    process or a file. The build is the same as that of the release here: with ccache nothing is compiled twice."""
-    copy_sources(tmp_path / "clone")
-    before = sources(tmp_path / "clone")
-    port, shop_port = free_port(), free_port()
-    log = tmp_path / "quickstart.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "TERM", "./deploy/quickstart", "--port", str(port),
-             "--shop-port", str(shop_port), "--seconds", TIME], cwd=tmp_path / "clone", env=environment(),
-            stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-    try:
-        def up_and_ready() -> bool:
-            assert process.poll() is None, log.read_text(errors="replace")[-4000:]
-            return ready(port)
-
-        wait_until(up_and_ready, 900, "built and ready", every=0.2)
-        client = Client(port)
-        wait_until(lambda: client.get("/v1/queues/demo").json["waiting"] >= 20, 15, "there is a line", every=0.1)
-        newcomer = Visitor(client, "demo").join()
-        place = newcomer.status()["position"]
-        assert 15 <= place <= 70, place
-        lengths = []
-
-        def in_turn() -> bool:
-            view = newcomer.status()
-            lengths.append(view["waiting"])
-            return view["status"] == "active"
-
-        wait_until(in_turn, 60, "the newcomer's turn", every=0.5)
-        assert min(lengths) >= 15 and max(lengths) <= 70 and len(set(lengths)) > 3, lengths
-        page = client.get("/q/demo").body.decode()
-        assert "This is a demo on your own machine" in page
-        client.close()
-        shop = Client(shop_port)
-        assert shop.get("/public/shop.css").status == 200
-        shop.close()
-        wait_until(lambda: log.read_text(errors="replace").count("crowd after") >= 2, PATIENCE,
-                   "the crowd says how it goes", every=0.2)
-        family = descendants(process.pid)
-        (timer,) = [pid for pid in family if command_line(pid) == ["sleep", TIME]]
-        os.kill(timer, signal.SIGTERM)  # its time is over
-        assert process.wait(patient(180)) == 0, log.read_text(errors="replace")[-4000:]
-        wait_until(lambda: not any(alive(pid) for pid in family), PATIENCE, "no process is left")
-        said = log.read_text(errors="replace")
-        assert f"http://localhost:{shop_port}" in said and f":{port}" in said, "the addresses are printed"
-        assert "\r" not in said, "plain lines where there is no terminal"
-        assert sources(tmp_path / "clone") == before, "nothing is left in the checkout"
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            process.wait(patient(60))

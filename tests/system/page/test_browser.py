@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the tests read a page that is replaced by another. Here that happens after every command to the browser."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's shop speaks the languages of the waiting page."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tellerline.js in a shop's own pages, in a real browser against the real programs; and the examples that use it."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of an event: what stands in its head, that it is readable, and what happens to a mistake in the file."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The waiting page in a second engine: its live tests that need nothing of Chromium's own."""
 from __future__ import annotations
 

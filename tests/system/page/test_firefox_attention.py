@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sound and screen of the waiting page in a second engine."""
 from __future__ import annotations
 

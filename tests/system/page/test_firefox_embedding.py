@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tellerline.js in a second engine: its tests that need nothing of Chromium's own."""
 from __future__ import annotations
 

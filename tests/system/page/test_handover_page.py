@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A place goes from one browser to another, by the code that the waiting page shows."""
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from browser import Page, check_accessible, chromium, look, press, scripts, until, visit
-from http_client import Client, Visitor
+from http_client import Client, Visitor, redeem_by_page
 from tellerline import CALM, PATIENCE, System
 from waiting import patient, wait_until
 
@@ -71,7 +72,7 @@ def test_from_one_browser_to_another(browser, other_browser, line, tmp_path):
     visit(old, f"{address}?{seats}")
     until(old, lambda page: page.state == "waiting" and page.text("ahead") == "1", "it is in line")
     shown = open_code(old)
-    assert shown.endswith(f"&{seats}"), shown
+    assert f"/q/shop/move?{seats}#" in shown, shown
     for scheme in ("dark", "light"):
         old.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]})
         assert scan(old, "[data-tl=qr] svg", tmp_path / f"{scheme}.png") == shown
@@ -87,7 +88,7 @@ def test_from_one_browser_to_another(browser, other_browser, line, tmp_path):
     check_accessible(new)
     assert look(old).state == "waiting"  # to open the address moves nothing
     page = press(new, MOVE, then=lambda page: page.state == "waiting", what="the place is here")
-    assert page.text("ahead") == "1" and "move=" not in page.url and seats in unquote(page.url)
+    assert page.text("ahead") == "1" and "#" not in page.url and seats in unquote(page.url)
     until(old, lambda page: page.state == "moved", "the old device is told")
     check_accessible(old)
     visit(old, address)
@@ -108,7 +109,7 @@ def test_the_code_without_scripts(browser, line, tmp_path):
     until(old, lambda page: page.state == "waiting" and page.text("ahead") == "1", "it is in line")
     press(old, "[data-tl=move]:not([open]) > summary", SHOW, then=lambda page: page.state == "transfer", what="the code")
     shown = old.execute_script("return document.querySelector('section[data-state=transfer] a[href*=move]').href")
-    assert "move=" in shown and scan(old, "section[data-state=transfer] svg", tmp_path / "code.png") == shown
+    assert "/q/shop/move#" in shown and scan(old, "section[data-state=transfer] svg", tmp_path / "code.png") == shown
 
 
 @pytest.fixture
@@ -210,16 +211,16 @@ def test_without_scripts(start):
     answer = client.post(f"/q/shop/transfer?ticket={second.ticket}")
     html = answer.body.decode()
     assert answer.status == 200 and '<section data-state="transfer">' in html and "<svg viewBox=" in html
-    path = html.split('/q/shop?move=')[1].split('"')[0]
+    code = html.split('/q/shop/move#')[1].split('"')[0]
     for _ in range(3):  # as many programs open it as want to
-        page = client.get(f"/q/shop?move={path}")
+        page = client.get("/q/shop/move")
         assert page.status == 200 and '<section data-state="move_here">' in page.body.decode()
     assert second.status()["status"] == "waiting"
-    action = page.body.decode().split('action="/q/shop/move')[1].split('"')[0].replace("&amp;", "&")
+    device = page.body.decode().split('name="device" value="')[1].split('"')[0]
     foreign = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
-    assert client.post(f"/q/shop/move{action}", headers=foreign).status == 403
-    for _ in range(2):  # repeated, as when the first answer was lost
-        answer = client.post(f"/q/shop/move{action}")
+    assert redeem_by_page(client, "/q/shop/move", code, device, foreign).status == 403
+    for given in (code, f"http://shop.example/q/shop/move#{code} "):  # repeated, as when the first answer was lost
+        answer = redeem_by_page(client, "/q/shop/move", given, device)
         assert answer.status == 303, answer.body
     ticket = answer.headers["set-cookie"].split("=", 1)[1].split(";")[0]
     moved = Visitor(client, "shop", ticket)
@@ -227,7 +228,7 @@ def test_without_scripts(start):
     page = client.get(f"/q/shop?ticket={second.ticket}")
     assert '<section data-state="moved">' in page.body.decode()
     assert urlsplit(answer.headers["location"]).path == "/q/shop"
-    answer = client.get("/q/shop?move=forged")
+    answer = redeem_by_page(client, "/q/shop/move", "forged")
     assert answer.status == 403 and '<section data-state="code_over">' in answer.body.decode()
 
 

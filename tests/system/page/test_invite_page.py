@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A personal invite link, opened in a browser that still has a ticket of the queue."""
 from __future__ import annotations
 

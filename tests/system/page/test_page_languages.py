@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The waiting page in each of its languages, in a real browser: how it writes numbers, that nothing is too wide or hard to
 read, and that visitors choose a language without the script."""
 from __future__ import annotations

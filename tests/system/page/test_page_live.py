@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The waiting page in a real browser against the real programs, up to the shop behind it."""
 from __future__ import annotations
 
@@ -179,7 +180,8 @@ def test_from_the_line_into_the_shop_and_again(browser, line, shop, language):
     assert page.heading == HEADINGS[language]["completed"]
     photograph(browser, f"ended-{language}")
     browser.refresh()
-    assert look(browser).state == "completed", "opening the page of an ended place does not join again"
+    page = until(browser, lambda page: page.state != "active", "the other process of the worker hears of it, too")
+    assert page.state == "completed", "opening the page of an ended place does not join again"
     wait_until(next_in.is_active, PATIENCE, "the next one is in")
     press(browser, JOIN, then=stands_at(1), what="in line again")
     next_in.complete()
@@ -220,7 +222,7 @@ def test_without_javascript(browser, line, shop):
 def test_tab_in_the_background_goes_on(browser, hurried, line, shop):
     """The visitor enters the shop. A return address on a foreign site is not followed."""
     system, others = line
-    open_page(browser, system, f"?return={quote('http://elsewhere.invalid/', safe='')}")
+    open_page(browser, system, f"?return={quote('http://elsewhere.example/', safe='')}")
     at(browser, 3)
     browser.switch_to.new_window("tab")
     for visitor in others[1:]:

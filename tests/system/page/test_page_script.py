@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The waiting page's script in a real browser, against a stand-in for the worker (page_stand_in.py)."""
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from page_stand_in import StandIn, page_tool
 from tellerline import PATIENCE, TOP
 from waiting import wait_until
 
-pytestmark = pytest.mark.together(seconds=100)
+pytestmark = pytest.mark.together(seconds=120)
 
 JOIN, LEAVE = "form[action*=join] button", "form[action*=leave] button"
 #: What shows LEAVE. The fold above it, about another device, is deeper in the page.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several tabs of one browser, and the cookie that they share, against a stand-in for the worker."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The waiting page in every state, as the operator sees it at the admin listener: nothing is too wide, axe-core finds
 nothing, and nothing is asked for.
 

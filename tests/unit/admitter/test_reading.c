@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is read of a probed site's answer. */
 #include <setjmp.h>
 #include <stdarg.h>

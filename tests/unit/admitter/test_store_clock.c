@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the admitter follows the store's clock. Times are arguments. */
 #include <setjmp.h>
 #include <stdarg.h>

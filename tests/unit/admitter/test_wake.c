@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which events give the admitter a reason to try. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tokens made by hand, as an attacker or another library makes them. Include after cmocka. */
 #ifndef TL_TEST_JWT_FORGE_H
 #define TL_TEST_JWT_FORGE_H

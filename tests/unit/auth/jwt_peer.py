@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The other side of test_jwt_interop: PyJWT and cryptography check what Tellerline signed, and sign invites
 for it to check.
 

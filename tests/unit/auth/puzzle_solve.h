@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Solves puzzles, as a client does: for tests. */
 #ifndef PUZZLE_SOLVE_H
 #define PUZZLE_SOLVE_H

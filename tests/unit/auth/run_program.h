@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a program to its end, without a shell between. */
 #ifndef TL_TEST_RUN_PROGRAM_H
 #define TL_TEST_RUN_PROGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Invites: signed elsewhere, so everything about them is checked. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of tokens whose signature was found right. */
 #include <setjmp.h>
 #include <stdarg.h>

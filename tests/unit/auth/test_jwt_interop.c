@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Passes and invites against another implementation of JSON Web Tokens, PyJWT: each side signs, the
  * other verifies (jwt_peer.py is the other side). */
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Key files: what is accepted, what is refused, and the error messages. */
 #include <setjmp.h>
 #include <stdarg.h>

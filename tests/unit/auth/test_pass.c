@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Passes: the keys they are signed with, what they hold, and every way in which one is refused. */
 #include <setjmp.h>
 #include <stdarg.h>

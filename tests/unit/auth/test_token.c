@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -147,12 +148,38 @@ static void a_line_is_appended(void **state)
     unlink(path);
 }
 
+/* `sudo tellerline key make` in the folder of a service. */
+static void a_file_that_root_makes_belongs_to_the_owner_of_the_folder(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/test_token.XXXXXX", path[64];
+    struct stat info;
+    struct tl_error err = {0};
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chown(folder, 1234, 4321), 0);
+    snprintf(path, sizeof(path), "%s/api.keys", folder);
+    assert_true(tl_secret_append(path, "one", "a line", &err)); /* makes the file */
+    assert_true(tl_secret_append(path, "two", "a line", &err));
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, 1234);
+    assert_int_equal(info.st_gid, 4321);
+    assert_int_equal(info.st_mode & 07777, 0600);
+    unlink(path);
+    rmdir(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_have_their_form),   cmocka_unit_test(names_and_roles),
-        cmocka_unit_test(hashes_are_keyed_blake2b), cmocka_unit_test(key_files),
-        cmocka_unit_test(the_admin_token),          cmocka_unit_test(a_line_is_appended),
+        cmocka_unit_test(tokens_have_their_form),
+        cmocka_unit_test(names_and_roles),
+        cmocka_unit_test(hashes_are_keyed_blake2b),
+        cmocka_unit_test(key_files),
+        cmocka_unit_test(the_admin_token),
+        cmocka_unit_test(a_line_is_appended),
+        cmocka_unit_test(a_file_that_root_makes_belongs_to_the_owner_of_the_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Captures the log. Standard error is a datagram socket during a capture: one recv(2) gets what one
  * write(2) sent, which shows that every line is written in one piece.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IP addresses as clients and proxies write them. */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,5 @@
-/* Sockets without a complete request: which one is closed, and when. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets that wait for their client: which one is closed, and when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ static void enter(struct room *room)
         assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
         room->sockets[i].fd = pair[0];
         room->far[i] = pair[1];
-        tl_idle_sockets_add(&room->idle, &room->sockets[i], (int64_t)10 * i);
+        tl_idle_sockets_add(&room->idle, &room->sockets[i], false, (int64_t)10 * i);
     }
 }
 
@@ -57,6 +58,11 @@ static void the_oldest_goes_first(void **state)
     assert_true(tl_idle_sockets_shut_oldest(&room.idle));
     assert_true(is_shut(&room, 1) && is_shut(&room, 2));
     assert_false(tl_idle_sockets_shut_oldest(&room.idle));
+    /* They are gone when their owner has closed them. Until then they wait for nobody. */
+    tl_idle_sockets_add(&room.idle, &room.sockets[2], true, 0);
+    assert_true(room.idle.n == 0 && room.idle.shut == 3);
+    tl_idle_sockets_close(&room.idle, &room.sockets[2]);
+    assert_int_equal(room.idle.shut, 2);
     leave(&room);
 }
 
@@ -79,7 +85,7 @@ static void one_that_was_taken_out_stays_open_and_may_come_back(void **state)
     tl_idle_sockets_remove(&room.idle, &room.sockets[1]);
     tl_idle_sockets_remove(&room.idle, &room.sockets[1]); /* once is enough */
     tl_idle_sockets_remove(&room.idle, &room.sockets[0]);
-    tl_idle_sockets_add(&room.idle, &room.sockets[0], 30);
+    tl_idle_sockets_add(&room.idle, &room.sockets[0], false, 30);
     assert_int_equal(tl_idle_sockets_expire(&room.idle, LIMIT_MS + 25, LIMIT_MS), 1);
     assert_true(!is_shut(&room, 0) && !is_shut(&room, 1) && is_shut(&room, 2));
     tl_idle_sockets_remove(&room.idle, &room.sockets[0]);

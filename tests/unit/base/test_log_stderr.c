@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Standard error closed, full or shared: the program continues, and lines stay whole. */
 #include <errno.h>
 #include <fcntl.h>

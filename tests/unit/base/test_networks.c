@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses and networks. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,6 +46,30 @@ static void networks_hold_their_addresses_only(void **state)
     assert_false(contains("", "127.0.0.1"));
 }
 
+static bool overlaps(const char *networks, const char *text)
+{
+    struct tl_error err = {0};
+    struct tl_prefix prefix;
+    struct tl_networks *set = tl_networks_parse(networks, &err);
+    if (set == NULL || !tl_prefix_parse(text, &prefix, &err))
+        fail_msg("%s", err.text);
+    bool result = tl_networks_overlap(set, &prefix);
+    tl_networks_free(&set);
+    return result;
+}
+
+static void networks_overlap_where_one_holds_the_other(void **state)
+{
+    (void)state;
+    assert_true(overlaps("10.0.0.0/8", "10.1.2.3"));
+    assert_true(overlaps("127.0.0.1 10.1.2.3", "10.0.0.0/8"));
+    assert_true(overlaps("10.0.0.0/8", "10.0.0.0/8"));
+    assert_false(overlaps("10.0.0.0/8", "11.0.0.0/8"));
+    assert_false(overlaps("10.1.0.0/16", "10.2.0.0/16"));
+    assert_false(overlaps("10.0.0.0/8", "fd00::/8"));
+    assert_false(overlaps("", "0.0.0.0/0"));
+}
+
 static void what_is_no_network_is_refused(void **state)
 {
     (void)state;
@@ -63,6 +88,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(networks_hold_their_addresses_only),
+        cmocka_unit_test(networks_overlap_where_one_holds_the_other),
         cmocka_unit_test(what_is_no_network_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

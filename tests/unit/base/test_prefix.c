@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prefixes of IP addresses. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -281,14 +282,22 @@ static void quoted_text_is_short_and_harmless(void **state)
 {
     (void)state;
     char quoted[64];
-    tl_quote("a\nb\033[0m\xc3\xa4", quoted, sizeof(quoted));
-    assert_string_equal(quoted, "\"a?b?[0m??\"");
+    tl_quote("a\nb\033[0m\xc3\xa4 \xea\xb3\xa7", quoted, sizeof(quoted));
+    assert_string_equal(quoted, "\"a?b?[0m\xc3\xa4 \xea\xb3\xa7\"");
+    /* NEL, right-to-left override, zero width space, a byte of no character, one cut short. */
+    tl_quote("\xc2\x85|\xe2\x80\xae|\xe2\x80\x8b|\xff|\xea\xb3", quoted, sizeof(quoted));
+    assert_string_equal(quoted, "\"?|?|?|?|??\"");
     char text[200];
     memset(text, 'x', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     tl_quote(text, quoted, sizeof(quoted));
     assert_int_equal(strlen(quoted), sizeof(quoted) - 1);
     assert_string_equal(quoted + strlen(quoted) - 5, "x...\"");
+    memcpy(text + 56, "\xea\xb3\xa7", 3); /* would be cut in its middle */
+    tl_quote(text, quoted, sizeof(quoted));
+    assert_string_equal(quoted + strlen(quoted) - 5, "x...\"");
+    assert_int_equal(strlen(quoted), 1 + 56 + 4);
+    memset(text + 56, 'x', 3);
     text[58] = '\0';
     tl_quote(text, quoted, sizeof(quoted));
     assert_int_equal(strlen(quoted), 60);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,11 +107,11 @@ static void types_are_checked(void **state)
         {"queues: {a: {lanes: ['vip,b']}}\n",
          "t.yaml:1:22: queues.a.lanes: expected a name, found a comma in it"},
         {"worker:\n  processes: two\n",
-         "t.yaml:2:14: worker.processes: \"two\" is not a whole number (1 to 256)"},
+         "t.yaml:2:14: worker.processes: \"two\" is not a whole number (0 to 256)"},
         {"worker:\n  processes: 2.0\n",
-         "t.yaml:2:14: worker.processes: \"2.0\" is not a whole number (1 to 256)"},
+         "t.yaml:2:14: worker.processes: \"2.0\" is not a whole number (0 to 256)"},
         {"worker:\n  processes:\n",
-         "t.yaml:2:13: worker.processes: \"\" is not a whole number (1 to 256)"},
+         "t.yaml:2:13: worker.processes: \"\" is not a whole number (0 to 256)"},
         {"redis: {timeout: 5}\n",
          "t.yaml:1:18: redis.timeout: \"5\" is not a duration such as 250ms, "
          "10s, 5m, 2h or 1d (10ms to 5m)"},
@@ -141,8 +142,8 @@ static void bounds_are_checked(void **state)
          "t.yaml:2:13: http.max_body: \"1025KiB\" is out of bounds (256B to 1MiB)"},
         {"http:\n  max_body: 99999999999999999999\n",
          "t.yaml:2:13: http.max_body: \"99999999999999999999\" is too large a size (256B to 1MiB)"},
-        {"worker: {processes: 0}\n",
-         "t.yaml:1:21: worker.processes: \"0\" is out of bounds (1 to 256)"},
+        {"worker: {processes: 257}\n",
+         "t.yaml:1:21: worker.processes: \"257\" is out of bounds (0 to 256)"},
         {"queues: {a: {capacity: 10000001}}\n",
          "t.yaml:1:24: queues.a.capacity: \"10000001\" is out of bounds (0 to 10000000)"},
         {"queues: {a: {capacity: -1}}\n",

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -136,10 +137,10 @@ static void bad_variables_are_refused(void **state)
     static const struct bad cases[] = {
         {"TELLERLINE_WORKER_PROCESSES=two",
          "environment: TELLERLINE_WORKER_PROCESSES: \"two\" is not a "
-         "whole number (1 to 256)"},
+         "whole number (0 to 256)"},
         {"TELLERLINE_WORKER_PROCESSES=",
          "environment: TELLERLINE_WORKER_PROCESSES: \"\" is not a whole "
-         "number (1 to 256)"},
+         "number (0 to 256)"},
         {"TELLERLINE_HTTP_LISTEN=8080", "environment: TELLERLINE_HTTP_LISTEN: \"8080\" is not a "
                                         "listening address (host:port or [IPv6 "
                                         "address]:port, port 0 to 65535)"},
@@ -326,9 +327,9 @@ static void bad_files_are_refused(void **state)
     (void)state;
     static const struct bad_file cases[] = {
         {"TELLERLINE_WORKER_PROCESSES", "two\n", 4,
-         "environment: TELLERLINE_WORKER_PROCESSES_FILE: \"two\" is not a whole number (1 to 256)"},
+         "environment: TELLERLINE_WORKER_PROCESSES_FILE: \"two\" is not a whole number (0 to 256)"},
         {"TELLERLINE_WORKER_PROCESSES", "2\n\n", 3,
-         "environment: TELLERLINE_WORKER_PROCESSES_FILE: \"2?\" is not a whole number (1 to "
+         "environment: TELLERLINE_WORKER_PROCESSES_FILE: \"2?\" is not a whole number (0 to "
          "256)"},
         {"TELLERLINE_REDIS_URL", "redis://h\0x", 11,
          "environment: TELLERLINE_REDIS_URL_FILE: \"%s\" holds a zero byte"},
@@ -425,9 +426,10 @@ static void a_bad_file_is_refused_before_the_environment(void **state)
 {
     (void)state;
     struct tl_error err = {0};
-    set("TELLERLINE_WORKER_PROCESSES", "0");
-    assert_null(load("worker: {processes: 0}\n", &err));
-    assert_non_null(strstr(err.text, ":1:21: worker.processes: \"0\" is out of bounds (1 to 256)"));
+    set("TELLERLINE_WORKER_PROCESSES", "257");
+    assert_null(load("worker: {processes: 257}\n", &err));
+    assert_non_null(
+        strstr(err.text, ":1:21: worker.processes: \"257\" is out of bounds (0 to 256)"));
 }
 
 #define environment_test(f) cmocka_unit_test_setup_teardown(f, clear_environment, clear_environment)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hooks of the configuration. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,12 +52,24 @@ static void patterns_match_as_they_say(void **state)
         const char *pattern, *queue;
         bool matches;
     } rows[] = {
-        {"*", "a", true},         {"a*c", "abc", true},
-        {"a*c", "ac", true},      {"a*c", "abcd", false},
-        {"*a*b*", "xaxbx", true}, {"*a*b*", "xbxa", false},
-        {"a", "a", true},         {"a", "ab", false},
-        {"b a", "a", true},       {"*-vip", "sale-vip", true},
-        {"**", "x", true},        {"a*a*a*a*b", "aaaaaaaaaaaaac", false},
+        {"*", "a", true},
+        {"a*c", "abc", true},
+        {"a*c", "ac", true},
+        {"a*c", "abcd", false},
+        {"*a*b*", "xaxbx", true},
+        {"*a*b*", "xbxa", false},
+        {"a", "a", true},
+        {"a", "ab", false},
+        {"b a", "a", true},
+        {"*-vip", "sale-vip", true},
+        {"**", "x", true},
+        {"a*a*a*a*b", "aaaaaaaaaaaaac", false},
+        /* What receives the hooks of a shop must not take a rehearsal for the sale. */
+        {"*", "rehearsal-sale-1a2b3c", false},
+        {"*sale*", "rehearsal-sale-1a2b3c", false},
+        {"* rehearsal-*", "rehearsal-sale-1a2b3c", true},
+        {"rehearsal-sale-*", "rehearsal-sale-1a2b3c", true},
+        {"*", "rehearsal-hall", true}, /* the name of a queue like any other */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -144,25 +145,54 @@ static void what_is_got_can_be_set(void **state)
     tl_queue_settings_defaults(&copy);
     assert_int_equal(COUNT(changes), COUNT(defaults));
     for (size_t i = 0; i < COUNT(changes); i++) {
-        assert_true(tl_queue_settings_set(&settings, changes[i].name, changes[i].value, NULL));
+        assert_true(tl_queue_settings_set(&settings, changes[i].name, changes[i].value,
+                                          TL_FORM_STORE, NULL));
         assert_true(tl_queue_settings_get(&settings, i, &name, value, sizeof(value)));
         assert_string_equal(value, changes[i].value);
-        assert_true(tl_queue_settings_set(&copy, name, value, NULL));
+        assert_true(tl_queue_settings_set(&copy, name, value, TL_FORM_STORE, NULL));
     }
     assert_memory_equal(&settings, &copy, sizeof(settings));
 }
 
-static void the_way_the_file_writes_is_taken_too(void **state)
+static void people_write_units_and_offsets(void **state)
 {
     (void)state;
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
-    assert_true(tl_queue_settings_set(&settings, "session_ttl", "5m", NULL));
+    assert_true(tl_queue_settings_set(&settings, "session_ttl", "5m", TL_FORM_FILE, NULL));
     assert_int_equal(settings.session_ttl_ms, 300000);
-    assert_true(tl_queue_settings_set(&settings, "opens_at", "2026-12-01T20:00:00+09:00", NULL));
+    assert_true(tl_queue_settings_set(&settings, "opens_at", "2026-12-01T20:00:00+09:00",
+                                      TL_FORM_FILE, NULL));
     assert_int_equal(settings.opens_at_ms, INT64_C(1796122800000));
-    assert_true(tl_queue_settings_set(&settings, "opens_at", "", NULL));
+    assert_true(tl_queue_settings_set(&settings, "opens_at", "", TL_FORM_FILE, NULL));
     assert_int_equal(settings.opens_at_ms, 0);
+}
+
+/* What the scripts cannot calculate with is refused, so that `audit` sees it. */
+static void the_store_has_plain_milliseconds_only(void **state)
+{
+    (void)state;
+    static const struct bad cases[] = {
+        {"session_ttl", "10m", "session_ttl: \"10m\" is not a whole number"},
+        {"session_ttl", "99", "session_ttl: \"99\" is out of bounds (100ms to 7d)"},
+        {"session_ttl", "9223372036854775808",
+         "session_ttl: \"9223372036854775808\" is out of bounds (100ms to 7d)"},
+        {"opens_at", "2026-12-01T20:00:00+09:00",
+         "opens_at: \"2026-12-01T20:00:00+09:00\" is not a whole number"},
+        {"opens_at", "", "opens_at: \"\" is not a whole number"},
+        {"capacity", "auto", "capacity: \"auto\" is not a whole number (0 to 10000000)"},
+        {"capacity_max", "7",
+         "\"capacity_max\" is not a setting of a queue; did you mean "
+         "\"capacity_min\"?"},
+    };
+    struct tl_queue_settings settings;
+    tl_queue_settings_defaults(&settings);
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct tl_error err = {0};
+        assert_false(
+            tl_queue_settings_set(&settings, cases[i].name, cases[i].value, TL_FORM_STORE, &err));
+        assert_string_equal(err.text, cases[i].message);
+    }
 }
 
 static void a_bad_value_changes_nothing(void **state)
@@ -175,15 +205,19 @@ static void a_bad_value_changes_nothing(void **state)
          "\"rate.admit\" is not a setting of a queue; did you mean \"rate_admit\"?"},
         {"capacity", "10000001", "capacity: \"10000001\" is out of bounds (0 to 10000000)"},
         {"capacity", "", "capacity: \"\" is not a whole number (0 to 10000000)"},
-        {"session_ttl", "99", "session_ttl: \"99\" is out of bounds (100ms to 7d)"},
-        {"session_ttl", "9223372036854775808",
-         "session_ttl: \"9223372036854775808\" is out of bounds (100ms to 7d)"},
+        {"session_ttl", "99ms", "session_ttl: \"99ms\" is out of bounds (100ms to 7d)"},
+        {"session_ttl", "9223372036854775808ms",
+         "session_ttl: \"9223372036854775808ms\" is too long a duration (100ms to 7d)"},
+        {"session_ttl", "600",
+         "session_ttl: \"600\" is not a duration such as 250ms, 10s, 5m, 2h or 1d (100ms to 7d)"},
         {"session_ttl", "-5",
          "session_ttl: \"-5\" is not a duration such as 250ms, 10s, 5m, 2h or 1d (100ms to 7d)"},
-        {"opens_at", "253402300800000",
-         "opens_at: \"253402300800000\" is out of bounds (RFC 3339 with an offset, from 1970 on; "
-         "or "
-         "empty)"},
+        {"opens_at", "1795500000",
+         "opens_at: \"1795500000\" is not a time with an offset such as 2026-12-01T20:00:00+09:00 "
+         "(RFC 3339 with an offset, from 1970 on; or empty)"},
+        {"opens_at", "1969-12-31T23:59:59Z",
+         "opens_at: \"1969-12-31T23:59:59Z\" is out of bounds (RFC 3339 with an offset, from 1970 "
+         "on; or empty)"},
         {"paused", "1", "paused: \"1\" is neither true nor false"},
         {"lanes", "a,,b",
          "lanes: \"\" is not a lane's name (1 to 16 names of a-z, 0-9, '-' and '_', each at most "
@@ -211,7 +245,8 @@ static void a_bad_value_changes_nothing(void **state)
     before = settings;
     for (size_t i = 0; i < COUNT(cases); i++) {
         struct tl_error err = {0};
-        assert_false(tl_queue_settings_set(&settings, cases[i].name, cases[i].value, &err));
+        assert_false(
+            tl_queue_settings_set(&settings, cases[i].name, cases[i].value, TL_FORM_FILE, &err));
         assert_string_equal(err.text, cases[i].message);
         assert_int_equal(err.kind, TL_ERR_INVALID);
         assert_memory_equal(&settings, &before, sizeof(settings));
@@ -223,11 +258,11 @@ static void the_default_lane_follows_its_name(void **state)
     (void)state;
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
-    assert_true(tl_queue_settings_set(&settings, "lanes", "normal,late", NULL));
+    assert_true(tl_queue_settings_set(&settings, "lanes", "normal,late", TL_FORM_FILE, NULL));
     assert_int_equal(settings.default_lane, 0);
-    assert_true(tl_queue_settings_set(&settings, "lanes", "a,b,c", NULL));
+    assert_true(tl_queue_settings_set(&settings, "lanes", "a,b,c", TL_FORM_FILE, NULL));
     assert_int_equal(settings.default_lane, 2);
-    assert_true(tl_queue_settings_set(&settings, "lanes", "a", NULL));
+    assert_true(tl_queue_settings_set(&settings, "lanes", "a", TL_FORM_FILE, NULL));
     assert_int_equal(settings.default_lane, 0);
 }
 
@@ -242,7 +277,7 @@ static void what_spans_settings_is_validated(void **state)
         {"rate_shape", "lumps",
          "rate.burst (2) is for the shape \"smooth\": a lump is never larger than rate.admit"},
         {"opening", "draw", "opening \"draw\" needs opens_at: the draw is held then"},
-        {"session_max", "599999",
+        {"session_max", "599999ms",
          "session_max (599999ms) must not be shorter than session_ttl (10m) with session_sliding"},
     };
     for (size_t i = 0; i < COUNT(cases); i++) {
@@ -252,7 +287,8 @@ static void what_spans_settings_is_validated(void **state)
         settings.session_sliding = true;
         settings.rate_burst = 2;
         assert_true(tl_queue_settings_validate(&settings, &err));
-        assert_true(tl_queue_settings_set(&settings, cases[i].name, cases[i].value, NULL));
+        assert_true(
+            tl_queue_settings_set(&settings, cases[i].name, cases[i].value, TL_FORM_FILE, NULL));
         assert_false(tl_queue_settings_validate(&settings, &err));
         assert_string_equal(err.text, cases[i].message);
     }
@@ -265,10 +301,10 @@ static void a_policy_by_rate_with_a_rate_is_valid(void **state)
     for (size_t i = 0; i < COUNT(policies); i++) {
         struct tl_queue_settings settings;
         tl_queue_settings_defaults(&settings);
-        assert_true(tl_queue_settings_set(&settings, "policy", policies[i], NULL));
-        assert_true(tl_queue_settings_set(&settings, "rate_admit", "1", NULL));
+        assert_true(tl_queue_settings_set(&settings, "policy", policies[i], TL_FORM_FILE, NULL));
+        assert_true(tl_queue_settings_set(&settings, "rate_admit", "1", TL_FORM_FILE, NULL));
         assert_true(tl_queue_settings_validate(&settings, NULL));
-        assert_true(tl_queue_settings_set(&settings, "rate_shape", "lumps", NULL));
+        assert_true(tl_queue_settings_set(&settings, "rate_shape", "lumps", TL_FORM_FILE, NULL));
         assert_true(tl_queue_settings_validate(&settings, NULL));
     }
 }
@@ -279,13 +315,13 @@ static void weights_are_for_every_lane(void **state)
     struct tl_queue_settings settings;
     struct tl_error err = {0};
     tl_queue_settings_defaults(&settings);
-    assert_true(tl_queue_settings_set(&settings, "lane_weights", "3,1", NULL));
+    assert_true(tl_queue_settings_set(&settings, "lane_weights", "3,1", TL_FORM_FILE, NULL));
     assert_true(tl_queue_settings_validate(&settings, NULL));
-    assert_true(tl_queue_settings_set(&settings, "lanes", "vip,early,normal", NULL));
+    assert_true(tl_queue_settings_set(&settings, "lanes", "vip,early,normal", TL_FORM_FILE, NULL));
     assert_false(tl_queue_settings_validate(&settings, &err));
     assert_string_equal(err.text, "lane_weights has 2 numbers for 3 lanes: set one for each lane, "
                                   "in one step with lanes, or none");
-    assert_true(tl_queue_settings_set(&settings, "lane_weights", "", NULL));
+    assert_true(tl_queue_settings_set(&settings, "lane_weights", "", TL_FORM_FILE, NULL));
     assert_true(tl_queue_settings_validate(&settings, NULL));
 }
 
@@ -315,10 +351,10 @@ static void every_value_fits_the_promised_size(void **state)
     memset(url, 'x', sizeof(url));
     memcpy(url, "http://", 7);
     url[1024] = '\0';
-    assert_false(tl_queue_settings_set(&settings, "target_url", url, &err));
+    assert_false(tl_queue_settings_set(&settings, "target_url", url, TL_FORM_FILE, &err));
     assert_string_equal(err.text, "target_url: is 1024 bytes long; at most 1023 fit");
     url[1023] = '\0';
-    assert_true(tl_queue_settings_set(&settings, "target_url", url, NULL));
+    assert_true(tl_queue_settings_set(&settings, "target_url", url, TL_FORM_FILE, NULL));
     assert_true(tl_queue_settings_get(&settings, COUNT(defaults) - 1, &name, value, sizeof(value)));
     assert_string_equal(value, url);
 }
@@ -349,16 +385,17 @@ static void a_steered_capacity_is_set_as_it_is_meant(void **state)
     struct tl_error err = {0};
     const char *name = "capacity";
     tl_queue_settings_defaults(&settings);
-    assert_true(tl_queue_settings_set(&settings, "capacity_max", "70", NULL));
+    assert_true(tl_queue_settings_set(&settings, "capacity_max", "70", TL_FORM_FILE, NULL));
     assert_false(tl_queue_settings_validate(&settings, &err));
     assert_non_null(strstr(err.text, "capacity_max is for capacity \"auto\""));
-    assert_true(tl_queue_settings_set(&settings, "capacity", "auto", NULL));
+    assert_true(tl_queue_settings_set(&settings, "capacity", "auto", TL_FORM_FILE, NULL));
     assert_true(tl_queue_settings_validate(&settings, NULL));
     assert_int_equal(settings.capacity_mode, TL_CAPACITY_AUTO);
     assert_int_equal(settings.capacity, 70);
-    assert_true(tl_queue_settings_set(&settings, "capacity", "80", NULL)); /* of a release before */
+    assert_true(tl_queue_settings_set(&settings, "capacity", "80", TL_FORM_FILE,
+                                      NULL)); /* of a release before */
     assert_int_equal(settings.capacity_mode, TL_CAPACITY_AUTO);
-    assert_false(tl_queue_settings_set(&settings, "capacity_max", "auto", &err));
+    assert_false(tl_queue_settings_set(&settings, "capacity_max", "auto", TL_FORM_FILE, &err));
     assert_non_null(strstr(err.text, "capacity_max"));
     assert_int_equal(settings.capacity, 80);
     assert_false(tl_queue_settings_plain(&name, "7"));
@@ -373,7 +410,8 @@ int main(void)
         cmocka_unit_test(what_is_got_can_be_set),
         cmocka_unit_test(the_capacity_that_counts_is_within_its_bounds),
         cmocka_unit_test(a_steered_capacity_is_set_as_it_is_meant),
-        cmocka_unit_test(the_way_the_file_writes_is_taken_too),
+        cmocka_unit_test(people_write_units_and_offsets),
+        cmocka_unit_test(the_store_has_plain_milliseconds_only),
         cmocka_unit_test(a_bad_value_changes_nothing),
         cmocka_unit_test(the_default_lane_follows_its_name),
         cmocka_unit_test(what_spans_settings_is_validated),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -280,8 +281,10 @@ static void a_probe_is_of_the_file_only(void **state)
     tl_config_free(&config);
 
     tl_queue_settings_defaults(&settings);
-    assert_false(tl_queue_settings_set(&settings, "probe_url", "http://other/", &err));
-    assert_false(tl_queue_settings_set(&settings, "probe.url", "http://other/", &err));
+    assert_false(
+        tl_queue_settings_set(&settings, "probe_url", "http://other/", TL_FORM_FILE, &err));
+    assert_false(
+        tl_queue_settings_set(&settings, "probe.url", "http://other/", TL_FORM_FILE, &err));
     static const char *const wrong[] = {
         "queues: {a: {probe: {url: 'http://site/'}}}", /* what to read? */
         "queues: {a: {probe: {url: 'ftp://site/', value: x}}}",

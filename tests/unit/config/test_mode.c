@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The modes and phases of a queue. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include "ctl/help.h"
+#include "ctl/installed.h"
 #include "ctl/options.h"
 
 static int never_run(const struct tl_ctl_options *options)
@@ -97,6 +99,35 @@ static void test_options_and_words_in_any_order(void **state)
     assert_string_equal(options.words[2], "--x=1");
 }
 
+/* The file that a package installed; any file that exists will do. */
+static const char *installed(const struct tl_ctl_command *command, struct tl_ctl_options options)
+{
+    struct tl_error err = {0};
+    assert_true(tl_installed_find(command, "/dev/null", &options, &err));
+    return options.config;
+}
+
+static void test_the_installed_file_counts_where_nothing_else_is_said(void **state)
+{
+    (void)state;
+    static const struct tl_ctl_command up = {.name = "up",
+                                             .options = TL_OPTION_CONFIG | TL_OPTION_PROCESSES};
+    struct tl_ctl_options options = {0};
+    struct tl_error err = {0};
+    assert_int_equal(unsetenv("TELLERLINE_REDIS_URL"), 0);
+    assert_string_equal(installed(&set_command, options), "/dev/null");
+    assert_null(installed(&up, options));
+    assert_string_equal(installed(&set_command, (struct tl_ctl_options){.config = "a"}), "a");
+    assert_null(installed(&set_command, (struct tl_ctl_options){.redis = "unix:///r"}));
+    assert_null(installed(&set_command, (struct tl_ctl_options){.server = "http://h"}));
+    assert_null(installed(&set_command, (struct tl_ctl_options){.data = "data"}));
+    assert_int_equal(setenv("TELLERLINE_REDIS_URL", "unix:///r", 1), 0);
+    assert_null(installed(&set_command, options));
+    assert_int_equal(unsetenv("TELLERLINE_REDIS_URL"), 0);
+    assert_true(tl_installed_find(&set_command, "/nowhere/a.yaml", &options, &err));
+    assert_null(options.config);
+}
+
 static void test_values(void **state)
 {
     (void)state;
@@ -154,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_options_and_words_in_any_order),
+        cmocka_unit_test(test_the_installed_file_counts_where_nothing_else_is_said),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_help_needs_no_words),

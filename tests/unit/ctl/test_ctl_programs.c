@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -106,6 +107,53 @@ static void test_an_exit_before_all_is_up_is_a_failed_start(void **state)
     turn_until_failure(fixture, &err);
     assert_non_null(strstr(err.text, "quitter ended with status 3"));
     assert_true(printed(fixture, "quitter    | why\n"));
+}
+
+static void start_quiet(struct fixture *fixture, const char *script)
+{
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    struct tl_error err = {0};
+    const struct tl_program_start start = {
+        .role = "quiet", .argv = argv, .keep_fd = -1, .quiet = true, .stop_limit_ms = PATIENCE_MS};
+    assert_true(tl_programs_add(fixture->programs, &start, &err));
+}
+
+static void test_a_quiet_start_is_shown_when_it_fails(void **state)
+{
+    struct fixture *fixture = *state;
+    struct tl_error err = {0};
+    start_quiet(fixture, "head -c 10000 /dev/zero | tr '\\0' x; echo; exit 3");
+    turn_until_failure(fixture, &err);
+    assert_true(printed(fixture, "quiet      | xxxxx"));
+}
+
+static void test_a_quiet_program_is_heard_once_all_are_up(void **state)
+{
+    struct fixture *fixture = *state;
+    char folder[] = "/tmp/tellerline-quiet-XXXXXX", began[64], go[64], script[256];
+    struct tl_error err = {0};
+    assert_non_null(mkdtemp(folder));
+    snprintf(began, sizeof(began), "%s/began", folder);
+    snprintf(go, sizeof(go), "%s/go", folder);
+    snprintf(script, sizeof(script),
+             "echo early; >%s; until [ -e %s ]; do sleep 0.02; done; echo late; exec sleep 1000",
+             began, go);
+    start_quiet(fixture, script);
+    int64_t until_ms = tl_clock_ms() + PATIENCE_MS;
+    while (access(began, F_OK) != 0) {
+        assert_true(tl_clock_ms() < until_ms);
+        assert_true(tl_programs_turn(fixture->programs, 10, &err));
+    }
+    assert_true(tl_programs_turn(fixture->programs, 0, &err)); /* reads what is there by now */
+    tl_programs_settled(fixture->programs);
+    FILE *file = fopen(go, "w");
+    assert_non_null(file);
+    fclose(file);
+    turn_until(fixture, "quiet      | late\n");
+    assert_false(printed(fixture, "early"));
+    unlink(began);
+    unlink(go);
+    rmdir(folder);
 }
 
 static void test_an_absent_program_is_a_failed_start(void **state)
@@ -219,6 +267,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PROGRAMS_TEST(test_output_of_both_kinds),
         PROGRAMS_TEST(test_an_exit_before_all_is_up_is_a_failed_start),
+        PROGRAMS_TEST(test_a_quiet_start_is_shown_when_it_fails),
+        PROGRAMS_TEST(test_a_quiet_program_is_heard_once_all_are_up),
         PROGRAMS_TEST(test_an_absent_program_is_a_failed_start),
         PROGRAMS_TEST(test_a_program_that_dies_is_started_again),
         PROGRAMS_TEST(test_a_killed_program_is_started_again_even_before_all_is_up),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrivals for `tellerline plan`: the CSV, and crowds that are drawn. */
 #include <setjmp.h>
 #include <stdarg.h>

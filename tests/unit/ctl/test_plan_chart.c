@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Charts of `tellerline plan`: the curve in bounded memory, as text and as SVG. */
 #include <setjmp.h>
 #include <stdarg.h>

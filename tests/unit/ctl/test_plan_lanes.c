@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who comes in which lane, and what is said of a lane. */
 #include <setjmp.h>
 #include <stdarg.h>

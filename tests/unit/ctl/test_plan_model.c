@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The arithmetic of `tellerline plan`, with worked examples of real sites. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The simulation of `tellerline plan`: by hand, and what must hold for any crowd and settings. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The heap of what is due, against sorting. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a rehearsal says about the settings, by hand. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scratch queue of a rehearsal: its name and its settings. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,11 +24,11 @@ static void test_names(void **state)
     tl_scratch_name("sale", other);
     assert_int_equal(strncmp(name, "rehearsal-sale-", 15), 0);
     assert_string_not_equal(name, other);
-    assert_true(tl_scratch_named(name));
+    assert_true(tl_queue_is_rehearsal(name));
     tl_scratch_name(longest, name);
     assert_int_equal(strlen(name), TL_QUEUE_NAME_MAX);
     assert_true(tl_queue_name_valid(name, strlen(name)));
-    assert_true(tl_scratch_named(name));
+    assert_true(tl_queue_is_rehearsal(name));
     static const char *const others[] = {"sale",
                                          "rehearsal-",
                                          "rehearsal-sale",
@@ -35,7 +36,7 @@ static void test_names(void **state)
                                          "rehearsal-sale-12345",
                                          "my-rehearsal-sale-123456"};
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        assert_false(tl_scratch_named(others[i]));
+        assert_false(tl_queue_is_rehearsal(others[i]));
 }
 
 static struct tl_queue_settings sale(void)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a rehearsal reads: views, problems and streams of events. */
 #include <setjmp.h>
 #include <stdarg.h>

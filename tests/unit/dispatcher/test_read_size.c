@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How many ingest entries the dispatcher reads at a time. */
 #include <setjmp.h>
 #include <stdarg.h>

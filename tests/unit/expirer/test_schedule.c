@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When the sessions of a queue are due, with the time passed in. */
 #include <setjmp.h>
 #include <stdarg.h>

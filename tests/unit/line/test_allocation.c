@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The modules that allocate, compiled once more on top of an allocator that fails when told to. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The line in memory, against a naive model that keeps one array of places. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -345,6 +346,19 @@ static void ends_are_forgotten_after_an_hour_some_at_a_time(void **state)
     tl_line_free(&line);
 }
 
+static void no_more_ends_are_remembered_than_the_store_keeps(void **state)
+{
+    (void)state;
+    struct tl_line *line = new_line();
+    apply(line, 1, TL_EVENT_JOINED, 1, TL_LINE_ENDS_MAX + 1000);
+    apply(line, 2, TL_EVENT_REMOVED, 1, TL_LINE_ENDS_MAX + 1000);
+    assert_int_equal(tl_line_look(line, 1000).status, TL_LINE_UNKNOWN);
+    assert_int_equal(tl_line_look(line, 1001).status, TL_LINE_ENDED);
+    assert_int_equal(tl_line_look(line, TL_LINE_ENDS_MAX + 1000).status, TL_LINE_ENDED);
+    assert_true(tl_line_bytes(line) < 22000000);
+    tl_line_free(&line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -357,6 +371,7 @@ int main(void)
         cmocka_unit_test(renewing_an_ended_session_changes_nothing),
         cmocka_unit_test(a_serial_only_rises_and_is_forgotten_with_the_end),
         cmocka_unit_test(ends_are_forgotten_after_an_hour_some_at_a_time),
+        cmocka_unit_test(no_more_ends_are_remembered_than_the_store_keeps),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

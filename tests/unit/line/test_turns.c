@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Turns between lanes, against a simulation that admits one visitor after another by the rule
  * itself: of the lanes with visitors, the one whose turn comes first, in fractions that need no

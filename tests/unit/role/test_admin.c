@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The admin listener, while others hold connections without a request. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -247,10 +248,46 @@ static void a_program_may_serve_more(void **state)
     assert_int_equal(further.ended, 3);
 }
 
+/* The library itself refuses a query that does not fit, after the request began. */
+static void a_request_that_began_ends(void **state)
+{
+    enum { ARGUMENTS = 4000, REQUESTS = 20 };
+    static char request[2 * ARGUMENTS + 64];
+    struct further further = {0};
+    struct tl_admin *admin;
+    struct tl_error err = {0};
+    const struct tl_listen listen = {.host = "127.0.0.1", .port = 0};
+    const struct tl_admin_source source = {.live = live, .ready = ready, .metrics = metrics};
+    const struct tl_admin_calls calls = {.context = &further,
+                                         .places = 4,
+                                         .begin = begin_further,
+                                         .handle = handle_further,
+                                         .end = end_further};
+    (void)state;
+    size_t length = (size_t)snprintf(request, sizeof(request), "GET /more?");
+    for (size_t i = 0; i < ARGUMENTS; i++)
+        length += (size_t)snprintf(request + length, sizeof(request) - length, "a&");
+    snprintf(request + length, sizeof(request) - length, " HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_true(tl_admin_start(&admin, &listen, &source, &calls, &err));
+    for (int i = 0; i < REQUESTS; i++) {
+        int fd = client(tl_admin_port(admin), htonl(INADDR_LOOPBACK), request);
+        while (atomic_load(&further.begun) <= i)
+            (void)usleep(1000);
+        close(fd);
+    }
+    /* The library has one thread: it is through with them. */
+    assert_int_equal(tl_http_probe("127.0.0.1", tl_admin_port(admin), "/livez", PATIENCE_MS), 200);
+    tl_admin_stop(&admin);
+    assert_int_equal(further.handled, 0);
+    assert_int_equal(further.begun, REQUESTS + 1);
+    assert_int_equal(further.ended, REQUESTS + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_program_may_serve_more),
+        cmocka_unit_test(a_request_that_began_ends),
         cmocka_unit_test_setup_teardown(probes_are_answered, start, stop),
         cmocka_unit_test_setup_teardown(slow_connections_do_not_keep_a_probe_out, start, stop),
         cmocka_unit_test_setup_teardown(the_last_places_are_for_loopback, start, stop),

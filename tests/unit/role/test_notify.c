@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A real datagram socket replaces that of the service manager. */
 #include <setjmp.h>
 #include <stdarg.h>

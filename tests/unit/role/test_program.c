@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ static bool apply_processes(void *context, const char *value, struct tl_error *e
     struct outcome *outcome = context;
     size_t used = strlen(outcome->record);
     if (strcmp(value, "0") == 0)
-        return tl_error_set(err, TL_ERR_INVALID, "\"0\" is out of bounds (1 to 256)");
+        return tl_error_set(err, TL_ERR_INVALID, "\"257\" is out of bounds (0 to 256)");
     snprintf(outcome->record + used, sizeof(outcome->record) - used, "processes=%s ", value);
     return true;
 }
@@ -149,12 +150,12 @@ static void a_wrong_command_line_exits_with_2(void **state)
         {{"--conf-file", "x"}, "no such option: \"--conf-file\"; --help lists the options\n"},
         {{"--check=yes"}, "--check takes no value\n"},
         {{"-x"}, "no such option: \"-x\"; --help lists the options\n"},
-        {{"--quiet", "-xyz"}, "no such option: \"-x\"; --help lists the options\n"},
+        {{"--quiet", "-xyz"}, "unexpected argument \"-xyz\"; --help lists the options\n"},
         {{"--config"}, "--config needs a value: FILE\n"},
         {{"--processes"}, "--processes needs a value: N\n"},
         {{"audit"}, "unexpected argument \"audit\"; --help lists the options\n"},
         {{"--check", "audit"}, "unexpected argument \"audit\"; --help lists the options\n"},
-        {{"--processes", "0"}, "--processes: \"0\" is out of bounds (1 to 256)\n"},
+        {{"--processes", "0"}, "--processes: \"257\" is out of bounds (0 to 256)\n"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct outcome outcome;
@@ -181,12 +182,12 @@ static void check_only_validates(void **state)
     char expected[200];
     int fd = mkstemp(path);
     assert_true(fd >= 0);
-    assert_true(dprintf(fd, "worker:\n  processes: 0\n") > 0);
+    assert_true(dprintf(fd, "worker:\n  processes: 257\n") > 0);
     assert_int_equal(close(fd), 0);
     RUN(&outcome, "--check", "--config", path);
     assert_int_equal(unlink(path), 0);
     snprintf(expected, sizeof(expected),
-             "%s:2:14: worker.processes: \"0\" is out of bounds (1 to 256)\n", path);
+             "%s:2:14: worker.processes: \"257\" is out of bounds (0 to 256)\n", path);
     check(&outcome, false, 1, "", expected);
 }
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signals as input of a loop. */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Real child processes, and a clock that the test sets. */
 #include <setjmp.h>
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The requests of one round of leases, without a store. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How full the store is, from the text of INFO (common/store/memory.h). */
 #include <setjmp.h>
 #include <stdarg.h>

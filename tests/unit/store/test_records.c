@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the records that scripts write (common/store/records.h). */
 #include <setjmp.h>
 #include <stdarg.h>

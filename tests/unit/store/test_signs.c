@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text of an entry of tl:{q}:signs. */
 #include <setjmp.h>
 #include <stdarg.h>

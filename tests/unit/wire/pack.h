@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes msgpack from a short text, for tests of decoders: [1,"text",[2]] are arrays, whole numbers
  * and strings as they look; n nil, t true, f 1.5, m an empty map, b three bytes of binary, -5 a

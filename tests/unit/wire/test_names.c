@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of queues and ids of visitors. */
 #include <setjmp.h>
 #include <stdarg.h>

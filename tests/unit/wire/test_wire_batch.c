@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ingest batches: valid ones survive encoding and decoding, and invalid ones are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -51,12 +52,14 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(tl_batch_hand_over(writer, &moves), 7);
     assert_int_equal(tl_batch_count(writer), 8);
     tl_batch_generation(writer, 1795322332699277);
+    tl_batch_made(writer, 1795322332699);
     const void *bytes = tl_batch_finish(writer, "worker-1", TL_BATCH_NUMBER_MAX, &length);
     if (!tl_batch_decode(bytes, length, &batch, &err))
         fail_msg("%s", err.text);
     assert_string_equal(batch.worker, "worker-1");
     assert_int_equal(batch.number, TL_BATCH_NUMBER_MAX);
     assert_int_equal(batch.generation, 1795322332699277);
+    assert_int_equal(batch.made_ms, 1795322332699);
     assert_int_equal(batch.n_commands, 8);
     assert_int_equal(batch.commands[7].kind, TL_COMMAND_HAND_OVER);
     assert_int_equal(batch.commands[7].number, place);
@@ -170,8 +173,8 @@ static void the_limits_themselves_are_taken(void **state)
 {
     static const char *const good[] = {
         "[1,\"w\",0,[]]",
-        "[2,\"w\",0,0,[]]",
-        "[2,\"w\",0,9007199254740991,[[2,\"v\",1]]]",
+        "[2,\"w\",0,0,0,[]]",
+        "[2,\"w\",0,9007199254740991,9007199254740991,[[2,\"v\",1]]]",
         "[1,\"0123456789abcdef0123456789abcdef\",9007199254740991,[]]",
         ("[1,\"w\",1,[[1,\"" VISITOR64 "\",15]]]"),
         "[1,\"w\",1,[[2,\"v\",4503599627370495],[3,\"v\",0],[4,\"v\",1]]]",
@@ -195,9 +198,10 @@ static const struct {
     {"[1,\"w\",1,[],1]", "more fields"},
     {"[1,\"w\",1,7,[]]", "array"},
     {"[2,\"w\",1,[]]", "whole number"},
-    {"[2,\"w\",1,7]", "array"},
-    {"[2,\"w\",1,9007199254740992,[]]", "above its limit"},
-    {"[2,\"w\",1,7,[],1]", "6 fields"},
+    {"[2,\"w\",1,7,8]", "array"},
+    {"[2,\"w\",1,9007199254740992,8,[]]", "above its limit"},
+    {"[2,\"w\",1,7,9007199254740992,[]]", "above its limit"},
+    {"[2,\"w\",1,7,8,[],1]", "7 fields"},
     {"[3,\"w\",1,7,[]]", "version 3"},
     {"[0,\"w\",1,[]]", "version 0"},
     {"[\"1\",\"w\",1,[]]", "whole number"},

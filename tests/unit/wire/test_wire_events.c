@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events and runs: every kind is decoded, and invalid ones are refused. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,23 +2,17 @@
 import { h, setChildren } from './dom.js';
 import { ask } from './dialog.js';
 import { change, read, queuePath, may } from './api.js';
-import { moment, full, duration } from './format.js';
+import { moment, full } from './format.js';
 
 export async function loadChanges(queue) {
   return (await read('/changes?queue=' + encodeURIComponent(queue) + '&limit=50')).changes;
 }
 
-const DURATIONS = /(_ttl|_window|_hold|_fresh|_cooldown|_every|session_max)$/;
+const valueOf = (name, value) => name.endsWith('s_at') && value ? full(Date.parse(value)) : words(value);
 
-/* The record has the texts of the store: times in ms. */
-function valueOf(name, value) {
-  if (/^\d+$/.test(value) && DURATIONS.test(name)) return duration(Number(value));
-  if (/^\d+$/.test(value) && name.endsWith('s_at')) return Number(value) ? full(Number(value)) : '–';
-  return words(value);
-}
-
-const words = (value) => (value === null || value === undefined || value === '' ? '–' : typeof value === 'object' ? JSON.stringify(value)
-  : String(value));
+/* A notice of several languages is an object. */
+const words = (value) => (value === null || value === undefined || value === '' ? '–' : typeof value === 'object'
+  ? Object.entries(value).map(([language, text]) => '[' + language + '] ' + text).join(' ') : String(value));
 
 /* "capacity 250 → 300", one for each member. */
 function differences(entry) {
@@ -38,8 +32,8 @@ export function marksOf(changes) {
 
 /* What takes the entry back, as a call; null: nothing does. */
 function undoOf(entry) {
-  /* A notice of several languages stands there as the store keeps it, and the call takes it like that. */
-  if (entry.what === 'notice') return ['POST', '/notice', { text: (entry.before && entry.before.notice) || '' }];
+  const notice = (entry.before && entry.before.notice) || '';
+  if (entry.what === 'notice') return ['POST', '/notice', typeof notice === 'object' ? { texts: notice } : { text: notice }];
   const before = Object.keys(entry.before || {});
   if ((entry.what === 'set' || entry.what === 'mode') && before.length > 0) return ['PATCH', '', entry.before];
   return null;
@@ -66,7 +60,7 @@ export class Changes {
     const at = Date.parse(entry.at);
     return h('tr', {}, h('td', {}, h('time', { datetime: entry.at, title: full(at) }, moment(at, now))),
       h('td', { title: entry.from }, entry.who), h('td', {}, entry.what),
-      h('td', {}, this.told(entry)),
+      h('td', { class: 'told' }, this.told(entry)),
       h('td', {}, undo && h('button', { type: 'button', class: 'small', 'aria-label': 'Undo ' + entry.what + ' of ' + moment(at, now),
         onclick: () => this.undo(entry, undo) }, 'Undo')));
   }

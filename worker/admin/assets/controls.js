@@ -50,13 +50,13 @@ export class Controls {
     const locked = !may(this.who, 'operator');
     this.buttons = MODES.map((mode) => h('button', { type: 'button', class: mode.danger ? 'danger' : '', disabled: locked,
       'aria-disabled': 'true', 'data-mode': mode.mode, onclick: () => this.setMode(mode) }, mode.verb));
-    this.capacity = h('input', { type: 'number', min: 0, step: 1, id: 'capacity', disabled: locked });
+    this.capacity = h('input', { type: 'number', min: 0, max: 10000000, step: 1, id: 'capacity', disabled: locked });
     this.capacityForm = h('form', { onsubmit: (event) => this.setCapacity(event) }, h('label', { for: 'capacity' }, 'Capacity'),
       h('button', { type: 'button', class: 'small', disabled: locked, 'aria-label': 'Capacity 10 % less', onclick: () => this.step(-1) }, '−'),
       this.capacity,
       h('button', { type: 'button', class: 'small', disabled: locked, 'aria-label': 'Capacity 10 % more', onclick: () => this.step(1) }, '+'),
       h('button', { class: 'main', disabled: locked }, 'Review change'));
-    this.admit = h('input', { type: 'number', min: 0, step: 1, id: 'rate-admit', disabled: locked });
+    this.admit = h('input', { type: 'number', min: 0, max: 10000000, step: 1, id: 'rate-admit', disabled: locked });
     this.every = h('span', { class: 'soft' });
     this.rateForm = h('form', { onsubmit: (event) => this.setRate(event) }, h('label', { for: 'rate-admit' }, 'Rate'), this.admit, this.every,
       h('button', { class: 'main', disabled: locked }, 'Review change'));

@@ -64,8 +64,23 @@ function showSignIn(problem) {
     }
   });
   main.replaceChildren(h('section', { class: 'panel' }, h('h1', {}, 'Sign in'),
-    h('p', { class: 'soft' }, 'With a token made by ', h('code', {}, 'tellerline token make'), ', or the one in the file of secrets.admin_token.'), form));
+    h('p', { class: 'soft' }, 'Open the address that ', h('code', {}, 'tellerline dashboard'), ' writes; or sign in with a token made by ',
+      h('code', {}, 'tellerline token make'), ', or the one in the file of secrets.admin_token.'), form));
   token.focus();
+}
+
+/* The address of `tellerline dashboard` has a text that signs in once; it does not stay in the history. */
+async function useLink() {
+  const found = /^#\/sign-in\/(.+)$/.exec(location.hash);
+  if (!found) return false;
+  history.replaceState(null, '', '#/');
+  try {
+    who = await signIn(found[1]);
+    show();
+  } catch (refusal) {
+    showSignIn(refusal.message);
+  }
+  return true;
 }
 
 function show() {
@@ -94,7 +109,8 @@ out.addEventListener('click', async () => {
   await signOut().catch(() => {});
   showSignIn();
 });
-addEventListener('hashchange', () => {
+addEventListener('hashchange', async () => {
+  if (await useLink()) return;
   show();
   scrollTo(0, 0);
   if (who) focusHeading({ preventScroll: true });
@@ -117,7 +133,12 @@ skipToControls.addEventListener('click', (event) => {
   document.getElementById('control-head').focus();
 });
 
-whoAmI().then((found) => {
-  who = found;
-  show();
-}, (problem) => showSignIn(problem.message));
+useLink().then(async (used) => {
+  if (used) return;
+  try {
+    who = await whoAmI();
+    show();
+  } catch (problem) {
+    showSignIn(problem.message);
+  }
+});

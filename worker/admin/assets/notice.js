@@ -6,6 +6,7 @@ import { change } from './api.js';
 const NAMES = { en: 'English', ko: '한국어', ja: '日本語', 'zh-Hans': '简体中文', 'zh-Hant': '繁體中文', es: 'Español',
   fr: 'Français', de: 'Deutsch', pt: 'Português', it: 'Italiano', vi: 'Tiếng Việt', th: 'ไทย', id: 'Bahasa Indonesia',
   ar: 'العربية', he: 'עברית', tr: 'Türkçe', pl: 'Polski' };
+const MOST = 500; /* bytes of a text, as the server counts: fewer characters than that in most languages */
 const nameOf = (code) => NAMES[code] || code;
 
 export class NoticeEditor {
@@ -30,7 +31,8 @@ export class NoticeEditor {
   }
 
   row() {
-    const row = { label: h('label', {}), text: h('textarea', { maxlength: 500, rows: 2, dir: 'auto', disabled: this.locked }),
+    const row = { label: h('label', {}), text: h('textarea', { maxlength: MOST, rows: 2, dir: 'auto', disabled: this.locked,
+      oninput: () => this.measure(row) }),
       language: h('select', { disabled: this.locked, onchange: () => this.arrange() },
         Object.keys(NAMES).map((code) => h('option', { value: code }, nameOf(code)))),
       drop: h('button', { type: 'button', class: 'small', disabled: this.locked, onclick: () => this.leaveOut(row) }, 'Leave out') };
@@ -39,12 +41,19 @@ export class NoticeEditor {
     return row;
   }
 
+  /* The browser says it at the field, and publishes nothing, before the server refuses. */
+  measure(row) {
+    const bytes = new TextEncoder().encode(row.text.value.trim()).length;
+    row.text.setCustomValidity(bytes > MOST ? 'Too long: ' + bytes + ' bytes, at most ' + MOST + '.' : '');
+  }
+
   set(row, language, text) {
     if (language && ![...row.language.options].some((option) => option.value === language)) {
       row.language.append(h('option', { value: language }, nameOf(language)));
     }
     if (language) row.language.value = language;
     if (row.text.value !== text) row.text.value = text;
+    this.measure(row);
     return row;
   }
 

@@ -70,9 +70,9 @@ export class Overview {
       return { input, label: h('label', { class: 'field' }, label, input) };
     };
     const name = field('Name (a-z, 0-9, . _ -)', { required: true, pattern: '[a-z0-9][a-z0-9._\\-]{0,62}', id: 'new-name', autocomplete: 'off' });
-    const capacity = field('Capacity: how many may be on the site at once', { type: 'number', min: 0, value: 100, required: true, id: 'new-capacity' });
+    const capacity = field('Capacity: how many may be on the site at once', { type: 'number', min: 0, max: 10000000, value: 100, required: true, id: 'new-capacity' });
     const lanes = field('Lanes, separated by commas: the first is served first', { id: 'new-lanes', value: 'normal' });
-    const target = field('Where visitors go when it is their turn (address)', { type: 'url', id: 'new-target', placeholder: 'https://shop.example/checkout' });
+    const target = field('Where visitors go when it is their turn (address)', { type: 'url', maxlength: 1023, id: 'new-target', placeholder: 'https://shop.example/checkout' });
     const paused = h('input', { type: 'checkbox', id: 'new-paused', checked: true });
     const act = async () => {
       const settings = { capacity: Number(capacity.input.value) };

@@ -87,6 +87,8 @@ export class QueuePage {
     this.hooks = new Hooks(this.name, this.who);
     this.changesPanel = new Changes(this.name, this.who, () => this.load());
     const lanes = () => (this.stats ? this.stats.lanes.map((lane) => lane.name) : []);
+    const [visitor, refreshVisitor] = visitorPanel(this.name, this.who, lanes, () => this.load());
+    this.refreshVisitor = refreshVisitor;
     return h('div', {}, h('div', { class: 'head' }, h('h1', {}, this.name), this.badge, this.policy, this.at,
       h('p', {}, h('a', { href: '/preview/' + encodeURIComponent(this.name) }, 'What visitors see'))), this.alert, tiles,
       h('div', { class: 'columns' },
@@ -94,7 +96,7 @@ export class QueuePage {
           h('div', { class: 'ranges', role: 'group', 'aria-label': 'Time span' }, this.spans), h('h2', { id: 'line-head' }, 'The line'), this.line),
         h('section', { class: 'panel', 'aria-labelledby': 'pace-head' }, h('h2', { id: 'pace-head' }, 'Joined and let in, per minute'), this.counters),
         this.changesPanel.element),
-        h('div', {}, this.controls.element, visitorPanel(this.name, this.who, lanes, () => this.load()),
+        h('div', {}, this.controls.element, visitor,
           h('section', { class: 'panel', 'aria-labelledby': 'waits-head' }, h('h2', { id: 'waits-head' }, 'Who waits how long'), this.waits, this.lanes),
           h('section', { class: 'panel', 'aria-labelledby': 'health-head' }, h('h2', { id: 'health-head' }, 'Health'), this.health),
           this.hooks.element)));
@@ -129,6 +131,7 @@ export class QueuePage {
 
   async load() {
     this.changesAt = Date.now();
+    this.refreshVisitor();
     try {
       const [points, changes, queue] = await Promise.all([loadHistory(this.name, this.span, this.now()),
         loadChanges(this.name), read(queuePath(this.name))]);

@@ -2,7 +2,7 @@
 import { h } from './dom.js';
 import { ask } from './dialog.js';
 import { change, read, queuePath, may } from './api.js';
-import { number, full } from './format.js';
+import { number, full, clock } from './format.js';
 
 const FACTS = [['visitor', 'Visitor'], ['status', 'Status'], ['position', 'Place in line'], ['lane', 'Lane'], ['claimed', 'Has come'], ['joined_at', 'Joined'],
   ['admitted_at', 'Let in'], ['expires_at', 'Session until'], ['ended_at', 'Ended'], ['seq', 'Number'],
@@ -15,6 +15,7 @@ function valueOf(name, value) {
   return typeof value === 'number' ? number(value) : String(value);
 }
 
+/* Returns the panel, and a function that asks again for the visitor it shows: a place moves on while one looks at it. */
 export function visitorPanel(queue, who, lanes, done) {
   const input = h('input', { id: 'visitor', autocomplete: 'off', spellcheck: 'false', size: 26, required: true });
   const result = h('div', { role: 'group', 'aria-label': 'The visitor found', 'aria-live': 'polite', tabindex: -1 });
@@ -22,6 +23,7 @@ export function visitorPanel(queue, who, lanes, done) {
   const typed = () => input.value.trim();
   let asked = 0;                /* how often: only the last answer is shown */
   let found = '';               /* the id of the visitor that is shown */
+  let shown = {};               /* as it was last */
   const path = () => visitors + '/' + encodeURIComponent(found);
 
   /* An id may look like a code; then the id counts. */
@@ -47,19 +49,36 @@ export function visitorPanel(queue, who, lanes, done) {
       const visitor = await findOne(text);
       if (question !== asked) return;
       found = visitor.visitor;
+      result.setAttribute('aria-live', 'polite');
       show(visitor);
     } catch (problem) {
-      if (question === asked) replaceResult(h('p', {}, problem.message));
+      if (question !== asked) return;
+      found = '';
+      replaceResult(h('p', {}, problem.message));
     }
   }
 
+  /* Without being read aloud, and without taking the buttons from under the hand. What cannot be asked stays, with its
+   * old time. */
+  async function refresh() {
+    const question = asked;
+    if (!found) return;
+    const visitor = await read(path()).catch(() => null);
+    if (!visitor || question !== asked) return;
+    result.setAttribute('aria-live', 'off');
+    if (visitor.status === shown.status && visitor.lane === shown.lane) result.firstChild.replaceWith(factsOf(visitor));
+    else show(visitor);
+  }
+
+  const factsOf = (visitor) => h('dl', { class: 'facts' }, FACTS.filter(([name]) => visitor[name] !== undefined && visitor[name] !== null)
+    .map(([name, label]) => [h('dt', {}, label), h('dd', {}, valueOf(name, visitor[name]))]), h('dt', {}, 'As of'), h('dd', {}, clock(Date.now())));
+
   function show(visitor) {
-    const facts = FACTS.filter(([name]) => visitor[name] !== undefined && visitor[name] !== null)
-      .map(([name, label]) => [h('dt', {}, label), h('dd', {}, valueOf(name, visitor[name]))]);
+    shown = visitor;
     const present = visitor.status === 'waiting' || visitor.status === 'active';
     const others = lanes().filter((lane) => lane !== visitor.lane);
     const lane = h('select', { 'aria-label': 'Lane to move to' }, others.map((name) => h('option', {}, name)));
-    replaceResult(h('dl', { class: 'facts' }, facts), present && may(who, 'operator') ? h('div', { class: 'row' },
+    replaceResult(factsOf(visitor), present && may(who, 'operator') ? h('div', { class: 'row' },
       visitor.status === 'waiting' && others.length ? [lane, h('button', { type: 'button', onclick: () => move(lane.value) }, 'Move')] : null,
       h('button', { type: 'button', class: 'danger', onclick: () => remove(visitor) }, visitor.status === 'active' ? 'Revoke' : 'Remove')) : '');
   }
@@ -83,9 +102,10 @@ export function visitorPanel(queue, who, lanes, done) {
         : 'The place is gone. With this ticket no one joins again.'], act: () => change('DELETE', path()) });
   }
 
-  return h('section', { class: 'panel', 'aria-labelledby': 'find-head' }, h('h2', { id: 'find-head' }, 'Find a visitor'),
+  const element = h('section', { class: 'panel', 'aria-labelledby': 'find-head' }, h('h2', { id: 'find-head' }, 'Find a visitor'),
     h('form', { onsubmit: (event) => {
       event.preventDefault();
       look(typed());
     } }, h('label', { for: 'visitor' }, 'Visitor: id, ticket or reference code'), input, h('button', {}, 'Show')), result);
+  return [element, refresh];
 }

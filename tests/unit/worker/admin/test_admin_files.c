@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which paths are files of the dashboard. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Under which host names browsers may come, and which pages are ours. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -46,6 +47,22 @@ static void names_of_others(void **state)
         assert_false(host(bad[i], public_url));
 }
 
+static void this_machine(void **state)
+{
+    static const char *const here[] = {"localhost", "LOCALHOST:8081", "127.0.0.1:8081", "127.1.2.3",
+                                       "[::1]:8081"};
+    static const char *const elsewhere[] = {"192.0.2.7:8081",         "[2001:db8::1]:8081",
+                                            "queues.shop.example",    "localhost.evil.example",
+                                            "127.0.0.1.evil.example", ""};
+    const struct tl_admin_head without = {0};
+    (void)state;
+    assert_false(tl_admin_host_loopback(&without));
+    for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++)
+        assert_true(tl_admin_host_loopback(&(struct tl_admin_head){.host = here[i]}));
+    for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++)
+        assert_false(tl_admin_host_loopback(&(struct tl_admin_head){.host = elsewhere[i]}));
+}
+
 struct row {
     const char *host, *origin, *site;
     bool own;
@@ -82,6 +99,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_and_our_own_names),
         cmocka_unit_test(names_of_others),
+        cmocka_unit_test(this_machine),
         cmocka_unit_test(pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads that work jobs off. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions of browsers: what a cookie must be to open something. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,6 +132,51 @@ static void the_admin_token_has_sessions_too(void **state)
     assert_true(tl_admin_sessions_check(*state, &session, &key, &hash, NOW));
 }
 
+/* ---- links ---- */
+
+static struct tl_admin_session link_of(const struct tl_admin_sessions *sessions)
+{
+    char text[TL_ADMIN_SESSION_TEXT_MAX + 1];
+    struct tl_admin_session link;
+    tl_admin_sessions_make_link(sessions, "jane", &hash, ENDS, text);
+    assert_true(tl_admin_session_parse(text, &link));
+    return link;
+}
+
+static void a_link_is_good_once(void **state)
+{
+    const struct tl_admin_session first = link_of(*state), second = link_of(*state);
+    assert_true(tl_admin_sessions_use_link(*state, &first, &hash, NOW));
+    assert_false(tl_admin_sessions_use_link(*state, &first, &hash, NOW));
+    assert_true(tl_admin_sessions_use_link(*state, &second, &hash, ENDS - 1));
+}
+
+static void a_link_is_over_when_it_ends(void **state)
+{
+    const struct tl_admin_session link = link_of(*state);
+    assert_false(tl_admin_sessions_use_link(*state, &link, &hash, ENDS));
+}
+
+static void a_link_is_of_its_token_and_its_process(void **state)
+{
+    const struct tl_admin_session link = link_of(*state);
+    struct tl_token_hash other = hash;
+    struct tl_admin_sessions *elsewhere = tl_admin_sessions_new(NULL);
+    assert_non_null(elsewhere);
+    other.bytes[31] ^= 1;
+    assert_false(tl_admin_sessions_use_link(*state, &link, &other, NOW));
+    assert_false(tl_admin_sessions_use_link(elsewhere, &link, &hash, NOW));
+    assert_true(tl_admin_sessions_use_link(*state, &link, &hash, NOW));
+    tl_admin_sessions_free(&elsewhere);
+}
+
+static void a_link_is_no_session_and_a_session_no_link(void **state)
+{
+    const struct tl_admin_session link = link_of(*state), session = make("jane");
+    assert_false(tl_admin_sessions_check(*state, &link, &key, &hash, NOW));
+    assert_false(tl_admin_sessions_use_link(*state, &session, &hash, NOW));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +187,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(signed_out_is_signed_out, start, stop),
         cmocka_unit_test(the_proof_of_a_page_is_of_one_session),
         cmocka_unit_test_setup_teardown(the_admin_token_has_sessions_too, start, stop),
+        cmocka_unit_test_setup_teardown(a_link_is_good_once, start, stop),
+        cmocka_unit_test_setup_teardown(a_link_is_over_when_it_ends, start, stop),
+        cmocka_unit_test_setup_teardown(a_link_is_of_its_token_and_its_process, start, stop),
+        cmocka_unit_test_setup_teardown(a_link_is_no_session_and_a_session_no_link, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Joins of a queue with a challenge. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/auth/invite.h"
 #include "common/base/clock.h"
 #include "tests/unit/auth/jwt_forge.h"
 #include "tests/unit/auth/puzzle_solve.h"
@@ -89,6 +91,24 @@ static void a_solution_gets_a_place_and_names_the_visitor(void **state)
     assert_int_equal(tl_metrics_get(world->env.metrics, TL_WORKER_SOLUTIONS), 2);
 }
 
+/* A pending ticket repeats the join with what opened it, so that it is good once however often the
+ * ticket is sent. */
+static void a_pending_ticket_says_which_solution_it_had(void **state)
+{
+    struct world *world = *state;
+    char solution[TL_PUZZLE_SOLUTION_MAX];
+    struct solved_join first;
+    solve(world, solution);
+    join(world, &first, solution, PEER);
+    (void)world_batch(world, true);
+    tl_holds_tick(tl_api_holds(world->api), tl_clock_ms() + 60000);
+    assert_answer(&first.request, 202, "\"status\":\"pending\"");
+    const struct tl_ticket ticket = world_given(world, &first.request);
+    char id[TL_VISITOR_MAX + 2];
+    snprintf(id, sizeof(id), "~%s", ticket.visitor);
+    assert_int_equal(ticket.invite, tl_invite_digest(id));
+}
+
 static void a_spent_solution_gets_another_puzzle(void **state)
 {
     struct world *world = *state;
@@ -129,11 +149,25 @@ static void refused_joins_do_not_count_against_the_address(void **state)
     char solution[TL_PUZZLE_SOLUTION_MAX];
     struct solved_join asked, good;
     solve(world, solution);
-    for (int i = 0; i < 10; i++) /* the world allows three joins a minute */
+    for (int i = 0; i < 10; i++) /* the world allows three joins at once */
         join(world, &asked, "", PEER);
     join(world, &good, solution, PEER);
     assert_waits(&good.request);
     world_applied(world, world_batch(world, true), 5);
+}
+
+static void a_solved_puzzle_is_the_limit(void **state)
+{
+    enum { JOINS = 20 };
+    struct world *world = *state;
+    for (int i = 0; i < JOINS; i++) {
+        char solution[TL_PUZZLE_SOLUTION_MAX];
+        struct solved_join good;
+        solve(world, solution);
+        join(world, &good, solution, PEER);
+        assert_waits(&good.request);
+        world_applied(world, world_batch(world, true), 5);
+    }
 }
 
 static void a_trusted_caller_and_an_invite_skip_it(void **state)
@@ -292,9 +326,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         each(a_solution_gets_a_place_and_names_the_visitor),
+        each(a_pending_ticket_says_which_solution_it_had),
         each(a_spent_solution_gets_another_puzzle),
         each(a_solution_that_is_not_good_is_refused),
         each(refused_joins_do_not_count_against_the_address),
+        each(a_solved_puzzle_is_the_limit),
         each(a_trusted_caller_and_an_invite_skip_it),
         each(who_holds_a_place_needs_no_solution),
         each(a_place_that_has_ended_needs_a_solution),
@@ -302,6 +338,7 @@ int main(void)
         each(a_page_offers_the_puzzle_and_a_signed_wait),
         each(signed_waits_of_an_address_are_limited),
         each(without_a_challenge_nothing_is_asked),
+        each(a_pending_ticket_says_which_solution_it_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that pages of other web sites send; and the cookies, which such pages must not use. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of a draw, page by page, with the test in the place of the store. */
 #include <setjmp.h>
 #include <stdarg.h>

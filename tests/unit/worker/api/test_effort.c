@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The difficulty of puzzles follows the joins. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* POST /v1/queues/{q}/join, and the outcomes of joins. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -280,12 +281,13 @@ static unsigned join_from(struct world *world, const char *peer, const char *for
     return request.status;
 }
 
+/* Nine a minute: three at once, and one more ten seconds later. */
 static void an_address_may_join_so_often_a_minute(void **state)
 {
     struct world *world = *state;
     for (int i = 0; i < 3; i++)
         assert_int_equal(join_from(world, "192.0.2.1", NULL), 200);
-    if (join_from(world, "192.0.2.1", NULL) == 200) /* a new minute began */
+    if (join_from(world, "192.0.2.1", NULL) == 200) /* they took so long */
         return;
     assert_int_equal(join_from(world, "192.0.2.1", "192.0.2.77"), 429); /* is no proxy */
     assert_int_equal(join_from(world, "192.0.2.2", NULL), 200);

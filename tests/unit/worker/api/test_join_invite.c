@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Joins with an invite, and the pending tickets that they give. */
 #include <setjmp.h>
 #include <stdarg.h>

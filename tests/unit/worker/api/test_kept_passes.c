@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The passes that a worker keeps: found while they are of the same session and end. */
 #include <setjmp.h>
 #include <stdarg.h>

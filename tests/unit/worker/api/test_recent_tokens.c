@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tokens that came here: each once, until it is forgotten, in a bounded memory. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of a page act on the place that the page shows, or on none. */
 #include <setjmp.h>
 #include <stdarg.h>

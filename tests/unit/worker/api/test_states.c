@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The modes and phases of a queue in the API: who may join, what everyone is told, and who gets in
  * past the line. */
 #include <setjmp.h>
@@ -230,7 +231,8 @@ static void reload(struct world *world, const char *queues)
     int n =
         snprintf(text, sizeof(text),
                  "secrets: {ticket_keys: %s/ticket, api_keys: %s/api, pass_keys: %s/pass, "
-                 "invite_keys: %s/invite, challenge_secret: %s/service}\n%s",
+                 "invite_keys: %s/invite, challenge_secret: %s/service}\n"
+                 "pass: {algorithm: ES256}\n%s",
                  world->folder, world->folder, world->folder, world->folder, world->folder, queues);
     const struct tl_config *config = tl_config_parse("test", text, (size_t)n, &err);
     assert_non_null(config);

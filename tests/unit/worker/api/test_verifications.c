@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Joins of a queue with `challenge: external`; the test is the challenge service. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -139,9 +140,10 @@ static void make_config(struct world *world)
                      "invite_keys: %s/invite, challenge_secret: %s/service}\n"
                      "challenge_service: {provider: hcaptcha, site_key: site-1, max_concurrent: 1, "
                      "max_waiting: 1, script_url: \"https://mirror.example:8443/api.js?x=1\"}\n"
-                     "http: {public_url: https://wait.example, joins_per_minute: 3, "
+                     "http: {public_url: https://wait.example, joins_per_minute: 9, "
                      "trusted_proxies: \"10.0.0.0/8\", "
                      "allowed_origins: \"https://shop.example http://127.0.0.1:3000\"}\n"
+                     "pass: {algorithm: ES256}\n"
                      "bypass: {networks: 203.0.113.0/24, header: X-Staff}\n"
                      "queues: {concert: {}, opened: {on_store_error: open}}\n",
                      world->folder, world->folder, world->folder, world->folder, world->folder);
@@ -202,8 +204,10 @@ int world_setup(void **state)
         fail_msg("%s", err.text);
     tl_queues_follow(tl_api_queues(world->api), &world->follower);
     tl_queue_settings_defaults(&world->settings);
-    assert_true(tl_queue_settings_set(&world->settings, "lanes", "general,vip", &err));
-    assert_true(tl_queue_settings_set(&world->settings, "default_lane", "general", &err));
+    assert_true(
+        tl_queue_settings_set(&world->settings, "lanes", "general,vip", TL_FORM_FILE, &err));
+    assert_true(
+        tl_queue_settings_set(&world->settings, "default_lane", "general", TL_FORM_FILE, &err));
     world->settings.capacity = 1;
     world_load(world);
     *state = world;

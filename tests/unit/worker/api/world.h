@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A worker's API without a process around it: real queues with lines, real keys, requests without
  * connections, and the test in the place of the store. Visitors of the queue "concert": lane 0 has

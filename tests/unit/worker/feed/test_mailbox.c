@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Messages between threads: order, slices, the bound in bytes, the wait, and what is left over. */
 #include <pthread.h>
 #include <setjmp.h>

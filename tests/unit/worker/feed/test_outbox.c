@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -503,10 +504,62 @@ static void a_batch_has_places_of_one_generation(void **state)
     expect_nothing(outbox);
 }
 
+static uint64_t clock_ms;
+
+static uint64_t read_clock(const void *context)
+{
+    (void)context;
+    return clock_ms;
+}
+
+/* Takes the next batch, of so many commands; returns when the first join in it was made. */
+static uint64_t made_ms(struct tl_outbox *outbox, size_t n, uint64_t *number)
+{
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    assert_int_equal(batch.n_commands, n);
+    uint64_t made = batch.made_ms;
+    *number = payload.number;
+    tl_batch_free(&batch);
+    free(payload.bytes);
+    return made;
+}
+
+/* Also when they are gathered again: a join that comes late must not give a place to a visitor who
+ * was placed elsewhere meanwhile, and has gone. */
+static void a_batch_says_when_its_joins_were_made(void **state)
+{
+    struct tl_outbox *outbox = *state;
+    uint64_t number;
+    tl_outbox_clock(outbox, read_clock, NULL);
+    assert_true(tl_outbox_seen(outbox, 5, 3));
+    assert_int_equal(made_ms(outbox, 1, &number), 0);
+    sent(outbox, number, true);
+    clock_ms = 50000;
+    join(outbox, "a", 0);
+    clock_ms = 50400;
+    join(outbox, "b", 0);
+    assert_int_equal(made_ms(outbox, 2, &number), 50000);
+    clock_ms = 90000;
+    join(outbox, "c", 0);
+    tl_outbox_sent(outbox, number, TL_BATCH_UNKNOWN, NULL, T);
+    join(outbox, "d", 0);
+    assert_int_equal(made_ms(outbox, 1, &number), 90000);
+    sent(outbox, number, true);
+    assert_int_equal(made_ms(outbox, 2, &number), 50000);
+    sent(outbox, number, true);
+    assert_int_equal(made_ms(outbox, 1, &number), 90000);
+    sent(outbox, number, true);
+    expect_nothing(outbox);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_batch_has_places_of_one_generation, start, finish),
+        cmocka_unit_test_setup_teardown(a_batch_says_when_its_joins_were_made, start, finish),
         cmocka_unit_test_setup_teardown(test_places_of_joins, start, finish),
         cmocka_unit_test_setup_teardown(test_second_join_shares_the_first, start, finish),
         cmocka_unit_test_setup_teardown(test_many_joins_are_found_again, start, finish),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rebuilds after a new incarnation: spread over a time that the size of the line decides. */
 #include <setjmp.h>
 #include <stdarg.h>

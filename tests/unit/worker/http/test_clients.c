@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What each client holds. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The client behind proxies. */
 #include <setjmp.h>
 #include <stdarg.h>

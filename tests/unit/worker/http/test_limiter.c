@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts per address, shared by processes. */
 #include <setjmp.h>
 #include <signal.h>
@@ -43,12 +44,12 @@ static int tear_down(void **state)
 
 static bool allow(void **state, const struct tl_address *one, uint64_t most, int64_t now_ms)
 {
-    return tl_limiter_allow(*state, TL_LIMITER_JOINS, one, most, now_ms);
+    return tl_limiter_allow(*state, TL_LIMITER_WAITS, one, most, now_ms);
 }
 
 static bool within(void **state, const struct tl_address *one, uint64_t most, int64_t now_ms)
 {
-    return tl_limiter_within(*state, TL_LIMITER_JOINS, one, most, now_ms);
+    return tl_limiter_within(*state, TL_LIMITER_WAITS, one, most, now_ms);
 }
 
 /* How many of `tries` are allowed. */
@@ -60,29 +61,60 @@ static unsigned allowed(void **state, const struct tl_address *one, uint64_t mos
     return n;
 }
 
-static void the_limit_is_per_address_and_minute(void **state)
+/* All of it at once, if it is there; then one each time that one has come back. */
+static void an_allowance_comes_back_evenly(void **state)
 {
     struct tl_address anna = address("192.0.2.1"), bert = address("192.0.2.2");
     for (int minute = 0; minute < 3; minute++) {
-        int64_t now = minute * MINUTE + 5;
+        int64_t now = INT64_C(2) * minute * MINUTE + 5;
         for (int i = 0; i < 3; i++)
             assert_true(allow(state, &anna, 3, now + i));
-        assert_false(within(state, &anna, 3, now + 59000));
-        assert_false(allow(state, &anna, 3, now + 59000));
-        assert_true(within(state, &bert, 3, now + 59000));
-        assert_true(allow(state, &bert, 3, now + 59000));
+        assert_false(within(state, &anna, 3, now + MINUTE / 3 - 1));
+        assert_false(allow(state, &anna, 3, now + MINUTE / 3 - 1));
+        assert_true(within(state, &bert, 3, now + MINUTE / 3 - 1));
+        assert_true(allow(state, &bert, 3, now + MINUTE / 3 - 1));
+        assert_true(within(state, &anna, 3, now + MINUTE / 3));
+        assert_true(allow(state, &anna, 3, now + MINUTE / 3));
+        assert_false(allow(state, &anna, 3, now + MINUTE / 3));
     }
 }
 
+/* One client that takes all it gets does not use up what others of its address need for the rest of
+ * the minute. */
+static void joins_come_a_third_at_once_and_then_evenly(void **state)
+{
+    enum { MOST = 30, STEP = 100 };
+    struct tl_address anna = address("192.0.2.1");
+    unsigned first = 0, all = 0;
+    for (int64_t now = 0; now < MINUTE; now += STEP) {
+        bool joins = tl_limiter_allow(*state, TL_LIMITER_JOINS, &anna, MOST, now);
+        first += joins && now < MOST / 3 * STEP;
+        all += joins;
+        assert_true(joins || now >= MOST / 3 * STEP);
+    }
+    assert_int_equal(first, MOST / 3);
+    assert_in_range(all, MOST - 1, MOST);
+    assert_true(tl_limiter_allow(*state, TL_LIMITER_JOINS, &anna, MOST, MINUTE));
+    assert_false(tl_limiter_within(*state, TL_LIMITER_JOINS, &anna, MOST, MINUTE + 2999));
+    assert_true(tl_limiter_within(*state, TL_LIMITER_JOINS, &anna, MOST, MINUTE + 3000));
+    assert_true(tl_limiter_allow(*state, TL_LIMITER_JOINS, &anna, 1, 3 * MINUTE));
+    assert_false(tl_limiter_allow(*state, TL_LIMITER_JOINS, &anna, 1, 4 * MINUTE - 1));
+}
+
 /* Counts of long ago are never taken for counts of now, whatever the machine's time. */
-static void a_window_that_is_over_counts_for_nothing(void **state)
+static void counts_of_long_ago_count_for_nothing(void **state)
 {
     struct tl_address anna = address("192.0.2.1");
-    static const int64_t times[] = {0, MINUTE, INT64_C(1048515) * 1000, INT64_C(1048576) * 1000,
+    static const int64_t times[] = {0,
+                                    MINUTE,
+                                    INT64_C(1048515) * 1000,
+                                    INT64_C(1048576) * 1000,
+                                    (INT64_C(1) << 42) / 1000 - MINUTE / 2,
+                                    (INT64_C(1) << 42) / 1000 + MINUTE,
                                     INT64_C(3600) * 24 * 365 * 1000};
     for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
         assert_true(allow(state, &anna, 1, times[i]));
-        assert_false(allow(state, &anna, 1, times[i]));
+        assert_false(allow(state, &anna, 1, times[i] + MINUTE - 1));
     }
 }
 
@@ -139,7 +171,7 @@ static void a_network_that_fills_the_table_shuts_out_itself(void **state)
         bool fits = allow(state, &one, 1, 0);
         n += fits;
         late += fits && i >= 90000;
-        assert_false(tl_limiter_within(*state, TL_LIMITER_JOINS, &one, 1, 0) && !fits);
+        assert_false(within(state, &one, 1, 0) && !fits);
     }
     assert_in_range(n, 1, 65536 + 16);
     assert_int_equal(late, 0);
@@ -199,9 +231,10 @@ static void processes_share_counts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_limit_is_per_address_and_minute, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_window_that_is_over_counts_for_nothing, set_up,
+        cmocka_unit_test_setup_teardown(an_allowance_comes_back_evenly, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(joins_come_a_third_at_once_and_then_evenly, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(counts_of_long_ago_count_for_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(without_a_limit_all_pass, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_ipv6_customer_is_a_56, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_48_has_a_limit_of_its_own, set_up, tear_down),

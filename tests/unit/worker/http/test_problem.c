@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Refusals and their problem documents. */
 #include <setjmp.h>
 #include <stdarg.h>

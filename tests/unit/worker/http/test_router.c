@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of routes, and how refusals are answered. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who counts as one client, what counts as sharing, and who came first. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One server-sent events connection, over a socket pair whose other end is the reader. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The texts of answers: flat JSON objects and server-sent events. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -71,6 +72,8 @@ static void test_accept_language(void **state)
         {NULL, NULL, "ar-EG", "ar"},
         {NULL, NULL, "sv, tr;q=0.3", "tr"},
         {"zh-TW", NULL, NULL, "zh-Hant"},
+        {NULL, NULL, "sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,ko", "ko"},
+        {NULL, NULL, "sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,sv,ko", "en"}, /* a 17th */
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct tl_catalogue *language =

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* QR codes as paths: drawn again, they are the code of the library, with a light margin. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Time zones: needs tzdata. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When a process counts as deaf. */
 #include <arpa/inet.h>
 #include <netinet/in.h>

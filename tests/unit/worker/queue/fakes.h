@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stands in for worker/http in tests of worker/queue: streams that keep what they are sent, and
  * requests that note what becomes of them. The linker takes these symbols instead of the library's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A queue with subscribers, whose callbacks are recorded. Included by the one file of a test. */
 #ifndef TL_TEST_STAGE_H
 #define TL_TEST_STAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The figures that the wait estimate is to reach, by simulation on fixed seeds: nothing here
  * depends on the clock. bench/eta prints more of them. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Held requests and lookups: each ends once, with its outcome or when its time is over. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's state of one queue: its line, its claims, presence, the estimate and the notice. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,9 +57,12 @@ static void a_fresh_line_keeps_what_is_known_of_places(void **state)
     struct world *world = *state;
     enum tl_line_status status;
     learn(world);
+    world_apply(world, 5, 3, "[6,2,1700000090000]", 1000);
     tl_local_queue_set_line(world->queue, world_line(5), 1000);
     assert_int_equal(world->recreations, 0);
-    assert_true(tl_local_queue_claimed(world->queue, 1));
+    assert_true(tl_local_queue_claimed(world->queue, 2));
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    assert_int_equal(pending(world), 1); /* the claim of before is on its way */
     assert_true(known(world, 900, &status));
     assert_int_equal(status, TL_LINE_ENDED);
     uint64_t number;
@@ -244,6 +248,35 @@ static void a_session_is_claimed_once(void **state)
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     tl_local_queue_touch(world->queue, "a", 1, &active, 50000);
     assert_int_equal(pending(world), 1);
+}
+
+/* Until the store says so, the deadline is still that of the claim. */
+static void a_claim_on_its_way_is_not_made_yet(void **state)
+{
+    struct world *world = *state;
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    tl_local_queue_use(world->queue, "b", 2, &active, 1000);
+    assert_int_equal(pending(world), 2);
+    assert_false(tl_local_queue_claimed(world->queue, 1));
+    assert_false(tl_local_queue_claimed(world->queue, 2));
+    world_apply(world, 5, 3, "[6,1,1700000090000],[6,2,1700000090000]", 1000);
+    assert_true(tl_local_queue_claimed(world->queue, 1));
+    assert_true(tl_local_queue_claimed(world->queue, 2));
+    struct tl_queue_settings settings = world_settings();
+    settings.session_sliding = true;
+    tl_local_queue_set_settings(world->queue, &settings, 0);
+    tl_local_queue_use(world->queue, "a", 1, &active, 9000); /* extends it */
+    assert_int_equal(pending(world), 3);
+    assert_true(tl_local_queue_claimed(world->queue, 1));
+}
+
+/* It was another process's, before this one started: no event tells of it. */
+static void a_claim_of_a_claimed_session_is_made_by_its_outcome(void **state)
+{
+    struct world *world = *state;
+    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
+    assert_int_equal(world_send(world), 1);
+    world_apply_text(world, "[1,10,7,5,3,[[1,\"w\",1,0,[]]]]", 1000);
     assert_true(tl_local_queue_claimed(world->queue, 1));
 }
 
@@ -320,8 +353,7 @@ static void a_claim_and_the_end_of_its_session_may_come_in_one_entry(void **stat
 static void a_fresh_line_ends_the_claims_of_sessions_it_does_not_have(void **state)
 {
     struct world *world = *state;
-    tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
-    tl_local_queue_touch(world->queue, "b", 2, &active, 1000);
+    world_apply(world, 5, 3, "[6,1,1700000090000],[6,2,1700000090000]", 1000);
     struct tl_line *line = tl_line_new();
     tl_line_start(line, 7, 20);
     assert_true(tl_line_add_active(line, 2, WORLD_STORE_MS + 60000));
@@ -534,6 +566,8 @@ int main(void)
         TEST(applied_settles_the_commands_of_this_worker),
         TEST(applied_counts_also_in_an_entry_that_the_snapshot_contains),
         TEST(a_session_is_claimed_once),
+        TEST(a_claim_on_its_way_is_not_made_yet),
+        TEST(a_claim_of_a_claimed_session_is_made_by_its_outcome),
         TEST(use_extends_a_sliding_session_every_tenth_of_it),
         TEST(asking_extends_no_session),
         TEST(a_refused_claim_is_made_again),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker knows of a lost generation: which places come back, and what it tells the store. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -78,7 +79,7 @@ static void a_memory_knows_who_comes_back(void **state)
 {
     (void)state;
     struct tl_lost *lost = recovering(LOST);
-    tl_lost_keep(lost, lost_line());
+    tl_lost_keep(lost, lost_line(), true);
     assert_true(may_return(lost, LOST, 1, 600)); /* active */
     assert_false(may_return(lost, LOST, 2, 0));  /* completed */
     assert_true(may_return(lost, LOST, 4, 0));   /* waits */
@@ -115,6 +116,24 @@ static void without_a_memory_fresh_tickets_name_the_generation(void **state)
     tl_lost_free(&lost);
 }
 
+/* Two generations were lost one after the other, and an old tab came first. */
+static void a_ticket_of_a_later_generation_replaces_the_name(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = recovering(LOST - 1);
+    assert_true(may_return(lost, LOST - 1, 3, 0));
+    assert_true(may_return(lost, LOST, 4, 0));
+    tl_lost_answered(lost, LOST, 4, true, 0);
+    assert_true(tl_lost_is(lost, LOST));
+    assert_true(may_return(lost, LOST, 5, 600));
+    assert_false(may_return(lost, LOST - 1, 3, 0));
+    const struct tl_recovery before = {
+        .lost_generation = LOST - 1, .present = PRESENT, .until_ms = 1000};
+    tl_lost_set(lost, &before); /* read before that ticket came */
+    assert_true(tl_lost_is(lost, LOST));
+    tl_lost_free(&lost);
+}
+
 /* The queue was created again by a program that did not know it, so the first ticket begins the
  * recovery. The others come before this process has read of it. */
 static void a_ticket_that_begins_the_recovery_lets_the_others_return(void **state)
@@ -137,9 +156,50 @@ static void a_ticket_that_begins_the_recovery_lets_the_others_return(void **stat
 static void a_line_of_another_generation_is_not_kept(void **state)
 {
     (void)state;
-    struct tl_lost *lost = recovering(LOST - 1);
-    tl_lost_keep(lost, lost_line());
+    struct tl_lost *lost = recovering(LOST + 1);
+    tl_lost_keep(lost, lost_line(), true);
     assert_false(tl_lost_ended(lost, LOST, 2));
+    tl_lost_free(&lost);
+    lost = recovering(LOST - 1);
+    tl_lost_keep(lost, lost_line(), false); /* nothing comes back here */
+    assert_false(tl_lost_ended(lost, LOST, 2));
+    tl_lost_free(&lost);
+}
+
+/* The store's answer to what this process told of the lost generation. */
+static void answer(struct tl_lost *lost, enum tl_outcome outcome)
+{
+    tl_lost_settled(
+        lost, &(struct tl_pending_command){.kind = TL_COMMAND_LOST, .numbers = {LOST, 78, 9, 7}},
+        &(struct tl_pending_result){.end = TL_PENDING_APPLIED, .outcome = outcome});
+}
+
+/* The first that remembers anything of a queue that was created again. */
+static void a_memory_names_the_generation(void **state)
+{
+    (void)state;
+    const struct tl_recovery none = {.present = PRESENT};
+    struct tl_lost *lost = tl_lost_new();
+    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    tl_lost_set(lost, &none);
+    assert_false(tl_lost_recovering(lost));
+    tl_lost_keep(lost, lost_line(), true);
+    assert_true(tl_lost_recovering(lost));
+    assert_true(may_return(lost, LOST, 4, 600));
+    tl_lost_tell(lost, outbox);
+    answer(lost, TL_OUTCOME_DONE);
+    tl_lost_set(lost, &none); /* read before the store was told */
+    assert_true(may_return(lost, LOST, 4, 600));
+    assert_true(tl_lost_ended(lost, LOST, 2));
+    struct tl_outbox_payload payload;
+    assert_true(tl_outbox_next(outbox, &payload));
+    free(payload.bytes);
+    tl_outbox_free(&outbox);
+
+    answer(lost, TL_OUTCOME_GONE); /* too late, or an operator has ruled it out */
+    assert_false(tl_lost_recovering(lost));
+    assert_false(tl_lost_ended(lost, LOST, 2));
+    assert_false(may_return(lost, LOST, 4, 600));
     tl_lost_free(&lost);
 }
 
@@ -150,7 +210,7 @@ static void the_store_is_told_fronts_and_sessions(void **state)
     struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
     struct tl_outbox_payload payload;
     struct tl_batch batch;
-    tl_lost_keep(lost, lost_line());
+    tl_lost_keep(lost, lost_line(), true);
     tl_lost_tell(lost, outbox);
     assert_true(tl_outbox_next(outbox, &payload));
     assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
@@ -170,6 +230,67 @@ static void the_store_is_told_fronts_and_sessions(void **state)
     tl_lost_free(&lost);
 }
 
+/* How many sessions the store is told of now; *last: what is told of the last one. */
+static size_t told(struct tl_lost *lost, uint64_t last[4])
+{
+    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    size_t n = 0;
+    struct tl_outbox_payload payload;
+    struct tl_batch batch;
+    tl_lost_tell_again(lost, outbox);
+    if (tl_outbox_next(outbox, &payload)) {
+        assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+        n = batch.n_commands;
+        assert_int_equal(batch.commands[n - 1].kind, TL_COMMAND_CALLED);
+        memcpy(last, batch.commands[n - 1].numbers, 4 * sizeof(*last));
+        tl_batch_free(&batch);
+        free(payload.bytes);
+    }
+    tl_outbox_free(&outbox);
+    return n;
+}
+
+static void settle(struct tl_lost *lost, const uint64_t numbers[4], enum tl_pending_end end)
+{
+    struct tl_pending_command pending = {.kind = TL_COMMAND_CALLED};
+    memcpy(pending.numbers, numbers, 4 * sizeof(*numbers));
+    tl_lost_settled(lost, &pending, &(struct tl_pending_result){.end = end});
+}
+
+/* Places 1 and 3 are active until 5001 and 5003, as of event 78. */
+static void a_pass_tells_of_a_session_that_lasts_longer(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = tl_lost_new();
+    struct tl_line *line = lost_line();
+    uint64_t last[4];
+    tl_lost_keep_pass(lost, line, 1, 9000, 70);
+    assert_int_equal(tl_line_look(line, 1).deadline_ms, 5001); /* the first incarnation */
+    tl_line_set_lost(line, 6, 8);
+    tl_lost_keep_pass(lost, line, 1, 9000, 79); /* news that the line does not have yet */
+    tl_lost_keep_pass(lost, line, 1, 5001, 70); /* no news */
+    tl_lost_keep_pass(lost, line, 2, 9000, 70); /* it has ended */
+    tl_lost_keep_pass(lost, line, 4, 9000, 70); /* waits again */
+    assert_int_equal(tl_line_look(line, 1).deadline_ms, 5001);
+    assert_int_equal(told(lost, last), 0);
+
+    tl_lost_keep_pass(lost, line, 1, 9000, 70);
+    assert_int_equal(tl_line_look(line, 1).deadline_ms, 9000);
+    assert_int_equal(told(lost, last), 1);
+    const uint64_t first[] = {LOST, 70, 1, 9000};
+    assert_memory_equal(last, first, sizeof(first));
+    assert_int_equal(told(lost, last), 0); /* on its way */
+    settle(lost, first, TL_PENDING_REFUSED);
+    assert_int_equal(told(lost, last), 1); /* again */
+    settle(lost, first, TL_PENDING_APPLIED);
+    tl_lost_keep_pass(lost, line, 3, 9500, 60);
+    assert_int_equal(told(lost, last), 1); /* only what the store does not know */
+    const uint64_t second[] = {LOST, 70, 3, 9500};
+    assert_memory_equal(last, second, sizeof(second));
+    tl_line_free(&line);
+    tl_lost_free(&lost);
+}
+
 /* Only a ticket tells its serial. An old one and a pass bring the place back, to the device that
  * had it. */
 static void the_store_is_told_the_serial_of_a_place(void **state)
@@ -183,7 +304,7 @@ static void the_store_is_told_the_serial_of_a_place(void **state)
     struct tl_line *line = lost_line();
     assert_int_equal(tl_lost_serial(lost, 4), 0);
     assert_true(tl_line_add_serial(line, 4, 7));
-    tl_lost_keep(lost, line);
+    tl_lost_keep(lost, line, true);
     assert_int_equal(tl_lost_serial(lost, 4), 7);
     assert_int_equal(tl_lost_serial(lost, tl_place_make(2, 4)), 7); /* in any lane */
     assert_int_equal(tl_lost_serial(lost, 5), 0);
@@ -292,12 +413,33 @@ static void a_place_of_before_the_draw_leads_to_that_after_it(void **state)
     assert_true(tl_lost_before_draw(lost, tl_place_make(1, 300)));
     assert_false(tl_lost_before_draw(lost, tl_place_make(1, 301))); /* came after the opening */
     assert_false(tl_lost_before_draw(lost, tl_place_make(1, 0)));   /* pending */
-    assert_false(tl_lost_follow_draw(lost, &ticket));               /* not known yet */
+    assert_false(tl_lost_follow(lost, &ticket));                    /* not known yet */
     tl_lost_answered(lost, PRESENT, ticket.place, false, tl_place_make(1, 140));
-    assert_true(tl_lost_follow_draw(lost, &ticket));
+    assert_true(tl_lost_follow(lost, &ticket));
     assert_int_equal(ticket.place, tl_place_make(1, 140));
     ticket = (struct tl_ticket){.generation = PRESENT - 1, .place = tl_place_make(1, 40)};
-    assert_false(tl_lost_follow_draw(lost, &ticket)); /* of no generation that counts */
+    assert_false(tl_lost_follow(lost, &ticket)); /* of no generation that counts */
+    tl_lost_free(&lost);
+}
+
+/* The store lost steps of the draw, and made them again. */
+static void the_last_answer_counts(void **state)
+{
+    (void)state;
+    struct tl_lost *lost = tl_lost_new();
+    const struct tl_recovery now = drawn(TL_DRAW_DRAWING);
+    const tl_place before = 40, once = 140, again = 240;
+    tl_lost_set(lost, &now);
+    tl_lost_answered(lost, PRESENT, before, false, once);
+    tl_lost_answered(lost, PRESENT, once, false, before);
+    struct tl_ticket ticket = {.generation = PRESENT, .place = once};
+    assert_true(tl_lost_follow(lost, &ticket));
+    assert_int_equal(ticket.place, before);
+    assert_false(tl_lost_follow(lost, &ticket)); /* to be asked for again */
+    tl_lost_answered(lost, PRESENT, before, false, again);
+    ticket.place = once;
+    assert_true(tl_lost_follow(lost, &ticket));
+    assert_int_equal(ticket.place, again);
     tl_lost_free(&lost);
 }
 
@@ -309,7 +451,7 @@ static void who_left_before_the_draw_stays_gone(void **state)
     struct tl_ticket ticket = {.generation = PRESENT, .place = tl_place_make(1, 41)};
     tl_lost_set(lost, &now);
     tl_lost_answered(lost, PRESENT, ticket.place, false, 0);
-    assert_false(tl_lost_follow_draw(lost, &ticket));
+    assert_false(tl_lost_follow(lost, &ticket));
     assert_true(tl_lost_refused(lost, ticket.place));
     tl_lost_free(&lost);
 }
@@ -336,9 +478,9 @@ static void the_draw_of_the_lost_generation_is_remembered(void **state)
     tl_lost_answered(lost, LOST, before, false, after);
     tl_lost_set(
         lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT, .until_ms = 1000});
-    tl_lost_keep(lost, lost_line());
+    tl_lost_keep(lost, lost_line(), true);
     struct tl_ticket ticket = {.generation = LOST, .place = before};
-    assert_true(tl_lost_follow_draw(lost, &ticket));
+    assert_true(tl_lost_follow(lost, &ticket));
     assert_int_equal(ticket.place, after);
     assert_true(may_return(lost, LOST, tl_place_make(1, 39), 600)); /* not asked before */
     assert_false(tl_lost_ended(lost, LOST, tl_place_make(1, 39)));
@@ -350,14 +492,18 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_memory_knows_who_comes_back),
         cmocka_unit_test(without_a_memory_fresh_tickets_name_the_generation),
+        cmocka_unit_test(a_ticket_of_a_later_generation_replaces_the_name),
         cmocka_unit_test(a_ticket_that_begins_the_recovery_lets_the_others_return),
         cmocka_unit_test(a_line_of_another_generation_is_not_kept),
+        cmocka_unit_test(a_memory_names_the_generation),
         cmocka_unit_test(the_store_is_told_fronts_and_sessions),
+        cmocka_unit_test(a_pass_tells_of_a_session_that_lasts_longer),
         cmocka_unit_test(the_store_is_told_the_serial_of_a_place),
         cmocka_unit_test(the_store_is_told_that_nothing_is_remembered),
         cmocka_unit_test(a_place_that_came_back_keeps_its_origin),
         cmocka_unit_test(a_later_generation_is_awaited_for_a_while),
         cmocka_unit_test(a_place_of_before_the_draw_leads_to_that_after_it),
+        cmocka_unit_test(the_last_answer_counts),
         cmocka_unit_test(who_left_before_the_draw_stays_gone),
         cmocka_unit_test(without_a_draw_everyone_has_a_position),
         cmocka_unit_test(the_draw_of_the_lost_generation_is_remembered),

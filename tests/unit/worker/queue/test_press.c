@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How joins share a worker under pressure. */
 #include <setjmp.h>
 #include <stdarg.h>

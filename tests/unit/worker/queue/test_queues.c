@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The queues of a worker process: by name, from the follower's messages, and towards the store. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The subscribers of a queue: whose turn it is, which are at a place, which have no number yet. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of pending tickets whose join the store refuses. */
 #include "tests/unit/worker/queue/stage.h"
 

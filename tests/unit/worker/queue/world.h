@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One local queue with an environment that records its requests. */
 #ifndef TL_TEST_WORLD_H
 #define TL_TEST_WORLD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers of challenge services: who passes, who is refused, and what is no answer. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that asks a challenge service: a small server on this machine stands for it. */
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# protocol_read(FILE): reads common/wire/protocol.def, which says how it is written, and sets `c` to the definitions for C
+# and `lua` to those for the scripts.
+function(protocol_read file)
+    file(STRINGS ${file} lines REGEX "^ *[^# ]") # without comments and empty lines
+    set(c "")
+    set(lua "")
+    foreach(line IN LISTS lines)
+        string(REGEX REPLACE " +#.*$" "" line "${line}")
+        if(line MATCHES "^const ([A-Z0-9_]+) (.+)$")
+            string(APPEND lua "local ${CMAKE_MATCH_1} = ${CMAKE_MATCH_2}\n")
+            string(REPLACE "'" "\"" value "${CMAKE_MATCH_2}")
+            string(APPEND c "#define TL_${CMAKE_MATCH_1} ${value}\n")
+        elseif(line MATCHES "^enum ([A-Z]+) ([a-z_]+)$")
+            set(enum ${CMAKE_MATCH_1})
+            string(APPEND lua "local ${enum} = { }\n")
+            string(APPEND c "\nenum tl_${CMAKE_MATCH_2} {\n};\n")
+        elseif(line MATCHES "^    ([0-9]+) ([a-z_]+)$")
+            set(value ${CMAKE_MATCH_1})
+            set(member ${CMAKE_MATCH_2})
+            string(REGEX REPLACE " }\n$" ", ${member} = ${value} }\n" lua "${lua}")
+            string(TOUPPER ${member} member)
+            string(REGEX REPLACE "};\n$" "    TL_${enum}_${member} = ${value},\n};\n" c "${c}")
+        else()
+            message(FATAL_ERROR "${file}: what is this: ${line}")
+        endif()
+    endforeach()
+    string(REPLACE "{," "{" lua "${lua}")
+    set(c "${c}" PARENT_SCOPE)
+    set(lua "${lua}" PARENT_SCOPE)
+endfunction()
+
+# tellerline_protocol(TARGET FILE): TARGET, and what links it, finds the definitions in "generated/protocol.h".
+function(tellerline_protocol target file)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${file})
+    protocol_read(${CMAKE_SOURCE_DIR}/${file})
+    get_target_property(view ${target} TELLERLINE_VIEW)
+    file(CONFIGURE OUTPUT ${view}/generated/protocol.h @ONLY
+         CONTENT "/* Made from ${file} by cmake/protocol.cmake; do not edit. */\n#pragma once\n${c}")
+endfunction()

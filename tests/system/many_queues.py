@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many queues in one store: what wakes a program tells which queue it is about, and nothing else is read for it."""
+from __future__ import annotations
+
+from http_client import Client, Visitor
+from redis_server import Redis
+from tellerline import CALM
+from waiting import PATIENCE, wait_until
+
+QUEUES = 100
+
+
+def queues(n: int) -> dict[str, dict]:
+    return {f"q{i}": {"capacity": 1} | CALM for i in range(n)}
+
+
+def wait_served(store: Redis, n: int) -> None:
+    leases = [f"tl:{{q{i}}}:{role}" for i in range(n) for role in ("dispatcher", "admitter", "expirer")]
+    wait_until(lambda: store.command("EXISTS", *leases) == len(leases), PATIENCE, "all queues are served")
+
+
+def sent_for_a_visit(store: Redis, client: Client) -> int:
+    """Bytes that the store receives for a visit, by the visits for which it got few: the programs also do what is due,
+    and read all queues once a second. A program that nothing wakes finds a visit only then."""
+    def received() -> int:
+        return int(store.command("INFO", "stats").partition("total_net_input_bytes:")[2].partition("\r")[0])
+
+    figures, before = [], received()
+    for _ in range(16):
+        visitor = Visitor(client, "q0").join()
+        wait_until(visitor.is_active, PATIENCE, "the visitor is called", every=0.002)
+        assert visitor.complete()["status"] == "completed"
+        before, last = received(), before
+        figures.append(before - last)
+    return sorted(figures)[4]

@@ -19,11 +19,9 @@
 #include "admitter/wake.h"
 #include "common/base/clock.h"
 #include "common/role/held_queues.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/wire/events.h"
-
-#include "generated/admitter_scripts.h"
 
 /* The timer behind the events: with visitors waiting, and without. */
 #define RECHECK_MS      1000
@@ -54,7 +52,6 @@ struct queue {
 struct admitter {
     struct tl_daemon *daemon;
     struct tl_held_queues *queues;
-    struct tl_script script;
     struct tl_steering *steering;
     struct tl_args args;
     struct tl_store_clock clock;
@@ -192,14 +189,12 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
     struct tl_redis *redis = tl_held_queues_redis(self->queues, keys->queue);
     int64_t started_us = tl_clock_us();
-    if (!tl_script_begin(redis, &self->script, &self->args, err))
-        return false;
-    tl_keys_append(keys, &self->args);
+    tl_call_begin(&self->args, TL_FN_ADMIT, keys);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     tl_args_uint(&self->args, queue->generation);
     add_clock(self, queue, started_us / 1000);
-    struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
+    struct tl_reply *reply = tl_call(redis, &self->args, err);
     if (reply == NULL)
         return false;
     step->admitted = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
@@ -306,7 +301,6 @@ void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
     self->daemon = daemon;
     self->batch = config->admitter.batch;
     self->events_length = config->streams.events_length;
-    self->script.source = tl_script_admit;
     struct tl_actor actor;
     tl_actor_of_program(&actor, "admitter", config->redis.changes_length);
     self->drawer = tl_drawer_new(config->secrets.draw_key, config->streams.events_length, &actor);

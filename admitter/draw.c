@@ -8,14 +8,12 @@
 #include "common/auth/draw.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/store/library.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 
 #include "admitter/draw.h"
 #include "admitter/draw_order.h"
-
-#include "generated/admitter_scripts.h"
 
 enum {
     PAGE = 5000,    /* visitors read from the line at once */
@@ -26,7 +24,6 @@ enum {
 enum { OTHER_HASH = 0, NOT_YET = 1, GONE = 2, MOVED = 3, DONE = 4 };
 
 struct tl_drawer {
-    struct tl_script script;
     struct tl_args args;
     uint64_t events_length;
     struct tl_actor actor;
@@ -53,7 +50,6 @@ struct tl_drawer *tl_drawer_new(const char *key_path, uint64_t events_length,
     struct tl_drawer *drawer = calloc(1, sizeof(*drawer));
     if (drawer == NULL)
         return NULL;
-    drawer->script.source = tl_script_draw;
     drawer->events_length = events_length;
     drawer->key_path = key_path;
     drawer->actor = *actor;
@@ -103,18 +99,14 @@ static void add_hex(struct tl_args *args, const unsigned char bytes[TL_DRAW_KEY_
 }
 
 /* Begins a step; its own arguments follow. */
-static bool begin_step(struct tl_drawer *drawer, struct tl_redis *redis, const struct tl_keys *keys,
-                       const struct tl_draw_opening *opening, int64_t opens_at_ms, const char *step,
-                       struct tl_error *err)
+static void begin_step(struct tl_drawer *drawer, const struct tl_keys *keys,
+                       const struct tl_draw_opening *opening, int64_t opens_at_ms, const char *step)
 {
-    if (!tl_script_begin(redis, &drawer->script, &drawer->args, err))
-        return false;
-    tl_keys_append(keys, &drawer->args);
+    tl_call_begin(&drawer->args, TL_FN_DRAW, keys);
     tl_args_uint(&drawer->args, drawer->events_length);
     tl_args_int(&drawer->args, opens_at_ms);
     add_hex(&drawer->args, opening->hash);
     tl_args_str(&drawer->args, step);
-    return true;
 }
 
 struct answer {
@@ -126,7 +118,7 @@ static bool call(struct tl_drawer *drawer, struct tl_redis *redis, struct answer
                  struct tl_error *err)
 {
     tl_actor_append(&drawer->actor, &drawer->args);
-    struct tl_reply *reply = tl_script_call(redis, &drawer->script, &drawer->args, err);
+    struct tl_reply *reply = tl_call(redis, &drawer->args, err);
     if (reply == NULL)
         return false;
     answer->what = tl_reply_integer(tl_reply_at(reply, 0));
@@ -147,11 +139,9 @@ bool tl_drawer_announce(struct tl_drawer *drawer, struct tl_redis *redis,
     struct answer answer;
     if (!make_opening(drawer, keys->queue, opens_at_ms, &opening, err))
         return false;
-    bool ok = begin_step(drawer, redis, keys, &opening, opens_at_ms, "announce", err);
-    if (ok) {
-        add_hex(&drawer->args, opening.salt);
-        ok = call(drawer, redis, &answer, err);
-    }
+    begin_step(drawer, keys, &opening, opens_at_ms, "announce");
+    add_hex(&drawer->args, opening.salt);
+    bool ok = call(drawer, redis, &answer, err);
     if (ok && answer.next == 1) {
         char digits[TL_DRAW_KEY_DIGITS + 1];
         tl_draw_format_hex(opening.hash, sizeof(opening.hash), digits);
@@ -215,16 +205,14 @@ static bool number_next(struct tl_drawer *drawer, struct tl_redis *redis,
     struct tl_drawn drawn;
     size_t n = 0;
     if (!tl_draw_order_next(draw->order, &drawn)) {
-        if (!begin_step(drawer, redis, keys, &draw->opening, draw->opens_at_ms, "finish", err))
-            return false;
+        begin_step(drawer, keys, &draw->opening, draw->opens_at_ms, "finish");
         add_hex(&drawer->args, draw->opening.seed);
         if (!call(drawer, redis, answer, err))
             return false;
         answer->what = answer->what == DONE ? GONE : answer->what;
         return true;
     }
-    if (!begin_step(drawer, redis, keys, &draw->opening, draw->opens_at_ms, "number", err))
-        return false;
+    begin_step(drawer, keys, &draw->opening, draw->opens_at_ms, "number");
     tl_args_uint(&drawer->args, draw->next);
     do {
         tl_args_bin(&drawer->args, drawn.visitor, drawn.length);
@@ -248,9 +236,11 @@ static bool begin(struct tl_drawer *drawer, struct tl_redis *redis, const struct
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the draw");
     draw->opens_at_ms = opens_at_ms;
     draw->began_ms = tl_clock_ms();
-    bool ok = make_opening(drawer, keys->queue, opens_at_ms, &draw->opening, err) &&
-              begin_step(drawer, redis, keys, &draw->opening, opens_at_ms, "begin", err) &&
-              call(drawer, redis, answer, err);
+    bool ok = make_opening(drawer, keys->queue, opens_at_ms, &draw->opening, err);
+    if (ok) {
+        begin_step(drawer, keys, &draw->opening, opens_at_ms, "begin");
+        ok = call(drawer, redis, answer, err);
+    }
     draw->next = answer->next;
     draw->cut = answer->cut;
     draw->order = ok && answer->what == DONE ? tl_draw_order_new(&draw->opening) : NULL;

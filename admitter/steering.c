@@ -7,10 +7,8 @@
 #include "admitter/steering.h"
 #include "common/base/log.h"
 #include "common/store/feedback.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/admitter_scripts.h"
 
 enum { STEP_MS = 1000, FAILURE_LOG_MS = 30000, REPORT_TEXT_MAX = 128 };
 
@@ -20,7 +18,6 @@ enum why { WHY_STEADY, WHY_RAISED, WHY_CUT, WHY_UNREPORTED, WHY_LOWEST };
 struct tl_steering {
     struct tl_prober *prober; /* NULL: no queue has a probe */
     struct tl_metrics *metrics;
-    struct tl_script script;
     struct tl_args args;
     uint64_t events_length;
     struct tl_log_limit failure_log;
@@ -37,7 +34,6 @@ struct tl_steering *tl_steering_new(const struct tl_config *config, struct tl_me
     }
     steering->metrics = metrics;
     steering->events_length = config->streams.events_length;
-    steering->script.source = tl_script_adapt;
     steering->prober = tl_prober_new(config, &problem);
     if (steering->prober == NULL && problem.kind != TL_OK) {
         *err = problem;
@@ -136,12 +132,10 @@ static void tell(struct tl_steering *steering, const char *queue, const struct s
 static bool call(struct tl_steering *steering, struct tl_redis *redis, const struct tl_keys *keys,
                  const char *own, bool *steered, struct step *step, struct tl_error *err)
 {
-    if (!tl_script_begin(redis, &steering->script, &steering->args, err))
-        return false;
-    tl_keys_append(keys, &steering->args);
+    tl_call_begin(&steering->args, TL_FN_ADAPT, keys);
     tl_args_uint(&steering->args, steering->events_length);
     tl_args_str(&steering->args, own);
-    struct tl_reply *reply = tl_script_call(redis, &steering->script, &steering->args, err);
+    struct tl_reply *reply = tl_call(redis, &steering->args, err);
     if (reply == NULL)
         return false;
     *steered = tl_reply_integer(tl_reply_at(reply, 0)) == 1;

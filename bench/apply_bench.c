@@ -35,13 +35,12 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/redis.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/wire/batch.h"
 #include "emit.h"
-#include "generated/admitter_scripts.h"
 
 #define MILLION    1000000
 #define WORKERS    4 /* names that the batches come from, in turn */
@@ -398,14 +397,12 @@ static void admit(unsigned long active)
     start_dispatcher();
     wait_for_joined(active);
     stop(&bench.dispatcher, SIGTERM);
-    struct tl_script script = {.source = tl_script_admit};
     struct tl_args args = {0};
     struct tl_error err = {0};
     for (uint64_t done = 0; done < active;) {
-        require(tl_script_begin(bench.redis, &script, &args, &err), err.text);
-        tl_keys_append(&bench.keys, &args);
+        tl_call_begin(&args, TL_FN_ADMIT, &bench.keys);
         tl_args_strs(&args, "1000", "10000", NULL);
-        struct tl_reply *reply = tl_script_call(bench.redis, &script, &args, &err);
+        struct tl_reply *reply = tl_call(bench.redis, &args, &err);
         require(reply != NULL && tl_reply_integer(tl_reply_at(reply, 0)) > 0,
                 "no visitor is admitted");
         done += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));

@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run with -P: writes OUT, a header with one C string per script in SCRIPTS. A script is preceded by the definitions of
-# the PROTOCOL (cmake/protocol.cmake), by the PRELUDE and by the parts that its header names: "-- Parts: NAME...", in one line or more, stands for the files NAME.lua, in this order,
-# of the script's own folder or of the prelude's; those of the prelude come first. A part has a dot in its name
-# (apply.joins, prelude.runs) and is no script itself. The line "-- Flags: NAME" makes Redis run the script with these
-# flags: "#!lua flags=NAME" becomes the first line of all.
+# Run with -P: writes OUT, the functions of the library (cmake/library.cmake) that the SCRIPTS are. A file that calls
+# `entry` is a part of the library as it is. Any other script is preceded by the definitions of the PROTOCOL
+# (cmake/protocol.cmake), by the PRELUDE and by the parts that its header names: "-- Parts: NAME...", in one line or more,
+# stands for the files NAME.lua, in this order, of the script's own folder or of the prelude's; those of the prelude come
+# first. A part has a dot in its name (apply.joins, prelude.runs) and is no script itself. The line "-- Flags: NAME" gives
+# its function these flags.
 #
 # The parts of the prelude become a function of their own, which is called at once, and what follows them another one
-# within. Redis runs the whole text at each call,
-# so it makes all its functions each time; and for each local variable of the running function that a new function uses,
-# Lua walks a list of those used before. One of an enclosing function is found at once. That saves 5 % of the instructions
-# that Redis runs for an apply of one join. A function can use 60 local variables of those around it.
-function(to_c_string text result)
-    string(REPLACE "\\" "\\\\" text "${text}")
-    string(REPLACE "\"" "\\\"" text "${text}")
-    string(REPLACE "\n" "\\n\"\n    \"" text "${text}")
-    set(${result} "    \"${text}\"" PARENT_SCOPE)
-endfunction()
+# within. Redis makes all functions of a script at each call of it; and for each local variable of the running function
+# that a new function uses, Lua walks a list of those used before. One of an enclosing function is found at once. That
+# saves 5 % of the instructions that Redis runs for an apply of one join. A function can use 60 local variables of those
+# around it.
 
-# Reads a file without the line that names its licence: Redis gets the text of a script, again and again of some.
+# Reads a file without the line that names its licence.
 function(read_lua file result)
     file(READ ${file} text)
     string(REGEX REPLACE "^-- SPDX-License-Identifier: [^\n]*\n" "" text "${text}")
@@ -49,10 +44,10 @@ endfunction()
 function(read_flags script result)
     file(STRINGS ${script} line REGEX "^-- Flags: " LIMIT_COUNT 1)
     string(REGEX REPLACE "^-- Flags: *" "" flags "${line}")
-    set(${result} "" PARENT_SCOPE)
     if(flags)
-        set(${result} "#!lua flags=${flags}\n" PARENT_SCOPE)
+        set(flags " '${flags}' ")
     endif()
+    set(${result} "{${flags}}" PARENT_SCOPE)
 endfunction()
 
 # Replaces each use of NAME by its VALUE. What stands in quotes is text.
@@ -131,20 +126,23 @@ include(${CMAKE_CURRENT_LIST_DIR}/protocol.cmake)
 protocol_read(${PROTOCOL})
 read_lua(${PRELUDE} prelude)
 get_filename_component(prelude_folder ${PRELUDE} DIRECTORY)
-set(content "/* Made from the .lua files by cmake/embed_scripts.cmake; do not edit. */\n#pragma once\n#pragma GCC diagnostic ignored \"-Woverlength-strings\"\n")
+set(content "")
 foreach(script IN LISTS SCRIPTS)
     get_filename_component(name ${script} NAME_WLE)
     if(script STREQUAL PRELUDE OR name MATCHES "\\.")
         continue()
     endif()
+    read_lua(${script} body)
+    if("\n${body}" MATCHES "\nentry\\(")
+        string(APPEND content "do\n${body}end\n")
+        continue()
+    endif()
     read_parts(${script} ${prelude_folder} of_prelude own)
     read_flags(${script} flags)
-    read_lua(${script} body)
     set(of_script "return (function()\n${own}${body}end)()\n")
     write_constants("\n${lua}${prelude}return (function()\n${of_prelude}${of_script}end)()\n" text)
     drop_unused("${text}" text)
-    string(REGEX REPLACE "^\n" "" text "${text}")
-    to_c_string("${flags}${text}" literal)
-    string(APPEND content "static const char tl_script_${name}[] =\n${literal};\n")
+    string(REGEX REPLACE "\n *--[^\n]*" "" text "${text}")
+    string(APPEND content "entry('${name}', ${flags}, function(KEYS, ARGV)${text}end)\n")
 endforeach()
 file(WRITE ${OUT} "${content}")

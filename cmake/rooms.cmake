@@ -2,7 +2,7 @@
 # Rooms: small static libraries, one for each folder of sources, which know only the rooms below them.
 #
 # tellerline_room(NAME FOLDER LINKS library... [USES library...]) makes the library tl_NAME of FOLDER's .c files (main.c
-# left out) and embeds its Lua scripts, if it has any.
+# left out).
 #   LINKS  the rooms below, and third-party libraries whose headers this room's headers include
 #   USES   libraries which only its .c files need
 #
@@ -19,7 +19,6 @@ function(tellerline_room name folder)
     add_library(tl_${name} STATIC ${sources})
     tellerline_view(tl_${name} ${name} ${folder})
     target_link_libraries(tl_${name} PUBLIC ${ROOM_LINKS} PRIVATE ${ROOM_USES})
-    tellerline_embed_lua(tl_${name} ${folder})
     set_property(GLOBAL APPEND PROPERTY TELLERLINE_ROOMS tl_${name})
 endfunction()
 

@@ -7,12 +7,11 @@
 
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 
 #include "ctl/audit.h"
-#include "generated/ctl_scripts.h"
 
 enum {
     PAGE = 500,
@@ -34,7 +33,6 @@ struct holder {
 struct audit {
     struct tl_redis *redis;
     const struct tl_keys *keys;
-    struct tl_script active_script, waiting_script, serials_script;
     struct tl_args args;
     struct holder *holders;
     size_t n_holders, holders_capacity;
@@ -99,7 +97,7 @@ static struct tl_reply *look_at_state(struct audit *audit, struct tl_error *err)
     tl_args_reset(&audit->args);
     tl_args_uint(&audit->args, PATIENCE_MS);
     struct tl_reply *reply =
-        tl_script_run(audit->redis, tl_script_audit_state, audit->keys, &audit->args, err);
+        tl_call_once(audit->redis, TL_FN_AUDIT_STATE, audit->keys, &audit->args, err);
     if (reply != NULL && tl_reply_type(reply) == TL_REPLY_NIL) {
         tl_error_set(err, TL_ERR_NOQUEUE, "there is no queue %s", audit->keys->queue);
         tl_reply_free(reply);
@@ -198,13 +196,10 @@ static bool check_waiting(struct audit *audit, struct tl_error *err)
 {
     char from[32] = "-inf";
     while (from[0] != '\0') {
-        if (!tl_script_begin(audit->redis, &audit->waiting_script, &audit->args, err))
-            return false;
-        tl_keys_append(audit->keys, &audit->args);
+        tl_call_begin(&audit->args, TL_FN_AUDIT_WAITING, audit->keys);
         tl_args_str(&audit->args, from);
         tl_args_uint(&audit->args, PAGE);
-        struct tl_reply *reply =
-            tl_script_call(audit->redis, &audit->waiting_script, &audit->args, err);
+        struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
         if (reply == NULL)
             return false;
         snprintf(from, sizeof(from), "%s", tl_reply_string(tl_reply_at(reply, 0), NULL));
@@ -284,13 +279,11 @@ static bool check_visitors(struct audit *audit, const char *const visitors[], si
 {
     if (n == 0)
         return true;
-    if (!tl_script_begin(audit->redis, &audit->active_script, &audit->args, err))
-        return false;
-    tl_keys_append(audit->keys, &audit->args);
+    tl_call_begin(&audit->args, TL_FN_AUDIT_ACTIVE, audit->keys);
     tl_args_int(&audit->args, audit->longest_ms);
     for (size_t i = 0; i < n; i++)
         tl_args_str(&audit->args, visitors[i]);
-    struct tl_reply *reply = tl_script_call(audit->redis, &audit->active_script, &audit->args, err);
+    struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
     if (reply == NULL)
         return false;
     const struct tl_reply *places = tl_reply_at(reply, 2);
@@ -345,13 +338,10 @@ static bool check_active(struct audit *audit, struct tl_error *err)
 static bool check_seqs(struct audit *audit, const char *const seqs[], size_t n,
                        struct tl_error *err)
 {
-    if (!tl_script_begin(audit->redis, &audit->serials_script, &audit->args, err))
-        return false;
-    tl_keys_append(audit->keys, &audit->args);
+    tl_call_begin(&audit->args, TL_FN_AUDIT_SERIALS, audit->keys);
     for (size_t i = 0; i < n; i++)
         tl_args_str(&audit->args, seqs[i]);
-    struct tl_reply *reply =
-        tl_script_call(audit->redis, &audit->serials_script, &audit->args, err);
+    struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
     if (reply == NULL)
         return false;
     add_all(audit->report, tl_reply_at(reply, 0), tl_reply_integer(tl_reply_at(reply, 1)));
@@ -396,13 +386,8 @@ static bool done(const struct audit *audit, bool ok, struct tl_error *err)
 bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
                     struct tl_audit_report *report, struct tl_error *err)
 {
-    struct audit audit = {.redis = redis,
-                          .keys = keys,
-                          .active_script.source = tl_script_audit_active,
-                          .waiting_script.source = tl_script_audit_waiting,
-                          .serials_script.source = tl_script_audit_serials,
-                          .longest_ms = longest_session_ms(),
-                          .report = report};
+    struct audit audit = {
+        .redis = redis, .keys = keys, .longest_ms = longest_session_ms(), .report = report};
     *report = (struct tl_audit_report){0};
     bool ok = check_state(&audit, err) && done(&audit, read_settings(&audit, err), err) &&
               done(&audit, check_waiting(&audit, err), err) &&

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- audit_active: checks visitors who were active a moment ago, at one moment. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.records audit.findings
 --
 -- ARGV     1 the longest time in ms that any setting gives a session

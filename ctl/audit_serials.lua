@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- audit_serials: checks places that were handed over to another device (dispatcher/apply.handover.lua), at one moment:
 -- each must be held, by the visitor whom the record names. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.records audit.findings
 --
 -- ARGV     seqs: one page of tl:{q}:serials, which bounds the work

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.records prelude.budget prelude.capacity prelude.called
 -- Parts: audit.findings audit.budget audit.capacity audit.called audit.mode audit.lanes
 --

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- audit_waiting: checks a page of the waiting set, in the order of the line, at one moment. Changes nothing.
+-- Flags: no-writes
 -- Parts: audit.findings
 --
 -- ARGV     1 the score from which on ('-inf' at the start)   2 how many visitors at most: this bounds the work

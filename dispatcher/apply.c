@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/wire/batch.h"
 
 #include "dispatcher/apply.h"
-#include "generated/dispatcher_scripts.h"
 
 /* A batch that is so late (more than a store far away makes it) may have joins of visitors who were
  * placed through another worker meanwhile, and have gone. With more, the clocks differ: that tells
@@ -31,7 +30,6 @@ struct call {
 };
 
 struct tl_apply {
-    struct tl_script apply_script, poison_script;
     uint64_t events_length;
     struct tl_args args;
     /* Of the pipeline: */
@@ -50,8 +48,6 @@ struct tl_apply *tl_apply_new(uint64_t events_length)
     struct tl_apply *apply = calloc(1, sizeof(*apply));
     if (apply == NULL)
         return NULL;
-    apply->apply_script.source = tl_script_apply;
-    apply->poison_script.source = tl_script_poison;
     apply->events_length = events_length;
     return apply;
 }
@@ -65,17 +61,12 @@ void tl_apply_free(struct tl_apply **apply)
     *apply = NULL;
 }
 
-bool tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
-                    uint64_t fence, struct tl_error *err)
+void tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
+                    uint64_t fence)
 {
     apply->redis = redis;
     apply->keys = keys;
     apply->fence = fence;
-    /* Not later: inside a pipeline, the load would take the reply of another command. */
-    return (apply->apply_script.sha[0] != '\0' ||
-            tl_script_load(redis, &apply->apply_script, err)) &&
-           (apply->poison_script.sha[0] != '\0' ||
-            tl_script_load(redis, &apply->poison_script, err));
 }
 
 /* ---- arguments of the apply script ---- */
@@ -139,14 +130,11 @@ static void append_commands(struct tl_args *args, const struct tl_batch *batch)
 
 /* ---- calls ---- */
 
-/* Starts the arguments of a call: keys and fence are the same for both scripts. */
-static bool begin_call(struct tl_apply *apply, struct tl_script *script, struct tl_error *err)
+/* Starts the arguments of a call: the fence comes first in both. */
+static void begin_call(struct tl_apply *apply, const char *function)
 {
-    if (!tl_script_begin(apply->redis, script, &apply->args, err))
-        return false;
-    tl_keys_append(apply->keys, &apply->args);
+    tl_call_begin(&apply->args, function, apply->keys);
     tl_args_uint(&apply->args, apply->fence);
-    return true;
 }
 
 static bool send_call(struct tl_apply *apply, const struct call *call, struct tl_error *err)
@@ -176,8 +164,7 @@ static bool add_batch(struct tl_apply *apply, const char *id, const struct tl_ba
     if (full && !send_open(apply, err))
         return false;
     if (open->n == 0) {
-        if (!begin_call(apply, &apply->apply_script, err))
-            return false;
+        begin_call(apply, TL_FN_APPLY);
         tl_args_uint(args, apply->events_length);
         *open = (struct call){.first = apply->n_entries};
     }
@@ -218,8 +205,9 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
         ok = add_batch(apply, id, &batch, err);
     } else {
         snprintf(entry->why, sizeof(entry->why), "%.150s", why.text);
-        ok = send_open(apply, err) && begin_call(apply, &apply->poison_script, err);
+        ok = send_open(apply, err);
         if (ok) {
+            begin_call(apply, TL_FN_POISON);
             tl_args_strs(&apply->args, entry->id, entry->why, NULL);
             tl_args_bin(&apply->args, payload, length);
             ok = send_call(apply, &(struct call){.first = apply->n_entries, .n = 1}, err);
@@ -257,6 +245,8 @@ static void count_results(const struct tl_apply *apply, const struct call *call,
 bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, struct tl_error *err)
 {
     bool ok = send_open(apply, err);
+    bool is_missing = false;
+    struct tl_error unloaded = {0};
     for (size_t i = 0; i < apply->n_calls; i++) {
         struct tl_error why = {0};
         struct tl_reply *reply = tl_redis_next(apply->redis, &why);
@@ -265,12 +255,13 @@ bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, str
             tl_reply_free(reply);
             continue;
         }
-        if (why.kind == TL_ERR_NOSCRIPT) /* the script cache was flushed: load them next time */
-            apply->apply_script.sha[0] = apply->poison_script.sha[0] = '\0';
+        is_missing = is_missing || why.kind == TL_ERR_NOFUNCTION;
         if (ok)
             *err = why;
         ok = false;
     }
+    if (is_missing && !tl_library_load(apply->redis, &unloaded))
+        *err = unloaded;
     apply->n_entries = apply->n_calls = 0;
     return ok;
 }

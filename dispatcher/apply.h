@@ -29,9 +29,9 @@ struct tl_apply *tl_apply_new(uint64_t events_length); /* NULL when out of memor
 void tl_apply_free(struct tl_apply **apply);
 
 /* Begins a pipeline for one queue. redis and keys are borrowed until tl_apply_finish, which is
- * called also when begin or add failed. */
-bool tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
-                    uint64_t fence, struct tl_error *err);
+ * called also when add failed. */
+void tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
+                    uint64_t fence);
 
 /* Adds the next entry of the stream, TL_APPLY_ENTRIES_MAX at most. id is copied. An entry that
  * cannot be decoded is set aside. payload NULL means that it was trimmed away while the entry was
@@ -40,7 +40,8 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
                   struct tl_error *err);
 
 /* Waits for the results of all entries and adds them to counts. False with the first error: from
- * that entry on, the entries are still pending and must be read again. */
+ * that entry on, the entries are still pending and must be read again. After TL_ERR_NOFUNCTION the
+ * library is loaded. */
 bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, struct tl_error *err);
 
 #endif

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
 #include "dispatcher/claim.h"
-#include "generated/dispatcher_scripts.h"
 
 #define CLAIM_MAX    "1000"
 #define LOG_EVERY_MS 60000
@@ -12,12 +12,9 @@
 bool tl_claim_entries(struct tl_claim *claim, struct tl_redis *redis, const struct tl_keys *keys,
                       uint64_t *claimed, uint64_t *lost, struct tl_error *err)
 {
-    claim->script.source = tl_script_claim;
-    if (!tl_script_begin(redis, &claim->script, &claim->args, err))
-        return false;
-    tl_keys_append(keys, &claim->args);
+    tl_call_begin(&claim->args, TL_FN_CLAIM, keys);
     tl_args_strs(&claim->args, CLAIM_MAX, TL_INGEST_CONSUMER, NULL);
-    struct tl_reply *reply = tl_script_call(redis, &claim->script, &claim->args, err);
+    struct tl_reply *reply = tl_call(redis, &claim->args, err);
     if (reply == NULL)
         return false;
     const struct tl_log_fields fields = {.queue = keys->queue};

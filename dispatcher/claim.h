@@ -9,11 +9,10 @@
 
 #include "common/base/log.h"
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/redis.h"
-#include "common/store/script.h"
 
 struct tl_claim {
-    struct tl_script script; /* zeroed at first */
     struct tl_args args;
     struct tl_log_limit log;
 };

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- claim: takes over what another consumer of the group has read. Only a dispatcher may read the ingest stream, and all
 -- dispatchers are one consumer. An entry read by any other program stays pending with it, and stops the queue.
+-- Flags: allow-oom
 --
 -- ARGV     1 most entries to claim   2 the dispatchers' consumer
 -- Returns  { name of another consumer that has read entries or '', claimed, id of an entry whose payload is gone... }

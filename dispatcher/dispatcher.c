@@ -19,8 +19,8 @@
 #include "common/base/log.h"
 #include "common/base/named.h"
 #include "common/role/held_queues.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/store/wakes.h"
 
 #include "dispatcher/apply.h"
@@ -61,7 +61,6 @@ struct dispatcher {
     struct tl_wakes *wakes;
     struct tl_claim claim;
     size_t next_claim; /* the first queue to ask about other consumers */
-    struct tl_script lag_script;
     struct tl_log_limit lag_log;
     int64_t lag_due_ms;
     int64_t pending_due_ms; /* read pending entries then in any case */
@@ -291,7 +290,8 @@ static bool apply_pipeline(struct dispatcher *self, struct stream *stream, struc
     size_t end = stream->next + TL_APPLY_ENTRIES_MAX;
     if (end > tl_reply_count(stream->entries))
         end = tl_reply_count(stream->entries);
-    bool ok = tl_apply_begin(self->apply, redis, &held->keys, held->fence, err);
+    bool ok = true;
+    tl_apply_begin(self->apply, redis, &held->keys, held->fence);
     for (; ok && stream->next < end; stream->next++) {
         const struct tl_reply *entry = tl_reply_at(stream->entries, stream->next);
         const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
@@ -543,7 +543,7 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         unsigned suppressed;
         if (!queue->behind || tl_held_queues_resting(self->queues, held, now_ms))
             continue;
-        if (tl_lag_add(&own, redis, &self->lag_script, &held->keys, &self->args, err)) {
+        if (tl_lag_add(&own, redis, &held->keys, &self->args, err)) {
             queue->behind = own.entries > 0;
             lag.entries += own.entries;
             lag.age_ms = own.age_ms > lag.age_ms ? own.age_ms : lag.age_ms;
@@ -580,6 +580,6 @@ bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
     if (ok)
         return true;
     tl_held_queues_recheck(self->queues);
-    /* Not an error: the lease moved or the script cache was flushed. */
-    return err->kind == TL_ERR_STALE || err->kind == TL_ERR_NOSCRIPT;
+    /* Not an error: the lease moved, or the library was loaded again. */
+    return err->kind == TL_ERR_STALE || err->kind == TL_ERR_NOFUNCTION;
 }

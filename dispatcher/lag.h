@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/redis.h"
-#include "common/store/script.h"
 
 struct tl_lag {
     int64_t entries; /* of ingest streams, not yet applied */
@@ -16,9 +16,8 @@ struct tl_lag {
 };
 
 /* Measures the lag of one queue and adds it to *lag: the sum of the entries, the greatest age.
- * script starts zeroed and is kept between calls; args is a buffer to reuse. False with err leaves
- * *lag unchanged. */
-bool tl_lag_add(struct tl_lag *lag, struct tl_redis *redis, struct tl_script *script,
-                const struct tl_keys *keys, struct tl_args *args, struct tl_error *err);
+ * args is a buffer to reuse. False with err leaves *lag unchanged. */
+bool tl_lag_add(struct tl_lag *lag, struct tl_redis *redis, const struct tl_keys *keys,
+                struct tl_args *args, struct tl_error *err);
 
 #endif

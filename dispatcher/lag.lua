@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lag: how far the line is behind its ingest stream. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.unapplied
 --
 -- ARGV     none

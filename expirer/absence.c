@@ -4,16 +4,14 @@
 
 #include "expirer/absence.h"
 
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-#include "generated/expirer_scripts.h"
 
 /* Places in one call of the absent script: each costs it about 2 microseconds. */
 #define CANDIDATES_MAX 250
 #define AGAIN_MS       1000 /* when the store did not say */
 
 struct tl_absence {
-    struct tl_script presence_script, absent_script;
     struct tl_args args, fetch_args;
     uint64_t events_length;
     /* The bitmap of one chunk of seqs, all buckets combined. Its first seq is the highest bit of
@@ -27,9 +25,6 @@ struct tl_absence *tl_absence_new(uint64_t events_length)
     struct tl_absence *absence = calloc(1, sizeof(*absence));
     if (absence == NULL)
         return NULL;
-    absence->presence_script.source = tl_script_presence;
-    absence->presence_script.read_only = true;
-    absence->absent_script.source = tl_script_absent;
     absence->events_length = events_length;
     return absence;
 }
@@ -62,12 +57,9 @@ struct pass {
 
 static bool ask_presence(struct pass *pass, struct tl_error *err)
 {
-    struct tl_script *script = &pass->absence->presence_script;
     struct tl_args *args = &pass->absence->args;
-    if (!tl_script_begin(pass->redis, script, args, err))
-        return false;
-    tl_keys_append(pass->keys, args);
-    struct tl_reply *reply = tl_script_call(pass->redis, script, args, err);
+    tl_call_begin_read(args, TL_FN_PRESENCE, pass->keys);
+    struct tl_reply *reply = tl_call(pass->redis, args, err);
     if (reply == NULL)
         return false;
     pass->bucket = tl_reply_integer(tl_reply_at(reply, 0));
@@ -145,8 +137,7 @@ static bool look(struct pass *pass, uint64_t seq, bool *seen, struct tl_error *e
 
 static bool send_drop(struct pass *pass, struct tl_error *err)
 {
-    struct tl_reply *reply =
-        tl_script_call(pass->redis, &pass->absence->absent_script, &pass->absence->args, err);
+    struct tl_reply *reply = tl_call(pass->redis, &pass->absence->args, err);
     if (reply == NULL)
         return false;
     pass->dropped += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
@@ -158,7 +149,6 @@ static bool send_drop(struct pass *pass, struct tl_error *err)
 static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned lane,
                       struct tl_error *err)
 {
-    struct tl_script *script = &pass->absence->absent_script;
     struct tl_args *args = &pass->absence->args;
     const struct tl_order *order = tl_line_order(line, lane);
     uint64_t seq = 0;
@@ -170,9 +160,7 @@ static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned la
         if (seen)
             continue;
         if (candidates == 0) {
-            if (!tl_script_begin(pass->redis, script, args, err))
-                return false;
-            tl_keys_append(pass->keys, args);
+            tl_call_begin(args, TL_FN_ABSENT, pass->keys);
             tl_args_int(args, pass->bucket);
             tl_args_uint(args, pass->absence->events_length);
         }

@@ -21,8 +21,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/role/held_queues.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/store/snapshot.h"
 #include "common/wire/events.h"
 
@@ -30,7 +30,6 @@
 #include "expirer/expirer.h"
 #include "expirer/schedule.h"
 #include "expirer/visits.h"
-#include "generated/expirer_scripts.h"
 
 /* Redis checks blocked clients ten times a second: a blocking read may return this much later than
  * asked. */
@@ -43,7 +42,8 @@
 /* After a point of the history could not be noted. */
 #define HISTORY_AGAIN_MS 10000
 /* How often old records are looked for. */
-#define PRUNE_MS 600000
+#define PRUNE_MS     600000
+#define LIBRARIES_MS 3600000
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
 /* Pages of a snapshot loaded in one turn: 40 ms at most, well within a lease. */
@@ -97,10 +97,10 @@ struct expirer {
     struct tl_daemon *daemon;
     struct tl_held_queues *queues;
     struct tl_absence *absence;
-    struct tl_script script, history, prune;
     struct tl_args args;
     uint64_t batch;
     uint64_t events_length;
+    int64_t libraries_ms; /* when to look for libraries that nobody uses */
 };
 
 static void check_at_once(void *context, struct tl_held_queue *held)
@@ -223,13 +223,11 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
     struct queue *queue = held->state;
     struct tl_schedule *schedule = &queue->schedule;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-    if (!tl_script_begin(redis, &self->script, &self->args, err))
-        return false;
-    tl_keys_append(&held->keys, &self->args);
+    tl_call_begin(&self->args, TL_FN_EXPIRE, &held->keys);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     tl_args_int(&self->args, tl_daemon_config(self->daemon)->retention.ended_ms);
-    struct tl_reply *reply = tl_script_call(redis, &self->script, &self->args, err);
+    struct tl_reply *reply = tl_call(redis, &self->args, err);
     if (reply == NULL)
         return false;
     uint64_t ended = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
@@ -308,11 +306,8 @@ static void note_history(struct expirer *self, const struct tl_held_queue *held,
     if (now_ms < queue->history_ms)
         return;
     queue->history_ms = now_ms + HISTORY_AGAIN_MS;
-    struct tl_reply *reply = NULL;
-    if (tl_script_begin(redis, &self->history, &self->args, &err)) {
-        tl_keys_append(&held->keys, &self->args);
-        reply = tl_script_call(redis, &self->history, &self->args, &err);
-    }
+    tl_call_begin(&self->args, TL_FN_HISTORY, &held->keys);
+    struct tl_reply *reply = tl_call(redis, &self->args, &err);
     if (reply != NULL)
         queue->history_ms = now_ms + tl_reply_integer(reply) + 1;
     else
@@ -336,6 +331,24 @@ static bool prune_common(struct expirer *self, int64_t now_ms, struct tl_error *
     return tl_redis_do(tl_held_queues_redis(self->queues, NULL), &self->args, err);
 }
 
+/* Once an hour: the functions of releases that are gone. A failure is logged and holds nothing up.
+ */
+static void prune_libraries(struct expirer *self, int64_t now_ms)
+{
+    const struct tl_config *config = tl_daemon_config(self->daemon);
+    struct tl_error err = {0};
+    unsigned n;
+    if (now_ms < self->libraries_ms)
+        return;
+    self->libraries_ms = now_ms + LIBRARIES_MS;
+    if (!tl_library_prune(tl_held_queues_redis(self->queues, NULL), config->redis.key_prefix, &n,
+                          &err))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err},
+               "libraries of other releases were not looked for; the next try is in an hour");
+    else if (n > 0)
+        tl_log(TL_LOG_INFO, NULL, "%u of the store's libraries, unused for a day, deleted", n);
+}
+
 /* Drops what is too old. It is for people: a failure is logged and holds nothing up. */
 static void prune(struct expirer *self, const struct tl_held_queue *held, int64_t now_ms)
 {
@@ -343,16 +356,13 @@ static void prune(struct expirer *self, const struct tl_held_queue *held, int64_
     struct queue *queue = held->state;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     struct tl_error err = {0};
-    struct tl_reply *reply = NULL;
     if (now_ms < queue->prune_ms)
         return;
     queue->prune_ms = now_ms + PRUNE_MS;
-    if (tl_script_begin(redis, &self->prune, &self->args, &err)) {
-        tl_keys_append(&held->keys, &self->args);
-        tl_args_int(&self->args, config->retention.addresses_ms);
-        tl_args_int(&self->args, config->retention.changes_ms);
-        reply = tl_script_call(redis, &self->prune, &self->args, &err);
-    }
+    tl_call_begin(&self->args, TL_FN_PRUNE, &held->keys);
+    tl_args_int(&self->args, config->retention.addresses_ms);
+    tl_args_int(&self->args, config->retention.changes_ms);
+    struct tl_reply *reply = tl_call(redis, &self->args, &err);
     if (reply == NULL || !prune_common(self, tl_reply_integer(reply), &err))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue, .error = &err},
                "old signs and changes were not dropped; the next try is in 10 minutes");
@@ -427,6 +437,8 @@ bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
     bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
               tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
     tl_held_queues_report(self->queues, self->daemon);
+    if (ok)
+        prune_libraries(self, now_ms);
     if (ok && wait_for_events(self, due_ms, tl_clock_ms(), err))
         return true;
     tl_held_queues_recheck(self->queues);
@@ -444,9 +456,6 @@ void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
     self->daemon = daemon;
     self->batch = config->expirer.batch;
     self->events_length = config->streams.events_length;
-    self->script.source = tl_script_expire;
-    self->history.source = tl_script_history;
-    self->prune.source = tl_script_prune;
     const struct tl_held_queues_settings settings = {.role = "expirer",
                                                      .state_size = sizeof(struct queue),
                                                      .gauge = TL_EXPIRER_QUEUES,

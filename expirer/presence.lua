@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- presence: what the expirer needs to find waiting visitors who are absent. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.presence
 --
 -- ARGV     none

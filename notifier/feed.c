@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
 #include "notifier/feed.h"
 
@@ -51,15 +52,13 @@ static bool report(struct tl_feed *feed, const struct tl_feed_world *world,
     char cursor[TL_CURSOR_ID_MAX + 24] = "";
     if (said->cursor != NULL)
         snprintf(cursor, sizeof(cursor), "%s %" PRIu64, said->cursor->id, said->cursor->n);
-    if (!tl_script_begin(world->redis, world->told, args, err))
-        return false;
-    tl_keys_append(world->keys, args);
+    tl_call_begin(args, TL_FN_TOLD, world->keys);
     tl_args_strs(args, feed->hook->config->name, cursor, NULL);
     tl_args_uint(args, said->told);
     tl_args_uint(args, said->lost);
     tl_args_int(args, said->status);
     tl_args_str(args, said->problem);
-    struct tl_reply *reply = tl_script_call(world->redis, world->told, args, err);
+    struct tl_reply *reply = tl_call(world->redis, args, err);
     if (reply == NULL)
         return false;
     int64_t store_ms = tl_reply_integer(tl_reply_at(reply, 0));

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "common/base/backoff.h"
-#include "common/store/script.h"
+#include "common/store/library.h"
 #include "notifier/batch.h"
 #include "notifier/hook.h"
 
@@ -33,7 +33,6 @@ struct tl_feed {
 struct tl_feed_world {
     struct tl_redis *redis;
     const struct tl_keys *keys;
-    struct tl_script *told; /* the script, of this connection */
     struct tl_args *args;
     uint64_t generation, journaled; /* as of the last look */
     int64_t store_ms;               /* the store's clock */

@@ -7,13 +7,12 @@
 #include "common/base/log.h"
 #include "common/config/hook_table.h"
 #include "common/role/held_queues.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "notifier/alarm.h"
 #include "notifier/feed.h"
 #include "notifier/notifier.h"
-
-#include "generated/notifier_scripts.h"
 
 enum {
     LOOK_MS = 1000,      /* between two looks at a queue */
@@ -70,7 +69,6 @@ struct notifier {
     const struct tl_config *config;
     struct tl_sender *sender;
     struct tl_held_queues *queues; /* NULL: there are no hooks */
-    struct tl_script look, told;
     struct tl_args args;
     struct tl_store_watch watch;
     size_t n_hooks;
@@ -152,11 +150,9 @@ static bool look(struct notifier *self, const struct tl_held_queue *held, struct
 {
     struct queue *queue = held->state;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-    if (!tl_script_begin(redis, &self->look, &self->args, err))
-        return false;
-    tl_keys_append(&held->keys, &self->args);
+    tl_call_begin(&self->args, TL_FN_LOOK, &held->keys);
     append_arguments(self, queue);
-    struct tl_reply *reply = tl_script_call(redis, &self->look, &self->args, err);
+    struct tl_reply *reply = tl_call(redis, &self->args, err);
     if (reply == NULL)
         return false;
     int64_t now_ms = tl_clock_ms();
@@ -223,7 +219,6 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     const struct tl_feed_world world = {.redis =
                                             tl_held_queues_redis(self->queues, held->keys.queue),
                                         .keys = &held->keys,
-                                        .told = &self->told,
                                         .args = &self->args,
                                         .generation = queue->generation,
                                         .journaled = queue->journaled,
@@ -327,8 +322,6 @@ void *tl_notifier_start(struct tl_daemon *daemon, struct tl_error *err)
     }
     self->daemon = daemon;
     self->config = tl_daemon_config(daemon);
-    self->look.source = tl_script_look;
-    self->told.source = tl_script_told;
     if (self->config->n_hooks == 0) {
         tl_info("no hooks are configured: there is nothing to do");
         return self;

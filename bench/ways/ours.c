@@ -14,14 +14,12 @@
 #include <unistd.h>
 
 #include "common/config/queue_settings.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/store/snapshot.h"
 #include "common/store/tail.h"
 #include "common/wire/batch.h"
-#include "generated/admitter_scripts.h"
-#include "generated/expirer_scripts.h"
 #include "pipe.h"
 
 #define PREFIX        "tl:"
@@ -32,7 +30,6 @@
 struct ours {
     struct pipe pipe;
     struct tl_keys keys;
-    struct tl_script admit, expire;
     struct tl_batch_writer *writer;
     uint64_t batches;
     struct tl_line *line;
@@ -47,8 +44,6 @@ static void *ours_open(void)
         way_die("out of memory");
     pipe_open(&self->pipe);
     tl_keys_init(&self->keys, PREFIX, QUEUE);
-    self->admit.source = tl_script_admit;
-    self->expire.source = tl_script_expire;
     return self;
 }
 
@@ -173,8 +168,7 @@ static void settle(void *actor, uint64_t n)
     self->base_seq =
         (uint64_t)pipe_ask(&self->pipe, "HGET", self->keys.names[TL_KEY_STATE], "base_seq", NULL);
     self->line = tl_snapshot(self->pipe.redis, &self->keys, &head, &err);
-    if (self->line == NULL || !tl_script_load(self->pipe.redis, &self->admit, &err) ||
-        !tl_script_load(self->pipe.redis, &self->expire, &err))
+    if (self->line == NULL || !tl_library_load(self->pipe.redis, &err))
         way_die("%s", err.text);
 }
 
@@ -189,15 +183,13 @@ static void positions(void *actor, const uint64_t *visitors, size_t n, uint64_t 
     }
 }
 
-static uint64_t step(struct ours *self, struct tl_script *script, uint64_t most)
+static uint64_t step(struct ours *self, const char *function, uint64_t most)
 {
     struct tl_error err = {0};
-    if (!tl_script_begin(self->pipe.redis, script, &self->pipe.args, &err))
-        way_die("%s", err.text);
-    tl_keys_append(&self->keys, &self->pipe.args);
+    tl_call_begin(&self->pipe.args, function, &self->keys);
     tl_args_uint(&self->pipe.args, most);
     tl_args_uint(&self->pipe.args, EVENTS_LENGTH);
-    struct tl_reply *reply = tl_script_call(self->pipe.redis, script, &self->pipe.args, &err);
+    struct tl_reply *reply = tl_call(self->pipe.redis, &self->pipe.args, &err);
     if (reply == NULL)
         way_die("%s", err.text);
     uint64_t n = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
@@ -205,14 +197,14 @@ static uint64_t step(struct ours *self, struct tl_script *script, uint64_t most)
     return n;
 }
 
-static uint64_t steps(struct ours *self, struct tl_script *script, uint64_t most)
+static uint64_t steps(struct ours *self, const char *function, uint64_t most)
 {
     uint64_t done = 0;
     uint64_t asked = 0;
     uint64_t n = 0;
     while (n == asked && done < most) {
         asked = most - done < STEP ? most - done : STEP;
-        n = step(self, script, asked);
+        n = step(self, function, asked);
         done += n;
     }
     return done;
@@ -221,13 +213,13 @@ static uint64_t steps(struct ours *self, struct tl_script *script, uint64_t most
 static uint64_t admit(void *actor)
 {
     struct ours *self = actor;
-    return steps(self, &self->admit, UINT64_MAX);
+    return steps(self, TL_FN_ADMIT, UINT64_MAX);
 }
 
 static uint64_t expire(void *actor, uint64_t most)
 {
     struct ours *self = actor;
-    return steps(self, &self->expire, most);
+    return steps(self, TL_FN_EXPIRE, most);
 }
 
 static void restart(void *actor)
@@ -236,7 +228,6 @@ static void restart(void *actor)
     pipe_close(&self->pipe);
     way_sleep_ms(200);
     pipe_open(&self->pipe);
-    self->admit.sha[0] = self->expire.sha[0] = '\0';
 }
 
 static int64_t counted(void *actor)

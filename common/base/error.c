@@ -49,7 +49,7 @@ const char *tl_error_kind_name(enum tl_error_kind kind)
         [TL_ERR_MISCONF] = "misconf",
         [TL_ERR_OOM] = "oom",
         [TL_ERR_NOGROUP] = "nogroup",
-        [TL_ERR_NOSCRIPT] = "noscript",
+        [TL_ERR_NOFUNCTION] = "nofunction",
         [TL_ERR_STALE] = "stale",
         [TL_ERR_ORDER] = "order",
         [TL_ERR_NOQUEUE] = "noqueue",

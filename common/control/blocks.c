@@ -8,9 +8,8 @@
 #include "common/control/call.h"
 #include "common/store/blocks.h"
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-
-#include "generated/control_scripts.h"
 
 /* Wider prefixes would block half of the world by one typing error. */
 enum { LEAST_BITS_IPV4 = 96 + 8, LEAST_BITS_IPV6 = 16 };
@@ -28,10 +27,11 @@ static bool change(struct tl_control_call *call, const char *what, const struct 
     tl_keys_blocks(prefix, blocks);
     tl_keys_changes(prefix, NULL, changes);
     tl_block_format(block, entry);
-    tl_args_strs(&args, "EVAL", tl_script_block, "2", blocks, changes, what, entry, NULL);
+    tl_call_begin_on(&args, TL_FN_BLOCK, 2);
+    tl_args_strs(&args, blocks, changes, what, entry, NULL);
     tl_args_int(&args, for_ms);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_redis_call(call->redis, &args, &err);
+    struct tl_reply *reply = tl_call(call->redis, &args, &err);
     tl_args_free(&args);
     if (reply == NULL && err.kind == TL_ERR_STORE && strstr(err.text, "blocks already") != NULL)
         return tl_call_refuse(call, 429, "%s", err.text);

@@ -13,7 +13,7 @@
 #include "common/control/target.h"
 #include "common/store/durable.h"
 #include "common/store/keys.h"
-#include "common/store/script.h"
+#include "common/store/library.h"
 #include "common/store/store.h"
 
 struct tl_control {
@@ -21,8 +21,6 @@ struct tl_control {
     struct tl_store *store;
     char writer[TL_WORKER_ID_MAX + 1]; /* names the batches of bulk joins */
     uint64_t batches;                  /* the number of the last one */
-    struct tl_script stats;            /* stats.lua, which runs often */
-    struct tl_script joined;           /* joined.lua, for each page of an export */
     struct tl_durable *durable;        /* NULL: nothing waits longer than for Redis */
 };
 

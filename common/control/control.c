@@ -10,8 +10,6 @@
 #include "common/control/repeat.h"
 #include "common/control/routes.h"
 
-#include "generated/control_scripts.h"
-
 struct tl_control *tl_control_new(const struct tl_config *config, const char *redis_url,
                                   struct tl_error *err)
 {
@@ -37,8 +35,6 @@ struct tl_control *tl_control_new(const struct tl_config *config, const char *re
     sodium_bin2hex(hex, sizeof(hex), random, sizeof(random));
     snprintf(control->writer, sizeof(control->writer), "control-%s", hex);
     control->config = config;
-    control->stats = (struct tl_script){.source = tl_script_stats, .read_only = true};
-    control->joined = (struct tl_script){.source = tl_script_joined, .read_only = true};
     control->store = tl_store_new(&settings, err);
     if (config->redis.durability != TL_DURABILITY_MEMORY) {
         control->durable = tl_durable_new(config->redis.durability, config->redis.key_prefix);

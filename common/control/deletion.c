@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/control/deletion.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/control_scripts.h"
 
 /* Takes the queue off the list. *listed: it was on it. */
 static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *queue,
@@ -15,10 +13,10 @@ static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *q
     struct tl_args args = {0};
     tl_keys_queues(key_prefix, queues);
     tl_keys_changes(key_prefix, NULL, changes);
-    tl_args_strs(&args, "EVAL", tl_script_unlist_queue, "2", queues, changes, queue, generation,
-                 NULL);
+    tl_call_begin_on(&args, TL_FN_UNLIST_QUEUE, 2);
+    tl_args_strs(&args, queues, changes, queue, generation, NULL);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    struct tl_reply *reply = tl_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
         return false;
@@ -52,7 +50,7 @@ bool tl_queue_delete(struct tl_redis *redis, struct tl_redis *none, const char *
     tl_args_int(&args, kept_ms);
     tl_args_str(&args, listed ? "1" : "0");
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_delete, keys, &args, err);
+    struct tl_reply *reply = tl_call_once(redis, TL_FN_DELETE, keys, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
         return false;

@@ -7,10 +7,8 @@
 #include "common/control/call.h"
 #include "common/control/hooks.h"
 #include "common/store/hooks.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
-#include "common/store/script.h"
-
-#include "generated/control_scripts.h"
 
 /* ---- as JSON ---- */
 
@@ -79,8 +77,7 @@ static json_t *read_hooks(struct tl_control *control, const char *queue, struct 
     struct tl_keys keys;
     struct tl_redis *redis =
         tl_call_keys(control, queue, &keys, err) ? tl_call_connect(control, queue, err) : NULL;
-    struct tl_reply *reply =
-        redis != NULL ? tl_script_read(redis, tl_script_hooks, &keys, err) : NULL;
+    struct tl_reply *reply = redis != NULL ? tl_call_read(redis, TL_FN_HOOKS, &keys, err) : NULL;
     if (reply == NULL)
         return NULL;
     json_t *list = tl_hooks_to_json(control->config, queue, tl_reply_at(reply, 1),

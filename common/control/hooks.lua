@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- hooks: how far the hooks were told what happened to a queue. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.hooks
 --
 -- Returns  { now ms, the hooks as in prelude.hooks }

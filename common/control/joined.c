@@ -3,6 +3,7 @@
 
 #include "common/control/call.h"
 #include "common/control/joined.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
 
 enum {
@@ -26,12 +27,12 @@ static struct tl_reply *ask(const struct tl_joined *joined, uint64_t first,
     struct tl_args args = {0};
     struct tl_reply *reply = NULL;
     struct tl_redis *redis = tl_call_connect(control, keys->queue, err);
-    if (redis != NULL && tl_script_begin(redis, &control->joined, &args, err)) {
-        tl_keys_append(keys, &args);
+    if (redis != NULL) {
+        tl_call_begin_read(&args, TL_FN_JOINED, keys);
         tl_args_uint(&args, first);
         tl_args_uint(&args, joined->last);
         tl_args_uint(&args, PORTION);
-        reply = tl_script_call(redis, &control->joined, &args, err);
+        reply = tl_call(redis, &args, err);
     }
     tl_args_free(&args);
     return reply;

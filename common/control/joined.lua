@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- joined: what tells when places got their numbers: the points of the history that know their seqs. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.history
 --
 -- ARGV     1 a seq   2 a later one, or the same   3 how many points at most

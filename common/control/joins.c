@@ -7,13 +7,11 @@
 #include "common/control/call.h"
 #include "common/control/joins.h"
 #include "common/control/place_json.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/wire/batch.h"
 #include "common/wire/events.h"
-
-#include "generated/control_scripts.h"
 
 enum {
     VISITORS_MAX = TL_BATCH_COMMANDS_MAX,
@@ -101,7 +99,7 @@ static bool run(struct tl_control_call *call, struct bulk *bulk, const void *byt
     tl_args_bin(&args, bytes, length);
     tl_args_uint(&args, bulk->n);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_script_run(call->redis, tl_script_joins, &call->keys, &args, &err);
+    struct tl_reply *reply = tl_call_once(call->redis, TL_FN_JOINS, &call->keys, &args, &err);
     tl_args_free(&args);
     if (reply == NULL)
         return tl_call_fail(call, &err);

@@ -6,10 +6,8 @@
 
 #include "common/control/call.h"
 #include "common/control/repeat.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/control_scripts.h"
 
 /* What idempotent.lua answers. */
 enum { IS_NEW, IS_OTHER, IS_BUSY, IS_KEPT };
@@ -44,8 +42,7 @@ static struct tl_reply *run(struct tl_control_call *call, const char *what,
 {
     struct tl_args args = {0};
     tl_args_strs(&args, what, key->text, request->text, answer, NULL);
-    struct tl_reply *reply =
-        tl_script_run(call->redis, tl_script_idempotent, &call->keys, &args, err);
+    struct tl_reply *reply = tl_call_once(call->redis, TL_FN_IDEMPOTENT, &call->keys, &args, err);
     tl_args_free(&args);
     return reply;
 }

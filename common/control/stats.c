@@ -14,11 +14,9 @@
 #include "common/control/stats.h"
 #include "common/control/store_stats.h"
 #include "common/store/draw_record.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/control_scripts.h"
 
 /* The fields of the state that are read: first the totals, whose names are those of the answer. */
 enum { JOINED, ADMITTED, COMPLETED, EXPIRED, LEFT, UNCLAIMED, ABSENT, REMOVED, TOTALS };
@@ -387,17 +385,13 @@ static json_t *describe(const struct facts *facts, const char *queue)
 }
 
 /* Sends stats.lua; the answer is still to be received. */
-static bool ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_script *script,
-                struct tl_error *err)
+static bool ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
-    bool ok = tl_script_begin(redis, script, &args, err);
-    if (ok) {
-        tl_keys_append(keys, &args);
-        for (size_t i = 0; i < FIELDS; i++)
-            tl_args_str(&args, field_names[i]);
-        ok = tl_redis_append(redis, &args, err);
-    }
+    tl_call_begin_read(&args, TL_FN_STATS, keys);
+    for (size_t i = 0; i < FIELDS; i++)
+        tl_args_str(&args, field_names[i]);
+    bool ok = tl_redis_append(redis, &args, err);
     tl_args_free(&args);
     return ok;
 }
@@ -437,19 +431,18 @@ static json_t *read_stats(struct tl_control *control, const char *queue, bool wi
     struct tl_reply *reply = NULL;
     json_t *store = NULL;
     bool ok = true;
-    /* The scripts of a server that was restarted are gone: then they are sent once more. */
+    /* Another try where the store lacked the library. */
     for (int attempt = 0; attempt < 2 && ok && reply == NULL; attempt++) {
         struct tl_error problem = {0};
-        ok = ask(redis, &keys, &control->stats, err) &&
-             (!with_store || tl_store_stats_ask(redis, err));
+        ok = ask(redis, &keys, err) && (!with_store || tl_store_stats_ask(redis, err));
         if (ok)
             reply = tl_redis_next(redis, &problem);
         if (ok && with_store && tl_redis_connected(redis)) {
             json_decref(store);
             store = tl_store_stats_receive(redis, tl_clock_us() - begun_us, &problem);
         }
-        if (problem.kind == TL_ERR_NOSCRIPT)
-            control->stats.sha[0] = '\0';
+        if (problem.kind == TL_ERR_NOFUNCTION)
+            ok = tl_library_load(redis, &problem);
         else
             ok = problem.kind == TL_OK;
         if (problem.kind != TL_OK)

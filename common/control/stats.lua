@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- stats: everything that the numbers of a queue are made of, as of one moment. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.history prelude.hooks
 --
 -- ARGV     1... fields of the state to read

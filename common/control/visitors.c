@@ -12,12 +12,10 @@
 #include "common/control/visitor_find.h"
 #include "common/control/visitors.h"
 #include "common/store/forget.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/control_scripts.h"
 
 /* What remove.lua and move.lua find. */
 enum { REMOVE_NONE, REMOVE_WAITING, REMOVE_ACTIVE, REMOVE_ENDED };
@@ -204,15 +202,15 @@ void tl_handle_visitor_find(struct tl_control_call *call)
 
 /* ---- changes ---- */
 
-/* Calls a script with the visitor, another argument (NULL: none), and the actor. */
-static struct tl_reply *run(struct tl_control_call *call, const char *script, const char *visitor,
+/* Calls a function with the visitor, another argument (NULL: none), and the actor. */
+static struct tl_reply *run(struct tl_control_call *call, const char *function, const char *visitor,
                             const char *more)
 {
     struct tl_args args = {0};
     struct tl_error err = {0};
     tl_args_strs(&args, TL_EVENTS_KEPT, visitor, more, NULL);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_script_run(call->redis, script, &call->keys, &args, &err);
+    struct tl_reply *reply = tl_call_once(call->redis, function, &call->keys, &args, &err);
     tl_args_free(&args);
     if (reply == NULL)
         tl_call_fail(call, &err);
@@ -238,7 +236,7 @@ void tl_handle_visitor_remove(struct tl_control_call *call)
     char visitor[TL_VISITOR_MAX + 1] = "";
     if (!tl_call_members(call, NULL, NULL) || !find(call, visitor))
         return;
-    struct tl_reply *reply = run(call, tl_script_remove, visitor, NULL);
+    struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
     if (reply == NULL)
         return;
     switch (tl_reply_integer(tl_reply_at(reply, 0))) {
@@ -267,7 +265,7 @@ void tl_handle_visitor_move(struct tl_control_call *call)
     if (!tl_call_members(call, "lane", NULL) || !tl_call_text(call, "lane", true, &lane) ||
         !find(call, visitor))
         return;
-    struct tl_reply *reply = run(call, tl_script_move, visitor, lane);
+    struct tl_reply *reply = run(call, TL_FN_MOVE, visitor, lane);
     if (reply == NULL)
         return;
     const char *text = tl_reply_string(tl_reply_at(reply, 1), NULL);
@@ -301,7 +299,7 @@ void tl_handle_visitor_forget(struct tl_control_call *call)
     uint64_t places = 0;
     if (!tl_call_members(call, NULL, NULL) || !find(call, visitor))
         return;
-    struct tl_reply *reply = run(call, tl_script_remove, visitor, NULL);
+    struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
     if (reply == NULL)
         return;
     tl_reply_free(reply);

@@ -3,18 +3,21 @@
 
 #include "common/base/log.h"
 #include "common/role/held_queues.h"
+#include "common/store/library.h"
 #include "common/store/store.h"
 
 #define WAIT_MAX_MS 500
 
 struct tl_held_queues {
     struct tl_held_queues_settings settings;
+    const struct tl_config *config;
     struct tl_metrics *metrics;
     struct tl_store *store;
     struct tl_roster *roster;
     struct tl_troubles *troubles;
     struct tl_tail *tail;
-    uint64_t epoch; /* of the connection in the last turn */
+    uint64_t epoch;     /* of the connection in the last turn */
+    int64_t library_ms; /* when the store is told again that this library is in use */
 };
 
 /* ---- leases acquired and lost ---- */
@@ -79,6 +82,7 @@ struct tl_held_queues *tl_held_queues_new(const struct tl_held_queues_settings *
         return NULL;
     }
     queues->settings = *settings;
+    queues->config = config;
     queues->metrics = metrics;
     queues->tail = tl_tail_new(on_entry, queues);
     queues->troubles = tl_troubles_new();
@@ -145,15 +149,37 @@ static void mark_all_outdated(const struct tl_held_queues *queues)
         mark_outdated(queues, tl_roster_at(queues->roster, i));
 }
 
+/* False with err while the store lacks the library: no role works without it. */
+static bool note_library(struct tl_held_queues *queues, int64_t now_ms, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_held_queues_redis(queues, NULL);
+    struct tl_error problem = {0};
+    if (tl_library_note(redis, queues->config->redis.key_prefix, &queues->library_ms, now_ms,
+                        &problem))
+        return true;
+    if (tl_redis_connected(redis) && problem.kind == TL_ERR_DENIED) {
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
+               "the store is not told which library is in use, and another release may delete it: "
+               "make the users of the store again (deploy/redis)");
+        return true;
+    }
+    queues->library_ms = 0;
+    *err = problem;
+    return false;
+}
+
 bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struct tl_error *err)
 {
     if (!tl_store_connect(queues->store, err))
         return false;
     uint64_t epoch = tl_redis_epoch(tl_held_queues_redis(queues, NULL));
-    if (epoch != queues->epoch)
+    if (epoch != queues->epoch) {
         mark_all_outdated(queues);
+        queues->library_ms = 0;
+    }
     queues->epoch = epoch;
-    bool ok = tl_roster_round(queues->roster, queues->store, now_ms, err);
+    bool ok = note_library(queues, now_ms, err) &&
+              tl_roster_round(queues->roster, queues->store, now_ms, err);
     tl_metrics_set(queues->metrics, queues->settings.troubled,
                    (int64_t)tl_troubles_count(queues->troubles));
     tl_metrics_set(queues->metrics, queues->settings.listed,

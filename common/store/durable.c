@@ -8,17 +8,14 @@
 
 #include "common/store/durable.h"
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/store_scripts.h"
 
 enum { WAIT_MS = 1000, KEY_MS = 60000 };
 
 struct tl_durable {
     enum tl_durability mode;
     char key[TL_KEY_MAX];
-    struct tl_script script;
     struct tl_args args;
 };
 
@@ -30,7 +27,6 @@ struct tl_durable *tl_durable_new(enum tl_durability mode, const char *key_prefi
         return NULL;
     randombytes_buf(&id, sizeof(id));
     durable->mode = mode;
-    durable->script.source = tl_script_durable;
     snprintf(durable->key, sizeof(durable->key), "%sdurable:%016" PRIx64, key_prefix, id);
     return durable;
 }
@@ -83,9 +79,8 @@ static bool ask(struct tl_durable *durable, struct tl_redis *redis, struct tl_re
                 struct tl_error *err)
 {
     struct tl_args *args = &durable->args;
-    if (!tl_script_begin(redis, &durable->script, args, err))
-        return false;
-    tl_args_strs(args, "1", durable->key, NULL);
+    tl_call_begin_on(args, TL_FN_DURABLE, 1);
+    tl_args_str(args, durable->key);
     tl_args_int(args, KEY_MS);
     if (!tl_redis_append(redis, args, err))
         return false;
@@ -101,11 +96,10 @@ bool tl_durable_wait(struct tl_durable *durable, struct tl_redis *redis, struct 
     struct tl_error problem = {0};
     struct tl_reply *reply = NULL;
     bool ok = ask(durable, redis, &reply, &problem);
-    if (!ok && problem.kind == TL_ERR_NOSCRIPT) { /* another server, or its cache was emptied */
+    if (!ok && problem.kind == TL_ERR_NOFUNCTION) {
         tl_reply_free(reply);
         reply = NULL;
-        durable->script.sha[0] = '\0';
-        ok = ask(durable, redis, &reply, &problem);
+        ok = tl_library_load(redis, &problem) && ask(durable, redis, &reply, &problem);
     }
     bool fsync = durable->mode == TL_DURABILITY_FSYNC;
     int64_t copies = tl_reply_integer(fsync ? tl_reply_at(reply, 0) : reply);

@@ -6,10 +6,8 @@
 #include <sodium.h>
 
 #include "common/store/forget.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/store_scripts.h"
 
 enum { NEXT_MAX = 64, NAME_BYTES = 8 };
 
@@ -19,7 +17,6 @@ struct forgetting {
     const struct tl_keys *keys;
     const char *visitor;
     const struct tl_actor *actor;
-    struct tl_script script;
     struct tl_args args;
     uint64_t places;
 };
@@ -28,14 +25,12 @@ struct forgetting {
 static bool take_step(struct forgetting *self, const char *const arguments[], size_t n,
                       char next[NEXT_MAX], struct tl_error *err)
 {
-    if (!tl_script_begin(self->redis, &self->script, &self->args, err))
-        return false;
-    tl_keys_append(self->keys, &self->args);
+    tl_call_begin(&self->args, TL_FN_FORGET, self->keys);
     tl_args_str(&self->args, self->visitor);
     for (size_t i = 0; i < n; i++)
         tl_args_str(&self->args, arguments[i]);
     tl_actor_append(self->actor, &self->args);
-    struct tl_reply *reply = tl_script_call(self->redis, &self->script, &self->args, err);
+    struct tl_reply *reply = tl_call(self->redis, &self->args, err);
     if (reply == NULL)
         return false;
     self->places += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
@@ -92,11 +87,7 @@ bool tl_forget(struct tl_redis *redis, const struct tl_keys *keys, const char *v
                const struct tl_actor *actor, uint64_t *places, struct tl_error *err)
 {
     char next[NEXT_MAX];
-    struct forgetting self = {.redis = redis,
-                              .keys = keys,
-                              .visitor = visitor,
-                              .actor = actor,
-                              .script = {.source = tl_script_forget}};
+    struct forgetting self = {.redis = redis, .keys = keys, .visitor = visitor, .actor = actor};
     bool ok = take_step(&self, (const char *const[]){"sets"}, 1, next, err) &&
               forget_spent(&self, err) && forget_in_stream(&self, "journal", err) &&
               forget_in_stream(&self, "changes", err) && (self.places == 0 || record(&self, err));

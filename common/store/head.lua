@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- head: the last event of a queue, from which a reader takes a snapshot and follows on. Changes nothing.
+-- Flags: no-writes
 --
 -- ARGV     none
 -- Returns  { generation, number of the last event, stream id of the last entry or '0-0', base_seq, found_seq,

@@ -6,11 +6,9 @@
 #include <jansson.h>
 
 #include "common/store/hooks.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/store_scripts.h"
 
 static int64_t member(const json_t *object, const char *name)
 {
@@ -69,7 +67,7 @@ bool tl_hook_test(struct tl_redis *redis, const struct tl_keys *keys, const char
 {
     struct tl_args args = {0};
     tl_args_strs(&args, TL_EVENTS_KEPT, hook, NULL);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_hook_test, keys, &args, err);
+    struct tl_reply *reply = tl_call_once(redis, TL_FN_HOOK_TEST, keys, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
         return false;

@@ -37,13 +37,6 @@ bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, str
     return true;
 }
 
-void tl_keys_append(const struct tl_keys *keys, struct tl_args *args)
-{
-    tl_args_uint(args, TL_KEY_COUNT);
-    for (size_t i = 0; i < TL_KEY_COUNT; i++)
-        tl_args_str(args, keys->names[i]);
-}
-
 uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset)
 {
     uint64_t chunk = seq < TL_PRESENCE_CHUNK_0 ? 0 : seq / TL_PRESENCE_CHUNK;
@@ -115,6 +108,11 @@ void tl_keys_changes(const char *prefix, const char *queue, char name[TL_KEY_MAX
         snprintf(name, TL_KEY_MAX, "%schanges", prefix);
     else
         snprintf(name, TL_KEY_MAX, "%s{%s}:changes", prefix, queue);
+}
+
+void tl_keys_libraries(const char *prefix, char name[TL_KEY_MAX])
+{
+    snprintf(name, TL_KEY_MAX, "%slibraries", prefix);
 }
 
 void tl_keys_tokens(const char *prefix, char name[TL_KEY_MAX])

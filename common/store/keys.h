@@ -14,7 +14,6 @@
 
 #include "generated/protocol.h"
 
-/* The order is that in which scripts receive them as KEYS (every script gets all of them). */
 enum tl_key {
     TL_KEY_STATE,
     TL_KEY_CONFIG,
@@ -51,8 +50,6 @@ struct tl_keys {
 void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue);
 /* The same for any text: TL_ERR_INVALID when it is no valid queue name. */
 bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, struct tl_error *err);
-/* Appends the number of keys and all keys, as EVALSHA wants them. */
-void tl_keys_append(const struct tl_keys *keys, struct tl_args *args);
 
 /* The chunk of a seq; *offset (may be NULL) gets its bit in that chunk's bitmap. */
 uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);
@@ -79,6 +76,8 @@ void tl_keys_blocks(const char *prefix, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:changes, the record of changes of a queue; queue NULL: tl:changes, of those that
  * belong to none. */
 void tl_keys_changes(const char *prefix, const char *queue, char name[TL_KEY_MAX]);
+/* Writes tl:libraries, the libraries of functions that programs use. */
+void tl_keys_libraries(const char *prefix, char name[TL_KEY_MAX]);
 /* Writes tl:tokens, the tokens of operators. */
 void tl_keys_tokens(const char *prefix, char name[TL_KEY_MAX]);
 

@@ -3,9 +3,8 @@
 
 #include "common/store/keys.h"
 #include "common/store/lease.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-
-#include "generated/store_scripts.h"
 
 void tl_lease_client_init(struct tl_lease_client *client, const char *key_prefix, const char *role,
                           const char *owner, bool fenced)
@@ -14,8 +13,7 @@ void tl_lease_client_init(struct tl_lease_client *client, const char *key_prefix
                                        .role = role,
                                        .owner = owner,
                                        .fenced = fenced,
-                                       .length_ms = TL_LEASE_MS,
-                                       .script.source = tl_script_lease};
+                                       .length_ms = TL_LEASE_MS};
 }
 
 void tl_lease_client_deinit(struct tl_lease_client *client)
@@ -44,13 +42,9 @@ static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
         break;
     case TL_LEASE_TAKE:
     case TL_LEASE_RELEASE:
-        if (!tl_script_begin(redis, &client->script, args, err))
-            return false;
         tl_keys_init(&keys, client->key_prefix, lease->queue);
-        tl_args_uint(args, TL_KEY_COUNT + 1);
-        for (size_t i = 0; i < TL_KEY_COUNT; i++)
-            tl_args_str(args, keys.names[i]);
-        tl_args_strs(args, key, client->owner, NULL);
+        tl_call_begin(args, TL_FN_LEASE, &keys);
+        tl_args_strs(args, client->role, client->owner, NULL);
         tl_args_int(args, lease->step == TL_LEASE_TAKE ? client->length_ms : 0); /* 0: release */
         tl_args_str(args, client->fenced ? "1" : "0");
         tl_args_int(args, TL_LEASE_MAX_MS);
@@ -92,10 +86,7 @@ bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct
 {
     size_t sent = 0;
     bool ok = true;
-    /* Not later: within the pipeline, the reply to the load would be taken for that of a step. */
-    for (size_t i = 0; i < n && ok && client->script.sha[0] == '\0'; i++)
-        if (leases[i].step == TL_LEASE_TAKE || leases[i].step == TL_LEASE_RELEASE)
-            ok = tl_script_load(tl_store_of(store, leases[i].queue), &client->script, err);
+    struct tl_redis *lacking = NULL; /* the library */
     while (ok && sent < n) {
         ok = ask_one(client, tl_store_of(store, leases[sent].queue), &leases[sent], err);
         sent += ok ? 1 : 0;
@@ -108,10 +99,13 @@ bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct
         lease->free = false;
         lease->left_ms = TL_LEASE_MS;
         lease->error.kind = TL_OK;
-        struct tl_reply *reply = tl_redis_next(tl_store_of(store, lease->queue), &lease->error);
+        struct tl_redis *redis = tl_store_of(store, lease->queue);
+        struct tl_reply *reply = tl_redis_next(redis, &lease->error);
         if (reply != NULL)
             note(client, lease, reply);
+        else if (lease->error.kind == TL_ERR_NOFUNCTION)
+            lacking = redis;
         tl_reply_free(reply);
     }
-    return ok;
+    return (lacking == NULL || tl_library_load(lacking, err)) && ok;
 }

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "common/store/args.h"
-#include "common/store/script.h"
+#include "common/store/library.h"
 #include "common/store/store.h"
 
 #define TL_LEASE_MS     1500
@@ -53,7 +53,6 @@ struct tl_lease_client {
     const char *key_prefix, *role, *owner; /* borrowed */
     bool fenced;                           /* TAKE counts state.fence up when the holder changes */
     int64_t length_ms;                     /* how long TAKE and RENEW make a lease last */
-    struct tl_script script;               /* clear its sha to load it again */
     struct tl_args args;
 };
 

@@ -4,13 +4,12 @@
 -- without a script (common/store/lease.h).
 -- Flags: allow-oom
 --
--- KEYS     those of every script, then the lease
--- ARGV     1 owner   2 time to live in ms, 0 gives the lease back   3 1: count the fence, else 0
---          4 the longest time to live that any replica asks for, in ms
+-- ARGV     1 role   2 owner   3 time to live in ms, 0 gives the lease back   4 1: count the fence, else 0
+--          5 the longest time to live that any replica asks for, in ms
 -- Returns  { 1 held by the owner | 0 held by another, fence }
 -- Errors   NOQUEUE  the queue does not exist
-local owner, ttl, fenced, longest = ARGV[1], tonumber(ARGV[2]), ARGV[3] == '1', tonumber(ARGV[4])
-local lease = KEYS[#KEYS]
+local lease, owner, ttl, fenced, longest = key_of(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1',
+    tonumber(ARGV[5])
 local holder = redis.call('GET', lease)
 if ttl == 0 then
     if holder == owner then

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 
+#include "common/store/library.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/store_scripts.h"
 
 /* Returns { what was mended, what is wrong }. */
 static struct tl_reply *run(struct tl_redis *redis, const struct tl_keys *keys, const char *how,
@@ -18,7 +16,7 @@ static struct tl_reply *run(struct tl_redis *redis, const struct tl_keys *keys, 
     if (settings != NULL)
         tl_queue_append_settings(settings, &args);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_mend, keys, &args, err);
+    struct tl_reply *reply = tl_call_once(redis, TL_FN_MEND, keys, &args, err);
     tl_args_free(&args);
     return reply;
 }

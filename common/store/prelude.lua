@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The prelude: put before every script when the programs are built, after the constants of common/wire/protocol.def.
--- Every script gets all keys of one queue, in the order of common/store/keys.h, or the first alone. The only clock is
--- the server's.
-local K_STATE, K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS, K_ENDED, K_EVENTS, K_INGEST, K_BATCHES, K_SEEN = unpack(KEYS)
-if not K_CONFIG then -- the caller may not write them all: Redis wants permission for each that is declared
-    local queue = string.sub(K_STATE, 1, -6)
-    K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS = queue .. 'config', queue .. 'waiting', queue .. 'active',
-        queue .. 'sessions'
-    K_ENDED, K_EVENTS, K_INGEST, K_BATCHES = queue .. 'ended', queue .. 'events', queue .. 'ingest', queue .. 'batches'
-    K_SEEN = queue .. 'seen:'
-end
+-- Every script gets the state of one queue as its first key; the others have its hash tag. The only clock is the
+-- server's.
+local K_STATE = KEYS[1]
+local QUEUE_KEYS = string.sub(K_STATE, 1, -6)
+local K_CONFIG, K_WAITING, K_ACTIVE, K_SESSIONS = QUEUE_KEYS .. 'config', QUEUE_KEYS .. 'waiting',
+    QUEUE_KEYS .. 'active', QUEUE_KEYS .. 'sessions'
+local K_ENDED, K_EVENTS, K_INGEST, K_BATCHES = QUEUE_KEYS .. 'ended', QUEUE_KEYS .. 'events', QUEUE_KEYS .. 'ingest',
+    QUEUE_KEYS .. 'batches'
+local K_SEEN = QUEUE_KEYS .. 'seen:'
 
 -- The field `about` of the state and the settings. A value of more than 64 bytes (hash-max-listpack-value) makes them
 -- hash tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 % of a
@@ -18,7 +17,7 @@ local ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find f
 
 -- The name of another key of the queue.
 local function key_of(name)
-    return string.sub(K_STATE, 1, -6) .. name
+    return QUEUE_KEYS .. name
 end
 
 local function now_ms()

@@ -5,13 +5,11 @@
 
 #include "common/config/mode.h"
 #include "common/config/queue_settings.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/wire/names.h"
 #include "common/wire/notice_text.h"
-
-#include "generated/store_scripts.h"
 
 #define VALUE_MAX  1100
 #define UNREPORTED "3" /* WHY.unreported of admitter/adapt.lua */
@@ -54,19 +52,21 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
     tl_args_strs(&args, creation->why, TL_EVENTS_KEPT, NULL);
     tl_queue_append_settings(creation->settings, &args);
     tl_actor_append(creation->actor, &args);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_ensure, &keys, &args, err);
+    struct tl_reply *reply = tl_call_once(redis, TL_FN_ENSURE, &keys, &args, err);
     bool ok = reply != NULL;
     if (ok && created != NULL)
         *created = tl_reply_integer(reply) == 1;
     tl_reply_free(reply);
     if (ok) {
-        /* If this fails, the next ensure repeats it. A script, because a plain SADD is refused at
+        /* If this fails, the next ensure repeats it. A function, because a plain SADD is refused at
          * the memory limit. */
         char queues[TL_KEY_MAX];
         tl_keys_queues(key_prefix, queues);
-        tl_args_reset(&args);
-        tl_args_strs(&args, "EVAL", tl_script_list_queue, "1", queues, name, NULL);
-        ok = tl_redis_do(redis, &args, err);
+        tl_call_begin_on(&args, TL_FN_LIST_QUEUE, 1);
+        tl_args_strs(&args, queues, name, NULL);
+        reply = tl_call(redis, &args, err);
+        ok = reply != NULL;
+        tl_reply_free(reply);
     }
     tl_args_free(&args);
     return ok || tl_error_prefix(err, "creating queue %s", name);
@@ -294,7 +294,7 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
         tl_args_strs(&args, TL_EVENTS_KEPT, "settings", NULL);
         append_changes(read, &before, &after, changes, &args);
         tl_actor_append(actor, &args);
-        struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
+        struct tl_reply *reply = tl_call_once(redis, TL_FN_CONFIGURE, keys, &args, err);
         *done = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
         ok = reply != NULL && (!*done || copy_made(reply, made, err));
         tl_reply_free(reply);
@@ -335,7 +335,7 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
         return false;
     tl_args_strs(&args, TL_EVENTS_KEPT, "notice", text, NULL);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_configure, keys, &args, err);
+    struct tl_reply *reply = tl_call_once(redis, TL_FN_CONFIGURE, keys, &args, err);
     bool ok = reply != NULL;
     tl_reply_free(reply);
     tl_args_free(&args);

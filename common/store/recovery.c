@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/store/recovery.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-
-#include "generated/store_scripts.h"
 
 bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
                       struct tl_recovery *recovery, struct tl_error *err)
@@ -39,7 +37,7 @@ bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int6
     tl_args_strs(&args, TL_EVENTS_KEPT, NULL);
     tl_args_int(&args, ms);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_script_run(redis, tl_script_recover, keys, &args, err);
+    struct tl_reply *reply = tl_call_once(redis, TL_FN_RECOVER, keys, &args, err);
     bool ok = reply != NULL;
     tl_reply_free(reply);
     tl_args_free(&args);

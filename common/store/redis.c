@@ -416,7 +416,7 @@ static enum tl_error_kind error_reply_kind(const char *text)
         {"MISCONF", TL_ERR_MISCONF},
         {"OOM", TL_ERR_OOM},
         {"NOGROUP", TL_ERR_NOGROUP},
-        {"NOSCRIPT", TL_ERR_NOSCRIPT},
+        {"ERR Function not found", TL_ERR_NOFUNCTION},
         {"STALE", TL_ERR_STALE},
         {"ORDER", TL_ERR_ORDER},
         {"NOQUEUE", TL_ERR_NOQUEUE},
@@ -428,7 +428,7 @@ static enum tl_error_kind error_reply_kind(const char *text)
         {"NOREPLICAS", TL_ERR_MISCONF},
         {"BUSY Redis", TL_ERR_LOADING}, /* a script runs too long */
         {"NOPERM", TL_ERR_DENIED},
-        {"ERR The user executing the script can't", TL_ERR_DENIED}, /* in a script, Redis 7.0 */
+        {"ERR The user executing the script can't", TL_ERR_DENIED}, /* in a function, Redis 7.0 */
         {"ERR ACL failure in script", TL_ERR_DENIED},
     };
     text = unwrap(text);

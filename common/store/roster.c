@@ -343,8 +343,6 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
         return true;
     if (round.renew && !reconnected) /* an outage is no slow turn */
         roster->client.length_ms = tl_lease_plan_length(roster->client.length_ms, turn_ms);
-    if (reconnected)
-        roster->client.script.sha[0] = '\0'; /* a store that was restarted knows no scripts */
     bool changed = false;
     if (round.renew && (!update_names(roster, redis, now_ms, &changed, err) ||
                         !read_settings(roster, redis, round.take_all || changed, err)))
@@ -352,7 +350,6 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     round.check_all = round.check_all || changed;
     if (!go_round(roster, store, &round, now_ms, err)) {
         release_rest(roster, store);
-        roster->client.script.sha[0] = '\0'; /* in case the script cache was emptied */
         roster->ensure = true;
         return false;
     }

@@ -11,13 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/store/library.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/store/snapshot.h"
 #include "common/wire/runs.h"
-
-#include "generated/store_scripts.h"
 
 /* One page takes the store 2 ms at most: 0.25 us to read out a visitor, 1.6 us to count a block. */
 enum { PAGE = 4000, BLOCK = 128, BLOCKS = 64 };
@@ -30,7 +28,6 @@ struct tl_snapshot {
     const struct tl_keys *keys;
     struct tl_tail_head head;
     struct tl_line *line;
-    struct tl_script active_script;
     struct tl_args args;
     bool waiting_done, serials_done;
     tl_place next;   /* waiting places below it have been read */
@@ -51,8 +48,6 @@ struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_ke
     }
     snapshot->keys = keys;
     snapshot->line = line;
-    snapshot->active_script.source = tl_script_snapshot_active;
-    snapshot->active_script.read_only = true;
     snapshot->next = 1;
     strcpy(snapshot->cursor, "0");
     if (!tl_tail_head(redis, keys, &snapshot->head, err)) {
@@ -288,11 +283,9 @@ static bool read_end(struct tl_snapshot *snapshot, struct tl_redis *redis, struc
 static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bool *done,
                         struct tl_error *err)
 {
-    if (!tl_script_begin(redis, &snapshot->active_script, &snapshot->args, err))
-        return false;
-    tl_keys_append(snapshot->keys, &snapshot->args);
+    tl_call_begin_read(&snapshot->args, TL_FN_SNAPSHOT_ACTIVE, snapshot->keys);
     tl_args_strs(&snapshot->args, snapshot->cursor, ACTIVE_PAGE, NULL);
-    struct tl_reply *page = tl_script_call(redis, &snapshot->active_script, &snapshot->args, err);
+    struct tl_reply *page = tl_call(redis, &snapshot->args, err);
     if (page == NULL)
         return false;
     bool ok = true;

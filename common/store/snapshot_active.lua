@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- snapshot_active: one page of the active sessions. Changes nothing.
+-- Flags: no-writes
 -- Parts: prelude.records
 --
 -- ARGV     1 cursor, 0 at first   2 about how many sessions

@@ -4,12 +4,10 @@
 #include <string.h>
 
 #include "common/base/named.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "common/store/tail.h"
 #include "common/store/wakes.h"
-
-#include "generated/store_scripts.h"
 
 /* Entries taken from one stream at a time, so that one busy queue does not starve the others. */
 #define ENTRIES_PER_READ 500
@@ -92,7 +90,7 @@ size_t tl_tail_count(const struct tl_tail *tail)
 bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,
                   struct tl_error *err)
 {
-    struct tl_reply *reply = tl_script_read(redis, tl_script_head, keys, err);
+    struct tl_reply *reply = tl_call_read(redis, TL_FN_HEAD, keys, err);
     if (reply == NULL)
         return false;
     head->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));

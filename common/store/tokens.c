@@ -6,10 +6,9 @@
 #include <jansson.h>
 
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
 #include "common/store/tokens.h"
-
-#include "generated/store_scripts.h"
 
 #define USED_AGAIN_MS "60000" /* a use is noted once in so many ms */
 
@@ -21,11 +20,12 @@ static bool call(struct tl_redis *redis, const char *key_prefix, const char *con
     struct tl_args args = {0};
     tl_keys_tokens(key_prefix, tokens);
     tl_keys_changes(key_prefix, NULL, changes);
-    tl_args_strs(&args, "EVAL", tl_script_tokens, "2", tokens, changes, NULL);
+    tl_call_begin_on(&args, TL_FN_TOKENS, 2);
+    tl_args_strs(&args, tokens, changes, NULL);
     for (size_t i = 0; i < 4 && words[i] != NULL; i++)
         tl_args_str(&args, words[i]);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
+    struct tl_reply *reply = tl_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
         return false;

@@ -11,7 +11,6 @@
 
 #include "common/store/records.h"
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
 #include "ingest.h"
 
 /* ---- the store ---- */
@@ -108,8 +107,7 @@ bool test_apply_pending(struct test_store *store, uint64_t fence, struct tl_appl
     struct tl_reply *reply = read_ingest(store, "0");
     const struct tl_reply *entries = tl_reply_at(tl_reply_at(reply, 0), 1);
     struct tl_error why = {0};
-    if (!tl_apply_begin(store->apply, store->redis, &store->keys, fence, &why))
-        fail_msg("%s", why.text);
+    tl_apply_begin(store->apply, store->redis, &store->keys, fence);
     for (size_t i = 0; i < tl_reply_count(entries); i++) {
         const struct tl_reply *entry = tl_reply_at(entries, i);
         const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
@@ -166,7 +164,7 @@ long long test_admit(struct test_store *store, unsigned most)
     char arguments[32];
     snprintf(arguments, sizeof(arguments), "%u 10000", most);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
+        test_function(store->redis, TL_FN_ADMIT, &store->keys, arguments, NULL);
     long long admitted = tl_reply_integer(tl_reply_at(reply, 0));
     tl_reply_free(reply);
     return admitted;

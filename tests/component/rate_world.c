@@ -11,36 +11,15 @@
 
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
 #include "rate_world.h"
-
-static char *replace(const char *text, const char *from, const char *to)
-{
-    size_t n = 0;
-    for (const char *at = text; (at = strstr(at, from)) != NULL; at += strlen(from))
-        n++;
-    assert_true(n > 0);
-    char *result = calloc(1, strlen(text) + n * strlen(to) + 1);
-    assert_non_null(result);
-    char *end = result;
-    while (*text != '\0') {
-        bool found = strncmp(text, from, strlen(from)) == 0;
-        const char *piece = found ? to : text;
-        size_t length = found ? strlen(to) : 1;
-        memcpy(end, piece, length);
-        end += length;
-        text += found ? strlen(from) : 1;
-    }
-    return result;
-}
 
 struct world *test_rate_new(struct test_store *store, const char *settings)
 {
     struct world *world = calloc(1, sizeof(*world));
     assert_non_null(world);
     world->store = store;
-    world->script =
-        replace(tl_script_admit, "redis.call('TIME')", "redis.call('LRANGE', 'test:clock', 0, -1)");
+    test_library_variant(store->redis, "clock", (const char *const[]){TEST_CLOCK, NULL});
+    world->admit = "tl_clock_admit";
     test_store_queue(store, settings);
     world->time_ms = test_redis_ms(store->redis);
     test_rate_look(world);
@@ -49,10 +28,11 @@ struct world *test_rate_new(struct test_store *store, const char *settings)
 
 void test_rate_plain(struct world *world)
 {
-    char *script = replace(world->script, "allowed, budget_text, budget_wait = quick_budget(",
-                           "allowed = (function() end)(");
-    free(world->script);
-    world->script = script;
+    static const char *const pairs[] = {TEST_CLOCK,
+                                        "allowed, budget_text, budget_wait = quick_budget(",
+                                        "allowed = (function() end)(", NULL};
+    test_library_variant(world->store->redis, "plain", pairs);
+    world->admit = "tl_plain_admit";
 }
 
 void test_rate_look(struct world *world)
@@ -69,7 +49,6 @@ void test_rate_take_over(struct world *world)
 
 void test_rate_free(struct world **world)
 {
-    free((*world)->script);
     free(*world);
     *world = NULL;
 }
@@ -128,7 +107,7 @@ void test_rate_step(struct world *world, long long most)
              (long long)tl_store_clock_at(clock, world->time_ms),
              (long long)(clock->jumped_ms - world->told_ms), (long long)clock->jumped_to_ms);
     struct tl_reply *reply =
-        test_script(store->redis, world->script, &store->keys, arguments, NULL);
+        test_function(store->redis, world->admit, &store->keys, arguments, NULL);
     world->admitted = tl_reply_integer(tl_reply_at(reply, 0));
     world->left = tl_reply_integer(tl_reply_at(reply, 1));
     assert_int_equal(tl_reply_integer(tl_reply_at(reply, 3)), now_ms);

@@ -32,7 +32,7 @@ struct step {
 
 struct world {
     struct test_store *store;
-    char *script;
+    const char *admit;               /* the function */
     long long time_ms, ahead_ms;     /* real time; by how much the store's clock differs */
     struct tl_store_clock clocks[2]; /* of two admitters, ... */
     size_t serving;                  /* ...of which this one takes the steps */

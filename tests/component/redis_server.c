@@ -19,16 +19,14 @@
 #include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/config/queue_settings.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "redis_server.h"
 
 /* A safety net: a machine ten times slower than any we know starts one sooner. */
-#define START_MS    120000
-#define WORDS_MAX   4096
-#define SCRIPT_MAX  131072
-#define SCRIPTS_MAX 32
+#define START_MS  120000
+#define WORDS_MAX 4096
 
 struct test_redis {
     char folder[64];
@@ -341,47 +339,100 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
 
 const struct tl_actor test_actor = {.name = "tester", .from = "test", .kept = 1000};
 
-/* The script of this source, with its hash once that is known: to send the source each time would
- * cost more than to run it. It is found by its address; the copy tells when another text is there.
- */
-static struct tl_script *find_script(const char *source)
+/* Does this function record changes, and so want to know who makes them? */
+static bool records_changes(const char *function)
 {
-    static struct {
-        struct tl_script script;
-        char copy[SCRIPT_MAX];
-    } known[SCRIPTS_MAX];
-    static size_t next;
-    size_t length = strlen(source);
-    for (size_t i = 0; i < SCRIPTS_MAX; i++)
-        if (known[i].script.source == source && strcmp(known[i].copy, source) == 0)
-            return &known[i].script;
-    size_t i = next++ % SCRIPTS_MAX;
-    assert_true(length < SCRIPT_MAX);
-    memcpy(known[i].copy, source, length + 1);
-    known[i].script = (struct tl_script){.source = source};
-    return &known[i].script;
+    char head[64];
+    snprintf(head, sizeof(head), "\nentry('%s',", strchr(strchr(function, '_') + 1, '_') + 1);
+    const char *from = strstr(tl_library_text(), head);
+    assert_non_null(from);
+    const char *to = strstr(from + 1, "\nentry(");
+    const char *found = strstr(from, "CHANGES_KEPT");
+    return found != NULL && (to == NULL || found < to);
 }
 
-struct tl_reply *test_script(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
-                             const char *arguments, char *error)
+struct tl_reply *test_function(struct tl_redis *redis, const char *function,
+                               const struct tl_keys *keys, const char *arguments, char *error)
 {
-    struct tl_script *script = find_script(source);
     struct tl_args args = {0};
     struct tl_error err = {0};
-    struct tl_reply *reply = NULL;
-    if (tl_script_begin(redis, script, &args, &err)) {
-        tl_keys_append(keys, &args);
-        append_words(&args, arguments);
-        if (strstr(source, "CHANGES_KEPT") != NULL)
-            tl_actor_append(&test_actor, &args);
-        reply = tl_script_call(redis, script, &args, &err);
-    }
+    tl_call_begin(&args, function, keys);
+    append_words(&args, arguments);
+    if (records_changes(function))
+        tl_actor_append(&test_actor, &args);
+    struct tl_reply *reply = tl_call(redis, &args, &err);
     tl_args_free(&args);
     if (reply == NULL && error == NULL)
-        fail_msg("script: %s", err.text);
+        fail_msg("%s: %s", function, err.text);
     if (error != NULL)
         snprintf(error, sizeof(err.text), "%s", reply == NULL ? err.text : "");
     return reply;
+}
+
+struct tl_reply *test_eval(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
+                           char *error)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    tl_args_strs(&args, "EVAL", source, NULL);
+    tl_args_uint(&args, TL_KEY_COUNT);
+    for (size_t i = 0; i < TL_KEY_COUNT; i++)
+        tl_args_str(&args, keys->names[i]);
+    struct tl_reply *reply = tl_redis_call(redis, &args, &err);
+    tl_args_free(&args);
+    if (reply == NULL && error == NULL)
+        fail_msg("%s: %s", source, err.text);
+    if (error != NULL)
+        snprintf(error, sizeof(err.text), "%s", reply == NULL ? err.text : "");
+    return reply;
+}
+
+static char *replace(const char *text, const char *from, const char *to)
+{
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, from)) != NULL; at += strlen(from))
+        n++;
+    assert_true(n > 0);
+    char *result = calloc(1, strlen(text) + n * strlen(to) + 1);
+    assert_non_null(result);
+    char *end = result;
+    while (*text != '\0') {
+        const char *found = strstr(text, from);
+        size_t length = found != NULL ? (size_t)(found - text) : strlen(text);
+        memcpy(end, text, length);
+        end += length;
+        text += length;
+        if (found != NULL) {
+            memcpy(end, to, strlen(to));
+            end += strlen(to);
+            text += strlen(from);
+        }
+    }
+    return result;
+}
+
+void test_library_variant(struct tl_redis *redis, const char *name, const char *const pairs[])
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    char command[80];
+    snprintf(command, sizeof(command), "FUNCTION LIST LIBRARYNAME tellerline_%s", name);
+    struct tl_reply *there = test_redis_call(redis, command);
+    bool known = tl_reply_count(there) > 0;
+    tl_reply_free(there);
+    if (known)
+        return;
+    char *text = replace(tl_library_text(), strchr(TL_LIBRARY, '_') + 1, name);
+    for (size_t i = 0; pairs[i] != NULL; i += 2) {
+        char *changed = replace(text, pairs[i], pairs[i + 1]);
+        free(text);
+        text = changed;
+    }
+    tl_args_strs(&args, "FUNCTION", "LOAD", text, NULL);
+    if (!tl_redis_do(redis, &args, &err))
+        fail_msg("%s", err.text);
+    tl_args_free(&args);
+    free(text);
 }
 
 long long test_redis_ms(struct tl_redis *redis)

@@ -6,6 +6,7 @@
 
 #include "common/store/actor.h"
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/redis.h"
 
 struct test_redis;
@@ -68,10 +69,18 @@ void test_invariants(struct tl_redis *redis, const struct tl_keys *keys);
  * the time. */
 void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *keys);
 
-/* Calls a script with all keys and the words in `arguments` as ARGV, and test_actor where it
- * records its changes; NULL for an error, whose sentence goes to error (320 bytes; may be NULL). */
-struct tl_reply *test_script(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
-                             const char *arguments, char *error);
+/* Calls a function of the library on a queue with the words in `arguments`, and test_actor where it
+ * records changes. `error` NULL: the test fails with it. */
+struct tl_reply *test_function(struct tl_redis *redis, const char *function,
+                               const struct tl_keys *keys, const char *arguments, char *error);
+/* Runs Lua of a test: KEYS are those of the queue, in the order of enum tl_key. */
+struct tl_reply *test_eval(struct tl_redis *redis, const char *source, const struct tl_keys *keys,
+                           char *error);
+/* Loads the library once more as another one, unless it is there: its functions are tl_<name>_admit
+ * and so on. pairs: texts, each followed by what takes its place; ends with NULL. */
+void test_library_variant(struct tl_redis *redis, const char *name, const char *const pairs[]);
+/* Such a pair: the functions read the clock of a list, "test:clock", as TIME answers it. */
+#define TEST_CLOCK "redis.call('TIME')", "redis.call('LRANGE', 'test:clock', 0, -1)"
 
 /* The server's clock, Unix ms. */
 long long test_redis_ms(struct tl_redis *redis);

@@ -17,7 +17,6 @@
 #include "common/store/snapshot.h"
 #include "common/store/tail.h"
 #include "expirer/absence.h"
-#include "generated/expirer_scripts.h"
 #include "ingest.h"
 #include "side_by_side.h"
 
@@ -35,7 +34,7 @@ struct judgement {
 
 static struct judgement judge(struct test_store *store)
 {
-    struct tl_reply *reply = test_script(store->redis, tl_script_presence, &store->keys, "", NULL);
+    struct tl_reply *reply = test_function(store->redis, TL_FN_PRESENCE, &store->keys, "", NULL);
     assert_int_equal(tl_reply_count(reply), 5);
     struct judgement result = {.bucket = tl_reply_integer(tl_reply_at(reply, 0)),
                                .length_ms = tl_reply_integer(tl_reply_at(reply, 1)),
@@ -95,7 +94,7 @@ static long long drop(struct test_store *store, const char *places)
         bucket = judge(store).bucket;
         snprintf(arguments, sizeof(arguments), "%lld 1000 %s", bucket, places);
         struct tl_reply *reply =
-            test_script(store->redis, tl_script_absent, &store->keys, arguments, NULL);
+            test_function(store->redis, TL_FN_ABSENT, &store->keys, arguments, NULL);
         dropped = tl_reply_integer(tl_reply_at(reply, 0));
         now_ms = tl_reply_integer(tl_reply_at(reply, 1));
         tl_reply_free(reply);
@@ -318,7 +317,7 @@ static void a_judgement_of_an_earlier_bucket_drops_no_visitor(void **state)
     char arguments[64];
     snprintf(arguments, sizeof(arguments), "%lld 1000 1", judge(store).bucket - 1);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_absent, &store->keys, arguments, NULL);
+        test_function(store->redis, TL_FN_ABSENT, &store->keys, arguments, NULL);
     assert_int_equal(tl_reply_integer(tl_reply_at(reply, 0)), 0);
     tl_reply_free(reply);
     assert_int_equal(test_waiting_place(store, "v1"), 1);

@@ -12,10 +12,9 @@
 
 #include "common/config/queue_settings.h"
 #include "common/store/feedback.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
-#include "generated/admitter_scripts.h"
 #include "ingest.h"
 #include "tests/unit/random.h"
 
@@ -24,7 +23,6 @@ enum why { STEADY, RAISED, CUT, UNREPORTED, LOWEST };
 /* A steered queue whose script has a clock that the test sets: a key of the store. */
 struct world {
     struct test_store *store;
-    char *script;
     long long ms; /* the store's clock */
     long long before, after, load, latency, errors;
     enum why why;
@@ -35,30 +33,12 @@ struct world {
     "adaptive_hold=15s "                                                                           \
     "adaptive_fresh=15s adaptive_raise=5 adaptive_cut=30 adaptive_latency_max=500ms"
 
-static char *with_clock(const char *script)
-{
-    static const char from[] = "redis.call('TIME')";
-    static const char to[] = "redis.call('LRANGE', 'test:clock', 0, -1)";
-    const char *at = strstr(script, from);
-    assert_non_null(at);
-    size_t size = strlen(script) + sizeof(to);
-    char *text = calloc(1, size);
-    assert_non_null(text);
-    snprintf(text, size, "%.*s%s%s", (int)(at - script), script, to, at + strlen(from));
-    assert_null(strstr(text, from)); /* it is read in one place */
-    return text;
-}
-
 static void begin(struct world *world, void **state)
 {
-    *world = (struct world){.store = *state, .script = with_clock(tl_script_adapt)};
+    *world = (struct world){.store = *state};
+    test_library_variant(world->store->redis, "clock", (const char *const[]){TEST_CLOCK, NULL});
     test_store_queue(world->store, SETTINGS);
     world->ms = test_redis_ms(world->store->redis);
-}
-
-static void end(struct world *world)
-{
-    free(world->script);
 }
 
 static bool steps(struct world *world)
@@ -67,7 +47,8 @@ static bool steps(struct world *world)
     test_redis_ask(store->redis, "DEL test:clock");
     test_redis_ask(store->redis, "RPUSH test:clock %lld %lld", world->ms / 1000,
                    world->ms % 1000 * 1000);
-    struct tl_reply *reply = test_script(store->redis, world->script, &store->keys, "1000", NULL);
+    struct tl_reply *reply =
+        test_function(store->redis, "tl_clock_adapt", &store->keys, "1000", NULL);
     bool steered = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
     world->before = tl_reply_integer(tl_reply_at(reply, 1));
     world->after = tl_reply_integer(tl_reply_at(reply, 2));
@@ -134,7 +115,6 @@ static void a_fixed_capacity_is_not_steered(void **state)
     assert_false(steps(&world));
     assert_int_equal(test_state(world.store, "event"), event);
     assert_int_equal(test_state(world.store, "capacity_now"), -1);
-    end(&world);
 }
 
 static void it_begins_at_the_least_and_says_that_nothing_is_reported(void **state)
@@ -150,7 +130,6 @@ static void it_begins_at_the_least_and_says_that_nothing_is_reported(void **stat
     world.ms += 60000;
     assert_step(&world, 20, UNREPORTED);
     assert_int_equal(test_state(world.store, "event"), event); /* nothing new is said */
-    end(&world);
 }
 
 static void it_is_raised_once_in_a_while_however_many_ask(void **state)
@@ -170,7 +149,6 @@ static void it_is_raised_once_in_a_while_however_many_ask(void **state)
     assert_true(tl_queue_load(world.store->redis, &world.store->keys, &settings, NULL));
     assert_int_equal(tl_queue_capacity(&settings), 60);
     assert_false(settings.now.stale);
-    end(&world);
 }
 
 static void it_is_raised_only_while_it_is_what_limits(void **state)
@@ -189,7 +167,6 @@ static void it_is_raised_only_while_it_is_what_limits(void **state)
         assert_true(steps(&world));
         assert_int_equal(world.after, cases[i].raised ? 30 : 20);
     }
-    end(&world);
 }
 
 static void near_a_limit_it_stays(void **state)
@@ -212,7 +189,6 @@ static void near_a_limit_it_stays(void **state)
         if (world.why != cases[i].why)
             fail_msg("case %zu: %d", i, (int)world.why);
     }
-    end(&world);
 }
 
 static void a_cut_is_from_those_who_are_active_and_once_per_hold(void **state)
@@ -242,7 +218,6 @@ static void a_cut_is_from_those_who_are_active_and_once_per_hold(void **state)
     load(&world, 50, 77);
     report(&world, -1, -1, 900);
     assert_step(&world, 53, CUT);
-    end(&world);
 }
 
 static void one_bad_report_among_good_ones_counts(void **state)
@@ -263,7 +238,6 @@ static void one_bad_report_among_good_ones_counts(void **state)
     report(&world, 300, 20, 3);
     assert_step(&world, 80, RAISED); /* the bad one is long past */
     assert_int_equal(world.latency, 20);
-    end(&world);
 }
 
 static void without_reports_it_falls_back_to_what_was_safe(void **state)
@@ -288,7 +262,6 @@ static void without_reports_it_falls_back_to_what_was_safe(void **state)
     assert_step(&world, 100, STEADY);
     assert_true(tl_queue_load(world.store->redis, &world.store->keys, &settings, NULL));
     assert_false(settings.now.stale);
-    end(&world);
 }
 
 static void rubbish_in_the_stream_reports_nothing(void **state)
@@ -300,7 +273,6 @@ static void rubbish_in_the_stream_reports_nothing(void **state)
     assert_step(&world, 20, UNREPORTED);
     report(&world, -1, -1, -1);
     assert_step(&world, 20, UNREPORTED);
-    end(&world);
 }
 
 static void bounds_that_change_count_at_once(void **state)
@@ -316,7 +288,6 @@ static void bounds_that_change_count_at_once(void **state)
     set(&world, "capacity_min", "140");
     report(&world, 300, -1, -1);
     assert_step(&world, 140, STEADY);
-    end(&world);
 }
 
 static void a_clock_that_goes_back_stops_nothing_for_long(void **state)
@@ -344,7 +315,6 @@ static void a_clock_that_goes_back_stops_nothing_for_long(void **state)
     assert_step(&world, 70, UNREPORTED);
     world.ms -= 10000; /* the report is not young again */
     assert_step(&world, 70, UNREPORTED);
-    end(&world);
 }
 
 static void a_report_of_the_callers_own_is_kept(void **state)
@@ -356,8 +326,7 @@ static void a_report_of_the_callers_own_is_kept(void **state)
     for (int i = 0; i < 300; i++) {
         tl_args_reset(&args);
         tl_args_strs(&args, "1000", "810 -1 -1", NULL);
-        struct tl_reply *reply =
-            tl_script_run(store->redis, tl_script_adapt, &store->keys, &args, &err);
+        struct tl_reply *reply = tl_call_once(store->redis, TL_FN_ADAPT, &store->keys, &args, &err);
         if (reply == NULL)
             fail_msg("%s", err.text);
         assert_int_equal(tl_reply_integer(tl_reply_at(reply, 3)), LOWEST);
@@ -377,12 +346,12 @@ static void a_stream_of_another_type_fails_before_the_first_write(void **state)
     test_store_queue(store, SETTINGS);
     test_redis_ask(store->redis, "SET tl:{q}:feedback x");
     uint64_t before = test_redis_fingerprint(store->redis);
-    assert_null(test_script(store->redis, tl_script_adapt, &store->keys, "1000", error));
+    assert_null(test_function(store->redis, TL_FN_ADAPT, &store->keys, "1000", error));
     assert_non_null(strstr(error, "WRONGTYPE"));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
     test_redis_ask(store->redis, "DEL tl:{q}:feedback");
     test_redis_ask(store->redis, "DEL tl:{q}:state");
-    assert_null(test_script(store->redis, tl_script_adapt, &store->keys, "1000", error));
+    assert_null(test_function(store->redis, TL_FN_ADAPT, &store->keys, "1000", error));
     assert_non_null(strstr(error, "NOQUEUE"));
 }
 
@@ -495,7 +464,6 @@ static void whatever_happens_the_steps_keep_their_times(void **state)
         if (raises < 3 || cuts < 1)
             fail_msg("seed %llu tests nothing: %lld raises, %lld cuts", (unsigned long long)seed,
                      raises, cuts);
-        end(&world);
     }
 }
 

@@ -12,7 +12,6 @@
 #include "common/base/units.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
 #include "ingest.h"
 
 #define LANE1 (UINT64_C(1) << TL_PLACE_SEQ_BITS)
@@ -26,7 +25,7 @@ static struct admitted admit(struct test_store *store, const char *most)
     char arguments[64];
     snprintf(arguments, sizeof(arguments), "%s 1000", most);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
+        test_function(store->redis, TL_FN_ADMIT, &store->keys, arguments, NULL);
     assert_int_equal(tl_reply_count(reply), 15);
     struct admitted result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
                               .room = tl_reply_integer(tl_reply_at(reply, 1)),
@@ -331,7 +330,7 @@ static void an_unknown_policy_is_refused(void **state)
     test_join_many(store, "v", 2, 0);
     test_redis_ask(store->redis, "HSET %s policy rate", store->keys.names[TL_KEY_CONFIG]);
     uint64_t before = test_redis_fingerprint(store->redis);
-    assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 100", error));
+    assert_null(test_function(store->redis, TL_FN_ADMIT, &store->keys, "10 100", error));
     assert_non_null(strstr(error, "POLICY"));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
@@ -344,11 +343,11 @@ static void without_a_queue_no_visitor_is_admitted(void **state)
     test_join_many(store, "v", 2, 0);
     test_redis_ask(store->redis, "HDEL %s claim_ttl", store->keys.names[TL_KEY_CONFIG]);
     uint64_t before = test_redis_fingerprint(store->redis);
-    assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 100", error));
+    assert_null(test_function(store->redis, TL_FN_ADMIT, &store->keys, "10 100", error));
     assert_non_null(strstr(error, "NOQUEUE"));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
     test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
-    assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 100", error));
+    assert_null(test_function(store->redis, TL_FN_ADMIT, &store->keys, "10 100", error));
     assert_non_null(strstr(error, "NOQUEUE"));
 }
 
@@ -366,7 +365,7 @@ static void a_key_of_the_wrong_type_fails_the_step_before_it_writes(void **state
         test_redis_ask(store->redis, "DEL %s", name);
         test_redis_ask(store->redis, "SET %s x", name);
         uint64_t before = test_redis_fingerprint(store->redis);
-        assert_null(test_script(store->redis, tl_script_admit, &store->keys, "10 1000", error));
+        assert_null(test_function(store->redis, TL_FN_ADMIT, &store->keys, "10 1000", error));
         assert_non_null(strstr(error, "WRONGTYPE"));
         assert_int_equal(test_redis_fingerprint(store->redis), before);
     }

@@ -17,7 +17,6 @@
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"
 #include "common/store/tail.h"
-#include "generated/admitter_scripts.h"
 #include "ingest.h"
 #include "tests/unit/random.h"
 

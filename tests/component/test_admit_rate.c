@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #include "common/base/units.h"
-#include "generated/admitter_scripts.h"
 #include "rate_world.h"
 #include "tests/unit/random.h"
 
@@ -234,7 +233,7 @@ static void a_policy_by_rate_needs_a_rate(void **state)
     test_redis_ask(world->store->redis, "HSET tl:{q}:config policy rate");
     uint64_t before = test_redis_fingerprint(world->store->redis);
     assert_null(
-        test_script(world->store->redis, tl_script_admit, &world->store->keys, "10 100", error));
+        test_function(world->store->redis, TL_FN_ADMIT, &world->store->keys, "10 100", error));
     assert_non_null(strstr(error, "POLICY the queue has no rate"));
     assert_int_equal(test_redis_fingerprint(world->store->redis), before);
     test_rate_free(&world);

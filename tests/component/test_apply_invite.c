@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "generated/dispatcher_scripts.h"
 #include "ingest.h"
 
 #define FAR UINT64_C(4102444800000) /* 2100: the invite's end, in Unix ms */
@@ -236,10 +235,10 @@ static void an_invite_without_a_join_changes_nothing(void **state)
     assert_int_equal(test_deliver(store), 1);
     uint64_t before = test_redis_fingerprint(store->redis);
     snprintf(arguments, sizeof(arguments), "1 1000 0 %s w 1 6 x 1 2 anna 1", id);
-    assert_null(test_script(store->redis, tl_script_apply, &store->keys, arguments, error));
+    assert_null(test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, error));
     assert_non_null(strstr(error, "INVALID"));
     snprintf(arguments, sizeof(arguments), "1 1000 0 %s w 1 1 0 1 anna 6 x 1", id);
-    assert_null(test_script(store->redis, tl_script_apply, &store->keys, arguments, error));
+    assert_null(test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, error));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 

@@ -11,7 +11,6 @@
 
 #include "common/base/log.h"
 #include "common/store/reply.h"
-#include "generated/dispatcher_scripts.h"
 #include "ingest.h"
 
 /* Sends one JOIN as the given batch, delivers it, and puts its stream id into id. */
@@ -31,7 +30,7 @@ static long long apply(struct test_store *store, const char *fence, const char *
     char arguments[256];
     snprintf(arguments, sizeof(arguments), "%s 1000 0 %s %s %s", fence, id, worker, commands);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_apply, &store->keys, arguments, error);
+        test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, error);
     assert_true(reply == NULL || tl_reply_count(reply) == 1);
     long long result = reply != NULL ? tl_reply_integer(tl_reply_at(reply, 0)) : -1;
     tl_reply_free(reply);
@@ -312,16 +311,16 @@ static void poison_needs_the_fence_and_a_pending_entry(void **state)
     send_join(store, "w", 1, "anna", id);
     uint64_t before = test_redis_fingerprint(store->redis);
     snprintf(arguments, sizeof(arguments), "2 %s why payload", id);
-    assert_null(test_script(store->redis, tl_script_poison, &store->keys, arguments, error));
+    assert_null(test_function(store->redis, TL_FN_POISON, &store->keys, arguments, error));
     assert_non_null(strstr(error, "STALE"));
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_poison, &store->keys, "1 1-1 why payload", NULL);
+        test_function(store->redis, TL_FN_POISON, &store->keys, "1 1-1 why payload", NULL);
     assert_int_equal(tl_reply_integer(reply), 0);
     tl_reply_free(reply);
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
-static void a_pipeline_survives_an_emptied_script_cache(void **state)
+static void a_pipeline_survives_that_the_library_is_gone(void **state)
 {
     struct test_store *store = *state;
     struct tl_apply_counts counts = {0};
@@ -330,9 +329,9 @@ static void a_pipeline_survives_an_emptied_script_cache(void **state)
     test_join_many(store, "v", 1, 0);
     send_join(store, "x", 1, "anna", NULL);
     send_join(store, "x", 2, "bert", NULL);
-    tl_reply_free(test_redis_call(store->redis, "SCRIPT FLUSH"));
+    tl_reply_free(test_redis_call(store->redis, "FUNCTION FLUSH"));
     assert_false(test_apply_pending(store, 1, &counts, &err));
-    assert_int_equal(err.kind, TL_ERR_NOSCRIPT);
+    assert_int_equal(err.kind, TL_ERR_NOFUNCTION);
     assert_true(test_apply_pending(store, 1, &counts, &err));
     assert_int_equal(counts.applied, 2);
     assert_int_equal(test_waiting_place(store, "anna"), 2);
@@ -364,7 +363,7 @@ static void entries_of_one_call_are_applied_in_order(void **state)
         "1 1000 0 %s w 1 1 0 1 anna 0 %s w 2 1 0 1 bert 0 %s w 3 1 0 1 carl 0 %s w 3 1 0 1 carl",
         ids[0], ids[1], ids[2], ids[3]);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_apply, &store->keys, arguments, NULL);
+        test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, NULL);
     for (size_t i = 0; i < tl_reply_count(reply); i++)
         snprintf(expected + strlen(expected), sizeof(expected) - strlen(expected), "%lld ",
                  (long long)tl_reply_integer(tl_reply_at(reply, i)));
@@ -372,7 +371,7 @@ static void entries_of_one_call_are_applied_in_order(void **state)
     assert_string_equal(expected, "0 1 1 2 ");
     joined_are(store, visitors, 3);
     uint64_t before = test_redis_fingerprint(store->redis);
-    tl_reply_free(test_script(store->redis, tl_script_apply, &store->keys, arguments, NULL));
+    tl_reply_free(test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, NULL));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
@@ -381,7 +380,7 @@ static void refused(struct test_store *store, const char *arguments, const char 
     char error[320] = "";
     uint64_t before = test_redis_fingerprint(store->redis);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_apply, &store->keys, arguments, error);
+        test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, error);
     if (reply != NULL || strstr(error, why) == NULL)
         fail_msg("%s: not refused with %s but %s", arguments, why, error);
     assert_int_equal(test_redis_fingerprint(store->redis), before);
@@ -586,7 +585,7 @@ int main(void)
         cmocka_unit_test_setup(a_payload_that_is_gone_is_set_aside, test_store_clean),
         cmocka_unit_test_setup(poison_does_not_stop_the_queue, test_store_clean),
         cmocka_unit_test_setup(poison_needs_the_fence_and_a_pending_entry, test_store_clean),
-        cmocka_unit_test_setup(a_pipeline_survives_an_emptied_script_cache, test_store_clean),
+        cmocka_unit_test_setup(a_pipeline_survives_that_the_library_is_gone, test_store_clean),
         cmocka_unit_test_setup(entries_of_one_call_are_applied_in_order, test_store_clean),
         cmocka_unit_test_setup(one_call_leaves_no_entry_out, test_store_clean),
         cmocka_unit_test_setup(one_call_is_refused_as_a_whole, test_store_clean),

@@ -14,7 +14,6 @@
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
 #include "ingest.h"
 
 #define FIRST 1000 /* the seqs of the lost generation lie below those of the present one */
@@ -333,10 +332,10 @@ static void the_window_begins_with_a_worker_that_remembers_nothing(void **state)
 static bool newest_event_has_config(struct test_store *store)
 {
     struct tl_reply *reply =
-        test_script(store->redis,
-                    "local entry = redis.call('XREVRANGE', KEYS[7], '+', '-', 'COUNT', 1)[1] "
-                    "return string.find(entry[2][2], string.char(0x91, 7), 1, true)",
-                    &store->keys, "", NULL);
+        test_eval(store->redis,
+                  "local entry = redis.call('XREVRANGE', KEYS[7], '+', '-', 'COUNT', 1)[1] "
+                  "return string.find(entry[2][2], string.char(0x91, 7), 1, true)",
+                  &store->keys, NULL);
     bool has = tl_reply_type(reply) == TL_REPLY_INTEGER;
     tl_reply_free(reply);
     return has;
@@ -534,7 +533,7 @@ static void an_admitter_that_remembers_another_generation_admits_nobody(void **s
     snprintf(arguments, sizeof(arguments), "10 10000 %llu", (unsigned long long)present - 5);
     for (int i = 0; i < 2; i++) {
         struct tl_reply *reply =
-            test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
+            test_function(store->redis, TL_FN_ADMIT, &store->keys, arguments, NULL);
         assert_int_equal(tl_reply_integer(tl_reply_at(reply, 0)), 0);
         assert_int_equal(tl_reply_integer(tl_reply_at(reply, 5)), present);
         tl_reply_free(reply);
@@ -543,7 +542,7 @@ static void an_admitter_that_remembers_another_generation_admits_nobody(void **s
     end_recovery(store);
     snprintf(arguments, sizeof(arguments), "10 10000 %llu", (unsigned long long)present - 6);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_admit, &store->keys, arguments, NULL);
+        test_function(store->redis, TL_FN_ADMIT, &store->keys, arguments, NULL);
     assert_int_equal(tl_reply_integer(tl_reply_at(reply, 0)), 1); /* a later one was named */
     tl_reply_free(reply);
 }

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "common/store/blocks.h"
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "generated/control_scripts.h"
 #include "ingest.h"
 
 static long long change(struct test_store *store, const char *what, const char *entry,
@@ -20,10 +20,11 @@ static long long change(struct test_store *store, const char *what, const char *
 {
     struct tl_error err = {0};
     struct tl_args args = {0};
-    tl_args_strs(&args, "EVAL", tl_script_block, "2", "tl:blocks", "tl:changes", what, entry, NULL);
+    tl_call_begin_on(&args, TL_FN_BLOCK, 2);
+    tl_args_strs(&args, "tl:blocks", "tl:changes", what, entry, NULL);
     tl_args_int(&args, for_ms);
     tl_actor_append(&test_actor, &args);
-    struct tl_reply *reply = tl_redis_call(store->redis, &args, &err);
+    struct tl_reply *reply = tl_call(store->redis, &args, &err);
     tl_args_free(&args);
     long long result = reply != NULL ? (long long)tl_reply_integer(reply) : -1;
     tl_reply_free(reply);

@@ -12,12 +12,12 @@
 
 #include "common/config/queue_settings.h"
 #include "common/store/changes.h"
+#include "common/store/library.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "common/store/tokens.h"
-#include "generated/control_scripts.h"
 #include "ingest.h"
 
 enum { SEEN_MAX = 100, TEXT_MAX = 200 };
@@ -147,7 +147,7 @@ static void recoveries(void **state)
 static void run(struct test_store *store, const char *source, const char *arguments)
 {
     char error[320];
-    struct tl_reply *reply = test_script(store->redis, source, &store->keys, arguments, error);
+    struct tl_reply *reply = test_function(store->redis, source, &store->keys, arguments, error);
     if (reply == NULL)
         fail_msg("%s", error);
     tl_reply_free(reply);
@@ -158,20 +158,20 @@ static void visitors(void **state)
     struct test_store *store = *state;
     test_join_many(store, "a", 3, 1);
     assert_int_equal(test_admit(store, 1), 1);
-    run(store, tl_script_move, "1000 a2 vip");
+    run(store, TL_FN_MOVE, "1000 a2 vip");
     const char *line = newest(store);
     assert_non_null(strstr(line, "q|move|"));
     assert_non_null(strstr(line, "\"lane\":\"normal\""));
     assert_non_null(strstr(line, "\"lane\":\"vip\""));
     assert_non_null(strstr(line, "\"visitor\":\"a2\""));
-    run(store, tl_script_move, "1000 a2 vip"); /* there already */
-    run(store, tl_script_remove, "1000 a1");
+    run(store, TL_FN_MOVE, "1000 a2 vip"); /* there already */
+    run(store, TL_FN_REMOVE, "1000 a1");
     assert_non_null(strstr(newest(store), "q|remove|"));
     assert_non_null(strstr(newest(store), "\"state\":\"active\""));
-    run(store, tl_script_remove, "1000 a3");
+    run(store, TL_FN_REMOVE, "1000 a3");
     assert_non_null(strstr(newest(store), "\"state\":\"waiting\""));
-    run(store, tl_script_remove, "1000 a3"); /* gone already */
-    run(store, tl_script_remove, "1000 nobody");
+    run(store, TL_FN_REMOVE, "1000 a3"); /* gone already */
+    run(store, TL_FN_REMOVE, "1000 nobody");
     assert_int_equal(count(store), 4);
 }
 
@@ -181,7 +181,8 @@ static void block(struct test_store *store, const char *words)
     struct tl_args args = {0};
     struct tl_error err = {0};
     snprintf(command, sizeof(command), "%s", words);
-    tl_args_strs(&args, "EVAL", tl_script_block, "2", "tl:blocks", "tl:changes", NULL);
+    tl_call_begin_on(&args, TL_FN_BLOCK, 2);
+    tl_args_strs(&args, "tl:blocks", "tl:changes", NULL);
     for (char *rest = NULL, *word = strtok_r(command, ",", &rest); word != NULL;
          word = strtok_r(NULL, ",", &rest))
         tl_args_str(&args, word);
@@ -244,8 +245,8 @@ static void a_key_of_another_type_stops_the_change(void **state)
         tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err));
     assert_false(tl_queue_notice(store->redis, &store->keys, "soon", &test_actor, &err));
     assert_false(tl_recovery_end_in(store->redis, &store->keys, 60000, &test_actor, &err));
-    assert_null(test_script(store->redis, tl_script_move, &store->keys, "1000 a2 vip", error));
-    assert_null(test_script(store->redis, tl_script_remove, &store->keys, "1000 a2", error));
+    assert_null(test_function(store->redis, TL_FN_MOVE, &store->keys, "1000 a2 vip", error));
+    assert_null(test_function(store->redis, TL_FN_REMOVE, &store->keys, "1000 a2", error));
     assert_true(before == test_redis_fingerprint(store->redis));
 }
 

@@ -12,11 +12,6 @@
 
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
-#include "generated/control_scripts.h"
-#include "generated/ctl_scripts.h"
-#include "generated/expirer_scripts.h"
-#include "generated/store_scripts.h"
 #include "ingest.h"
 
 /* The queue before each step: v1 to v3 are active (v3 has not claimed), v4 to v6 wait. */
@@ -33,7 +28,7 @@ static void fill(struct test_store *store)
 static void run(struct test_store *store, const char *source, const char *arguments)
 {
     char error[320];
-    struct tl_reply *reply = test_script(store->redis, source, &store->keys, arguments, error);
+    struct tl_reply *reply = test_function(store->redis, source, &store->keys, arguments, error);
     if (reply == NULL)
         fail_msg("%s", error);
     tl_reply_free(reply);
@@ -98,27 +93,27 @@ static void admit(struct test_store *store)
 static void expire(struct test_store *store)
 {
     test_redis_ask(store->redis, "ZADD %s XX 5 v2 6 v3", store->keys.names[TL_KEY_ACTIVE]);
-    run(store, tl_script_expire, "10 1000");
+    run(store, TL_FN_EXPIRE, "10 1000");
 }
 
 static void drop_absent(struct test_store *store)
 {
-    struct tl_reply *reply = test_script(store->redis, tl_script_presence, &store->keys, "", NULL);
+    struct tl_reply *reply = test_function(store->redis, TL_FN_PRESENCE, &store->keys, "", NULL);
     char arguments[64];
     snprintf(arguments, sizeof(arguments), "%lld 1000 4 6",
              (long long)tl_reply_integer(tl_reply_at(reply, 0)));
     tl_reply_free(reply);
-    run(store, tl_script_absent, arguments);
+    run(store, TL_FN_ABSENT, arguments);
 }
 
 static void remove_waiting(struct test_store *store)
 {
-    run(store, tl_script_remove, "1000 v5");
+    run(store, TL_FN_REMOVE, "1000 v5");
 }
 
 static void revoke(struct test_store *store)
 {
-    run(store, tl_script_remove, "1000 v2");
+    run(store, TL_FN_REMOVE, "1000 v2");
 }
 
 static void configure(struct test_store *store)
@@ -130,7 +125,7 @@ static void configure(struct test_store *store)
 
 static void notice(struct test_store *store)
 {
-    run(store, tl_script_configure, "1000 notice soon");
+    run(store, TL_FN_CONFIGURE, "1000 notice soon");
 }
 
 /* A field of the state and by how much the step changes it. */
@@ -212,18 +207,18 @@ static void a_step_that_changes_nothing_commits_nothing(void **state)
     static const struct {
         const char *source, *arguments;
     } calls[] = {
-        {tl_script_admit, "10 1000"},
-        {tl_script_adapt, "1000"},
-        {tl_script_expire, "10 1000"},
-        {tl_script_absent, "0 1000 4"}, /* judged in an earlier bucket */
-        {tl_script_head, ""},
-        {tl_script_snapshot_active, "0 100"},
-        {tl_script_presence, ""},
-        {tl_script_audit_state, "60000"},
-        {tl_script_audit_active, "604800000 v1 v4 nobody"},
-        {tl_script_audit_waiting, "-inf 2"},
-        {tl_script_audit_serials, "1 4"},
-        {tl_script_remove, "1000 nobody"},
+        {TL_FN_ADMIT, "10 1000"},
+        {TL_FN_ADAPT, "1000"},
+        {TL_FN_EXPIRE, "10 1000"},
+        {TL_FN_ABSENT, "0 1000 4"}, /* judged in an earlier bucket */
+        {TL_FN_HEAD, ""},
+        {TL_FN_SNAPSHOT_ACTIVE, "0 100"},
+        {TL_FN_PRESENCE, ""},
+        {TL_FN_AUDIT_STATE, "60000"},
+        {TL_FN_AUDIT_ACTIVE, "604800000 v1 v4 nobody"},
+        {TL_FN_AUDIT_WAITING, "-inf 2"},
+        {TL_FN_AUDIT_SERIALS, "1 4"},
+        {TL_FN_REMOVE, "1000 nobody"},
     };
     fill(store);
     uint64_t before = test_redis_fingerprint(store->redis);

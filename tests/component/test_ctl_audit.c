@@ -83,7 +83,7 @@ static void damage(struct test_store *store, const char *how)
     char source[4096];
     char error[320];
     snprintf(source, sizeof(source), "%s%s\nreturn 1", prelude, how);
-    struct tl_reply *reply = test_script(store->redis, source, &store->keys, "", error);
+    struct tl_reply *reply = test_eval(store->redis, source, &store->keys, error);
     if (reply == NULL)
         fail_msg("%s: %s", how, error);
     tl_reply_free(reply);

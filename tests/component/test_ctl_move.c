@@ -13,7 +13,6 @@
 #include "common/line/line.h"
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"
-#include "generated/control_scripts.h"
 #include "ingest.h"
 
 enum { FOUND_NONE, FOUND_MOVED, FOUND_ACTIVE, FOUND_ENDED, FOUND_THERE, FOUND_NO_LANE };
@@ -26,7 +25,7 @@ static long long move(struct test_store *store, const char *visitor, const char 
     char error[320];
     snprintf(arguments, sizeof(arguments), "1000 %s %s", visitor, lane);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_move, &store->keys, arguments, error);
+        test_function(store->redis, TL_FN_MOVE, &store->keys, arguments, error);
     if (reply == NULL)
         fail_msg("%s", error);
     long long found = (long long)tl_reply_integer(tl_reply_at(reply, 0));
@@ -167,7 +166,7 @@ static void without_a_queue_it_says_so(void **state)
     struct test_store *store = *state;
     char error[320];
     test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
-    assert_null(test_script(store->redis, tl_script_move, &store->keys, "1000 b1 vip", error));
+    assert_null(test_function(store->redis, TL_FN_MOVE, &store->keys, "1000 b1 vip", error));
     assert_non_null(strstr(error, "the queue does not exist"));
 }
 

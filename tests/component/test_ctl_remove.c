@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "common/store/reply.h"
-#include "generated/control_scripts.h"
 #include "ingest.h"
 
 enum { FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED };
@@ -21,7 +20,7 @@ static long long take_out(struct test_store *store, const char *visitor)
     char error[320];
     snprintf(arguments, sizeof(arguments), "1000 %s", visitor);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_remove, &store->keys, arguments, error);
+        test_function(store->redis, TL_FN_REMOVE, &store->keys, arguments, error);
     if (reply == NULL)
         fail_msg("%s", error);
     long long found = (long long)tl_reply_integer(tl_reply_at(reply, 0));
@@ -119,7 +118,7 @@ static void without_a_queue_it_says_so(void **state)
     struct test_store *store = *state;
     char error[320];
     test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
-    assert_null(test_script(store->redis, tl_script_remove, &store->keys, "1000 v1", error));
+    assert_null(test_function(store->redis, TL_FN_REMOVE, &store->keys, "1000 v1", error));
     assert_non_null(strstr(error, "the queue does not exist"));
 }
 

@@ -13,8 +13,6 @@
 #include "common/config/queue_settings.h"
 #include "common/store/mend.h"
 #include "common/store/reply.h"
-#include "generated/control_scripts.h"
-#include "generated/expirer_scripts.h"
 #include "ingest.h"
 
 static void wrong_is(struct test_store *store, const char *expected)
@@ -131,7 +129,7 @@ static void a_queue_with_totals(struct test_store *store)
     test_command(store, TL_COMMAND_LEAVE, "v3", 3);
     test_batch(store);
     test_redis_ask(store->redis, "ZADD tl:{q}:active XX 1 v2");
-    tl_reply_free(test_script(store->redis, tl_script_expire, &store->keys, "10 1000", NULL));
+    tl_reply_free(test_function(store->redis, TL_FN_EXPIRE, &store->keys, "10 1000", NULL));
     assert_int_equal(test_admit(store, 1), 1);
     test_invariants(store->redis, &store->keys);
 }
@@ -304,7 +302,7 @@ static void a_recovery_after_the_loss_of_the_state_ends(void **state)
 static void stats_do_without_the_keys_of_hooks(void **state)
 {
     struct test_store *store = *state;
-    static const char *const sources[] = {tl_script_stats, tl_script_hooks};
+    static const char *const sources[] = {TL_FN_STATS, TL_FN_HOOKS};
     static const char *const damages[] = {"LPUSH tl:{q}:journal x", "LPUSH tl:{q}:notifier x",
                                           "LPUSH tl:{q}:hooks x"};
     test_store_queue(store, "lanes=only capacity=1");
@@ -320,7 +318,7 @@ static void stats_do_without_the_keys_of_hooks(void **state)
         for (size_t at = 0; at < 2; at++) {
             char error[320];
             struct tl_reply *reply =
-                test_script(store->redis, sources[at], &store->keys, "waiting", error);
+                test_function(store->redis, sources[at], &store->keys, "waiting", error);
             if (reply == NULL)
                 fail_msg("%s: %s", damages[i], error);
             tl_reply_free(reply);

@@ -18,7 +18,6 @@
 #include "common/store/queue.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
 #include "ingest.h"
 
 enum { TURN_MS = 1000, FAR_MS = 3600000, MANY = 4000 };

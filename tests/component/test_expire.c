@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "common/store/reply.h"
-#include "generated/expirer_scripts.h"
 #include "ingest.h"
 
 #define ENDED_MAX 500000 /* prelude.ended.lua */
@@ -24,7 +23,7 @@ static struct expired expire(struct test_store *store, unsigned most)
     char arguments[64];
     snprintf(arguments, sizeof(arguments), "%u 1000", most);
     struct tl_reply *reply =
-        test_script(store->redis, tl_script_expire, &store->keys, arguments, NULL);
+        test_function(store->redis, TL_FN_EXPIRE, &store->keys, arguments, NULL);
     assert_int_equal(tl_reply_count(reply), 5);
     struct expired result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
                              .next_ms = tl_reply_integer(tl_reply_at(reply, 1)),
@@ -321,7 +320,7 @@ static void without_a_queue_nothing_expires(void **state)
     set_deadline(store, "v1", 1);
     test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
     uint64_t before = test_redis_fingerprint(store->redis);
-    assert_null(test_script(store->redis, tl_script_expire, &store->keys, "10 100", error));
+    assert_null(test_function(store->redis, TL_FN_EXPIRE, &store->keys, "10 100", error));
     assert_non_null(strstr(error, "NOQUEUE"));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
@@ -340,7 +339,7 @@ static void a_key_of_the_wrong_type_fails_the_step_before_it_writes(void **state
         test_redis_ask(store->redis, "DEL %s", name);
         test_redis_ask(store->redis, "SET %s x", name);
         uint64_t before = test_redis_fingerprint(store->redis);
-        assert_null(test_script(store->redis, tl_script_expire, &store->keys, "10 1000", error));
+        assert_null(test_function(store->redis, TL_FN_EXPIRE, &store->keys, "10 1000", error));
         assert_non_null(strstr(error, "WRONGTYPE"));
         assert_int_equal(test_redis_fingerprint(store->redis), before);
     }

@@ -12,12 +12,11 @@
 
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
+#include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "feed_world.h"
 #include "side_by_side.h"
-
-#include "generated/store_scripts.h"
 
 /* The state is lost and made again, in one step: a follower that looked in between would set the
  * queue aside as damaged. */
@@ -28,8 +27,7 @@ static void lose_state(struct feed_world *f)
     tl_queue_settings_defaults(&settings);
     settings.capacity = 4;
     struct tl_args args = {0};
-    tl_args_strs(&args, "EVAL", tl_script_ensure, NULL);
-    tl_keys_append(&f->keys, &args);
+    tl_call_begin(&args, TL_FN_ENSURE, &f->keys);
     tl_args_strs(&args, "0", TL_EVENTS_KEPT, NULL);
     tl_queue_append_settings(&settings, &args);
     tl_actor_append(&test_actor, &args);

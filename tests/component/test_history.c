@@ -12,12 +12,11 @@
 
 #include "common/store/history.h"
 #include "common/store/reply.h"
-#include "generated/expirer_scripts.h"
 #include "ingest.h"
 
 static long long note(struct test_store *store)
 {
-    struct tl_reply *reply = test_script(store->redis, tl_script_history, &store->keys, "", NULL);
+    struct tl_reply *reply = test_function(store->redis, TL_FN_HISTORY, &store->keys, "", NULL);
     long long again_ms = tl_reply_integer(reply);
     tl_reply_free(reply);
     return again_ms;
@@ -204,7 +203,7 @@ static void a_queue_that_is_gone_has_no_history(void **state)
     char error[320];
     test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
     test_redis_ask(store->redis, "DEL %s", store->keys.names[TL_KEY_STATE]);
-    assert_null(test_script(store->redis, tl_script_history, &store->keys, "", error));
+    assert_null(test_function(store->redis, TL_FN_HISTORY, &store->keys, "", error));
     assert_non_null(strstr(error, "the queue does not exist"));
 }
 

@@ -15,10 +15,6 @@
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/roster.h"
-#include "generated/admitter_scripts.h"
-#include "generated/dispatcher_scripts.h"
-#include "generated/expirer_scripts.h"
-#include "generated/store_scripts.h"
 #include "ingest.h"
 
 /* Makes the queue as a program does, with the numbers it then starts with, and with the fence of
@@ -65,21 +61,21 @@ static struct numbers read_numbers(struct test_store *store)
 static const struct {
     const char *name, *source, *arguments;
 } steps[] = {
-    {"apply", tl_script_apply, "1 1000 0 1-1 w 1 1 0 1 zoe"},
-    {"poison", tl_script_poison, "1 1-1 why payload"},
-    {"admit", tl_script_admit, "10 1000"},
-    {"adapt", tl_script_adapt, "1000"},
-    {"expire", tl_script_expire, "10 1000"},
-    {"absent", tl_script_absent, "0 1000 4"},
-    {"configure", tl_script_configure, "1000 notice soon"},
+    {"apply", TL_FN_APPLY, "1 1000 0 1-1 w 1 1 0 1 zoe"},
+    {"poison", TL_FN_POISON, "1 1-1 why payload"},
+    {"admit", TL_FN_ADMIT, "10 1000"},
+    {"adapt", TL_FN_ADAPT, "1000"},
+    {"expire", TL_FN_EXPIRE, "10 1000"},
+    {"absent", TL_FN_ABSENT, "0 1000 4"},
+    {"configure", TL_FN_CONFIGURE, "1000 notice soon"},
 };
 #define N_STEPS (sizeof(steps) / sizeof(steps[0]))
 
 static void run(struct test_store *store, size_t step)
 {
     char error[320];
-    tl_reply_free(
-        test_script(store->redis, steps[step].source, &store->keys, steps[step].arguments, error));
+    tl_reply_free(test_function(store->redis, steps[step].source, &store->keys,
+                                steps[step].arguments, error));
 }
 
 /* The entry that tells all readers to rebuild: its number is the base of the new incarnation. */
@@ -143,17 +139,15 @@ static void reading_begins_none(void **state)
     struct test_store *store = *state;
     static const struct {
         const char *source, *arguments;
-    } calls[] = {{tl_script_head, ""},
-                 {tl_script_snapshot_active, "0 100"},
-                 {tl_script_presence, ""},
-                 {tl_script_lag, ""}};
+    } calls[] = {
+        {TL_FN_HEAD, ""}, {TL_FN_SNAPSHOT_ACTIVE, "0 100"}, {TL_FN_PRESENCE, ""}, {TL_FN_LAG, ""}};
     make_queue(store);
     test_join_many(store, "v", 1, 0);
     lose_tail(store, test_redis_history(store->server));
     uint64_t before = test_redis_fingerprint(store->redis);
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         tl_reply_free(
-            test_script(store->redis, calls[i].source, &store->keys, calls[i].arguments, NULL));
+            test_function(store->redis, calls[i].source, &store->keys, calls[i].arguments, NULL));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 

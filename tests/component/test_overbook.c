@@ -12,8 +12,6 @@
 
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
-#include "generated/expirer_scripts.h"
 #include "ingest.h"
 #include "tests/unit/random.h"
 
@@ -112,7 +110,7 @@ static void expire(struct test_store *store, long long from, long long to)
 {
     for (long long seq = from; seq <= to; seq++)
         test_redis_ask(store->redis, "ZADD tl:{q}:active XX 1 v%lld", seq);
-    tl_reply_free(test_script(store->redis, tl_script_expire, &store->keys, "1000 1000", NULL));
+    tl_reply_free(test_function(store->redis, TL_FN_EXPIRE, &store->keys, "1000 1000", NULL));
 }
 
 /* A queue that has learned: of those called before, so many came and so many did not. */

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
+#include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/script.h"
 #include "ingest.h"
 
 /* ---- replies ---- */
@@ -167,39 +167,6 @@ static void a_wrong_password_or_database_closes(void **state)
     }
 }
 
-/* ---- scripts ---- */
-
-static void a_script_survives_an_emptied_cache(void **state)
-{
-    struct test_store *store = *state;
-    struct tl_script script = {.source = "return tonumber(ARGV[1]) * 2"};
-    struct tl_args args = {0};
-    struct tl_error err = {0};
-    for (int i = 0; i < 3; i++) {
-        assert_true(tl_script_begin(store->redis, &script, &args, &err));
-        tl_args_strs(&args, "0", "21", NULL);
-        if (i == 1)
-            tl_reply_free(test_redis_call(store->redis, "SCRIPT FLUSH"));
-        struct tl_reply *reply = tl_script_call(store->redis, &script, &args, &err);
-        assert_int_equal(tl_reply_integer(reply), 42);
-        tl_reply_free(reply);
-        assert_int_equal(strlen(script.sha), 40);
-    }
-    tl_args_free(&args);
-}
-
-static void a_script_error_is_an_error(void **state)
-{
-    struct test_store *store = *state;
-    struct tl_script script = {.source = "this is no Lua"};
-    struct tl_args args = {0};
-    struct tl_error err = {0};
-    assert_false(tl_script_begin(store->redis, &script, &args, &err));
-    assert_int_equal(err.kind, TL_ERR_STORE);
-    assert_string_equal(script.sha, "");
-    tl_args_free(&args);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,10 +180,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(user_password_and_database_come_from_the_url,
                                         test_store_open, test_store_close),
         cmocka_unit_test_setup_teardown(a_wrong_password_or_database_closes, test_store_open,
-                                        test_store_close),
-        cmocka_unit_test_setup_teardown(a_script_survives_an_emptied_cache, test_store_open,
-                                        test_store_close),
-        cmocka_unit_test_setup_teardown(a_script_error_is_an_error, test_store_open,
                                         test_store_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,9 +56,7 @@ static void error_replies_have_kinds(void **state)
     }
     assert_int_equal(test_redis_refusal(store->redis, "XREADGROUP GROUP g c STREAMS s >"),
                      TL_ERR_NOGROUP);
-    assert_int_equal(
-        test_redis_refusal(store->redis, "EVALSHA 0000000000000000000000000000000000000000 0"),
-        TL_ERR_NOSCRIPT);
+    assert_int_equal(test_redis_refusal(store->redis, "FCALL tl_0_admit 0"), TL_ERR_NOFUNCTION);
 }
 
 /* Each of these says that the server is a replica: directly, from a script on Redis 7, from a

@@ -511,14 +511,14 @@ static void a_new_connection_starts_a_round_at_once(void **state)
     tl_reply_free(groups);
 }
 
-static void a_round_survives_an_emptied_script_cache(void **state)
+static void a_round_survives_that_the_library_is_gone(void **state)
 {
     struct fixture *fixture = *state;
     struct tl_error err = {0};
     assert_int_equal(held_after_round(&fixture->a), 2);
-    tl_reply_free(test_redis_call(fixture->redis, "SCRIPT FLUSH"));
+    tl_reply_free(test_redis_call(fixture->redis, "FUNCTION FLUSH"));
     if (!round_of(&fixture->a, &err))
-        assert_int_equal(err.kind, TL_ERR_NOSCRIPT);
+        assert_int_equal(err.kind, TL_ERR_NOFUNCTION);
     assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
@@ -593,7 +593,7 @@ int main(void)
                                         start, stop),
         cmocka_unit_test_setup_teardown(a_new_connection_starts_a_round_at_once, start, stop),
         cmocka_unit_test_setup_teardown(a_queue_that_an_operator_deleted_stays_away, start, stop),
-        cmocka_unit_test_setup_teardown(a_round_survives_an_emptied_script_cache, start, stop),
+        cmocka_unit_test_setup_teardown(a_round_survives_that_the_library_is_gone, start, stop),
         cmocka_unit_test_setup_teardown(a_broken_store_does_not_lose_a_queue_twice, start, stop),
         cmocka_unit_test_setup_teardown(a_lease_the_role_refuses_is_left_to_others, start, stop),
     };

@@ -17,7 +17,6 @@
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"
 #include "common/store/tail.h"
-#include "generated/expirer_scripts.h"
 #include "ingest.h"
 #include "tests/unit/random.h"
 
@@ -201,7 +200,7 @@ static void random_expiry(struct test_store *store, struct history *history, uns
     tl_place place;
     for (unsigned i = 0; i < n && pick(store, history, TL_KEY_ACTIVE, visitor, &place); i++)
         test_redis_ask(store->redis, "ZADD %s XX 1 %s", store->keys.names[TL_KEY_ACTIVE], visitor);
-    tl_reply_free(test_script(store->redis, tl_script_expire, &store->keys, "1000 10000", NULL));
+    tl_reply_free(test_function(store->redis, TL_FN_EXPIRE, &store->keys, "1000 10000", NULL));
 }
 
 /* Drops a waiting visitor as absent; a bucket lasts for days here. */
@@ -211,11 +210,11 @@ static void random_absence(struct test_store *store, struct history *history)
     tl_place place;
     if (!pick(store, history, TL_KEY_WAITING, visitor, &place))
         return;
-    struct tl_reply *reply = test_script(store->redis, tl_script_presence, &store->keys, "", NULL);
+    struct tl_reply *reply = test_function(store->redis, TL_FN_PRESENCE, &store->keys, "", NULL);
     snprintf(arguments, sizeof(arguments), "%lld 10000 %" PRIu64,
              (long long)tl_reply_integer(tl_reply_at(reply, 0)), place);
     tl_reply_free(reply);
-    tl_reply_free(test_script(store->redis, tl_script_absent, &store->keys, arguments, NULL));
+    tl_reply_free(test_function(store->redis, TL_FN_ABSENT, &store->keys, arguments, NULL));
 }
 
 static void random_step(struct test_store *store, struct history *history)

@@ -14,12 +14,6 @@
 #include <cmocka.h>
 
 #include "common/store/reply.h"
-#include "generated/admitter_scripts.h"
-#include "generated/control_scripts.h"
-#include "generated/dispatcher_scripts.h"
-#include "generated/expirer_scripts.h"
-#include "generated/notifier_scripts.h"
-#include "generated/store_scripts.h"
 #include "ingest.h"
 
 /* The first seq of a chunk of presence of its own: those of the other visitors are in chunk 0. */
@@ -119,7 +113,7 @@ static bool run(struct test_store *store, const char *source, const char *argume
     char error[320], words[512];
     const char *rest = arguments[0] == BUCKET[0] ? arguments + 1 : arguments;
     snprintf(words, sizeof(words), "%.0lld%s", rest > arguments ? bucket_now(store) : 0, rest);
-    struct tl_reply *reply = test_script(store->redis, source, &store->keys, words, error);
+    struct tl_reply *reply = test_function(store->redis, source, &store->keys, words, error);
     tl_reply_free(reply);
     return reply != NULL;
 }
@@ -170,19 +164,19 @@ static void with_a_batch_of_the_opening(struct test_store *store)
 static void with_a_draw(struct test_store *store)
 {
     with_an_opening(store);
-    assert_true(run(store, tl_script_draw, DRAW "announce salt"));
+    assert_true(run(store, TL_FN_DRAW, DRAW "announce salt"));
 }
 
 static void with_a_draw_begun(struct test_store *store)
 {
     with_a_draw(store);
-    assert_true(run(store, tl_script_draw, DRAW "begin"));
+    assert_true(run(store, TL_FN_DRAW, DRAW "begin"));
 }
 
 static void with_all_numbered(struct test_store *store)
 {
     with_a_draw_begun(store);
-    assert_true(run(store, tl_script_draw,
+    assert_true(run(store, TL_FN_DRAW,
                     NUMBER "v5 aaaaaaaaaaaaaaaa v6 bbbbbbbbbbbbbbbb v7 cccccccccccccccc "
                            "v8 dddddddddddddddd far eeeeeeeeeeeeeeee"));
 }
@@ -201,29 +195,29 @@ static const struct step {
     void (*prepare)(struct test_store *store);
     const char *source, *arguments;
 } steps[] = {
-    {"apply", with_a_batch, tl_script_apply, every_command},
-    {"apply at an opening", with_a_batch_of_the_opening, tl_script_apply,
+    {"apply", with_a_batch, TL_FN_APPLY, every_command},
+    {"apply at an opening", with_a_batch_of_the_opening, TL_FN_APPLY,
      "1 1000 0 " ENTRY " other 1 1 0 1 new"},
-    {"poison", with_poison, tl_script_poison, "1 " ENTRY " why payload"},
-    {"admit", with_capacity, tl_script_admit, "10 1000"},
-    {"admit by capacity and rate", with_capacity_and_rate, tl_script_admit, "10 1000"},
-    {"admit by rate", by_rate, tl_script_admit, "10 1000"},
-    {"admit after a recovery", recovered, tl_script_admit, "10 1000"},
-    {"adapt", steered, tl_script_adapt, "1000 99 1 1"},
-    {"draw: announce", with_an_opening, tl_script_draw, DRAW "announce salt"},
-    {"draw: begin", with_a_draw, tl_script_draw, DRAW "begin"},
-    {"draw: number", with_a_draw_begun, tl_script_draw, NUMBER "v5 aaaaaaaaaaaaaaaa"},
-    {"draw: finish", with_all_numbered, tl_script_draw, DRAW "finish seed"},
-    {"expire", overdue, tl_script_expire, "10 1000"},
-    {"absent", busy, tl_script_absent, BUCKET " 1000 5 7 4302307328"},
-    {"remove from the line", busy, tl_script_remove, "1000 v5"},
-    {"remove from the site", busy, tl_script_remove, "1000 v4"},
-    {"move", busy, tl_script_move, "1000 v5 vip"},
-    {"configure", busy, tl_script_configure, "1000 notice soon"},
-    {"recover", busy, tl_script_recover, "1000 60000"},
-    {"forget", with_someone_gone, tl_script_forget, "gone sets"},
-    {"look", busy, tl_script_look, "all:10 60000 0 1 3 shop"},
-    {"lease", busy, tl_script_lease, "me 5000 1 60000"}, /* the last key is its lease */
+    {"poison", with_poison, TL_FN_POISON, "1 " ENTRY " why payload"},
+    {"admit", with_capacity, TL_FN_ADMIT, "10 1000"},
+    {"admit by capacity and rate", with_capacity_and_rate, TL_FN_ADMIT, "10 1000"},
+    {"admit by rate", by_rate, TL_FN_ADMIT, "10 1000"},
+    {"admit after a recovery", recovered, TL_FN_ADMIT, "10 1000"},
+    {"adapt", steered, TL_FN_ADAPT, "1000 99 1 1"},
+    {"draw: announce", with_an_opening, TL_FN_DRAW, DRAW "announce salt"},
+    {"draw: begin", with_a_draw, TL_FN_DRAW, DRAW "begin"},
+    {"draw: number", with_a_draw_begun, TL_FN_DRAW, NUMBER "v5 aaaaaaaaaaaaaaaa"},
+    {"draw: finish", with_all_numbered, TL_FN_DRAW, DRAW "finish seed"},
+    {"expire", overdue, TL_FN_EXPIRE, "10 1000"},
+    {"absent", busy, TL_FN_ABSENT, BUCKET " 1000 5 7 4302307328"},
+    {"remove from the line", busy, TL_FN_REMOVE, "1000 v5"},
+    {"remove from the site", busy, TL_FN_REMOVE, "1000 v4"},
+    {"move", busy, TL_FN_MOVE, "1000 v5 vip"},
+    {"configure", busy, TL_FN_CONFIGURE, "1000 notice soon"},
+    {"recover", busy, TL_FN_RECOVER, "1000 60000"},
+    {"forget", with_someone_gone, TL_FN_FORGET, "gone sets"},
+    {"look", busy, TL_FN_LOOK, "all:10 60000 0 1 3 shop"},
+    {"lease", busy, TL_FN_LEASE, "dispatcher me 5000 1 60000"},
 };
 
 static const char *const names[] = {
@@ -247,7 +241,7 @@ static void name_key(struct test_store *store, const char *name, char key[TL_KEY
 static void run_own(struct test_store *store, const char *source)
 {
     char error[320];
-    struct tl_reply *reply = test_script(store->redis, source, &store->keys, "", error);
+    struct tl_reply *reply = test_eval(store->redis, source, &store->keys, error);
     if (reply == NULL)
         fail_msg("%s", error);
     tl_reply_free(reply);

@@ -6,22 +6,22 @@
 #include "common/auth/draw.h"
 #include "common/store/feedback.h"
 #include "common/store/keys.h"
+#include "common/store/library.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/signs.h"
 #include "worker/feed/exchange.h"
 
-#include "generated/feed_scripts.h"
-
 static bool append_batch(const struct tl_exchange *exchange, struct tl_redis *redis,
                          struct tl_args *args, const struct tl_keys *keys, struct tl_error *err)
 {
-    tl_args_reset(args);
-    /* NOMKSTREAM: a deleted queue must not come back as a lone stream. */
-    if (exchange->past_limit)
-        tl_args_strs(args, "EVAL", tl_script_append, "1", keys->names[TL_KEY_STATE], NULL);
-    else
+    if (exchange->past_limit) {
+        tl_call_begin(args, TL_FN_APPEND, keys);
+    } else {
+        tl_args_reset(args);
+        /* NOMKSTREAM: a deleted queue must not come back as a lone stream. */
         tl_args_strs(args, "XADD", keys->names[TL_KEY_INGEST], "NOMKSTREAM", "*", "d", NULL);
+    }
     tl_args_bin(args, exchange->bytes, exchange->length);
     return tl_redis_append(redis, args, err);
 }
@@ -208,12 +208,10 @@ static bool receive_drawn(struct tl_exchange *exchange, struct tl_redis *redis,
     return ok;
 }
 
-/* Whole, not by its hash: it is short and seldom sent. */
 static bool append_promised(const struct tl_exchange *exchange, struct tl_redis *redis,
                             struct tl_args *args, const struct tl_keys *keys, struct tl_error *err)
 {
-    tl_args_reset(args);
-    tl_args_strs(args, "EVAL", tl_script_promised, "1", keys->names[TL_KEY_STATE], NULL);
+    tl_call_begin(args, TL_FN_PROMISED, keys);
     tl_args_uint(args, exchange->promised.judged);
     tl_args_uint(args, exchange->promised.early);
     tl_args_uint(args, exchange->promised.late);

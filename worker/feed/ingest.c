@@ -9,6 +9,7 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/store/library.h"
 #include "common/store/store.h"
 #include "worker/feed/exchange.h"
 #include "worker/feed/ingest.h"
@@ -20,6 +21,7 @@ enum {
     RETRY_BASE_MS = 50,
     RETRY_LIMIT_MS = 2000,
     LOG_EVERY_MS = 5000,
+    LIBRARY_AGAIN_MS = 5000,
     DENIED_LOG_MS = 600000,
     IDLE_MS = 1000,
 };
@@ -65,6 +67,8 @@ struct tl_ingest {
     bool reported;                    /* the loop knows whether the store is up */
     struct tl_args args;
     struct tl_log_limit limit;
+    uint64_t epoch;     /* of the connection in the last turn */
+    int64_t library_ms; /* when the store is told again which library is in use */
     /* The loop's: */
     struct tl_log_limit denied_limit;
 };
@@ -256,6 +260,29 @@ static bool look_again(struct tl_ingest *ingest, struct tl_error *err)
     return ok;
 }
 
+/* Without the library the worker takes visitors in all the same: the others load it. */
+static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_store_of(ingest->store, NULL);
+    struct tl_error problem = {0};
+    int64_t now_ms = tl_clock_ms();
+    unsigned suppressed;
+    if (tl_redis_epoch(redis) != ingest->epoch)
+        ingest->library_ms = 0;
+    ingest->epoch = tl_redis_epoch(redis);
+    if (tl_library_note(redis, ingest->settings.key_prefix, &ingest->library_ms, now_ms, &problem))
+        return true;
+    if (!tl_redis_connected(redis)) {
+        *err = problem;
+        return false;
+    }
+    ingest->library_ms = now_ms + LIBRARY_AGAIN_MS;
+    if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
+               "the library of the store is not in use yet");
+    return true;
+}
+
 static void *run(void *context)
 {
     struct tl_ingest *ingest = context;
@@ -270,7 +297,7 @@ static void *run(void *context)
             refuse_unsent(ingest, &err);
             continue;
         }
-        if (!tl_store_connect(ingest->store, &err)) {
+        if (!tl_store_connect(ingest->store, &err) || !note_library(ingest, &err)) {
             connection_failed(ingest, &err);
             continue;
         }

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from http_client import Client, Visitor
-from lua_scripts import lua_script
+from library_names import library
 from sse import Ended, EventStream
 from shared_stack import Stack
 from tellerline import CALM, PATIENCE, System
@@ -19,8 +19,6 @@ from waiting import one_of, patient, wait_until
 
 pytestmark = pytest.mark.together(seconds=40)
 
-KEYS = ("state", "config", "waiting", "active", "sessions", "ended", "events", "ingest", "batches",
-        "seen:")
 
 
 @pytest.fixture
@@ -59,10 +57,10 @@ def line_up(system: System, queue: str, visitors: int) -> list[Visitor]:
 
 
 def post_notice(system: System, text: str, queue: str = "bank") -> None:
-    """Runs the script of `tellerline notice`, without starting a process for each notice."""
-    keys = [system.key(queue, name) for name in KEYS]
-    script = lua_script("common/store", "configure")
-    assert system.store.command("EVAL", script, len(keys), *keys, "20000", "notice", text, "tester", "test", "1000")[0] == 1
+    """As `tellerline notice`, without starting a process for each notice."""
+    said = system.store.command("FCALL", library().name("configure"), 1, system.key(queue, "state"), "20000", "notice", text,
+                                "tester", "test", "1000")
+    assert said[0] == 1
 
 
 def gauge(system: System, name: str, worker: int = 0) -> int:

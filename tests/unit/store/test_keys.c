@@ -14,7 +14,7 @@
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 
-#include "generated/store_scripts.h"
+#include "common/store/library.h"
 
 static void a_queue_has_its_keys(void **state)
 {
@@ -50,7 +50,7 @@ static void seqs_begin_where_the_scripts_let_them(void **state)
     char formula[96];
     snprintf(formula, sizeof(formula), "math.floor((ms - %" PRId64 ") * %.3f)", TL_SEQ_EPOCH_MS,
              TL_SEQ_PER_MS);
-    assert_non_null(strstr(tl_script_mend, formula));
+    assert_non_null(strstr(tl_library_text(), formula));
 }
 
 static void presence_is_cut_into_chunks_beyond_32_bits(void **state)
@@ -91,24 +91,6 @@ static void the_longest_names_fit(void **state)
     assert_int_equal(strlen(name), 31 + 63 + 3 + strlen("dispatcher"));
 }
 
-static void scripts_get_all_keys_in_order(void **state)
-{
-    (void)state;
-    struct tl_keys keys;
-    struct tl_args args = {0};
-    tl_keys_init(&keys, "tl:", "q");
-    tl_keys_append(&keys, &args);
-    assert_false(args.failed);
-    assert_int_equal(args.n, 1 + TL_KEY_COUNT);
-    assert_memory_equal(args.bytes, "10", args.ends[0]);
-    for (size_t i = 0; i < TL_KEY_COUNT; i++) {
-        size_t length = args.ends[i + 1] - args.ends[i];
-        assert_int_equal(length, strlen(keys.names[i]));
-        assert_memory_equal(args.bytes + args.ends[i], keys.names[i], length);
-    }
-    tl_args_free(&args);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,7 +98,6 @@ int main(void)
         cmocka_unit_test(seqs_begin_where_the_scripts_let_them),
         cmocka_unit_test(presence_is_cut_into_chunks_beyond_32_bits),
         cmocka_unit_test(the_longest_names_fit),
-        cmocka_unit_test(scripts_get_all_keys_in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

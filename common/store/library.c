@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/store/library.h"
+#include "common/store/reply.h"
+
+#include "generated/library_text.h"
+
+const char *tl_library_text(void)
+{
+    return library_text;
+}
+
+bool tl_library_load(struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    struct tl_error refusal = {0};
+    tl_args_strs(&args, "FUNCTION", "LOAD", library_text, NULL);
+    bool ok = tl_redis_do(redis, &args, &refusal);
+    tl_args_free(&args);
+    if (ok || strstr(refusal.text, "already exists") != NULL)
+        return true;
+    if (refusal.kind == TL_ERR_DENIED)
+        return tl_error_set(err, TL_ERR_LOADING,
+                            "the store does not have the functions of this release (" TL_LIBRARY
+                            ") yet, and this program may not load them: a dispatcher, admitter or "
+                            "expirer of this release does");
+    *err = refusal;
+    return tl_error_prefix(err, "loading the functions of this release (" TL_LIBRARY ")");
+}
+
+static void begin(struct tl_args *args, const char *command, const char *function, unsigned n_keys)
+{
+    tl_args_reset(args);
+    tl_args_strs(args, command, function, NULL);
+    tl_args_uint(args, n_keys);
+}
+
+void tl_call_begin(struct tl_args *args, const char *function, const struct tl_keys *keys)
+{
+    begin(args, "FCALL", function, 1);
+    tl_args_str(args, keys->names[TL_KEY_STATE]);
+}
+
+void tl_call_begin_read(struct tl_args *args, const char *function, const struct tl_keys *keys)
+{
+    begin(args, "FCALL_RO", function, 1);
+    tl_args_str(args, keys->names[TL_KEY_STATE]);
+}
+
+void tl_call_begin_on(struct tl_args *args, const char *function, unsigned n)
+{
+    begin(args, "FCALL", function, n);
+}
+
+struct tl_reply *tl_call(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)
+{
+    struct tl_error first = {0};
+    struct tl_reply *reply = tl_redis_call(redis, args, &first);
+    if (reply == NULL && first.kind == TL_ERR_NOFUNCTION)
+        return tl_library_load(redis, err) ? tl_redis_call(redis, args, err) : NULL;
+    if (reply == NULL && err != NULL)
+        *err = first;
+    return reply;
+}
+
+struct tl_reply *tl_call_once(struct tl_redis *redis, const char *function,
+                              const struct tl_keys *keys, const struct tl_args *more,
+                              struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_call_begin(&args, function, keys);
+    size_t start = 0;
+    for (size_t i = 0; more != NULL && i < more->n; i++) {
+        tl_args_bin(&args, more->bytes + start, more->ends[i] - start);
+        start = more->ends[i];
+    }
+    struct tl_reply *reply = tl_call(redis, &args, err);
+    tl_args_free(&args);
+    return reply;
+}
+
+struct tl_reply *tl_call_read(struct tl_redis *redis, const char *function,
+                              const struct tl_keys *keys, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_call_begin_read(&args, function, keys);
+    struct tl_reply *reply = tl_call(redis, &args, err);
+    tl_args_free(&args);
+    return reply;
+}
+
+/* ---- libraries that nobody uses any more ---- */
+
+enum { NOTE_MS = 3600000 };
+
+bool tl_library_note(struct tl_redis *redis, const char *key_prefix, int64_t *due_ms,
+                     int64_t now_ms, struct tl_error *err)
+{
+    char key[TL_KEY_MAX];
+    struct tl_args args = {0};
+    if (now_ms < *due_ms)
+        return true;
+    *due_ms = now_ms + NOTE_MS;
+    tl_keys_libraries(key_prefix, key);
+    tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
+    tl_args_strs(&args, key, TL_LIBRARY, NULL);
+    struct tl_reply *reply = tl_call(redis, &args, err);
+    tl_args_free(&args);
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* All libraries of Tellerline, as FUNCTION LIST describes them: names and values in turn. */
+static struct tl_reply *list(struct tl_redis *redis, struct tl_args *args, struct tl_error *err)
+{
+    tl_args_reset(args);
+    tl_args_strs(args, "FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*", NULL);
+    return tl_redis_call(redis, args, err);
+}
+
+static const char *name_of(const struct tl_reply *library)
+{
+    for (size_t i = 0; i + 1 < tl_reply_count(library); i += 2)
+        if (strcmp(tl_reply_string(tl_reply_at(library, i), NULL), "library_name") == 0)
+            return tl_reply_string(tl_reply_at(library, i + 1), NULL);
+    return "";
+}
+
+bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *n,
+                      struct tl_error *err)
+{
+    char key[TL_KEY_MAX];
+    struct tl_args args = {0};
+    struct tl_reply *all = list(redis, &args, err);
+    *n = 0;
+    tl_keys_libraries(key_prefix, key);
+    tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
+    tl_args_strs(&args, key, TL_LIBRARY, NULL);
+    for (size_t i = 0; i < tl_reply_count(all); i++)
+        tl_args_str(&args, name_of(tl_reply_at(all, i)));
+    struct tl_reply *unused = all != NULL ? tl_call(redis, &args, err) : NULL;
+    bool ok = unused != NULL;
+    for (size_t i = 0; ok && i < tl_reply_count(unused); i++) {
+        tl_args_reset(&args);
+        tl_args_strs(&args, "FUNCTION", "DELETE", tl_reply_string(tl_reply_at(unused, i), NULL),
+                     NULL);
+        ok = tl_redis_do(redis, &args, err);
+        *n += ok ? 1 : 0;
+    }
+    tl_reply_free(unused);
+    tl_reply_free(all);
+    tl_args_free(&args);
+    return ok;
+}

@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: Apache-2.0
+#!lua name=tellerline_@HASH@
+-- The first lines of the library (cmake/library.cmake). Its functions are called with FCALL, by the names in
+-- "generated/library.h".
+
+-- While a library loads, Lua's own functions are not there (Redis 7.0: no string, math, table, pairs, redis.call). They
+-- are bound at its first call. At file level stand tables, functions and constants; never state, which would outlive a
+-- FLUSHALL.
+local call, pcall_redis, format, match, gmatch, find, sub, rep, floor, ceil, min, max, concat, sort, pack, unpack_message
+local function bind()
+    call, pcall_redis = redis.call, redis.pcall
+    format, match, gmatch, find, sub, rep = string.format, string.match, string.gmatch, string.find, string.sub, string.rep
+    floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
+    concat, sort = table.concat, table.sort
+    pack, unpack_message = cmsgpack.pack, cmsgpack.unpack
+end
+
+-- Registers a function that programs call. Its name carries the hash of the library, because names are global to the
+-- server. run(keys, args): keys[1] is tl:{q}:state, unless the function says otherwise.
+local function entry(name, flags, run)
+    redis.register_function({ function_name = 'tl_@HASH@_' .. name, flags = flags, callback = function(keys, args)
+        if not call then
+            bind()
+        end
+        return run(keys, args)
+    end })
+end
+

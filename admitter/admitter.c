@@ -2,7 +2,7 @@
 /*
  * The admitter: admits the next visitors while there is capacity.
  *
- * For every queue it holds the lease of, it calls the admit script, which admits as many visitors
+ * For every queue it holds the lease of, it calls the function admit, which admits as many visitors
  * as capacity and rate allow. Most calls would admit no visitor, so it waits for a reason: an event
  * says that a session ended, a visitor joined or the settings changed (wake.c), or the script said
  * when the queue opens or its rate allows the next admission. A slow timer behind the events makes
@@ -130,7 +130,7 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
     return true;
 }
 
-/* What one call of the admit script returned. */
+/* What one call of the function admit returned. */
 struct step {
     uint64_t admitted, capacity_left, waiting;
     int64_t again_in_ms; /* 0: no need */

@@ -7,7 +7,7 @@
 
 enum tl_admitter_metric {
     TL_ADMITTER_ADMITTED,   /* visitors */
-    TL_ADMITTER_STEPS,      /* calls of the admit script */
+    TL_ADMITTER_STEPS,      /* calls of the function admit */
     TL_ADMITTER_IDLE_STEPS, /* of these, calls that admitted no visitor */
     TL_ADMITTER_QUEUES,     /* leases held now */
     TL_ADMITTER_TROUBLED,   /* queues set aside */

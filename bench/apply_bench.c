@@ -10,12 +10,11 @@
  *          from bytes made beforehand: all that Redis does besides is to parse the command;
  *   path   the ingest stream is filled with batches, then the real tellerline-dispatcher drains it;
  *          timed from the first change of state.joined to the last;
- *   script what Redis spent inside the apply script on the way (INFO commandstats), beside what it
- *          spent inside ZADD;
- *   and the processor time of both programs, which tells most on a busy machine. Each round begins
- * with an empty Redis. A time ends when all joins are as durable as BENCH_DURABILITY says. The
- * figures are medians of the rounds: JSON lines on standard output, text for people on standard
- * error. With --active, so many hold a session meanwhile.
+ *   script what Redis spent inside the function apply on the way (INFO commandstats), beside what
+ * it spent inside ZADD; and the processor time of both programs, which tells most on a busy
+ * machine. Each round begins with an empty Redis. A time ends when all joins are as durable as
+ * BENCH_DURABILITY says. The figures are medians of the rounds: JSON lines on standard output, text
+ * for people on standard error. With --active, so many hold a session meanwhile.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -4,9 +4,50 @@
 #include "common/config/config.h"
 #include "common/config/document.h"
 
+#include "common/store/durable.h"
+#include "common/store/library.h"
+#include "common/store/memory.h"
+
 #include "ctl/command.h"
+#include "ctl/session.h"
 
 #include "worker/page/page_check.h"
+
+/* Is the store fit for this release? False with err, a sentence. */
+static bool check_store(struct tl_ctl_session *session, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_ctl_session_redis(session, NULL, err);
+    struct tl_store_memory memory;
+    if (redis == NULL || !tl_library_load(redis, err) || !tl_store_memory_read(redis, &memory, err))
+        return false;
+    if (tl_store_memory_evicts(&memory))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the store deletes keys of queues when it is full (maxmemory-policy "
+                            "%s): set it to noeviction",
+                            memory.policy);
+    enum tl_durability mode = session->config->redis.durability;
+    if (mode == TL_DURABILITY_MEMORY)
+        return true;
+    struct tl_durable *durable = tl_durable_new(mode, session->config->redis.key_prefix);
+    bool ok = durable != NULL ? tl_durable_supported(durable, redis, err)
+                              : tl_error_set(err, TL_ERR_NOMEM, "no memory for a check");
+    tl_durable_free(&durable);
+    return ok;
+}
+
+static int connect_to_store(const struct tl_ctl_options *options)
+{
+    struct tl_ctl_session session;
+    struct tl_error err = {0};
+    if (!tl_ctl_session_open(&session, options, &err))
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    bool fit = check_store(&session, &err);
+    tl_ctl_session_close(&session);
+    if (!fit)
+        return tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+    printf("the store: ok; it has the functions of this release (" TL_LIBRARY ")\n");
+    return TL_EXIT_OK;
+}
 
 int tl_command_check(const struct tl_ctl_options *options)
 {
@@ -25,7 +66,7 @@ int tl_command_check(const struct tl_ctl_options *options)
            options->config != NULL ? options->config : "defaults and environment", config->n_queues,
            config->n_queues == 1 ? "queue" : "queues");
     tl_config_free(&config);
-    return TL_EXIT_OK;
+    return options->connect ? connect_to_store(options) : TL_EXIT_OK;
 }
 
 int tl_command_config_doc(const struct tl_ctl_options *options)

@@ -43,6 +43,7 @@ enum {
     TL_OPTION_LIMIT = 1 << 17,
     TL_OPTION_FROM = 1 << 18,
     TL_OPTION_REFERENCE = 1 << 19,
+    TL_OPTION_CONNECT = 1 << 20,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -68,6 +69,7 @@ struct tl_ctl_options {
     const char *token_file; /* NULL: the token is in TELLERLINE_TOKEN */
     bool yes;               /* do it without asking */
     bool dry_run;
+    bool connect;          /* of check */
     const char *format;    /* of export */
     const char *output;    /* of export; NULL: standard output */
     uint64_t limit;        /* 0: the call's own */

@@ -422,10 +422,12 @@ static const struct tl_ctl_command commands[] = {
     /* ---- the configuration file ---- */
     {.name = "check",
      .words = "",
-     .summary = "Checks the configuration.",
-     .details = "",
+     .summary = "Checks the configuration, and with --connect the store.",
+     .details = "The store must be a master, take the functions of this release, keep its keys "
+                "when it is full, and\n"
+                "be able to keep redis.durability. Functions that are missing are loaded.",
      .group = TL_GROUP_FILE,
-     .options = TL_OPTION_CONFIG,
+     .options = TL_OPTIONS_STORE | TL_OPTION_CONNECT,
      .run = tl_command_check},
     {.name = "diff",
      .words = "",

@@ -148,6 +148,9 @@ static size_t append_own(const struct tl_ctl_command *command, struct tl_ctl_opt
         {TL_OPTION_REFERENCE,
          {"reference", "CODE", "the visitor whose page shows this code", tl_option_text,
           &options->reference, false}},
+        {TL_OPTION_CONNECT,
+         {"connect", NULL, "also connect to the store, and say whether it is fit", tl_option_flag,
+          &options->connect, false}},
         {TL_OPTION_DRY_RUN,
          {"dry-run", NULL, "only say what would change", tl_option_flag, &options->dry_run, false}},
     };

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The arguments of the apply script, checked one by one and kept as steps.
+-- The arguments of the function apply, checked one by one and kept as steps.
 
 local FIRST = 3         -- argument, of the entries
 local JOINS_MAX = 1000  -- in one ZADD: unpack is limited by Lua's stack

@@ -69,7 +69,7 @@ void tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct
     apply->fence = fence;
 }
 
-/* ---- arguments of the apply script ---- */
+/* ---- arguments of the function apply ---- */
 
 /* JOIN, lane, how many, and the visitors. Returns how many commands that covers: successive JOINs
  * of one lane without an invite are one step of the script. */
@@ -220,7 +220,7 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
 
 /* ---- results ---- */
 
-/* The apply script answers with one number per entry, the poison script with one. */
+/* The function apply answers with one number per entry, the poison script with one. */
 static void count_results(const struct tl_apply *apply, const struct call *call,
                           const struct tl_reply *reply, struct tl_apply_counts *counts)
 {

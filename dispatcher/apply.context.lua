@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the parts of the apply script share during one call.
+-- What the parts of the function apply share during one call.
 
 local now      -- ms, when the call began
 local state    -- as read_state returned it, and the last seq; changes with every command

@@ -2,8 +2,8 @@
 /*
  * tellerline-dispatcher: applies ingest batches to the lines, exactly once and in stream order.
  *
- * The replica that holds a queue's lease applies its batches. The apply script checks the fence of
- * the lease and that no older entry is pending, so an earlier holder that wakes up late does no
+ * The replica that holds a queue's lease applies its batches. The function apply checks the fence
+ * of the lease and that no older entry is pending, so an earlier holder that wakes up late does no
  * harm. See dispatcher.c, apply.c and apply.lua.
  */
 #include "common/role/daemon.h"

@@ -7,7 +7,7 @@
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
-/* Places in one call of the absent script: each costs it about 2 microseconds. */
+/* Places in one call of the function absent: each costs it about 2 microseconds. */
 #define CANDIDATES_MAX 250
 #define AGAIN_MS       1000 /* when the store did not say */
 
@@ -45,7 +45,7 @@ struct pass {
     struct tl_absence *absence;
     struct tl_redis *redis;
     const struct tl_keys *keys;
-    /* What the presence script returned: */
+    /* What the function presence returned: */
     int64_t bucket;      /* the current one */
     bool observed;       /* presence was recorded in all buckets: only then can absence be judged */
     uint64_t joined_seq; /* visitors with a larger seq joined within waiting_ttl */
@@ -94,7 +94,7 @@ static bool add_bitmap(struct tl_absence *absence, const void *bitmap, size_t le
 }
 
 /* Fetches the bitmaps of one chunk, unless it is there already. Not by absence->args, in which a
- * call of the absent script may be gathering. */
+ * call of the function absent may be gathering. */
 static bool fetch_chunk(struct pass *pass, uint64_t chunk, struct tl_error *err)
 {
     struct tl_args *args = &pass->absence->fetch_args;

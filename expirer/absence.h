@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding waiting visitors who went away: the places of the line that are in none of the presence
- * bitmaps of the last waiting_ttl. The absent script checks each of them again before it drops it.
+ * bitmaps of the last waiting_ttl. The function absent checks each of them again before it drops
+ * it.
  */
 #ifndef TL_ABSENCE_H
 #define TL_ABSENCE_H

@@ -2,7 +2,7 @@
 /*
  * The expirer: ends sessions at their deadline and drops waiting visitors who went away.
  *
- * Sessions: it sleeps until the next deadline of a queue and then runs the expire script, which
+ * Sessions: it sleeps until the next deadline of a queue and then runs the function expire, which
  * ends what is overdue and returns the deadline after that. Events announce earlier deadlines in
  * between (schedule.c). Every few seconds it runs the script without a reason, in case an event was
  * missed.
@@ -58,7 +58,7 @@ const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
                             TL_COUNTER},
     [TL_EXPIRER_ABSENT] = {"tellerline_expirer_absent_total",
                            "Waiting visitors dropped because they went away.", TL_COUNTER},
-    [TL_EXPIRER_STEPS] = {"tellerline_expirer_steps_total", "Calls of the expire script.",
+    [TL_EXPIRER_STEPS] = {"tellerline_expirer_steps_total", "Calls of the function expire.",
                           TL_COUNTER},
     [TL_EXPIRER_SNAPSHOTS] = {"tellerline_expirer_snapshots_total", "Lines loaded from the store.",
                               TL_COUNTER},
@@ -68,7 +68,7 @@ const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
     [TL_EXPIRER_TROUBLED] = {"tellerline_expirer_queues_troubled",
                              "Queues set aside because their data is damaged.", TL_GAUGE},
     [TL_EXPIRER_LATE] = {"tellerline_expirer_late_seconds",
-                         "From a session deadline to the expire script.", TL_HISTOGRAM},
+                         "From a session deadline to the function expire.", TL_HISTOGRAM},
     [TL_EXPIRER_LISTED] = {"tellerline_expirer_queues_listed",
                            "Queues there are, held by this process or not.", TL_GAUGE},
     [TL_EXPIRER_STORE_TIME] = {"tellerline_store_seconds",
@@ -215,7 +215,7 @@ static bool load_line(struct expirer *self, const struct tl_held_queue *held, st
 
 /* ---- sessions ---- */
 
-/* Calls the expire script once. *more is set when it did as much as it may in one step. */
+/* Calls the function expire once. *more is set when it did as much as it may in one step. */
 static bool take_step(struct expirer *self, const struct tl_held_queue *held, bool *more,
                       struct tl_error *err)
 {

@@ -12,7 +12,7 @@
 enum tl_expirer_metric {
     TL_EXPIRER_EXPIRED,    /* sessions */
     TL_EXPIRER_ABSENT,     /* waiting visitors dropped */
-    TL_EXPIRER_STEPS,      /* calls of the expire script */
+    TL_EXPIRER_STEPS,      /* calls of the function expire */
     TL_EXPIRER_SNAPSHOTS,  /* lines loaded */
     TL_EXPIRER_GAPS,       /* found in events */
     TL_EXPIRER_QUEUES,     /* leases held now */

@@ -13,7 +13,7 @@
 struct tl_schedule {
     int64_t deadline_ms; /* the next deadline, by the store's clock; 0: none known */
     int64_t offset_ms;   /* the store's clock minus the local one */
-    int64_t check_ms;    /* run the expire script then in any case */
+    int64_t check_ms;    /* run the function expire then in any case */
 };
 
 /* Takes over the deadlines of an entry where they are earlier than the one known. */

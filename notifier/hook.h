@@ -17,7 +17,7 @@ enum tl_notifier_metric {
     TL_NOTIFIER_POSTS,           /* requests that ended */
     TL_NOTIFIER_FAILED,          /* those that failed */
     TL_NOTIFIER_POST_TIME,       /* of a request */
-    TL_NOTIFIER_LOOKS,           /* calls of the look script */
+    TL_NOTIFIER_LOOKS,           /* calls of the function look */
     TL_NOTIFIER_QUEUES,          /* leases held now */
     TL_NOTIFIER_TROUBLED,        /* queues set aside */
     TL_NOTIFIER_LISTED,          /* queues there are */

@@ -49,7 +49,7 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
 bool tl_invite_sign(const struct tl_jwt_key *key, const char *queue, const struct tl_invite *invite,
                     char *text, struct tl_error *err);
 
-/* A number for the id of an invite: the first 64 bits of its SHA-1, which the apply script
+/* A number for the id of an invite: the first 64 bits of its SHA-1, which the function apply
  * computes, too. */
 uint64_t tl_invite_digest(const char *id);
 

@@ -295,8 +295,8 @@ static bool apply_runs(struct tl_line *line, const struct tl_event *event, int64
     return true;
 }
 
-/* Moves the turns on by what this entry admitted, if it is a step of the admit script. In an entry
- * with APPLIED, ADMITTED tells of sessions that came back. */
+/* Moves the turns on by what this entry admitted, if it is a step of the function admit. In an
+ * entry with APPLIED, ADMITTED tells of sessions that came back. */
 static void count_turns(struct tl_line *line, const struct tl_event_entry *entry)
 {
     uint64_t admitted[TL_LANES_MAX] = {0};

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lease: takes, renews or gives back a role's lease on a queue. A lease only spreads the work between replicas; what
--- keeps the data right is the fence, which the apply script checks. A lease that certainly has not run out is renewed
+-- keeps the data right is the fence, which the function apply checks. A lease that certainly has not run out is renewed
 -- without a script (common/store/lease.h).
 -- Flags: allow-oom
 --

@@ -6,11 +6,6 @@
 
 #include "generated/library_text.h"
 
-const char *tl_library_text(void)
-{
-    return library_text;
-}
-
 bool tl_library_load(struct tl_redis *redis, struct tl_error *err)
 {
     struct tl_args args = {0};

@@ -43,9 +43,6 @@ struct tl_reply *tl_call_read(struct tl_redis *redis, const char *function,
 /* Loads the library, for a pipeline, after TL_ERR_NOFUNCTION; true also if another program just has
  * done so. TL_ERR_LOADING: as above. */
 bool tl_library_load(struct tl_redis *redis, struct tl_error *err);
-/* Its text. */
-const char *tl_library_text(void);
-
 /* A program that uses the library says so on each new connection and once an hour, so that nobody
  * deletes it. *due_ms: when it is due, by tl_clock_ms; 0 at first, and for a new connection. */
 bool tl_library_note(struct tl_redis *redis, const char *key_prefix, int64_t *due_ms,

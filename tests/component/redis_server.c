@@ -22,6 +22,7 @@
 #include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
+#include "generated/library_text.h"
 #include "redis_server.h"
 
 /* A safety net: a machine ten times slower than any we know starts one sooner. */
@@ -344,7 +345,7 @@ static bool records_changes(const char *function)
 {
     char head[64];
     snprintf(head, sizeof(head), "\nentry('%s',", strchr(strchr(function, '_') + 1, '_') + 1);
-    const char *from = strstr(tl_library_text(), head);
+    const char *from = strstr(library_text, head);
     assert_non_null(from);
     const char *to = strstr(from + 1, "\nentry(");
     const char *found = strstr(from, "CHANGES_KEPT");
@@ -422,7 +423,7 @@ void test_library_variant(struct tl_redis *redis, const char *name, const char *
     tl_reply_free(there);
     if (known)
         return;
-    char *text = replace(tl_library_text(), strchr(TL_LIBRARY, '_') + 1, name);
+    char *text = replace(library_text, strchr(TL_LIBRARY, '_') + 1, name);
     for (size_t i = 0; pairs[i] != NULL; i += 2) {
         char *changed = replace(text, pairs[i], pairs[i + 1]);
         free(text);

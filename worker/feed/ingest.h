@@ -4,10 +4,10 @@
  * pipeline, and posts the results back to the loop; meanwhile the next batches gather.
  *
  * A batch whose outcome is unknown (the connection broke or the store fell silent) is sent again,
- * the same bytes under the same number, until the store takes it; the apply script ignores repeats.
- * A refusal of a repeat (the store is loading, full or read-only) says nothing about the first
- * attempt: it is repeated, with backoff, for a minute at most. A batch that was never sent, or that
- * the store refused at the first attempt, is reported as refused immediately.
+ * the same bytes under the same number, until the store takes it; the function apply ignores
+ * repeats. A refusal of a repeat (the store is loading, full or read-only) says nothing about the
+ * first attempt: it is repeated, with backoff, for a minute at most. A batch that was never sent,
+ * or that the store refused at the first attempt, is reported as refused immediately.
  *
  * Whether the store refuses all batches, as with a full disk, is learned from its answers to them;
  * while it does, and no batch comes, one small command a second looks whether it still does.

@@ -10,7 +10,7 @@
  * While one batch is being sent the next one gathers, so the size of batches follows the load and
  * the store's latency. Batch numbers count up from 1 and belong to one payload each; the number of
  * a refused batch is not used again. Only one batch of a queue is being sent at a time: so a repeat
- * after an unknown outcome never arrives behind a later number, where the apply script would take
+ * after an unknown outcome never arrives behind a later number, where the function apply would take
  * it for applied.
  *
  * Every pending command is settled exactly once, and in the end in any case. When the outcome of a

@@ -44,7 +44,7 @@ struct edge {
     uv_poll_t signals_poll;
     struct tl_signals signals;
     struct tl_queue_env env;
-    char id[33]; /* this process among all workers, as the apply script knows it */
+    char id[33]; /* this process among all workers, as the function apply knows it */
     struct tl_api *api;
     struct tl_queues *queues; /* the api's */
     struct tl_holds *holds;   /* the api's */

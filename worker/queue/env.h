@@ -16,7 +16,7 @@ struct tl_local_queue;
 struct tl_queue_counts;
 
 struct tl_queue_env {
-    const char *worker_id; /* this process among all workers, as the apply script knows it */
+    const char *worker_id; /* this process among all workers, as the function apply knows it */
     struct tl_metrics *metrics;
     struct tl_queue_counts *queue_counts; /* NULL: nothing is counted */
 

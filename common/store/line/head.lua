@@ -6,10 +6,12 @@
 -- While a library loads, Lua's own functions are not there (Redis 7.0: no string, math, table, pairs, redis.call). They
 -- are bound at its first call. At file level stand tables, functions and constants; never state, which would outlive a
 -- FLUSHALL.
-local call, pcall_redis, format, match, gmatch, find, sub, rep, floor, ceil, min, max, concat, sort, pack, unpack_message
+local call, pcall_redis, format, match, gmatch, find, sub, rep, floor, ceil, min, max, concat, sort, pack
+local unpack_message
 local function bind()
     call, pcall_redis = redis.call, redis.pcall
-    format, match, gmatch, find, sub, rep = string.format, string.match, string.gmatch, string.find, string.sub, string.rep
+    format, match, gmatch, find = string.format, string.match, string.gmatch, string.find
+    sub, rep = string.sub, string.rep
     floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
     concat, sort = table.concat, table.sort
     pack, unpack_message = cmsgpack.pack, cmsgpack.unpack

@@ -13,7 +13,7 @@ from waiting import wait_until
 pytestmark = pytest.mark.together(seconds=15)
 
 CHECKS_PER_UPDATE = 32  # worker/feed/followed_queues.c
-SPAN_S = 6.0            # long enough for one periodic run of the admit and expire scripts
+SPAN_S = 6.0            # long enough for one periodic run of the functions admit and expire
 
 
 def calls(system: System) -> dict[str, int]:
@@ -41,7 +41,7 @@ def test_idle_queues_cost_little_and_each_is_looked_at(start, figure):
            + ", ".join(f"{name} {count}" for name, count in more.items()))
     # Leases: three roles, twice a second, one plain command each.
     assert 0 < more["getex"] <= 3 * QUEUES * (2 * seconds + 1), more
-    # The admit and the expire script run every five seconds. No other script runs.
+    # The functions admit and expire run every five seconds. No other one runs.
     assert more.get("fcall", 0) + more.get("fcall_ro", 0) <= 2 * QUEUES * (seconds / 5 + 1), more
     # One command reads the streams of all queues.
     for name, a_second in {"xread": 10, "xreadgroup": 4, "smembers": 8, "hgetall": CHECKS_PER_UPDATE}.items():

@@ -14,7 +14,7 @@
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 
-#include "common/store/library.h"
+#include "generated/library_text.h"
 
 static void a_queue_has_its_keys(void **state)
 {
@@ -50,7 +50,7 @@ static void seqs_begin_where_the_scripts_let_them(void **state)
     char formula[96];
     snprintf(formula, sizeof(formula), "math.floor((ms - %" PRId64 ") * %.3f)", TL_SEQ_EPOCH_MS,
              TL_SEQ_PER_MS);
-    assert_non_null(strstr(tl_library_text(), formula));
+    assert_non_null(strstr(library_text, formula));
 }
 
 static void presence_is_cut_into_chunks_beyond_32_bits(void **state)

@@ -155,8 +155,7 @@ def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None]
         figure(f"{program} ends in {took:.1f} s")
 
 
-@pytest.mark.parametrize("store", [*STORES[:2], pytest.param(STORES[2], marks=pytest.mark.skip(
-    reason="a visit beside 100 queues costs Valkey 8.1 between 6 and 69 KB here, and why is not known"))])
+@pytest.mark.parametrize("store", STORES)
 def test_a_lone_visit_beside_many_queues(line: Callable[..., Line], figure: Callable[[str], None], store: str) -> None:
     """Above 32 queues the programs learn from the store which of them were written, instead of waiting for all."""
     system = line(store)

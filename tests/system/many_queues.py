@@ -2,12 +2,17 @@
 """Many queues in one store: what wakes a program tells which queue it is about, and nothing else is read for it."""
 from __future__ import annotations
 
+import re
+import time
+
 from http_client import Client, Visitor
 from redis_server import Redis
 from tellerline import CALM
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, patient, wait_until
 
 QUEUES = 100
+#: A worker that is ready finds the queues of another one within a second, and each loads scripts for a queue (seconds).
+SETTLED = 2.5
 
 
 def queues(n: int) -> dict[str, dict]:
@@ -15,8 +20,21 @@ def queues(n: int) -> dict[str, dict]:
 
 
 def wait_served(store: Redis, n: int) -> None:
+    """Also until all programs have loaded them: each loads scripts for every queue, and later none. A worker answers
+    before, as soon as one of its processes is ready, and loading a queue costs more than some visits."""
     leases = [f"tl:{{q{i}}}:{role}" for i in range(n) for role in ("dispatcher", "admitter", "expirer")]
     wait_until(lambda: store.command("EXISTS", *leases) == len(leases), PATIENCE, "all queues are served")
+    loads, since = 0, time.monotonic()
+
+    def settled() -> bool:
+        nonlocal loads, since
+        found = re.search(r"cmdstat_script\|load:calls=(\d+)", store.command("INFO", "commandstats"))
+        before, loads = loads, int(found[1]) if found else 0
+        if loads != before:
+            since = time.monotonic()
+        return time.monotonic() - since >= patient(SETTLED)
+
+    wait_until(settled, PATIENCE, "all programs have loaded all queues", every=0.1)
 
 
 def sent_for_a_visit(store: Redis, client: Client) -> int:

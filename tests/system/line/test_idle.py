@@ -10,7 +10,7 @@ from many_queues import QUEUES, queues, sent_for_a_visit, wait_served
 from tellerline import PATIENCE, System
 from waiting import wait_until
 
-pytestmark = pytest.mark.together(seconds=15)
+pytestmark = pytest.mark.together(seconds=20)
 
 CHECKS_PER_UPDATE = 32  # worker/feed/followed_queues.c
 SPAN_S = 6.0            # long enough for one periodic run of the functions admit and expire

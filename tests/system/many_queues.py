@@ -11,7 +11,7 @@ from tellerline import CALM
 from waiting import PATIENCE, patient, wait_until
 
 QUEUES = 100
-#: A worker that is ready finds the queues of another one within a second, and each loads scripts for a queue (seconds).
+#: A worker that is ready finds the queues of another one within a second (seconds).
 SETTLED = 2.5
 
 
@@ -20,7 +20,7 @@ def queues(n: int) -> dict[str, dict]:
 
 
 def wait_served(store: Redis, n: int) -> None:
-    """Also until all programs have loaded them: each loads scripts for every queue, and later none. A worker answers
+    """Also until all programs have loaded them: each scans the sessions of a queue then, and later never. A worker answers
     before, as soon as one of its processes is ready, and loading a queue costs more than some visits."""
     leases = [f"tl:{{q{i}}}:{role}" for i in range(n) for role in ("dispatcher", "admitter", "expirer")]
     wait_until(lambda: store.command("EXISTS", *leases) == len(leases), PATIENCE, "all queues are served")
@@ -28,7 +28,7 @@ def wait_served(store: Redis, n: int) -> None:
 
     def settled() -> bool:
         nonlocal loads, since
-        found = re.search(r"cmdstat_script\|load:calls=(\d+)", store.command("INFO", "commandstats"))
+        found = re.search(r"cmdstat_zscan:calls=(\d+)", store.command("INFO", "commandstats"))
         before, loads = loads, int(found[1]) if found else 0
         if loads != before:
             since = time.monotonic()

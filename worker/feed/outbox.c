@@ -18,6 +18,7 @@ enum batch_state { GATHERED, SENDING, SENT };
 struct batch {
     struct batch *next;
     uint64_t number;
+    uint64_t generation; /* of its places */
     enum batch_state state;
     size_t n;
     struct tl_pending_command **pending; /* by index in the batch; NULL: nobody waits for it */
@@ -151,6 +152,7 @@ static bool close_batch(struct tl_outbox *outbox)
     }
     memcpy(payload, bytes, length);
     *batch = (struct batch){.number = outbox->next_number++,
+                            .generation = outbox->gathered,
                             .n = n,
                             .pending = outbox->pending,
                             .payload = payload,
@@ -526,12 +528,14 @@ static void forget_place(struct tl_outbox *outbox, struct tl_pending_command **c
 
 void tl_outbox_forget_places(struct tl_outbox *outbox)
 {
+    /* Without memory for another batch the store says what becomes of those that are gathered. */
+    if (outbox->gathered != outbox->generation && tl_batch_count(outbox->writer) > 0)
+        (void)close_batch(outbox);
+    /* Who hears of an end may send another command at once: it is of the present generation. */
     for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
-        for (size_t i = 0; i < batch->n; i++)
+        for (size_t i = 0; i < batch->n && batch->generation != outbox->generation; i++)
             forget_place(outbox, &batch->pending[i]);
     }
-    for (size_t i = 0; i < tl_batch_count(outbox->writer); i++)
-        forget_place(outbox, &outbox->pending[i]);
 }
 
 size_t tl_outbox_count(const struct tl_outbox *outbox)

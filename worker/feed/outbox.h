@@ -99,7 +99,8 @@ void tl_outbox_checked(struct tl_outbox *outbox, uint64_t number,
                        const struct tl_batch_check *check, int64_t now_ms);
 /* Events were missed: the outcomes of all batches sent so far are overdue now. */
 void tl_outbox_missed(struct tl_outbox *outbox);
-/* The places of all commands but JOIN are of a generation that is lost: settles these as lost. */
+/* The generation of the places is another one: settles all commands of places of those before as
+ * lost. */
 void tl_outbox_forget_places(struct tl_outbox *outbox);
 
 /* Pending commands. */

@@ -334,12 +334,12 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     tl_promises_drop(queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
-    if (recreated)
-        tl_outbox_forget_places(queue->outbox);
     if (recreated || !again)
         tl_lost_tell(queue->lost, queue->outbox); /* before the first who comes back */
-    if (recreated)
+    if (recreated) {
+        tl_outbox_forget_places(queue->outbox);
         queue->env->recreated(queue->env->context, queue);
+    }
 }
 
 void tl_local_queue_set_turns(struct tl_local_queue *queue, const struct tl_turns_state *turns)

@@ -24,6 +24,7 @@ struct end {
 struct ends {
     size_t n;
     struct end ends[4096];
+    struct tl_outbox *asks_back; /* for the places that were lost; or NULL */
 };
 
 static struct ends seen;
@@ -37,11 +38,15 @@ static void note(void *context, struct tl_pending_command *pending,
     snprintf(end->visitor, sizeof(end->visitor), "%s", pending->visitor);
     end->kind = pending->kind;
     end->result = *result;
+    if (ends->asks_back != NULL && result->end == TL_PENDING_LOST)
+        assert_non_null(tl_outbox_restore(ends->asks_back, pending->visitor, pending->place,
+                                          (const uint64_t[TL_COMMAND_NUMBERS]){1}));
 }
 
 static int start(void **state)
 {
     seen.n = 0;
+    seen.asks_back = NULL;
     *state = tl_outbox_new("worker-test", note, &seen);
     return *state == NULL;
 }
@@ -447,7 +452,11 @@ static void test_places_of_a_lost_generation(void **state)
     sent(outbox, 1, true);
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8));
     join(outbox, "gathered", 0);
+    tl_outbox_generation(outbox, 2);
+    assert_true(tl_outbox_tell(outbox, TL_COMMAND_LOST, (const uint64_t[TL_COMMAND_NUMBERS]){1}));
+    seen.asks_back = outbox; /* at once: of the present generation */
     tl_outbox_forget_places(outbox);
+    seen.asks_back = NULL;
     assert_int_equal(seen.n, 2);
     assert_int_equal(end_of("leaves")->result.end, TL_PENDING_LOST);
     assert_int_equal(end_of("renews")->result.end, TL_PENDING_LOST);
@@ -457,6 +466,12 @@ static void test_places_of_a_lost_generation(void **state)
     sent(outbox, 2, true);
     apply(outbox, 2, 2, NULL, 0);
     assert_int_equal(tl_place_seq(end_of("gathered")->result.place), 2);
+    expect_batch(outbox, 3, 3);
+    sent(outbox, 3, true);
+    apply(outbox, 3, 3, NULL, 0);
+    assert_int_equal(seen.ends[4].kind, TL_COMMAND_LOST); /* what is remembered, first */
+    for (size_t i = 4; i < 7; i++)
+        assert_int_equal(seen.ends[i].result.end, TL_PENDING_APPLIED);
 }
 
 static void test_settled(void **state)

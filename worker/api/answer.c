@@ -140,16 +140,20 @@ static void add_reference(const struct tl_api *api, struct filled *filled)
     view->reference = filled->reference;
 }
 
+static bool lasts(const struct tl_line_view *state)
+{
+    return state->status == TL_LINE_WAITING || state->status == TL_LINE_ACTIVE;
+}
+
 /* Does the browser keep the ticket, of a place that is not over? Another place may be in the cookie
  * by now when one is over. Likewise at the end of a question with `wait`: it went out with the
  * cookie of up to a minute ago, and a place that was moved to this browser since has its only
  * ticket there. Other answers come at once, or as soon as the store has said something. */
 static bool renews_cookie(const struct tl_request *request, const struct tl_view *view)
 {
-    bool lasts = view->state.status == TL_LINE_WAITING || view->state.status == TL_LINE_ACTIVE;
     bool linked = tl_request_query(request, "ticket") != NULL;
     bool waited = tl_request_query(request, "wait") != NULL;
-    return lasts && !waited && tl_visitor_bearer(request) == NULL &&
+    return lasts(&view->state) && !waited && tl_visitor_bearer(request) == NULL &&
            (linked ? tl_cookie_works(request, view->queue) : tl_cookie_sent(request, view->queue));
 }
 
@@ -232,7 +236,13 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
      * request claims the session. */
     if (!give_ticket || state.status == TL_LINE_WAITING)
         tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
-    fill(api, queue, ticket, give_ticket ? ticket : NULL, &state, now_ms, &filled);
+    struct tl_ticket fresh;
+    const struct tl_ticket *give = give_ticket ? ticket : NULL;
+    if (!give_ticket && ticket->outdated && lasts(&state)) { /* what the visitor has will not do */
+        fresh = tl_answer_ticket(queue, api->env, ticket->visitor, ticket->place, now_ms);
+        give = &fresh;
+    }
+    fill(api, queue, ticket, give, &state, now_ms, &filled);
     send_view(api, queue, request, &filled, now_ms);
 }
 

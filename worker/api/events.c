@@ -35,7 +35,7 @@ static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
         if (known) {
             tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
             size_t n = tl_answer_write_view(
-                api, queue, ticket, false, &state,
+                api, queue, ticket, ticket->outdated, &state,
                 tl_catalogue_code(tl_language_of(api->languages, request)), now_ms, view);
             length += tl_sse_event(text + length, sizeof(text) - length,
                                    tl_telling_event_name(ticket->place, state.status), view, n);

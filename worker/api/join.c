@@ -57,7 +57,8 @@ static bool may_join(const struct tl_api *api, struct tl_local_queue *queue,
     return may;
 }
 
-/* trusted: a trusted caller says so. */
+/* Joins this visitor and holds the request until the place is known. Joining again returns the
+ * place already held. trusted: a trusted caller says so. False: refused. */
 static bool join_visitor(struct tl_api *api, struct tl_local_queue *queue,
                          struct tl_request *request, const char *visitor, unsigned lane,
                          bool trusted, struct tl_refusal *refusal)
@@ -67,12 +68,6 @@ static bool join_visitor(struct tl_api *api, struct tl_local_queue *queue,
         return false;
     return hold(api, queue, request, tl_outbox_join(tl_local_queue_outbox(queue), visitor, lane),
                 &first, refusal);
-}
-
-bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                     const char *visitor, unsigned lane, struct tl_refusal *refusal)
-{
-    return join_visitor(api, queue, request, visitor, lane, false, refusal);
 }
 
 /* The join spends this id, which lets nobody join after kept_until (Unix seconds). visitor: to
@@ -124,7 +119,7 @@ bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct t
         tl_visitor_random(fresh);
     const char *joins = visitor != NULL ? visitor : fresh;
     if (!paid)
-        return tl_join_visitor(api, queue, request, joins, lane, refusal);
+        return join_visitor(api, queue, request, joins, lane, false, refusal);
     return join_spending(api, queue, request, joins, lane, solved.id, solved.kept_until, refusal);
 }
 
@@ -361,14 +356,13 @@ void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct t
         tl_render_refusal(request, &refusal);
 }
 
-/* As far as this process knows, the visitor holds the place. But it may have been given up through
- * another worker a moment ago, with the event still on its way here. A command knows: it follows in
- * the ingest stream what gave the place up. JOIN returns the place held, or takes a new one; where
- * an invite or a solution is needed for that, CLAIM only looks. Without the store, or asked too
- * often, the place is given as known.
+/* It may have been given up through another worker a moment ago, with the event still on its way
+ * here. A command knows: it follows in the ingest stream what gave the place up. JOIN returns the
+ * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
+ * looks. Without the store, or asked too often, the place is given as known.
  */
-static void confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                    const struct tl_ticket *ticket)
+void tl_join_confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                     const struct tl_ticket *ticket)
 {
     struct tl_refusal unused;
     struct tl_outbox *outbox = tl_local_queue_outbox(queue);
@@ -402,7 +396,7 @@ static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct 
         bool known;
         enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
         if (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE) {
-            confirm(api, queue, request, ticket);
+            tl_join_confirm(api, queue, request, ticket);
             return true;
         }
         if (tl_restore_removed(queue, ticket->generation, ticket->place))

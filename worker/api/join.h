@@ -15,10 +15,6 @@
 
 tl_handler tl_handle_join;
 
-/* Joins this visitor and holds the request until the place is known. Joining again returns the
- * place already held. False: refused. */
-bool tl_join_visitor(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                     const char *visitor, unsigned lane, struct tl_refusal *refusal);
 /* Joins a visitor who holds no place and has no invite: the request must pass the queue's
  * challenge. visitor: as of an earlier ticket, or NULL for a new one. Counted against the address.
  * False: refused. */
@@ -35,6 +31,9 @@ bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct 
  * answered. */
 bool tl_join_passes_by(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const char *invite);
+/* Joins again with the ticket of a place that the visitor holds, as far as this process knows. */
+void tl_join_confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+                     const struct tl_ticket *ticket);
 /* Joins the visitor of a pending ticket again: the same join. */
 bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, struct tl_refusal *refusal);

@@ -133,16 +133,23 @@ static void refuse_new_place(struct tl_api *api, const struct tl_held *held)
 }
 
 /* Joining again: by JOIN, or by CLAIM where an invite is needed for a new place. Without an outcome
- * the visitor gets what is known here. */
+ * the visitor gets what is known here. The store may have lost the place while the command was on
+ * its way: then that comes back first, whatever the command found. */
 static void answer_again(struct tl_api *api, const struct tl_held *held,
                          const struct tl_pending_command *pending,
                          const struct tl_pending_result *result)
 {
+    struct tl_ticket ticket = held->ticket;
+    bool joins = pending->kind == TL_COMMAND_JOIN;
     bool applied = result != NULL && result->end == TL_PENDING_APPLIED;
-    bool lost = tl_visitor_outdated(held->queue, &held->ticket);
-    if (pending->kind == TL_COMMAND_JOIN && (applied || lost))
+    bool lost = tl_visitor_outdated(held->queue, &ticket);
+    bool gone = lost || (applied && result->outcome == TL_OUTCOME_GONE);
+    bool adopted = tl_local_queue_adopt(held->queue, &ticket);
+    if (tl_local_queue_may_return(held->queue, &ticket) || (gone && adopted && !(joins && applied)))
+        tl_router_handle(tl_routes, api, held->request);
+    else if (joins && (applied || lost))
         answer_join(api, held, pending, result);
-    else if (lost || (applied && result->outcome == TL_OUTCOME_GONE))
+    else if (gone)
         refuse_new_place(api, held);
     else
         tl_answer_view(api, held->queue, held->request, &held->ticket, true);
@@ -255,13 +262,25 @@ void tl_outcome_looked_up(void *context, const struct tl_held *held, bool known)
         tl_answer_unknown(context, held);
 }
 
+/* The place of a request that waited for a change is lost. Is that a join, which gets a place anew?
+ * Not if the request brought a ticket with which the place comes back, or asks about one. */
+static bool joins_anew(const struct tl_api *api, const struct tl_local_queue *queue,
+                       const struct tl_request *request, bool returns)
+{
+    struct tl_ticket brought;
+    bool numbered = tl_visitor_ticket(api, request, tl_local_queue_name(queue), &brought) &&
+                    tl_place_seq(brought.place) != 0;
+    return !numbered || (!returns && strcmp(tl_request_method(request), "POST") == 0);
+}
+
 void tl_outcome_changed(void *context, struct tl_local_queue *queue, struct tl_request *request,
                         const struct tl_ticket *ticket, bool give_ticket)
 {
     const struct tl_api *api = context;
     struct tl_ticket fresh = *ticket;
-    bool lost = tl_visitor_outdated(queue, ticket) || tl_local_queue_may_return(queue, ticket);
-    if (give_ticket && lost) { /* a join */
+    bool returns = tl_local_queue_may_return(queue, ticket);
+    bool lost = returns || tl_visitor_outdated(queue, ticket);
+    if (give_ticket && lost && joins_anew(api, queue, request, returns)) {
         fresh.invite = TL_TICKET_TRUSTED;
         tl_answer_pending(context, queue, request, &fresh);
         return;

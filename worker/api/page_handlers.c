@@ -44,10 +44,10 @@ static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
     if (ticket != NULL && holds_place(queue, ticket)) {
         struct tl_refusal unused;
         if (tl_local_queue_settings(queue)->challenge == TL_CHALLENGE_NONE &&
-            tl_standing_joins(api, request, queue, &unused) &&
-            tl_visitor_may_repeat(api, queue, ticket))
-            return tl_join_visitor(api, queue, request, ticket->visitor, lane, refusal);
-        tl_answer_view(api, queue, request, ticket, false);
+            tl_standing_joins(api, request, queue, &unused))
+            tl_join_confirm(api, queue, request, ticket);
+        else
+            tl_answer_view(api, queue, request, ticket, false);
         return true;
     }
     const struct tl_proof proof = {.solution = tl_request_query(request, "solution")};
@@ -135,6 +135,8 @@ bool tl_handle_page_join(void *context, struct tl_request *request, const char *
     bool known = tl_visitor_ticket(api, request, name, &ticket);
     if (known)
         (void)tl_local_queue_adopt(queue, &ticket);
+    if (known && tl_local_queue_may_return(queue, &ticket))
+        return tl_restore_request(api, queue, request, &ticket, refusal);
     if (known && tl_handover_holds(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (known && tl_restore_removed(queue, ticket.generation, ticket.place))

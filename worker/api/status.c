@@ -4,6 +4,7 @@
 #include "common/base/units.h"
 #include "worker/api/answer.h"
 #include "worker/api/block.h"
+#include "worker/api/cookie.h"
 #include "worker/api/join.h"
 #include "worker/api/visitor.h"
 #include "worker/queue/handover.h"
@@ -52,14 +53,16 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
     bool may_change = status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
     int64_t now_ms = tl_clock_ms();
     bool renewed =
-        status == TL_LINE_WAITING &&
-        (ticket.outdated ||
-         tl_ticket_age_s(&ticket, tl_queue_env_store_ms(api->env, now_ms) / 1000) >= TICKET_AGE_S);
+        status == TL_LINE_WAITING && !ticket.outdated &&
+        tl_ticket_age_s(&ticket, tl_queue_env_store_ms(api->env, now_ms) / 1000) >= TICKET_AGE_S;
     if (renewed)
         ticket = tl_answer_ticket(queue, api->env, ticket.visitor, ticket.place, now_ms);
+    /* A cookie is replaced at once: after the wait there may be one of another place. */
+    bool replaces =
+        ticket.outdated && tl_visitor_bearer(request) == NULL && tl_cookie_sent(request, name);
     struct tl_address address;
     const struct tl_address *client;
-    if (wait_ms == 0 || api->env->draining || !may_change ||
+    if (wait_ms == 0 || replaces || api->env->draining || !may_change ||
         !tl_visitor_may_stay(api, request, &address, &client) ||
         !tl_subscribers_wait(tl_local_queue_subscribers(queue), request, &ticket, client, now_ms,
                              now_ms + wait_ms))

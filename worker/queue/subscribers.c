@@ -572,7 +572,7 @@ static bool wait_for_change(struct tl_subscribers *self, struct tl_request *requ
     subscriber->ticket_ms = now_ms;
     subscriber->deadline_ms = deadline_ms;
     subscriber->until_admitted = until_admitted;
-    subscriber->give_ticket = until_admitted;
+    subscriber->give_ticket = until_admitted || ticket->outdated;
     tl_request_hold(request);
     return true;
 }

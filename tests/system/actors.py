@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from typing import Any
 
 from history import FORGOTTEN, History, Stay
 from http_client import CONNECTION_TROUBLE, Answer, Client
@@ -16,6 +17,14 @@ from waiting import patient
 
 #: Answers that ask the client to retry later. Any other unexpected answer is recorded as an oddity.
 TRY_AGAIN = (502, 503)
+
+
+def _newest(stay: Stay, view: dict[str, Any], ticket: str) -> str:
+    """The ticket that the view carries, or the one of before."""
+    if "ticket" not in view:
+        return ticket
+    stay.saw_ticket(view["ticket"])
+    return view["ticket"]
 
 
 class Visits(threading.Thread):
@@ -73,10 +82,12 @@ class Actor(Visits):
         listens = self._listens and leaves_at is None and self._random.random() < 0.4
         while stay.end is None:
             if listens and stay.first_active is None:
-                self._listen(stay, ticket)
+                ticket = self._listen(stay, ticket)
             sent = time.time()
             answer = self._ask("GET", "status", ticket)
             received = time.time()
+            if answer.status == 200:
+                ticket = _newest(stay, answer.json, ticket)
             if answer.status == 200 and answer.json.get("called"):
                 stay.turns.append(received)
             elif answer.status == 200 and answer.json["status"] == "waiting":
@@ -90,9 +101,6 @@ class Actor(Visits):
                     self._end(stay, ticket, "complete")
             elif answer.status != 202 or not self._history.losses:
                 self._other_end(stay, "status", answer)
-            if answer.status == 200 and "ticket" in answer.json:
-                ticket = answer.json["ticket"]
-                stay.saw_ticket(ticket)
             self._pause(0.02, 0.1)
             self._check_time("status")
 
@@ -105,13 +113,13 @@ class Actor(Visits):
             stay.saw_gate_open(time.time())
         return answer.status == 204
 
-    def _listen(self, stay: Stay, ticket: str) -> None:
-        """Listens to an event stream until it ends or tells of the admission."""
+    def _listen(self, stay: Stay, ticket: str) -> str:
+        """Listens to an event stream until it ends or tells of the admission. Returns the newest ticket."""
         self._streams += 1
         try:
             stream = EventStream(self._random.choice(self._ports), f"{self._path}/events", ticket)
         except (*CONNECTION_TROUBLE, Ended, ValueError):
-            return
+            return ticket
         try:
             while stream.status == 200:
                 event = stream.next(5)
@@ -119,20 +127,22 @@ class Actor(Visits):
                 status, now = view.get("status"), time.time()
                 if view.get("visitor", stay.visitor) != stay.visitor:
                     self._history.odd(f"{stay.visitor} at {stay.place} was told on a stream: {event.data[:300]}")
+                ticket = _newest(stay, view, ticket)
                 if view.get("called"):
                     stay.turns.append(now)
                 elif event.kind == "position" and status == "waiting":
                     stay.saw_position(now, now, view["position"], self._streams)
                 elif status == "active":
                     stay.saw_active(now, view)
-                    return
+                    break
                 elif event.kind == "ended":
-                    return  # the status says the same, and is judged
+                    break  # the status says the same, and is judged
                 self._check_time("events")
         except (Ended, AssertionError, OSError):
-            return  # the program that served the stream is gone, or silent
+            pass  # the program that served the stream is gone, or silent
         finally:
             stream.close()
+        return ticket
 
     def _join(self) -> tuple[Stay, str] | None:
         """Joins as a new visitor. None when the outcome is unknown."""
@@ -177,6 +187,9 @@ class Actor(Visits):
             return ticket
         if answer.status != 200 or answer.json["status"] not in ("waiting", "active"):
             self._other_end(stay, "join again", answer)
+            return ticket
+        ticket = _newest(stay, answer.json, ticket)
+        stay.saw_pass(answer.json)
         return ticket
 
     def _end(self, stay: Stay, ticket: str, verb: str) -> None:

@@ -63,10 +63,11 @@ class Stay:
     sightings: list[Sighting] = field(default_factory=list)
     tickets: set[wire.Ticket] = field(default_factory=set)  # every ticket given for this place
     passes: list[dict[str, Any]] = field(default_factory=list)  # claims of every pass given for this place
+    early: set[int] = field(default_factory=set)  # the places of passes that came before a ticket of the place
     inside_until: float | None = None  # the deadline told with the last answer `active`
     let_in: float | None = None       # the first time the gate let the visitor in, where it asks for the claim
     turns: list[float] = field(default_factory=list)  # when the visitor was told to have the next turn
-    names: set[int] = field(default_factory=set)  # the places that the operator moved it from and to, with its own
+    names: set[int] = field(default_factory=set)  # this place, and others that are the same one to its visitor
 
     def saw_position(self, sent: float, received: float, position: int, stream: int = 0) -> None:
         self.last_waiting = max(self.last_waiting, sent)
@@ -77,8 +78,17 @@ class Stay:
             self.first_active = received
         if view is not None and "expires_at" in view:
             self.inside_until = datetime.fromisoformat(view["expires_at"].replace("Z", "+00:00")).timestamp()
-        if view is not None and "pass" in view:
-            self.passes.append(wire.read_pass(view["pass"]))
+        if view is not None:
+            self.saw_pass(view)
+
+    def saw_pass(self, view: dict[str, Any]) -> None:
+        """After the ticket of the same answer, if it has one."""
+        if "pass" in view:
+            claims = wire.read_pass(view["pass"])
+            self.passes.append(claims)
+            place = claims.get("place", self.place)  # of an older release
+            if place not in {ticket.place for ticket in self.tickets}:
+                self.early.add(place)
 
     def saw_gate_open(self, received: float) -> None:
         if self.let_in is None:
@@ -202,6 +212,7 @@ def check(history: History, steps: Iterable[wire.Step], capacity: int | None, fi
     clients and events stream use the same clock, so the positions seen are compared with the stream."""
     steps = list(steps)
     _follow_moves(history, steps)
+    _follow_losses(history)
     _check_places(history)
     _check_session_ends(history, steps)  # before what visitors say of it
     assert not history.oddities, f"{len(history.oddities)} oddities:\n" + "\n".join(history.oddities[:20])
@@ -250,8 +261,16 @@ def _follow_moves(history: History, steps: list[wire.Step]) -> None:
         stay.names.add(stay.place)
 
 
+def _follow_losses(history: History) -> None:
+    """A join that is repeated after the store lost its place gets another one. Its visitor may be called there before coming
+    back, and gets a ticket of that place with the first answer that tells of it."""
+    for stay in history.stays:
+        if history.lost(stay) is not None:
+            stay.names |= {ticket.place for ticket in stay.tickets} - stay.early
+
+
 def _check_places(history: History) -> None:
-    places = [stay.place for stay in history.stays]
+    places = [place for stay in history.stays for place in stay.names]
     assert len(set(places)) == len(places), "one place was given to two stays"
     totals = [loss for loss in history.losses if loss.total]
     generations = {ticket.generation for stay in history.stays for ticket in stay.tickets} | {
@@ -493,12 +512,12 @@ def _is_remembered(history: History, stay: Stay) -> bool:
 
 
 def _check_passes(history: History, steps: list[wire.Step]) -> None:
-    """A pass names its visitor and place, and was given after the admission."""
+    """A pass names its visitor, and a place of which that visitor has the ticket; it was given after the admission."""
     admitted_at = {place: step.time_ms / 1000 for step in steps for place in step.admitted}
     for stay in history.stays:
         for claims in stay.passes:
             assert claims["sub"] == stay.visitor, f"place {stay.place} of {stay.visitor} got a pass of {claims['sub']}"
-            assert claims.get("place", stay.place) in {stay.place} | stay.names, f"place {stay.place} got a pass of {claims['place']}"
+            assert claims.get("place", stay.place) in stay.names, f"place {stay.place} got a pass of {claims['place']}"
         if stay.passes and history.lost(stay) is None:
             assert stay.place in admitted_at, f"place {stay.place} got a pass but was never admitted"
 

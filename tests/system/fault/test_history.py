@@ -2,6 +2,9 @@
 """The history checker must be able to fail: each kind of wrong history is given to it once."""
 from __future__ import annotations
 
+import base64
+import json
+
 import pytest
 
 from hand_overs import HandOver, OldDevice
@@ -68,6 +71,40 @@ def test_a_recorded_loss_excuses_no_stranger():
     lose(history, steps)
     history.stays[2].place = 2
     with pytest.raises(AssertionError, match="one place was given to two"):
+        verdict(history, steps)
+
+
+def pass_of(visitor: str, place: int) -> dict[str, str]:
+    claims = json.dumps({"sub": visitor, "place": place}).encode()
+    return {"pass": f".{base64.urlsafe_b64encode(claims).decode()}."}
+
+
+def lose_and_give(history: History, steps: list[Step], *given: Ticket | dict[str, str]) -> None:
+    """The same, and c was told these tickets and passes afterwards."""
+    lose(history, steps)
+    for one in given:
+        if isinstance(one, Ticket):
+            history.stays[2].tickets.add(one)
+        else:
+            history.stays[2].saw_pass(one)
+
+
+def test_a_recorded_loss_explains_another_place():
+    history, steps = good_story()
+    lose_and_give(history, steps, Ticket(7, 0, 9, "c"), pass_of("c", 9), pass_of("c", 3))
+    verdict(history, steps, joined=3)
+
+
+@pytest.mark.parametrize("given, found", [
+    ([Ticket(7, 0, 2, "c")], "one place was given to two"),
+    ([Ticket(7, 0, 9, "d")], "became another one"),
+    ([pass_of("c", 9)], "place 3 got a pass of 9"),
+    ([pass_of("c", 9), Ticket(7, 0, 9, "c")], "became another one")],
+    ids=["of-a-neighbour", "of-a-stranger", "no-ticket", "ticket-too-late"])
+def test_a_recorded_loss_excuses_no_other_pass_or_place(given, found):
+    history, steps = good_story()
+    lose_and_give(history, steps, *given)
+    with pytest.raises(AssertionError, match=found):
         verdict(history, steps)
 
 

@@ -67,6 +67,7 @@ local function end_sessions(visitors, from, to)
             note_noshow(visitors[i], sessions[i - from + 1])
         end
     end
+    redis.call('ZREM', K_ACTIVE, unpack(visitors, from, to)) -- not by rank: one that goes on may be due again
     redis.call('HDEL', K_SESSIONS, unpack(visitors, from, to))
     redis.call('ZADD', K_ENDED, unpack(ended))
 end
@@ -97,7 +98,6 @@ if #due > 0 or #ahead > 0 or #changes > 0 or called and called.n < 0 then
         end_sessions(due, from, math.min(from + PORTION - 1, #due))
     end
     if #due > 0 then
-        redis.call('ZREMRANGEBYRANK', K_ACTIVE, 0, #due - 1)
         local n = #changes
         changes[n + 1], changes[n + 2] = 'expired', expired_total + #due
         changes[n + 3], changes[n + 4] = 'unclaimed', unclaimed_total + n_unclaimed

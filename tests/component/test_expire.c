@@ -519,6 +519,25 @@ static void sessions_last_as_long_as_workers_remember(void **state)
     assert_int_equal(test_end_reason(store, "v2"), TL_REASON_UNCLAIMED);
 }
 
+/* The later end of one session has passed as well, before the other was due. */
+static void a_remembered_end_that_has_passed_keeps_nobody_else(void **state)
+{
+    struct test_store *store = *state;
+    admit_many(store, "lanes=only capacity=9 claim_ttl=1m session_ttl=5m", 2);
+    const long long now = test_redis_ms(store->redis);
+    lose_end(store, now - 5000);
+    remember(store, 1, 101, (uint64_t)now - 2000);
+    test_batch(store);
+    set_deadline(store, "v1", now - 3000);
+    set_deadline(store, "v2", now - 1000);
+    assert_int_equal(expire(store, 10).n, 1);
+    assert_int_equal(test_end_reason(store, "v2"), TL_REASON_UNCLAIMED);
+    assert_int_equal(test_deadline(store, "v1"), now - 2000);
+    assert_int_equal(expire(store, 10).n, 1);
+    assert_int_equal(test_end_reason(store, "v1"), TL_REASON_EXPIRED);
+    assert_int_equal(test_state(store, "active"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -542,6 +561,8 @@ int main(void)
         cmocka_unit_test_setup(no_session_ends_before_its_renewal_is_applied, test_store_clean),
         cmocka_unit_test_setup(an_entry_holds_sessions_for_some_minutes, test_store_clean),
         cmocka_unit_test_setup(sessions_last_as_long_as_workers_remember, test_store_clean),
+        cmocka_unit_test_setup(a_remembered_end_that_has_passed_keeps_nobody_else,
+                               test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

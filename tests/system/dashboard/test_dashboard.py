@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
 
 from admin import ADMIN_TOKEN, Admin, admin_file
 from browser import SCREENSHOTS, axe_at_hand, check_accessible, visit
@@ -188,6 +190,37 @@ def test_the_address_that_the_command_line_writes_signs_in(browser, start):
     desk.sees("This link was used", "Sign in")
     again = system.ctl("dashboard", "--server", f"http://127.0.0.1:{port}")
     assert again.returncode == 2 and "--server needs a token" in again.stderr, "no other server gets the token of the file"
+
+
+@contextmanager
+def blocked(browser: webdriver.Chrome, *patterns: str) -> Iterator[None]:
+    """The browser fetches no address of these."""
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": list(patterns)})
+    try:
+        yield
+    finally:
+        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+        browser.execute_cdp_cmd("Network.disable", {})
+
+
+def test_what_the_browser_dropped_is_fetched_again(browser, room):
+    """A browser drops what it is about to fetch when a network of its machine comes or goes, be it that of a container.
+    One script that is missing keeps the others from running; and a link that was not used still signs in."""
+    system = room({"sale": CALM})
+    worker = system.of("worker")[0]
+    link = Admin(worker).done("POST", "session/link")["url"]
+    loses_one = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": """const real = window.fetch;
+        window.fetch = () => { window.fetch = real; return Promise.reject(new TypeError('dropped')); };"""})
+    try:
+        with blocked(browser, "*/assets/waits.js"):
+            visit(browser, f"http://127.0.0.1:{worker.admin_port}{link}")
+            wait_until(lambda: "did not come" in browser.execute_script("return document.body.innerText"), PATIENCE,
+                       "the page says what is missing", again_on=WebDriverException)
+        wait_until(lambda: "live" in browser.execute_script("return document.body.innerText"), PATIENCE,
+                   "the page has fetched it, and signed in", again_on=WebDriverException)
+    finally:
+        browser.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", loses_one)
 
 
 def test_a_visitor_has_the_time_of_the_join(browser, room):

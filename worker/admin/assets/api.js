@@ -1,4 +1,5 @@
-/* The admin API. Every call that changes something shows the CSRF token of this browser's session. */
+/* The admin API. Every call that changes something shows the CSRF token of this browser's session. A call without an
+   answer is repeated once: a browser drops what it is about to send when a network of its machine comes or goes. */
 
 const SESSION = '/v1/admin/session';
 let csrf = '';
@@ -19,12 +20,9 @@ async function send(method, path, body, headers) {
     options.headers['Content-Type'] = 'application/json';
     options.body = JSON.stringify(body);
   }
-  let answer;
-  try {
-    answer = await fetch(path, options);
-  } catch (e) {
+  const answer = await fetch(path, options).catch(() => fetch(path, options)).catch(() => {
     throw new Problem(0, null);
-  }
+  });
   const text = await answer.text();
   let read = null;
   try {
@@ -41,12 +39,7 @@ export const readWithTag = (path) => send('GET', '/v1/admin' + path);
 export async function change(method, path, body, etag) {
   const headers = { 'Idempotency-Key': crypto.randomUUID ? crypto.randomUUID() : String(Math.random()).slice(2) + Date.now() };
   if (etag) headers['If-Match'] = etag;
-  try {
-    return (await send(method, '/v1/admin' + path, body, headers)).body;
-  } catch (problem) {
-    if (problem.status !== 0) throw problem;
-    return (await send(method, '/v1/admin' + path, body, headers)).body;
-  }
+  return (await send(method, '/v1/admin' + path, body, headers)).body;
 }
 
 export const queuePath = (name) => '/queues/' + encodeURIComponent(name);

@@ -1,0 +1,61 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the server's clock left behind that was ahead and went back: times that do not come for long. Until then a
+-- session would hold its slot, a line be full, or a recovery go on.
+
+local int, EVENT = text.int, defs.EVENT
+local MOST = 100 -- sessions, and ends, in one step
+local NEVER = '9007199254740992' -- 2^53
+
+clock.AHEAD_MS = 5000 -- clocks are set by less than that all the time
+
+-- An end that is to come happened when the clock was ahead. It counts as of now.
+function clock.correct_ends(c)
+    local ends = call('ZRANGE', c.key.ended, text.end_score(c.now + clock.AHEAD_MS, 0), NEVER, 'BYSCORE', 'LIMIT', 0,
+        MOST, 'WITHSCORES')
+    for i = 1, #ends, 2 do visitor.set_end(c, ends[i], floor(ends[i + 1] % 8)) end
+end
+
+-- The sessions, latest deadline first, that end later than any of now can: visitor, deadline, ...
+function clock.sessions_ahead(c, session_ttl, claim_ttl)
+    local longest = max(session_ttl, 2 * claim_ttl)
+    return call('ZRANGE', c.key.active, NEVER, int(c.now + longest + clock.AHEAD_MS), 'BYSCORE', 'REV', 'LIMIT', 0,
+        MOST, 'WITHSCORES')
+end
+
+-- Sessions that began when the clock was ahead begin now, and keep their length. Who was held for a claim then has
+-- claim_ttl from now on. Others may be from before the settings were lowered.
+function clock.correct_sessions(c, sessions, claim_ttl)
+    for i = 1, #sessions, 2 do
+        local id, deadline, session = sessions[i], tonumber(sessions[i + 1]), visitor.session(c, sessions[i])
+        local is_ahead = session and session.admitted > c.now + clock.AHEAD_MS
+        if is_ahead then
+            deadline = max(c.now, deadline - (session.admitted - c.now))
+            session.admitted = c.now
+            visitor.set_session(c, id, session)
+        elseif session and not session.claimed and call('ZSCORE', c.key.held, id) then
+            is_ahead, deadline = true, c.now + claim_ttl
+        end
+        if is_ahead then
+            visitor.set_deadline(c, id, deadline)
+            state.event(c, session.claimed and EVENT.renewed or EVENT.extended, session.place, deadline)
+        end
+    end
+end
+
+-- Times of the state. c: with the fields full_since, recover_since, recover_until and started. Returns whether one was
+-- wrong.
+function clock.correct_times(c)
+    local since_before, started_before, until_before = c.recover_since, c.started, c.recover_until
+    local wrong = false
+    local function is_ahead(t) return (tonumber(t) or 0) > c.now + clock.AHEAD_MS end
+    local function set(field, value)
+        state.set(c, field, value)
+        wrong = true
+    end
+    if is_ahead(c.full_since) then set('full_since', c.now) end
+    local since = is_ahead(started_before) and started_before or is_ahead(since_before) and since_before
+    if since and is_ahead(until_before) then set('recover_until', c.now + max(0, until_before - since)) end
+    if is_ahead(since_before) then set('recover_since', c.now) end
+    if is_ahead(started_before) then set('started', c.now) end
+    return wrong
+end

@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The draw: who joined before the opening of a queue with `opening: draw` stands in the order of a draw, which the
+-- admitter holds (admitter/draw.lua). docs/contributors/wire-format.md describes the records.
+--
+-- state.draw is "opens_at:phase:cut:next:last:first:base_seq:drawn:event". Seqs up to `cut` were given before the
+-- opening. The drawn get new ones between `cut` and `last`, in the order of the draw; who comes after the opening gets
+-- a seq after `last`, and so stands behind.
+--
+-- `cut` and `last` are fixed once, by the first step that looks after the opening. Both lie where any history of this
+-- queue finds them again: the seqs of before the opening are below number_base(opens_at), and the room between them
+-- always has the same size. So latecomers stand behind the drawn also if the opening itself was lost and comes again.
+--
+-- A store that comes back without its last second may have lost steps of the draw, and with them who left since. The
+-- same numbers could then go to others. So each incarnation goes on at the base of its time, which grows faster than
+-- steps give numbers; who was numbered before keeps the own, and stands in front, where the draw put them.
+
+local LANE, int = defs.LANE, text.int
+local ROOM = 1073741824 -- 2^30: seqs between those of before the opening and those of after it
+local FIELDS = '^(%d+):([123]):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'
+
+draw.CUT, draw.DRAWING, draw.DONE = 1, 2, 3 -- the phases: TL_DRAW_* in C
+
+-- nil for a missing or damaged text.
+function draw.parse(t)
+    local opens_at, phase, cut, next_seq, last, first, base_seq, drawn, event = match(t or '', FIELDS)
+    return opens_at and { opens_at = opens_at + 0, phase = phase + 0, cut = cut + 0, next = next_seq + 0,
+        last = last + 0, first = first + 0, base_seq = base_seq, drawn = drawn + 0, event = event + 0 } or nil
+end
+
+function draw.text(d)
+    return format('%d:%d:%d:%d:%d:%d:%s:%d:%d', d.opens_at, d.phase, d.cut, d.next, d.last, d.first, d.base_seq,
+        d.drawn, d.event)
+end
+
+-- The draw of the present opening. One whose opening was moved before it began does not count.
+function draw.of(t, opens_at)
+    local d = draw.parse(t)
+    return d and (d.phase ~= draw.CUT or d.opens_at == opens_at) and d or nil
+end
+
+-- By how much the seqs given out until now may be ahead of the base. t: the record of the draw, as text or false. An
+-- opening that is not in it may be in the lost end of the history.
+function draw.seqs_ahead(c, t)
+    local found = call('HMGET', c.key.config, 'opening', 'opens_at')
+    local drawn_at, phase, last = match(t or '', '^(%d+):(%d):%d+:%d+:(%d+):')
+    local opens_at = tonumber(found[2]) or 1 / 0
+    drawn_at = tonumber(drawn_at)
+    local ahead = drawn_at and max(0, last - state.number_base(drawn_at)) or 0
+    local is_known = drawn_at and (phase + 0 ~= draw.CUT or drawn_at == opens_at)
+    return found[1] == 'draw' and c.now >= opens_at and not is_known and ahead + ROOM or ahead
+end
+
+-- tl:{q}:drawn: the generation, 16 digits, then the draw ids of the drawn, 16 bytes each, in their order.
+
+draw.ID = 16 -- bytes
+
+function draw.head(generation) return format('%016.0f', generation) end
+
+-- Fixes what is before the opening. seq: the last one used. Returns the draw; seqs go on after its `last`.
+--
+-- A generation, or an incarnation, that began after the opening knows the seqs before it by found_seq. A list that is
+-- there already is that of a draw whose record was lost with the state: who waits is drawn.
+function draw.fix_cut(c, seq, opens_at)
+    local found = call('HMGET', c.key.state, 'found_seq', 'base_ms')
+    local began = tonumber(found[2]) or c.generation / 1000
+    local cut = max(state.number_base(opens_at), began > opens_at and (tonumber(found[1]) or 0) or seq)
+    local is_done = call('GETRANGE', c.key.drawn, 0, draw.ID - 1) == draw.head(c.generation)
+    local last = cut + ROOM
+    return { opens_at = opens_at, phase = is_done and draw.DONE or draw.CUT, cut = cut, next = cut + 1, last = last,
+        first = is_done and last + 1 or cut + 1, base_seq = c.base_seq or '0', drawn = 0, event = 0 }
+end
+
+-- The numbers go on at the base of now. Half of the room is for steps so late that this would be outside.
+function draw.go_on(d, base_seq, now)
+    local base, late = state.number_base(now), d.last - ROOM / 2
+    d.next = base < late and max(d.next, base) or max(d.next + ROOM / 128, late)
+    d.base_seq = base_seq
+end
+
+-- Is `held` the place that a visitor with this place of before the opening was drawn to?
+function draw.is_drawn_to(d, place, held)
+    local seq = held % LANE
+    return d.phase ~= draw.CUT and place % LANE <= d.cut and seq > d.cut and seq <= d.last
+end
+
+-- Both were given for the draw, or before it: so the visitor who stands at `held` has no other claim by `place`, which
+-- is older, or was given by a step that the store has lost.
+function draw.stands_at(d, place, held)
+    return d.phase ~= draw.CUT and place % LANE <= d.last and held % LANE <= d.last
+end
+
+-- Where a visitor is drawn again whom a lost step had drawn to this place, in a lost history of this opening, and whose
+-- own place of before is lost, too. Other places stay as they are. d: the draw, or nil.
+function draw.place_of_before(d, place, opens_at)
+    local cut, seq = state.number_base(opens_at), place % LANE
+    return (not d or d.phase == draw.CUT) and seq > cut and seq <= cut + ROOM and place - 2 * (seq - cut) or place
+end
+
+-- What the admitter is to do about the draw of a queue that has one: HOLD it, ANNOUNCE its hash, or nothing; and whether
+-- nobody is admitted before it is done. c: with the fields draw and draw_hash.
+draw.ANNOUNCE, draw.HOLD = 1, 2
+
+function draw.wanted(c, opens_at)
+    if (draw.of(c.draw, opens_at) or {}).phase == draw.DONE then return 0, false end
+    if c.now >= opens_at then return draw.HOLD, true end
+    return match(c.draw_hash or '', '^%d+') ~= int(opens_at) and draw.ANNOUNCE or 0, true
+end

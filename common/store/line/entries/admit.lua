@@ -1,0 +1,151 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- admit: calls the next visitors while there is capacity left.
+--
+-- args     1 most to admit in this step   2 about how many events to keep
+--          3 generation of the queue when the caller last called, 0 or missing: not known
+--          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing:
+--            not known. Tells the policies by rate that Redis's clock has jumped forward
+--          5 by how many ms it jumped forward before, as the caller saw, and may not have told for this queue; 0 or
+--            missing: it did not   6 Redis time ms just after the last of these jumps
+-- returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again
+--            (0: no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1
+--            if the capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0; for reports: capacity,
+--            active, how many may be active (0: any number), state of the queue }
+-- fails    NOQUEUE  the queue does not exist
+--          POLICY   a policy this version does not know, or one by rate without a rate
+--
+-- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have
+-- claimed (line/overbook.lua); by rate, no window of rate_every holds more than rate_admit + rate_burst admissions, and
+-- a lump begins rate_every after the last step of the one before (line/rate.lua); only the modes open and draining
+-- admit, between opens_at and, with at_close=stop, closes_at; visitors are taken from the front of their lanes, so no
+-- visitor passes another in the same lane, and between lanes by their order or weights (line/lanes.lua). A step that
+-- finds wrong sizes only corrects them. Work is bounded by args[1].
+
+local R = { admitted = 1, left = 2, waiting = 3, again = 5, active = 13, name = 15 } -- in the reply
+local SETTINGS = { 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode', 'closes_at',
+    'at_close', 'opening', 'lane_weights', 'capacity_mode', 'capacity_min', 'overbook', 'rate_admit', 'rate_every',
+    'rate_burst', 'rate_shape' }
+local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called' })
+local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
+local RECOVERY_WRITES = { 'waiting', 'active', 'ended', 'events' }
+
+-- Fields of the state that only some queues need.
+local function more_fields(s)
+    local more = {}
+    if s.lane_weights ~= '' then more[1] = 'turns' end
+    if s.capacity_mode == 'auto' then more[#more + 1] = 'capacity_now' end
+    if s.is_drawn then more[#more + 1], more[#more + 2] = 'draw', 'draw_hash' end
+    return more
+end
+
+-- What holds the queue, for reports; "open" else.
+local function name_of(c, s, is_undrawn)
+    return s.mode ~= 'open' and s.mode or s.paused and 'paused' or c.now < s.opens_at and 'scheduled'
+        or is_undrawn and 'drawing' or s.closes_at > 0 and c.now >= s.closes_at and 'over' or 'open'
+end
+
+-- May nobody be admitted now, whatever is left?
+local function is_closed(c, s, is_undrawn)
+    return s.paused or s.mode ~= 'open' and s.mode ~= 'draining' -- also in a mode of a later version
+        or c.now < s.opens_at or s.closes_at > 0 and s.at_close == 'stop' and c.now >= s.closes_at or is_undrawn
+end
+
+-- The budget of a policy by rate; nil for another policy.
+local function open_budget(c, s, args)
+    if s.policy ~= 'rate' and s.policy ~= 'both' then return nil end
+    local expected = tonumber(args[4]) or 0
+    local known = { ahead = expected > 0 and c.now - expected or 0, jumped = tonumber(args[5]) or 0,
+        jumped_to = tonumber(args[6]) or 0 }
+    return rate.open(c, s, known)
+        or state.fail('POLICY', 'the queue has no rate: set rate_admit and rate_every')
+end
+
+-- How many may be called for the capacity.
+local function room(c, s, capacity)
+    if s.policy == 'rate' then return 1 / 0 end
+    local o = c.overbook
+    if o and s.overbook > 0 and c.now >= o.since then return overbook.left(c, capacity, s.overbook) end
+    return max(0, capacity - c.active)
+end
+
+-- Calls n visitors, and notes what the next step must know. admit_capacity: the capacity this admission obeyed; by rate
+-- alone, how many it made active. An audit judges `active` by it after capacity was lowered, or the policy changed.
+local function admit(c, s, n, capacity)
+    local wanted = journal.wanted(c, 'admitted')
+    c.named = wanted and {}
+    lanes.admit(c, s.lane_weights, n, c.now + min(s.claim_ttl, s.session_ttl)) -- by then it must be claimed
+    overbook.note_called(c, n)
+    state.set(c, 'admit_capacity', s.policy == 'rate' and c.active or capacity + (c.overbook and s.overbook or 0))
+    return wanted
+end
+
+entry('admit', { 'allow-oom' }, function(keys, args)
+    local most, c = args[1] + 0, state.begin(keys, args[2])
+    local s = settings.read(c, SETTINGS)
+    s.is_drawn = s.opening == 'draw' and s.opens_at > 0
+    if s.policy == 'rate' then s.overbook = 0 end
+    state.open(c, FIELDS, more_fields(s))
+    local is_overbooked = s.overbook > 0 or (c.called or '') ~= ''
+    state.check(c, LOOKS_AT)
+    local capacity = settings.capacity(s, c.capacity_now)
+    local draw_wanted, is_undrawn = 0, false
+    if s.is_drawn then draw_wanted, is_undrawn = draw.wanted(c, s.opens_at) end
+    local r = { 0, 0, c.waiting, c.now, 0, c.generation, c.base_seq, draw_wanted, s.opens_at,
+        s.capacity_mode == 'auto' and 1 or 0, is_overbooked and 1 or 0, capacity, c.active,
+        s.policy == 'rate' and 0 or capacity + s.overbook, name_of(c, s, is_undrawn) }
+
+    if c.is_corrected then
+        state.check(c, WRITES)
+        state.commit(c)
+        r[R.again] = 1
+        return r
+    end
+    local known, till = tonumber(args[3]) or 0, c.recover_until
+    if till and till ~= '0' then
+        r[R.name], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most, RECOVERY_WRITES)
+        return r
+    elseif known > 0 and known < c.generation and recovery.begins(c, known, WRITES) then
+        r[R.again] = 1000
+        return r
+    end
+    if s.policy ~= 'counter' and s.policy ~= 'rate' and s.policy ~= 'both' then
+        state.fail('POLICY', 'this version admits by counter, rate and both only')
+    end
+
+    -- Who came while the capacity was claimed comes first.
+    local budget = open_budget(c, s, args)
+    if is_overbooked then
+        overbook.open_admit(c, s.overbook, capacity)
+        if overbook.can_grant(c, capacity) then
+            state.check(c, WRITES)
+            overbook.grant(c, capacity, s.session_ttl, most)
+        end
+    end
+    -- Where several policies apply to a queue, the smallest number counts.
+    local left = min(room(c, s, capacity), budget and rate.left(budget, c.now) or 1 / 0)
+    local closed = is_closed(c, s, is_undrawn)
+    local n = closed and 0 or min(left, most, c.waiting)
+    left = left - n
+    if budget then
+        local lump_ends = budget.rule.lumps and not (n == most and left > 0) -- else it goes on with the next step
+        if not closed and (n > 0 or lump_ends and budget.used > 0) then
+            budget.is_changed = true
+            if rate.spend(budget, c.now, n, lump_ends) then left = min(left, rate.left(budget, c.now)) end
+        end
+        if budget.is_changed then state.set(c, 'budget', rate.text(budget)) end
+    elseif n > 0 and (c.budget or '') ~= '' then
+        state.set(c, 'budget', '') -- it does not know of those admitted now; by rate it begins spent
+    end
+    if n > 0 or next(c.changes) or #c.events > 0 then state.check(c, WRITES) end
+    local wanted = n > 0 and admit(c, s, n, capacity)
+    if is_overbooked then overbook.save(c) end
+    state.commit(c)
+    if wanted then journal.add(c, wanted, 'admitted', concat(c.named, ' ')) end
+    if closed then
+        r[R.again] = max(0, s.opens_at - c.now)
+    else
+        r[R.admitted], r[R.left], r[R.waiting], r[R.active] = n, left, c.waiting, c.active
+        r[R.again] = budget and rate.wait(budget, c.now) or 0 -- until the budget allows the next admission
+    end
+    return r
+end)

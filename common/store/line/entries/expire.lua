@@ -1,0 +1,74 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- expire: ends the sessions that are overdue, oldest deadline first.
+--
+-- args     1 most sessions to end in this step   2 about how many events to keep
+--          3 how long ends are kept, ms; missing: an hour
+-- returns  { ended, when the next session may end, ms, or 0, Redis time ms, ends forgotten, base_seq }
+-- fails    NOQUEUE  the queue does not exist
+--
+-- Invariants: only sessions whose deadline has passed by Redis's clock end, and none whose claim or renewal may be on
+-- its way (ends_until); a session ends once. Also forgets ends that are too old, or too many, and corrects what a clock
+-- left that was ahead (line/clock.lua). Work is bounded by args[1] ends and as many forgotten.
+
+local FIELDS = state.fields({ 'expired', 'unclaimed' },
+    { 'called', 'full_since', 'recover_since', 'recover_until', 'started', 'base_ms' })
+local SETTINGS = { 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' }
+local WRITES = { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
+
+-- Entries of the ingest stream wait while no dispatcher runs. One that was written before a deadline may hold the claim
+-- or renewal of that session, so it does not end before the entry is applied. But no session is held for longer than
+-- this: a stream that nobody reads must not hold places for ever. A supervisor starts a dispatcher again in seconds,
+-- and people answer an alarm in minutes.
+local UNAPPLIED_MOST_MS = 300000
+
+-- The store was restarted or is another server, and may lack the end of its history. For so long no session ends, so
+-- that workers, which reconnect and load the line within this time, can tell the later ends that they remember.
+local RETURN_MS = 5000
+
+-- Returns the latest deadline of a session that may end now, and when to look again at those that are held, ms.
+local function ends_until(c)
+    local now, began = c.now, tonumber(c.base_ms)
+    if began and began <= now and now < began + RETURN_MS then return -1, began + RETURN_MS end
+    local id = ingest.oldest_unapplied(c)
+    local oldest = id and ingest.written_ms(id)
+    if not oldest or oldest > now then return now, now end
+    local again = max(10, min(500, floor((now - oldest) / 4)))
+    return max(oldest - 1, now - UNAPPLIED_MOST_MS), now + again
+end
+
+-- The deadline that comes next, or nil: also damaged ones, which sort like numbers.
+local function first_deadline(c) return tonumber(call('ZRANGE', c.key.active, 0, 0, 'WITHSCORES')[2]) end
+
+entry('expire', { 'allow-oom' }, function(keys, args)
+    local most, c = args[1] + 0, state.open(state.begin(keys, args[2]), FIELDS)
+    local s = settings.read(c, SETTINGS)
+    local due, again, deadline = {}, 0, first_deadline(c)
+    if deadline and deadline <= c.now then
+        local last
+        last, again = ends_until(c)
+        due = call('ZRANGE', c.key.active, '-inf', text.int(last), 'BYSCORE', 'LIMIT', 0, most)
+    end
+    local ahead = clock.sessions_ahead(c, s.session_ttl, s.claim_ttl)
+    local is_wrong = clock.correct_times(c)
+    overbook.open(c)
+    local counts_ahead = c.overbook and c.overbook.since > c.now + clock.AHEAD_MS
+    if #due > 0 or #ahead > 0 or is_wrong or counts_ahead then
+        state.check(c, WRITES)
+        if is_wrong then state.event(c, defs.EVENT.config) end
+        if counts_ahead and c.overbook then c.overbook.n = -1 end -- counting begins again
+        clock.correct_sessions(c, ahead, s.claim_ttl)
+        if #due > 0 and call('TYPE', c.key.lost).ok == 'hash' then due = recovery.keep_remembered(c, due, s) end
+        visitor.expire(c, due)
+        overbook.save(c)
+        state.commit(c)
+        deadline = first_deadline(c)
+    end
+    clock.correct_ends(c)
+    local forgotten = visitor.forget_ended(c, most, tonumber(args[3]) or 3600000)
+    if not deadline or deadline >= 9007199254740992 then -- damaged: infinite
+        deadline = 0
+    elseif deadline > 0 and deadline <= c.now and #due < most then -- it is held
+        deadline = max(deadline, again)
+    end
+    return { #due, deadline, c.now, forgotten, c.base_seq }
+end)

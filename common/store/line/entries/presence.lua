@@ -1,0 +1,19 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- presence: what the expirer needs to find waiting visitors who are absent. Changes nothing.
+--
+-- args     none
+-- returns  { current bucket, bucket length ms, observed (1|0), last seq that joined before the oldest bucket began,
+--            ms until the next bucket begins }
+--          observed is 1 when absence may be judged (presence.is_observed)
+-- fails    NOQUEUE  the queue does not exist
+
+local FIELDS = state.fields({ 'seq' }, { 'marks' })
+
+entry('presence', { 'no-writes' }, function(keys)
+    local c = state.read(state.begin(keys), FIELDS)
+    local waiting_ttl = settings.read(c, { 'waiting_ttl' }).waiting_ttl
+    local length, bucket = presence.length(waiting_ttl), presence.bucket(c.now, waiting_ttl)
+    local last_seq = presence.last_seq_before(bucket - defs.PRESENCE_BUCKETS, c.marks, c.seq)
+    return { bucket, length, presence.is_observed(c, bucket, waiting_ttl) and 1 or 0, last_seq,
+        (bucket + 1) * length - c.now }
+end)

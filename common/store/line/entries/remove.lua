@@ -1,0 +1,36 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- remove: takes one visitor out of the line, or ends the visitor's session, because the operator says so.
+--
+-- args     1 about how many events to keep   2 the visitor   and who (line/changes.lua)
+-- returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the
+--          first two changed something
+-- fails    NOQUEUE  the queue does not exist
+--
+-- Invariants: the visitor is in neither set afterwards; the end counts as expired, and is kept as long as any other, so
+-- that the ticket and the pass stay void.
+
+local FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED = 0, 1, 2, 3
+local FIELDS = state.fields({ 'expired' }, { 'removed', 'called' })
+local WRITES = { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
+
+entry('remove', { 'allow-oom' }, function(keys, args)
+    local c, id = state.open(state.begin(keys, args[1]), FIELDS), args[2]
+    local place = visitor.place(c, id)
+    if not place and not call('ZSCORE', c.key.active, id) then
+        local ended = call('ZSCORE', c.key.ended, id)
+        return ended and { FOUND_ENDED, ended } or { FOUND_NONE }
+    end
+    state.check(c, WRITES)
+    overbook.open(c)
+    c.removed = text.number(c.removed) or 0 -- a queue of an older release has none
+    changes.record(c, changes.actor(args), 'remove', { visitor = id, state = place and 'waiting' or 'active' },
+        { visitor = id, state = 'removed' })
+    if place then
+        visitor.drop(c, { id }, { place }, defs.REASON.removed)
+    else
+        visitor.revoke(c, id)
+    end
+    overbook.save(c)
+    state.commit(c)
+    return { place and FOUND_WAITING or FOUND_ACTIVE }
+end)

@@ -1,0 +1,21 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The ingest stream: what was not applied yet.
+
+-- Returns the id of the oldest entry that was not applied, the group as XINFO describes it, and the first entry that no
+-- dispatcher has read, or nil. Returns nil alone where every entry was applied, or there is no stream or no group.
+function ingest.oldest_unapplied(c)
+    local groups = pcall_redis('XINFO', 'GROUPS', c.key.ingest)
+    for i = 1, #groups do -- of an error there are none; each is a list: name, value, name, value, ...
+        local group, flat = {}, groups[i]
+        for k = 1, #flat, 2 do group[flat[k]] = flat[k + 1] end
+        if group.name == defs.INGEST_GROUP then
+            local pending = group.pending > 0 and call('XPENDING', c.key.ingest, defs.INGEST_GROUP)[2]
+            local unread = call('XRANGE', c.key.ingest, '(' .. group['last-delivered-id'], '+', 'COUNT', 1)[1]
+            return pending or (unread and unread[1]), group, unread
+        end
+    end
+    return nil
+end
+
+-- When the entry with this id was written, ms.
+function ingest.written_ms(id) return tonumber(match(id, '^%d+')) end

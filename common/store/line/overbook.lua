@@ -1,0 +1,159 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Overbooking: the admitter may call more visitors than there is capacity, because some never come. Then the claimed
+-- sessions must be known at every claim, without counting them. So those are counted who were called and have not
+-- claimed yet; all others who are active count as claimed.
+--
+-- Field `called` of the state: "since:n:claims:noshows"; missing or '': nothing is counted, and a claim is never
+-- refused.
+--   since    sessions of visitors who were called from then on, ms, are counted. Those of before count as claimed, so
+--            counting can begin at any time, without looking at every session
+--   n        counted sessions that are not claimed
+--   claims, noshows  how many of those counted claimed, and how many never did; both are halved when they are many, so
+--            that the share follows a crowd that changes
+--
+-- tl:{q}:held: visitors who came when the capacity was claimed -> their places. They keep their session, unclaimed, and
+-- the admitter claims it for them as soon as another one ends, in the order of their places, before anyone else's. Only
+-- this module writes it.
+--
+-- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`, how
+-- many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.
+
+local int, REASON, EVENT = text.int, defs.REASON, defs.EVENT
+local REMEMBERED_MAX = 2000 -- claims and noshows
+local LEARNED_MIN = 50      -- claims and no-shows: with fewer of them, the share is not known
+local CAUTION = 1.645       -- the share is taken so many standard deviations lower: one guess in twenty is too high
+
+local function parse(t)
+    local since, n, claims, noshows = match(t or '', '^(%d+):(%d+):(%d+):(%d+)$')
+    return since and { since = since + 0, n = n + 0, claims = claims + 0, noshows = noshows + 0 } or nil
+end
+
+-- '' when it cannot be right: something was damaged, and counting begins again.
+local function text_of(o)
+    if not o or o.n < 0 then return '' end
+    if o.claims + o.noshows > REMEMBERED_MAX then o.claims, o.noshows = floor(o.claims / 2), floor(o.noshows / 2) end
+    return format('%.0f:%.0f:%.0f:%.0f', o.since, o.n, o.claims, o.noshows)
+end
+
+-- c: with the field called. Call it after state.check, which may have begun to count again.
+function overbook.open(c) c.overbook = parse(c.called) end
+
+-- The same for a step with claims. s: the capacity that counts now, and claim_ttl.
+function overbook.open_claims(c, capacity, claim_ttl)
+    overbook.open(c)
+    if c.overbook then
+        c.overbook.capacity, c.overbook.claim_ttl = capacity, claim_ttl
+        c.overbook.held = call('ZCARD', c.key.held)
+    end
+end
+
+-- Before the commit.
+function overbook.save(c)
+    local t = text_of(c.overbook)
+    if t ~= (c.called or '') then state.set(c, 'called', t) end
+end
+
+local function is_counted(o, session) return session.admitted >= o.since end
+
+function overbook.is_held(c, id) return c.overbook and call('ZSCORE', c.key.held, id) end
+
+-- May this visitor claim the session now? Else it is held for the visitor, who is here: not before another session
+-- ends, and not before those held for longer.
+function overbook.may_claim(c, id, place, session)
+    local o = c.overbook
+    if not is_counted(o, session) then return true end
+    local is_held = call('ZSCORE', c.key.held, id)
+    if not is_held and o.capacity - (c.active - o.n) - o.held > 0 then
+        o.n, o.claims = o.n - 1, o.claims + 1
+        return true
+    end
+    if not is_held then
+        call('ZADD', c.key.held, int(place), id)
+        o.held = o.held + 1
+    end
+    visitor.set_deadline(c, id, c.now + o.claim_ttl)
+    return false
+end
+
+-- A session ends, or is claimed by what a worker remembers (completed). nil: a damaged one, which tells nothing.
+function overbook.note_end(c, id, session, reason)
+    local o = c.overbook
+    if not o or o.n < 0 then
+        return
+    elseif not session then
+        o.n = -1
+    elseif not session.claimed and is_counted(o, session) then
+        o.n = o.n - 1
+        if call('ZREM', c.key.held, id) == 1 and o.held then o.held = o.held - 1 end
+        if reason == REASON.completed then
+            o.claims = o.claims + 1
+        elseif reason == REASON.unclaimed then
+            o.noshows = o.noshows + 1
+        end
+    end
+end
+
+---- of the admit step
+
+-- Begins to count where the queue is overbooked, and ends where it no longer is, nobody is held and all who are active
+-- fit. Returns whether anything is counted, or was.
+function overbook.open_admit(c, most, capacity)
+    if most == 0 and (not c.called or c.called == '') then return false end
+    overbook.open(c)
+    local o, held = c.overbook, call('ZCARD', c.key.held)
+    if most > 0 and (not o or o.since > c.now + 1000) then -- or the clock was ahead
+        o = { since = c.now + 1, n = 0, claims = 0, noshows = 0 }
+    elseif most == 0 and o and held == 0 and c.active <= capacity then
+        o = nil
+    end
+    c.overbook = o
+    if o then o.held = held end
+    return true
+end
+
+-- Is there somebody held, and a session free?
+function overbook.can_grant(c, capacity)
+    local o = c.overbook
+    return o and o.held > 0 and capacity - (c.active - o.n) > 0
+end
+
+-- Claims sessions for those who came while the capacity was claimed.
+function overbook.grant(c, capacity, session_ttl, most)
+    local o = c.overbook
+    local free = min(capacity - (c.active - o.n), most)
+    while o.held > 0 and free > 0 do
+        local id = call('ZPOPMIN', c.key.held)[1]
+        local session = visitor.session(c, id)
+        o.held = o.held - 1
+        if session and not session.claimed and is_counted(o, session) then -- else it has ended
+            local deadline = c.now + session_ttl
+            session.admitted, session.claimed = c.now, true
+            visitor.set_deadline(c, id, deadline)
+            visitor.set_session(c, id, session)
+            o.n, o.claims, free = o.n - 1, o.claims + 1, free - 1
+            state.event(c, EVENT.renewed, session.place, deadline)
+        end
+    end
+end
+
+-- The share of those called who never come, cautiously.
+local function noshow_share(o)
+    local total = o.claims + o.noshows
+    if total < LEARNED_MIN then return 0 end
+    local share = o.noshows / total
+    return min(0.9, max(0, share - CAUTION * (share * (1 - share) / total) ^ 0.5))
+end
+
+-- How many more may be called: so that those who come are expected to fit, and at most `most` above the capacity.
+function overbook.left(c, capacity, most)
+    local o = c.overbook
+    local free = capacity - (c.active - o.n) - o.held
+    local more = floor(free / (1 - noshow_share(o)) + 1e-9) - (o.n - o.held)
+    return max(0, min(more, capacity + most - c.active))
+end
+
+-- n more were called.
+function overbook.note_called(c, n)
+    local o = c.overbook
+    if o and c.now >= o.since then o.n = o.n + n end
+end

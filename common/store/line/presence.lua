@@ -1,0 +1,153 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Presence: who has been seen lately. Time is cut into buckets, and seqs into chunks. A bit of the bitmap
+-- tl:{q}:seen:<bucket>:<chunk> is set for a waiting visitor who was seen in that bucket. Chunk 0 is tl:{q}:seen:<bucket>;
+-- it exists once presence was recorded at all in that bucket. tl:{q}:reports: worker -> when its last SEEN was applied. A
+-- worker that ends sends a farewell and is not in it. And "silence:<worker>" -> when its last SEEN before a silence was
+-- applied. Only this module writes these keys, and the fields `bucket` and `marks` through state.set.
+
+local int, LANE, BUCKETS = text.int, defs.LANE, defs.PRESENCE_BUCKETS
+local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8
+
+function presence.length(waiting_ttl) return max(250, floor(waiting_ttl / BUCKETS)) end
+
+function presence.bucket(ms, waiting_ttl) return floor(ms / presence.length(waiting_ttl)) end
+
+local function seen_key(c, bucket, chunk) return c.key['seen:'] .. int(bucket) .. (chunk > 0 and ':' .. int(chunk) or '') end
+
+-- The chunk of this seq, its first seq and the one after its last.
+local function chunk_of(seq)
+    if seq < defs.PRESENCE_CHUNK_0 then return 0, 0, defs.PRESENCE_CHUNK_0 end
+    local chunk = floor(seq / defs.PRESENCE_CHUNK)
+    return chunk, chunk * defs.PRESENCE_CHUNK, (chunk + 1) * defs.PRESENCE_CHUNK
+end
+
+---- workers that report
+
+-- Has a worker that reported lately become silent without a farewell? Its visitors may be present, but cannot be seen.
+-- They would be absent after waiting_ttl and get one waiting_ttl more, and the rest of a bucket. So they do when the
+-- worker is back, because it takes a while until all of them have asked again.
+function presence.is_worker_silent(c, waiting_ttl)
+    local oldest = c.now - 2 * waiting_ttl - 2 * presence.length(waiting_ttl)
+    local newest = c.now - floor(waiting_ttl / SILENT_PARTS)
+    return #call('ZRANGE', c.key.reports, int(oldest), int(newest), 'BYSCORE', 'LIMIT', 0, 1) > 0
+end
+
+-- Notes that a SEEN of this worker was applied, or its farewell. Forgets the workers whose silence no longer counts.
+function presence.report(c, worker, is_farewell, waiting_ttl)
+    local key = c.key.reports
+    if is_farewell then
+        call('ZREM', key, worker)
+        return
+    end
+    local last = tonumber(call('ZSCORE', key, worker))
+    if last and last <= c.now - floor(waiting_ttl / SILENT_PARTS) then
+        call('ZADD', key, int(last), 'silence:' .. worker)
+    end
+    call('ZADD', key, int(c.now), worker)
+    call('ZREMRANGEBYSCORE', key, '-inf', int(c.now - 3 * waiting_ttl))
+end
+
+---- who is seen
+
+local function expire_later(c, bitmap, waiting_ttl)
+    if c.bitmaps[bitmap] == nil then
+        call('PEXPIRE', bitmap, 8 * presence.length(waiting_ttl))
+        c.bitmaps[bitmap] = true
+    end
+end
+
+-- Removes a key of another type: the batch is acknowledged, so nothing may fail any more, and presence is recorded again
+-- all the time.
+local function check_bitmap(c, bitmap)
+    local is = c.bitmaps[bitmap] and 'string' or call('TYPE', bitmap).ok
+    if is ~= 'string' and is ~= 'none' then call('UNLINK', bitmap) end
+end
+
+-- Sets the bits [from, past), whole bytes at once.
+local function set_bits(c, bitmap, from, past)
+    while from < past and from % 8 ~= 0 do
+        call('SETBIT', bitmap, from, 1)
+        from = from + 1
+    end
+    local bytes = floor((past - from) / 8)
+    if bytes > 0 then
+        call('SETRANGE', bitmap, from / 8, rep('\255', bytes))
+        from = from + bytes * 8
+    end
+    while from < past do
+        call('SETBIT', bitmap, from, 1)
+        from = from + 1
+    end
+end
+
+-- Marks the seqs [first, first + count). One that was not given out yet is skipped, and no more are marked than ever
+-- joined, which bounds the work. c: with the counters seq and joined.
+function presence.mark(c, first, count, waiting_ttl)
+    local bucket = presence.bucket(c.now, waiting_ttl)
+    if not c.bitmaps then
+        c.bitmaps = {} -- those of this call that expire by themselves
+        local observed = seen_key(c, bucket, 0)
+        check_bitmap(c, observed)
+        call('SETBIT', observed, 0, 0)
+        expire_later(c, observed, waiting_ttl)
+    end
+    local from, past = first, min(first + min(count, c.joined), c.seq + 1)
+    while from < past do
+        local chunk, chunk_first, chunk_past = chunk_of(from)
+        local to, bitmap = min(past, chunk_past), seen_key(c, bucket, chunk)
+        check_bitmap(c, bitmap)
+        set_bits(c, bitmap, from - chunk_first, to - chunk_first)
+        expire_later(c, bitmap, waiting_ttl)
+        from = to
+    end
+end
+
+-- Was this seq seen in the current bucket, or in one of those that make up waiting_ttl? bitmaps: for calls in a row.
+function presence.is_seen(c, seq, bucket, bitmaps)
+    local chunk, first = chunk_of(seq)
+    if not bitmaps[chunk] then
+        bitmaps[chunk] = {}
+        for b = bucket - BUCKETS, bucket do bitmaps[chunk][b - bucket + BUCKETS + 1] = seen_key(c, b, chunk) end
+    end
+    for i = 1, BUCKETS + 1 do
+        if call('GETBIT', bitmaps[chunk][i], seq - first) == 1 then return true end
+    end
+    return false
+end
+
+-- Was presence recorded in each of the whole buckets that make up waiting_ttl, and has no worker become silent lately?
+-- Only then may absence be judged: during an outage no visitor can be seen.
+function presence.is_observed(c, bucket, waiting_ttl)
+    for b = bucket - BUCKETS, bucket - 1 do
+        if call('EXISTS', seen_key(c, b, 0)) == 0 then return false end
+    end
+    return not presence.is_worker_silent(c, waiting_ttl)
+end
+
+---- when visitors joined: state.marks, "bucket:last seq before its first join", newest first, joined by ','
+--
+-- Six of them span more than waiting_ttl.
+
+-- last_seq is text.
+function presence.add_mark(marks, bucket, last_seq)
+    local all = int(bucket) .. ':' .. last_seq .. (marks ~= '' and ',' .. marks or '')
+    return match(all, '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*') or all
+end
+
+-- After joins: last_seq was the last one before them, as text. c: with the fields bucket and marks.
+function presence.note_joins(c, last_seq, waiting_ttl)
+    local bucket = presence.bucket(c.now, waiting_ttl)
+    if tonumber(c.bucket) == bucket then return end
+    state.set(c, 'bucket', bucket)
+    state.set(c, 'marks', presence.add_mark(c.marks or '', bucket, last_seq))
+end
+
+-- The last seq that joined before this bucket began: by the earliest mark that is not older than the bucket, else
+-- `seq`, the last one of all.
+function presence.last_seq_before(bucket, marks, seq)
+    local last = seq
+    for marked, before in gmatch(marks or '', '(%d+):(%d+)') do
+        if marked + 0 >= bucket then last = before + 0 end
+    end
+    return last
+end

@@ -1,0 +1,135 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The rate budget: when the policies `rate` and `both` admit the next visitors.
+--
+-- A period of `every` ms has a slot for each of `admit` visitors, at an offset from its start: all at its start
+-- (lumps), or spread evenly over it, in groups STEP_MS apart (smooth). A visitor takes the next slot, when it is due or
+-- later. The period after it starts `every` after this one, and later by the most that a slot was taken late in this
+-- one: so the same slot is due again `every` after it was taken. Hence no window of `every` ms holds more than `admit`
+-- visitors, and a delay costs its length once in a period. A burst of b: slot j may be taken as late as slot j + b is
+-- due without moving the next period, so a window holds b more.
+--
+-- Field `budget` of the state: "from:used:late:last:base_seq:admit:every:burst:shape"; missing or '': none.
+--   from      when the period starts, ms          used   slots taken in it, below admit
+--   late      by how much the next one starts later, ms
+--   last      the last admission, ms; or when the budget began
+--   base_seq  of the incarnation that wrote it    and the rule it was written under
+
+local STEP_MS = 20        -- at least, between two groups of slots
+local CATCH_UP_MS = 100   -- slots not taken for longer, and for an interval, lapse: unused ones must not add up
+local CLOCK_JUMP_MS = 100 -- the server's clock may run ahead of the caller's by less
+
+-- A rule by its four texts; nil when it is none: the queue has no rate.
+local function rule_of(admit, every, burst, shape)
+    local t = (admit or '') .. ':' .. (every or '') .. ':' .. (burst or '0')
+    if not find(t, '^[1-9]%d*:[1-9]%d*:%d+$') then return nil end
+    local slots, ms, lumps = admit + 0, every + 0, shape == 'lumps'
+    local group = lumps and slots or ceil(slots * min(STEP_MS, ms) / ms)
+    local interval = ceil(group * ms / slots) -- between two groups, ms
+    return { admit = slots, every = ms, lumps = lumps, burst = lumps and 0 or (burst or 0) + 0,
+        text = t .. (lumps and ':lumps' or ':smooth'), group = group, interval = interval,
+        catch_up = max(min(CATCH_UP_MS, floor(ms / 10)), interval - 1) }
+end
+
+-- When a slot is due, ms after the start of the period. Slots from `admit` on are those of the next periods. All
+-- products stay below 2^53, where a double is exact.
+local function offset_of(rule, slot)
+    local periods = slot < rule.admit and 0 or floor(slot / rule.admit)
+    local group = floor((slot - periods * rule.admit) / rule.group)
+    return periods * rule.every + ceil(group * rule.group * rule.every / rule.admit)
+end
+
+-- How many slots of a period are due so many ms after its start.
+local function slots_due(rule, elapsed)
+    if elapsed < 0 then
+        return 0
+    elseif elapsed >= rule.every then
+        return rule.admit
+    end
+    local groups = floor(elapsed * rule.admit / (rule.every * rule.group)) + 1
+    return min(rule.admit, groups * rule.group)
+end
+
+-- { from, used, late, last, base_seq, text of the rule }; nil for a missing or damaged text.
+function rate.parse(t)
+    local from, used, late, last, base_seq, rule = match(t or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+:%d+:%d+:%l+)$')
+    return from and { from = from + 0, used = used + 0, late = late + 0, last = last + 0, base_seq = base_seq,
+        rule_text = rule } or nil
+end
+
+function rate.text(b)
+    return format('%d:%d:%d:%d:%s:%s', b.from, b.used, b.late, b.last, b.base_seq, b.rule_text)
+end
+
+-- A budget as after an admission of all that was allowed, just now.
+local function spent(rule, now, base_seq)
+    return { from = now + min(rule.every, rule.catch_up + 4 * rule.interval), used = 0, late = 0, last = now,
+        base_seq = base_seq, rule_text = rule.text, rule = rule, is_changed = true }
+end
+
+-- A new period under `rule`, in the middle of one that was planned under `old`. It starts after the last slot taken, by
+-- as much as makes up for what was taken late and for the two periods not fitting together; never later than `every`
+-- after the last admission, which leaves no window with visitors of both. Lumps start then.
+local function begin_period(b, old, rule)
+    local next_slot = min(old.admit, ceil(b.used / old.group) * old.group)
+    local from = b.from + offset_of(old, next_slot) + b.late + rule.interval
+    local latest = b.last + rule.every
+    b.from, b.used, b.late, b.rule_text = rule.lumps and latest or min(from, latest), 0, 0, rule.text
+end
+
+local function next_period(b) b.from, b.used, b.late = b.from + b.rule.every + b.late, 0, 0 end
+
+-- Slots that were due before this moment, and not taken, are lost.
+local function lapse(b, rule, before)
+    if b.from + rule.every + b.late < before then
+        next_period(b)
+        b.from = b.from + floor((before - 1 - b.from) / rule.every) * rule.every
+    end
+    b.used = max(b.used, slots_due(rule, before - 1 - b.from))
+    if b.used >= rule.admit then next_period(b) end
+end
+
+-- By how much the server's clock jumped since the last admission. A step of another caller may have moved the budget
+-- along already, unless it admitted nobody since: then time is lost, not gained.
+local function jump_of(b, now, clock)
+    if now < b.last then return now - b.last end
+    local ahead = clock.ahead > CLOCK_JUMP_MS and clock.ahead or 0
+    local missed = b.last < clock.jumped_to and clock.jumped or 0
+    return min(ahead + missed, now - b.last)
+end
+
+-- The budget at this moment, by its field in the state and the texts of the settings; nil where the queue has no rate.
+-- is_changed: the state must keep it even if no visitor is admitted.
+--   clock.ahead      by how many ms the server's clock is ahead of what the caller expects
+--   clock.jumped     by how many ms it jumped before, as the caller saw, up to jumped_to
+function rate.open(c, s, clock)
+    local rule = rule_of(s.rate_admit, s.rate_every, s.rate_burst, s.rate_shape)
+    if not rule then return nil end
+    local b = rate.parse(c.budget)
+    local old = b and (b.rule_text == rule.text and rule
+        or rule_of(match(b.rule_text, '^(%d+):(%d+):(%d+):(%l+)$')))
+    if not old or b.base_seq ~= c.base_seq then return spent(rule, c.now, c.base_seq) end
+    -- Time that did not pass grants nothing: when the clock jumps, the budget goes with it.
+    local jump = jump_of(b, c.now, clock)
+    b.from, b.last, b.rule, b.is_changed = b.from + jump, b.last + jump, rule, jump ~= 0
+    if old ~= rule then begin_period(b, old, rule) end
+    if not rule.lumps then lapse(b, rule, c.now - rule.catch_up - ceil(rule.burst * rule.every / rule.admit)) end
+    return b
+end
+
+-- How many visitors the budget allows now.
+function rate.left(b, now) return max(0, slots_due(b.rule, now - b.from) - b.used) end
+
+-- Takes n slots. closes: a lump is over, and what is left of it lapses. Returns whether the next period follows now.
+function rate.spend(b, now, n, closes)
+    local rule = b.rule
+    if n > 0 then
+        b.late = max(b.late, now - b.from - offset_of(rule, b.used + rule.burst))
+        b.used, b.last = b.used + n, now
+    end
+    if b.used < rule.admit and not closes then return false end
+    next_period(b)
+    return true
+end
+
+-- After how many ms the next slot is due; 0 when it is.
+function rate.wait(b, now) return max(0, b.from + offset_of(b.rule, b.used) - now) end

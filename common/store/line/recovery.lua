@@ -1,0 +1,323 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Recovery: the store has lost the data of a queue, which was created again as another generation. For a while nobody is
+-- admitted, and those who hold places of the lost generation get them back. Or it has lost the end of the history of
+-- this generation; then places and deadlines of that come back. docs/operators/recovery.md.
+--
+-- Fields of the state:
+--   lost_generation  the generation whose places come back; missing or 0: not known
+--   lost_by          who named it, NAMED_BY
+--   lost_event       the last event of it that a worker remembers; 0: no worker remembers it
+--   lost_size        how many were waiting or active then
+--   front:<lane>     no place of this lane up to this seq waited any more
+--   recover_since    when the recovery began, ms
+--   recover_until    when it ends, ms; missing or 0: the queue does not recover
+--   started          when the first batch of this generation was applied, ms
+--   restored         how many joins were places that came back
+-- tl:{q}:lost holds the sessions that workers remember: place -> deadline in ms. Only this module writes it.
+
+local LANE, LANES, EVENT, REASON, OUTCOME = defs.LANE, defs.LANES_MAX, defs.EVENT, defs.REASON, defs.OUTCOME
+local int = text.int
+local MIN_MS = 5000             -- also when all are back: what every worker remembers must have arrived
+local ENDS_KNOWN_MS = 3600000   -- how long ends are kept, at least: later nobody knows whether a place has ended
+local UNREACHED_MS = 1000       -- to look again, while no worker has come
+
+recovery.NAMED_BY = { memory = '1', ticket = '2', operator = '3' }
+
+local function window_of(c) return settings.read(c, { 'recovery_window' }).recovery_window end
+
+-- When the recovery ends, ms; 0: the queue does not recover. till, started: as the state has them. Before the first
+-- batch there was no worker to whom visitors could come back, so the window has not begun to pass.
+local function end_of(c, till, started, window)
+    till = tonumber(till) or 0
+    return till > 0 and not started and max(till, c.now + window) or till
+end
+
+-- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by whoever
+-- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
+-- ticket, or a worker that was away for long, may name an earlier one first.
+-- r: generation (0: not named), by, started and window, as in the state; till: when the recovery ends.
+function recovery.may_name(r, generation, now)
+    local is_open = r.till > now or r.till == 0 and r.window > 0 and now - r.started <= r.window
+    return is_open and generation > r.generation and r.by ~= recovery.NAMED_BY.operator
+end
+
+---- commands: what workers remember, and who comes back
+
+-- What the state says, read once in a call.
+function recovery.open(c)
+    if c.recovery then return c.recovery end
+    local v = call('HMGET', c.key.state, 'lost_generation', 'lost_by', 'lost_event', 'lost_size', 'recover_until',
+        'started', 'restored', 'found_seq', 'base_seq', 'admit_capacity', 'base_ms', 'found_event')
+    local window = window_of(c)
+    c.recovery = { generation = tonumber(v[1]) or 0, by = v[2] or '', event = tonumber(v[3]) or 0,
+        size = tonumber(v[4]) or 0, till = end_of(c, v[5], v[6], window), started = tonumber(v[6]) or c.now,
+        restored = tonumber(v[7]) or 0, found_seq = tonumber(v[8]), base_seq = tonumber(v[9]) or 0,
+        admit_capacity = tonumber(v[10]) or 0, base_ms = tonumber(v[11]) or 0, found_event = tonumber(v[12]),
+        window = window, fronts = {} }
+    return c.recovery
+end
+
+local function set(c, name, field, value)
+    c.recovery[name] = value
+    state.set(c, field, value)
+end
+
+local function front_of(c, lane)
+    local fronts = c.recovery.fronts
+    fronts[lane] = fronts[lane] or tonumber(call('HGET', c.key.state, 'front:' .. lane)) or 0
+    return fronts[lane]
+end
+
+local function raise_front(c, lane, seq)
+    if seq > front_of(c, lane) then
+        c.recovery.fronts[lane] = seq
+        state.set(c, 'front:' .. lane, seq)
+    end
+end
+
+-- Is this the lost generation? Who asks may name it, if that is still open.
+local function names_lost(c, generation, by)
+    local r = recovery.open(c)
+    if r.generation == generation then return r.till > c.now end
+    if generation >= c.generation or not recovery.may_name(r, generation, c.now) then return false end
+    if r.generation > 0 then -- what workers told of an earlier one says nothing of this
+        set(c, 'event', 'lost_event', 0)
+        set(c, 'size', 'lost_size', 0)
+        call('UNLINK', c.key.lost)
+    end
+    set(c, 'generation', 'lost_generation', generation)
+    set(c, 'by', 'lost_by', by)
+    if r.till == 0 then
+        set(c, 'till', 'recover_until', c.now + r.window)
+        state.set(c, 'recover_since', c.now)
+    end
+    c.is_named = true -- workers are to read which generation comes back: a CONFIG event
+    return true
+end
+
+-- A worker remembers this lost generation up to an event. GONE where it is not the lost one: nothing of it comes back.
+-- last: the last seq that it knows. c.seq_floor: where seqs go on after this batch, within which they are consecutive.
+function recovery.lost(c, generation, event, last, size)
+    if not names_lost(c, generation, recovery.NAMED_BY.memory) then return OUTCOME.gone, 0 end
+    if last >= c.seq then -- the clock went back: places of this generation must lie above the lost ones
+        c.seq_floor = state.seq_after(last)
+    end
+    if event > c.recovery.event then -- this worker knows more than those before
+        set(c, 'event', 'lost_event', event)
+        set(c, 'size', 'lost_size', size)
+        call('UNLINK', c.key.lost)
+    end
+end
+
+-- After a batch.
+function recovery.raise_seq(c)
+    if c.seq_floor and c.seq_floor > c.seq then state.set(c, 'seq', c.seq_floor) end
+end
+
+-- A worker remembers this end of a session of the present generation, as of an event in the lost end of its history. The
+-- latest that any remembers counts. The expirer looks here before it ends the session (keep_remembered).
+local function remember(c, event, place, deadline, session_max)
+    local found = recovery.open(c).found_event
+    if not found or event <= found or deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
+    call('HSET', c.key.lost, int(place), int(deadline))
+    call('PEXPIRE', c.key.lost, int(session_max + ENDS_KNOWN_MS))
+end
+
+-- A worker remembers of a generation: with a deadline, a session at this place; with 0, that all places of the lane up
+-- to this one are used up.
+function recovery.called(c, generation, event, place, deadline, session_max)
+    local r = recovery.open(c)
+    if generation == c.generation then
+        remember(c, event, place, deadline, session_max)
+    elseif generation ~= r.generation or r.till <= c.now then
+        return
+    elseif deadline == 0 then
+        raise_front(c, floor(place / LANE), place % LANE)
+    elseif event == r.event then
+        call('HSET', c.key.lost, int(place), int(deadline))
+    end
+end
+
+-- Until when the visitor at this place of the lost generation has a session, or 0. `deadline` is what the visitor's pass
+-- says, as of this event. What a worker remembers counts more, unless the pass is younger.
+local function session_until(c, place, deadline, event, capacity)
+    local r = c.recovery
+    local remembered = r.event > 0 and tonumber(call('HGET', c.key.lost, int(place)))
+    if deadline == 0 or remembered then return max(remembered or 0, event > r.event and deadline or 0) end
+    local is_over = r.event > 0 and event <= r.event
+    return not is_over and c.active < max(capacity, r.admit_capacity) and deadline or 0
+end
+
+local function has_ended_since(c, id, ms)
+    local score = call('ZSCORE', c.key.ended, id)
+    return score and tonumber(score) >= ms * 8
+end
+
+-- Does this place come back? Returns also the deadline of its session, or 0.
+local function may_return(c, id, place, ticket, s)
+    local r, lane, seq = recovery.open(c), floor(place / LANE), place % LANE
+    if ticket.generation == c.generation then
+        -- Only while ends are remembered: later a ticket would bring back a place that was restored and has ended. What
+        -- the store knows from before the incarnation is older than the lost places: an end of then was that of an
+        -- earlier place of this visitor.
+        local in_lost_end = r.found_seq and seq > r.found_seq and seq <= r.base_seq
+            and c.now - r.base_ms <= ENDS_KNOWN_MS
+        return in_lost_end and not has_ended_since(c, id, r.base_ms), ticket.deadline
+    elseif not names_lost(c, ticket.generation, recovery.NAMED_BY.ticket) then
+        return false, 0
+    end
+    raise_front(c, lane, ticket.front)
+    local till = session_until(c, place, ticket.deadline, ticket.event, s.capacity)
+    -- The fronts are those of the drawn. Who comes with a place of before the draw is drawn again.
+    local is_undrawn = c.opens_at and c.now >= c.opens_at and seq <= state.number_base(c.opens_at)
+    return not has_ended_since(c, id, 0) and (till > c.now or is_undrawn or seq > front_of(c, lane)), till
+end
+
+local function restore_session(c, id, place, till, s)
+    local deadline = min(till, c.now + (s.session_sliding and s.session_max or s.session_ttl))
+    visitor.restore(c, id, place,
+        { place = place, admitted = min(c.now, deadline - s.session_ttl), claimed = true }, deadline)
+    if c.active > c.recovery.admit_capacity then set(c, 'admit_capacity', 'admit_capacity', c.active) end
+end
+
+-- A visitor comes back to a place that the store lost. ticket: generation, deadline (the end of the session there, as
+-- known after this event, 0: none), front (what the ticket tells of its lane) and event. s: settings session_ttl,
+-- session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined, admitted and left; opens_at and
+-- drawn where there is a draw. Returns an OUTCOME, a place and a deadline, where that is not what was asked.
+function recovery.restore(c, id, place, ticket, s)
+    local session = visitor.session(c, id)
+    if session then return OUTCOME.active, session.place, tonumber(call('ZSCORE', c.key.active, id)) end
+    local held, drawn, asked = visitor.place(c, id), c.drawn, place
+    if held and held % LANE == place % LANE then return end -- also in the lane to which the operator moved the visitor
+    if held and drawn and draw.stands_at(drawn, place, held) then -- the ticket is from before the draw, or a lost step
+        return OUTCOME.waiting, held, 0
+    elseif drawn and drawn.phase ~= draw.CUT and place % LANE <= drawn.cut then -- too late for the draw
+        return OUTCOME.gone, place, 0
+    end
+    if c.opens_at and ticket.generation == c.generation and not held then
+        place = draw.place_of_before(drawn, place, c.opens_at)
+    end
+    local returns, till = may_return(c, id, place, ticket, s)
+    if not returns or call('ZCOUNT', c.key.waiting, int(place), int(place)) > 0 then
+        return OUTCOME.gone, place, 0
+    elseif held and held % LANE < place % LANE then -- an older place
+        return OUTCOME.waiting, held, 0
+    elseif held then
+        visitor.give_up(c, id, held)
+    end
+    local is_active = till > c.now
+    if is_active then
+        restore_session(c, id, place, till, s)
+    else
+        visitor.restore(c, id, place)
+        presence.mark(c, place % LANE, 1, s.waiting_ttl)
+    end
+    set(c, 'restored', 'restored', c.recovery.restored + 1)
+    if place ~= asked then return is_active and OUTCOME.active or OUTCOME.waiting, place, till end
+end
+
+-- The first batch of the queue: there is a worker from now on, to whom visitors can come back, and the window passes.
+function recovery.note_start(c)
+    local found = call('HMGET', c.key.state, 'started', 'recover_until')
+    if found[1] then return end
+    state.set(c, 'started', c.now)
+    local till = end_of(c, c.changes.recover_until or found[2], nil, window_of(c))
+    if till > 0 then state.set(c, 'recover_until', till) end
+end
+
+---- the admitter: nobody is admitted while the queue recovers
+
+-- Ms until the recovery ends. Without a worker, to whom visitors can come back, it goes on.
+local function time_left(c, till)
+    local v = call('HMGET', c.key.state, 'lost_size', 'restored', 'recover_since', 'started')
+    local size, restored, since = tonumber(v[1]) or 0, tonumber(v[2]) or 0, tonumber(v[3]) or c.now
+    if size > 0 and restored >= size then till = min(till, since + MIN_MS) end -- everyone a worker remembers is back
+    return v[4] and till - c.now or UNREACHED_MS
+end
+
+-- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a draw
+-- are not among them: the fronts are those of the drawn.
+local function called_before(c, most)
+    local s, ids, places = settings.read(c, { 'opening', 'opens_at' }), {}, {}
+    local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
+    for lane = 0, LANES - 1 do
+        local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
+        local found = front and #ids < most and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
+            int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #ids, 'WITHSCORES') or {}
+        for i = 1, #found, 2 do ids[#ids + 1], places[#places + 1] = found[i], (text.place(found[i + 1])) end
+    end
+    return ids, places
+end
+
+-- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses it:
+-- at most so many in a step. Returns after how many ms to call again. check: the keys for state.check.
+function recovery.step(c, till, most, check)
+    local left = time_left(c, till)
+    if left > 0 then return left end
+    state.check(c, check)
+    local ids, places = called_before(c, most)
+    if #ids > 0 then
+        c.expired = text.number(call('HGET', c.key.state, 'expired'))
+            or state.fail('DAMAGED', 'expired of ' .. c.key.state .. ' is no whole number')
+        visitor.drop(c, ids, places, REASON.expired)
+    else
+        call('UNLINK', c.key.lost)
+        state.set(c, 'recover_until', 0)
+        state.event(c, EVENT.config)
+    end
+    state.commit(c)
+    return 1
+end
+
+-- The caller remembers another generation of this queue. If no one has named it or a later one, recovery begins: nobody
+-- is admitted before those who were there. Returns whether it does. check: the keys for state.check.
+function recovery.begins(c, known, check)
+    local v = call('HMGET', c.key.state, 'lost_generation', 'lost_by', 'started')
+    local r = { generation = tonumber(v[1]) or 0, by = v[2], till = 0, started = tonumber(v[3]) or c.now,
+        window = window_of(c) }
+    if known >= c.generation or not recovery.may_name(r, known, c.now) then return false end
+    state.check(c, check)
+    state.set(c, 'lost_generation', known)
+    state.set(c, 'lost_by', recovery.NAMED_BY.memory)
+    state.set(c, 'recover_since', c.now)
+    state.set(c, 'recover_until', c.now + r.window)
+    state.event(c, EVENT.config)
+    state.commit(c)
+    return true
+end
+
+---- the expirer: sessions whose last claim or renewal the store has lost with the end of its history
+
+-- What a session comes to by the end that a worker remembers: its deadline, and whether it is claimed. nil: the store
+-- knows no earlier one. No session gets more time than it could have had.
+local function remembered_session(remembered, deadline, session, s)
+    local till = min(remembered, session.admitted + (s.session_sliding and s.session_max or s.session_ttl))
+    if till <= deadline then return nil end
+    local is_extension = till == session.admitted + 2 * s.claim_ttl and 2 * s.claim_ttl < s.session_ttl
+    return till, session.claimed or not is_extension
+end
+
+-- Of visitors whose sessions are due, lets those go on whose later end a worker remembers. Returns the others. s:
+-- settings session_ttl, claim_ttl, session_max, session_sliding.
+function recovery.keep_remembered(c, due, s)
+    local ended = {}
+    for _, id in ipairs(due) do
+        local session = visitor.session(c, id)
+        local remembered = session and tonumber(call('HGET', c.key.lost, int(session.place)))
+        local till, is_claimed
+        if remembered then
+            call('HDEL', c.key.lost, int(session.place))
+            till, is_claimed = remembered_session(remembered, tonumber(call('ZSCORE', c.key.active, id)), session, s)
+        end
+        if till then
+            if is_claimed then overbook.note_end(c, id, session, REASON.completed) end
+            session.claimed = is_claimed
+            visitor.set_deadline(c, id, till)
+            visitor.set_session(c, id, session)
+            state.event(c, is_claimed and EVENT.renewed or EVENT.extended, session.place, till)
+        else
+            ended[#ended + 1] = id
+        end
+    end
+    return ended
+end

@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The settings of a queue, as a step needs them. C checks and writes them all, and mend restores the five numbers that
+-- no step can do without; another one that is missing or damaged has its default here, so that it stops nobody.
+
+local number = text.number
+
+local REQUIRED = { capacity = true, session_ttl = true, session_max = true, claim_ttl = true, waiting_ttl = true }
+local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, full_margin = 5, full_cooldown = 10000, overbook = 0,
+    recovery_window = 60000 }
+local FLAGS = { session_sliding = true, paused = true }
+local TEXTS = { opening = 'fifo', mode = 'open', at_close = 'drain', lane_weights = '', capacity_mode = 'fixed' }
+
+-- Reads these settings: name -> number, boolean or text; a text without a default may be false. Raises NOQUEUE.
+function settings.read(c, names)
+    local found, s = call('HMGET', c.key.config, unpack(names)), {}
+    for i = 1, #names do
+        local name, value = names[i], found[i]
+        if REQUIRED[name] then
+            s[name] = number(value) or state.fail('NOQUEUE', 'the queue has no settings')
+        elseif NUMBERS[name] then
+            s[name] = number(value) or NUMBERS[name]
+        elseif FLAGS[name] then
+            s[name] = value == 'true'
+        else
+            s[name] = value or TEXTS[name] or false
+        end
+    end
+    return s
+end
+
+-- The capacity that counts now. Where `capacity_mode` is auto, it is what the site's reports have made of it
+-- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step.
+-- capacity_now: the field of the state. As tl_queue_capacity in C.
+function settings.capacity(s, capacity_now)
+    local most = s.capacity
+    if s.capacity_mode ~= 'auto' then return most end
+    local least = min(number(s.capacity_min) or most, most)
+    return max(least, min(most, number(capacity_now) or least))
+end
+
+---- when a JOIN gets no new place
+--
+-- The mode takes no joins, closes_at has passed, or the line is full. A line that was full stays so until full_margin
+-- percent of max_waiting are free and full_cooldown has passed, so that it does not open and close with each visitor who
+-- leaves. `full_since` of the state tells all readers: the time in ms since when it is full, or 0; when it changes they
+-- get a CONFIG event. common/config/mode.c decides the same.
+
+settings.OF_JOINS = { 'max_waiting', 'mode', 'closes_at', 'full_margin', 'full_cooldown' }
+
+-- Is the line full, or was it a moment ago? c: with the field full_since.
+local function is_full(c, s)
+    local most, since, margin = s.max_waiting, number(c.full_since) or 0, ceil(s.max_waiting * s.full_margin / 100)
+    if since == 0 and c.waiting >= most then since = c.now end
+    local stays = c.now < since + s.full_cooldown or margin > 0 and c.waiting + margin > most
+    if not stays and c.waiting < most then since = 0 end
+    s.full_since = since
+    return since > 0 and stays
+end
+
+-- With as many waiting visitors, a JOIN gets no new place. s: with OF_JOINS.
+function settings.limit(c, s)
+    local most = s.max_waiting
+    local full = most > 0 and is_full(c, s)
+    local closed = s.mode ~= 'open' and s.mode ~= 'paused' or s.closes_at > 0 and c.now >= s.closes_at
+    return (closed or full) and 0 or most > 0 and most or 1 / 0
+end
+
+-- After the joins: tells readers when the line became full, or is so no more.
+function settings.note_full(c, s)
+    if not s.full_since then return end
+    local since = s.full_since == 0 and c.waiting >= s.max_waiting and c.now or s.full_since
+    if since ~= (number(c.full_since) or 0) then
+        state.set(c, 'full_since', since)
+        state.event_later(c, defs.EVENT.config)
+    end
+end

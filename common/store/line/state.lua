@@ -1,0 +1,252 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The state of a queue and its events: the only writer of tl:{q}:state and tl:{q}:events. (ensure creates the state,
+-- mend writes a lost one or its counters again, and lease counts its fence, through create, repair and next_fence.)
+--
+-- A step makes its context c with `begin`, reads with `open`, calls `check` before its first write, changes c through
+-- the verbs of the other modules, and ends with `commit`. Whatever fails does so in open or check, or in a function that
+-- says so: nothing undoes a step that fails half-way. Errors are raised, as { err = 'NOQUEUE ...' }; no caller looks.
+--
+-- The context:
+--   key        the names of the keys of the queue, by what follows its tag     now   Redis time, ms
+--   keep       about how many entries of the events stream are kept
+--   generation event waiting active   and the other counters that the step named: numbers
+--   store base_seq                    and the other fields that the step named: texts, or false
+--   changes    field -> value, of the fields that change
+--   told       event -> reason or deadline -> spans of places: JOINED, ADMITTED, REMOVED, FREED
+--   events     other events, before those; later: other events, after them
+-- `settings`, `overbook`, `drawn`, `recovery`, `actor` and `named` are set by the module that knows them.
+
+local int, number, EVENT = text.int, text.number, defs.EVENT
+
+-- What follows the tag of the queue in the name of a key, and the command that counts what is in it, or fails.
+local KEYS = { 'config', 'waiting', 'active', 'sessions', 'ended', 'events', 'ingest', 'batches', 'seen:', 'reports',
+    'serials', 'lost', 'held', 'drawn', 'hooks', 'journal', 'changes', 'signs', 'history', 'history:minutes' }
+local COUNTS = { waiting = 'ZCARD', active = 'ZCARD', ended = 'ZCARD', held = 'ZCARD', reports = 'ZCARD',
+    sessions = 'HLEN', batches = 'HLEN', serials = 'HLEN', lost = 'HLEN', events = 'XLEN', drawn = 'STRLEN' }
+
+-- Ends the call. Before the first write only.
+function state.fail(kind, sentence) error({ err = kind .. ' ' .. sentence }) end
+
+---- the context of a call
+
+local NAMES_MAX = 1000
+local names, n_names = {}, 0 -- made once for each queue: they follow from the name of the state, whatever is in it
+
+local function names_of(key)
+    local found = names[key]
+    if not found then
+        if n_names == NAMES_MAX then names, n_names = {}, 0 end
+        local base = sub(key, 1, -6)
+        found = { state = key, base = base }
+        for i = 1, #KEYS do found[KEYS[i]] = base .. KEYS[i] end
+        names[key], n_names = found, n_names + 1
+    end
+    return found
+end
+
+-- keys: that of the state alone.
+function state.begin(keys, keep)
+    local t = call('TIME')
+    return { key = names_of(keys[1]), keep = keep, now = t[1] * 1000 + floor(t[2] / 1000), changes = {}, told = {},
+        events = {}, later = {} }
+end
+
+-- The fields that a step reads: counters, which must be whole numbers, and texts.
+function state.fields(counters, texts)
+    local list = { 'generation', 'event', 'waiting', 'active' }
+    for i = 1, #counters do list[#list + 1] = counters[i] end
+    list.counters = #list
+    list[#list + 1], list[#list + 2] = 'store', 'base_seq'
+    for i = 1, #texts do list[#list + 1] = texts[i] end
+    return list
+end
+
+-- Reads fields into c, and those of the list `more`, which are texts. For steps that write nothing to the queue.
+-- Raises NOQUEUE; DAMAGED for a counter that is no whole number: mend writes it again.
+function state.read(c, fields, more)
+    local counters = fields.counters
+    if more and #more > 0 then
+        local list = { unpack(fields) }
+        for i = 1, #more do list[#list + 1] = more[i] end
+        fields = list
+    end
+    local found = call('HMGET', c.key.state, unpack(fields))
+    if not found[1] then state.fail('NOQUEUE', 'the queue does not exist') end
+    for i = 1, counters do
+        local n = number(found[i])
+        if not n then
+            state.fail('DAMAGED', fields[i] .. ' of ' .. c.key.state .. ' is no whole number')
+        end
+        c[fields[i]] = n
+    end
+    for i = counters + 1, #fields do c[fields[i]] = found[i] end
+    c.base_seq, c.waiting_before, c.active_before = c.base_seq or '0', c.waiting, c.active
+    return c
+end
+
+---- incarnations: numbers that are never used twice
+--
+-- A store can come back without the end of its history, or empty. Whatever was done in the lost part is forgotten, but
+-- visitors and programs have seen its numbers. So each of `seq`, `event` and `fence` starts at a base that grows with the
+-- server's clock, faster than a queue can use numbers up: the base of now lies above every number that was ever given
+-- out. Where a draw has opened, the seqs of its latecomers are ahead of that (line/draw.lua).
+
+local BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
+
+function state.number_base(ms) return max(0, floor((ms - defs.SEQ_EPOCH_MS) * defs.SEQ_PER_MS)) end
+
+-- The number to go on from when the store was found with this one. Where the clock went back, the gap still grows with
+-- it: an incarnation that is lost itself must not be repeated.
+local function number_after(found, base) return base > found and base or found + BASE_GAP + base % 4294967296 end
+
+-- The first seq that is free for certain where `last` was given out in a lost history.
+function state.seq_after(last) return last + BASE_GAP end
+
+-- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
+-- make another one. It is looked up every 10 ms. The memory of that cannot hide another history: it is gone after a
+-- start, and where the library came with the data of another server; and a server that becomes a replica and a master
+-- again without taking data has lost nothing. Where the state names another id, it is looked up again.
+local LOOK_MS = 10
+local server = { at = -1, id = '' }
+
+local function look_up(now)
+    local info = call('INFO', 'replication')
+    local _, past = find(info, 'master_replid:', 1, true)
+    server.at, server.id = now, sub(info, past + 1, past + 40)
+    return server.id
+end
+
+local function is_of_this_server(c)
+    local known = c.now < server.at + LOOK_MS and c.now >= server.at and server.id
+    return c.store == known or c.store == look_up(c.now)
+end
+
+-- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an
+-- entry without events, so that every reader finds a gap and rebuilds.
+local function begin_incarnation(c)
+    call('XLEN', c.key.events) -- fails before the first write if it is no stream
+    local found = call('HMGET', c.key.state, 'seq', 'fence', 'incarnation', 'draw')
+    local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
+    local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))
+    local event = number_after(c.event, base)
+    call('HSET', c.key.state, 'store', server.id, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq', int(seq),
+        'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event', int(event),
+        'fence', int(number_after(fence, base)))
+    call('XADD', c.key.events, '*', 'd', pack({ defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, {} }))
+end
+
+-- As read, for a step that writes: first begins a new incarnation if the store is not the one of the last write.
+function state.open(c, fields, more)
+    state.read(c, fields, more)
+    if not is_of_this_server(c) then
+        if c.store then
+            begin_incarnation(c)
+        else -- the last write was by a release that did not note the store: nothing tells whether it lost anything
+            call('HSET', c.key.state, 'store', server.id)
+        end
+        state.read(c, fields, more)
+    end
+    return c
+end
+
+---- before the first write
+
+-- The sets are right and the state is wrong, because a set was lost or changed by hand: visitors who are missing have
+-- ended, those too many have joined. Readers find that their line has other sizes, and rebuild. Overbooking begins to
+-- count again.
+local function correct_sizes(c, waiting, active)
+    local missing = c.waiting + c.active - waiting - active
+    local total = missing < 0 and 'joined' or 'expired'
+    local n = number(call('HGET', c.key.state, total))
+    if not n then state.fail('DAMAGED', total .. ' of ' .. c.key.state .. ' is no whole number') end
+    c.waiting, c.active, c.is_corrected, c.overbook = waiting, active, true, nil
+    state.set(c, total, n + max(missing, -missing))
+    state.set(c, 'called', '')
+end
+
+-- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line,
+-- which the commit then writes. c.ended: how many ends there are, for forget_ended.
+function state.check(c, keys)
+    local key, waiting, active = c.key, c.waiting, c.active
+    for i = 1, #keys do
+        local name = keys[i]
+        local n = call(COUNTS[name], key[name])
+        if name == 'waiting' then
+            waiting = n
+        elseif name == 'active' then
+            active = n
+        elseif name == 'ended' then
+            c.ended = n
+        end
+    end
+    if waiting ~= c.waiting or active ~= c.active then correct_sizes(c, waiting, active) end
+end
+
+---- changes
+
+function state.set(c, field, value) c[field], c.changes[field] = value, value end
+
+-- Counts n more in a total that was read as a counter.
+function state.count(c, total, n) state.set(c, total, c[total] + n) end
+
+-- Adds an event, before those that are told by places.
+function state.event(c, ...) c.events[#c.events + 1] = { ... } end
+
+-- The same after them: of places that may be told in this step, too.
+function state.event_later(c, ...) c.later[#c.later + 1] = { ... } end
+
+-- Tells readers of n places from this one on. detail: the reason; of ADMITTED the deadline; of JOINED 0.
+function state.tell(c, event, detail, place, n)
+    local by = c.told[event]
+    if not by then
+        by = {}
+        c.told[event] = by
+    end
+    local spans = by[detail]
+    if not spans then
+        by[detail] = { place, n }
+        return
+    end
+    local last = #spans
+    if spans[last - 1] + spans[last] == place then
+        spans[last] = spans[last] + n
+    else
+        spans[last + 1], spans[last + 2] = place, n
+    end
+end
+
+-- The events told by places: in the order of their kinds, then of reasons or deadlines.
+local function add_told(c)
+    local events = c.events
+    for event = EVENT.joined, EVENT.freed do
+        local by = c.told[event]
+        if by then
+            local details = {}
+            for detail in pairs(by) do details[#details + 1] = detail end
+            if #details > 1 then sort(details) end
+            for i = 1, #details do
+                local detail = details[i]
+                events[#events + 1] = { event, runs.of(by[detail]), detail > 0 and detail or nil }
+            end
+        end
+    end
+    for i = 1, #c.later do events[#events + 1] = c.later[i] end
+end
+
+-- Ends a step: writes what has changed, and appends one entry to the events. The only place where either happens. Does
+-- nothing where there is nothing to tell. c.event is the number of that entry then.
+function state.commit(c)
+    add_told(c)
+    local events, list, n = c.events, { 'event' }, 2
+    if c.waiting ~= c.waiting_before then list[3], list[4], n = 'waiting', int(c.waiting), 4 end
+    if c.active ~= c.active_before then list[n + 1], list[n + 2], n = 'active', int(c.active), n + 2 end
+    for field, value in pairs(c.changes) do
+        list[n + 1], list[n + 2], n = field, type(value) == 'number' and int(value) or value, n + 2
+    end
+    if n == 2 and #events == 0 then return end
+    c.event = c.event + 1
+    list[2] = int(c.event)
+    call('HSET', c.key.state, unpack(list))
+    call('XADD', c.key.events, 'MAXLEN', '~', c.keep, '*', 'd',
+        pack({ defs.EVENTS_VERSION, c.event, c.generation, c.waiting, c.active, events }))
+end

@@ -1,0 +1,403 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The moves of a visitor, each as a whole: the sets, the sizes and totals, and what readers are told. The only writer of
+-- tl:{q}:waiting, active, sessions, ended and serials.
+--
+-- Invariants: a visitor is in at most one of waiting and active; c.waiting and c.active are the sizes of the sets;
+-- joined = waiting + active + completed + left + expired, because each end counts in one of the last three (TOTALS); who
+-- ends is kept in `ended`. A verb that refuses changes nothing, and returns an OUTCOME and a place.
+--
+-- The step has called state.check for the keys that its verbs write, and reads the totals that they count as counters.
+
+local EVENT, REASON, OUTCOME, LANE = defs.EVENT, defs.REASON, defs.OUTCOME, defs.LANE
+local int, number = text.int, text.number
+local ADMIT_PORTION, PORTION = 250, 1000 -- visitors in one call of Redis; unpack is limited by Lua's stack
+local ROW_MIN = 50   -- with fewer visitors, to look whether they stand in a row costs more than it saves
+local JOINS_MAX = 1000 -- gathered at most, for one ZADD
+local ENDED_MAX = 500000 -- about 60 MB
+local TOTALS = { [REASON.completed] = { 'completed' }, [REASON.left] = { 'left' }, [REASON.expired] = { 'expired' },
+    [REASON.unclaimed] = { 'expired', 'unclaimed' }, [REASON.absent] = { 'expired', 'absent' },
+    [REASON.removed] = { 'expired', 'removed' } }
+
+---- reading
+
+-- { place, admitted ms, claimed }, or nil.
+function visitor.session(c, id) return text.parse_session(call('HGET', c.key.sessions, id)) end
+
+-- Where the visitor waits, or nil.
+function visitor.place(c, id) return number(call('ZSCORE', c.key.waiting, id)) end
+
+-- A move to another lane keeps the seq, so the seq tells whether two places are one.
+local function is_same(held, place) return held and held % LANE == place % LANE end
+
+-- Where the visitor waits, if that is this place, or the one that this place was drawn to; else nil or false.
+function visitor.waits_at(c, id, place)
+    local held = visitor.place(c, id)
+    return (is_same(held, place) or held and c.drawn and draw.is_drawn_to(c.drawn, place, held)) and held
+end
+
+-- The visitor has no session at this place.
+local function refuse(c, id, place) return visitor.waits_at(c, id, place) and OUTCOME.waiting or OUTCOME.gone, place end
+
+---- into the line
+
+-- n visitors ids[from], ... enter a lane in this order; each uses up one seq. They are gathered, over commands and
+-- batches, until visitor.settle lets them in together. except(list, i, outcome, place, deadline) is called then for each
+-- who gets no new place: i counts from `index`, that of the first.
+function visitor.enter(c, lane, ids, from, n, list, index, except)
+    local joining = c.joining or { n = 0, spans = {}, texts = {} }
+    if joining.n + n > JOINS_MAX then
+        visitor.settle(c)
+        joining.n, joining.spans, joining.texts = 0, {}, {}
+    end
+    c.joining = joining
+    local first, texts, last = lane * LANE + c.seq + 1, joining.texts, 2 * joining.n
+    local places = text.row(first, n, '')
+    for i = 1, n do texts[last + 1], texts[last + 2], last = places[i], ids[from + i - 1], last + 2 end
+    joining.n = joining.n + n
+    joining.spans[#joining.spans + 1] = { first = first, n = n, ids = ids, from = from, list = list, index = index,
+        except = except }
+    state.set(c, 'seq', c.seq + n)
+end
+
+-- Of the gathered visitors, those in a sorted set: visitor -> score.
+local function scores_of(key, spans)
+    local found = {}
+    for _, span in ipairs(spans) do
+        local last = span.from + span.n - 1
+        local scores = call('ZMSCORE', key, unpack(span.ids, span.from, last))
+        for i = 1, span.n do found[span.ids[span.from + i - 1]] = scores[i] or nil end
+    end
+    return found
+end
+
+-- Those who would be new in a line that has no room for them: visitor -> true.
+local function find_full(c, joining, active)
+    local room, full, new = c.limit - c.waiting, {}, {}
+    local held = scores_of(c.key.waiting, joining.spans)
+    for i = 2, 2 * joining.n, 2 do
+        local id = joining.texts[i]
+        if not (held[id] or new[id] or active[id]) then
+            if room > 0 then room, new[id] = room - 1, true else full[id] = true end
+        end
+    end
+    return full
+end
+
+-- Not all of this span were new: tells who was, and calls `except` for each other.
+local function resolve(c, span, active, full)
+    local held = call('ZMSCORE', c.key.waiting, unpack(span.ids, span.from, span.from + span.n - 1))
+    for i = 0, span.n - 1 do
+        local id, place = span.ids[span.from + i], number(held[i + 1])
+        if active[id] then
+            local session = visitor.session(c, id)
+            span.except(span.list, span.index + i, OUTCOME.active, session and session.place, tonumber(active[id]))
+        elseif full[id] then
+            span.except(span.list, span.index + i, OUTCOME.full, 0, 0)
+        elseif place ~= span.first + i then
+            span.except(span.list, span.index + i, OUTCOME.waiting, place, 0)
+        else
+            state.tell(c, EVENT.joined, 0, place, 1)
+        end
+    end
+end
+
+-- Lets those gathered enter the line, with a handful of calls however many they are; c.limit: nobody new enters a line
+-- of this length. Other verbs do not see them before.
+function visitor.settle(c)
+    local joining = c.joining
+    if not joining then return end
+    c.joining = nil
+    local texts, n = joining.texts, joining.n
+    local active = c.active > 0 and scores_of(c.key.active, joining.spans) or {}
+    local full = n > c.limit - c.waiting and find_full(c, joining, active) or {}
+    local kept = 2 * n
+    if next(active) or next(full) then
+        kept = 0
+        for i = 2, 2 * n, 2 do
+            local id = texts[i]
+            if not (active[id] or full[id]) then
+                texts[kept + 1], texts[kept + 2], kept = texts[i - 1], id, kept + 2
+            end
+        end
+    end
+    local added = kept > 0 and call('ZADD', c.key.waiting, 'NX', unpack(texts, 1, kept)) or 0
+    for _, span in ipairs(joining.spans) do
+        if added == n then
+            state.tell(c, EVENT.joined, 0, span.first, span.n)
+        else
+            resolve(c, span, active, full)
+        end
+    end
+    c.waiting = c.waiting + added
+    state.count(c, 'joined', added)
+end
+
+-- Somebody comes back to a place that the store had lost. session: nil, or what it had there, until the deadline.
+function visitor.restore(c, id, place, session, deadline)
+    if session then
+        call('ZADD', c.key.active, int(deadline), id)
+        call('HSET', c.key.sessions, id, text.session(session))
+        c.active = c.active + 1
+        state.count(c, 'admitted', 1)
+        state.tell(c, EVENT.admitted, deadline, place, 1)
+    else
+        call('ZADD', c.key.waiting, int(place), id)
+        c.waiting = c.waiting + 1
+        state.tell(c, EVENT.joined, 0, place, 1)
+    end
+    state.count(c, 'joined', 1)
+end
+
+-- To another lane, with the same seq: the old place is gone by a move, which is no end, and somebody joined at the new
+-- one. Returns that.
+function visitor.move(c, id, place, lane)
+    local moved = lane * LANE + place % LANE
+    call('ZADD', c.key.waiting, 'XX', int(moved), id)
+    state.event(c, EVENT.removed, { place, 1 }, REASON.moved)
+    state.event(c, EVENT.joined, { moved, 1 })
+    return moved
+end
+
+---- to the counter
+
+-- Takes n visitors from this rank of the line on. Returns them, and the texts of their sessions; tells their places.
+-- Most of the time they stand in a row, without gaps, as their first and last place tell. Then Redis need not print their
+-- places, nor Lua parse them.
+local function take(c, rank, n, deadline, tail)
+    local key, last = c.key.waiting, rank + n - 1
+    if n >= ROW_MIN then
+        local first = number(call('ZRANGE', key, rank, rank, 'WITHSCORES')[2])
+        if first and number(call('ZRANGE', key, last, last, 'WITHSCORES')[2]) == first + n - 1 then
+            local ids = call('ZRANGE', key, rank, last)
+            call('ZREMRANGEBYRANK', key, rank, last)
+            state.tell(c, EVENT.admitted, deadline, first, n)
+            return ids, text.row(first, n, tail)
+        end
+    end
+    local taken
+    if rank > 0 then
+        taken = call('ZRANGE', key, rank, last, 'WITHSCORES')
+        call('ZREMRANGEBYRANK', key, rank, last)
+    elseif n == 1 then
+        taken = call('ZPOPMIN', key)
+    else
+        taken = call('ZPOPMIN', key, n)
+    end
+    local ids, sessions = {}, {}
+    for i = 1, #taken / 2 do
+        local place, digits = text.place(taken[2 * i])
+        ids[i], sessions[i] = taken[2 * i - 1], digits .. tail
+        state.tell(c, EVENT.admitted, deadline, place, 1)
+    end
+    return ids, sessions
+end
+
+-- Calls visitors: each has a session until the deadline, and must claim it by then. shares: rank, n, rank, n, ...: who
+-- is taken from the line in turn. c.named: a list for the journal, of texts.
+function visitor.admit(c, shares, deadline)
+    local score, tail, key = int(deadline), ':' .. int(c.now) .. ':0', c.key
+    local active, fields, n, all = {}, {}, 0, 0
+    local function write()
+        call('ZADD', key.active, unpack(active, 1, n))
+        call('HSET', key.sessions, unpack(fields, 1, n))
+    end
+    for i = 1, #shares, 2 do
+        local rank, count = shares[i], shares[i + 1]
+        for done = 0, count - 1, ADMIT_PORTION do
+            local ids, sessions = take(c, rank, min(ADMIT_PORTION, count - done), deadline, tail)
+            if n + 2 * #ids > 2 * ADMIT_PORTION then
+                write()
+                n = 0
+            end
+            for k = 1, #ids do
+                active[n + 1], active[n + 2] = score, ids[k]
+                fields[n + 1], fields[n + 2], n = ids[k], sessions[k], n + 2
+            end
+            if c.named then c.named[#c.named + 1] = concat(ids, ' ') end
+        end
+        all = all + count
+    end
+    write()
+    c.waiting, c.active = c.waiting - all, c.active + all
+    state.count(c, 'admitted', all)
+end
+
+-- The session ends at this time instead.
+function visitor.set_deadline(c, id, deadline) call('ZADD', c.key.active, 'XX', int(deadline), id) end
+
+function visitor.set_session(c, id, session) call('HSET', c.key.sessions, id, text.session(session)) end
+
+-- The visitor has come: session_ttl takes the place of claim_ttl. Later a session that slides is extended, and never past
+-- session_max, unless the command only claims. s: settings session_ttl, session_max, session_sliding.
+function visitor.claim(c, id, place, s, only_claims)
+    local session = visitor.session(c, id)
+    if not session or not is_same(session.place, place) then return refuse(c, id, place) end
+    if c.overbook and not session.claimed and not overbook.may_claim(c, id, place, session) then
+        return OUTCOME.waiting, place
+    end
+    if session.claimed and (only_claims or not s.session_sliding) then return end
+    local deadline = s.session_sliding and min(c.now + s.session_ttl, session.admitted + s.session_max)
+        or session.admitted + s.session_ttl
+    visitor.set_deadline(c, id, deadline)
+    if not session.claimed then
+        session.claimed = true
+        visitor.set_session(c, id, session)
+    end
+    state.event_later(c, EVENT.renewed, session.place, deadline)
+end
+
+-- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
+-- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline.
+-- s: settings claim_ttl, session_ttl.
+function visitor.extend(c, id, place, s)
+    local session = visitor.session(c, id)
+    if not session or not is_same(session.place, place) then return refuse(c, id, place) end
+    local deadline = session.admitted + min(2 * s.claim_ttl, s.session_ttl)
+    if not session.claimed and not overbook.is_held(c, id)
+        and deadline > (tonumber(call('ZSCORE', c.key.active, id)) or deadline) then
+        visitor.set_deadline(c, id, deadline)
+        state.event_later(c, EVENT.extended, session.place, deadline)
+    end
+end
+
+---- out
+
+-- The place is another device's from now on: tickets with a lower serial do not count any more. tl:{q}:serials: seq ->
+-- "serial:device:visitor". Compares and sets: of all codes made for one serial, the first that comes wins. The same
+-- device may repeat its command, because the first answer may have been lost. device 0: a ticket with this serial was
+-- seen, so the hand-over was made, and the store has lost it. Only a place that waits is handed over, so the pass of the
+-- session to come is given to the new device only; and not before the draw: until then a place has no number that lasts.
+function visitor.hand_over(c, id, place, serial, device)
+    local waits = visitor.waits_at(c, id, place)
+    local session = not waits and visitor.session(c, id)
+    local held = waits or session and is_same(session.place, place) and session.place
+    if not held or c.opens_at and not (c.drawn and c.drawn.phase == draw.DONE) then return OUTCOME.gone, place end
+    local seq = int(held % LANE)
+    local known, by = match(call('HGET', c.key.serials, seq) or '', '^(%d+):(%d+):')
+    known = tonumber(known) or 0
+    if device == 0 and known >= serial or known == serial and tonumber(by) == device then return end
+    if device > 0 and (not waits or known >= serial) then
+        return waits and OUTCOME.waiting or OUTCOME.active, held
+    end
+    call('HSET', c.key.serials, seq, int(serial) .. ':' .. int(device) .. ':' .. id)
+    state.event_later(c, EVENT.handed, held, serial)
+end
+
+-- The serials of these places go with them. A key of another type must not stop a step half-way.
+local function forget_serials(c, places)
+    if c.has_serials == nil then c.has_serials = call('EXISTS', c.key.serials) == 1 end
+    if not c.has_serials then return end
+    local seqs = {}
+    for i = 1, #places do seqs[#seqs + 1] = places[i] and int(places[i] % LANE) or nil end
+    if #seqs > 0 then pcall_redis('HDEL', c.key.serials, unpack(seqs)) end
+end
+
+-- Ends visitors, at most PORTION, for one reason. event: removed, from the line; or freed, from a session. places: of
+-- each; false where a damaged session does not tell it: readers find that the sizes differ, and rebuild.
+local function finish(c, event, ids, places, reason)
+    local n, ended, score, told = #ids, {}, text.end_score(c.now, reason), reason
+    if n == 0 then return end
+    if reason == REASON.removed then
+        -- Readers of older releases refuse this reason. These pairs of event and reason occur nowhere else: readers take
+        -- them for a removal, older ones for an end of another kind.
+        told = event == EVENT.removed and REASON.unclaimed or REASON.absent
+    end
+    for i = 1, n do
+        ended[2 * i - 1], ended[2 * i] = score, ids[i]
+        if places[i] then state.tell(c, event, told, places[i], 1) end
+    end
+    if event == EVENT.removed then
+        call('ZREM', c.key.waiting, unpack(ids))
+        c.waiting = c.waiting - n
+    else
+        call('ZREM', c.key.active, unpack(ids))
+        call('HDEL', c.key.sessions, unpack(ids))
+        c.active = c.active - n
+    end
+    call('ZADD', c.key.ended, unpack(ended))
+    c.ended = c.ended + n
+    local totals = TOTALS[reason]
+    for i = 1, #totals do state.count(c, totals[i], n) end
+    forget_serials(c, places)
+end
+
+-- Gives up the place or the session. Only a session completes: who waits is refused.
+function visitor.leave(c, id, place, reason)
+    local held = reason ~= REASON.completed and visitor.waits_at(c, id, place)
+    if held then
+        finish(c, EVENT.removed, { id }, { held }, reason)
+        if not is_same(held, place) then -- drawn: the lines of workers have the place of before until the draw is done
+            state.tell(c, EVENT.removed, reason, place, 1)
+        end
+        return
+    end
+    local session = visitor.session(c, id)
+    if session and is_same(session.place, place) then
+        overbook.note_end(c, id, session, reason)
+        finish(c, EVENT.freed, { id }, { session.place }, reason)
+    elseif reason == REASON.completed then
+        return refuse(c, id, place)
+    else
+        return OUTCOME.gone, place
+    end
+end
+
+-- Takes visitors from the line: absent ones, those who were called before a loss, one whom the operator removes.
+function visitor.drop(c, ids, places, reason)
+    for from = 1, #ids, PORTION do
+        local to = min(from + PORTION - 1, #ids)
+        finish(c, EVENT.removed, { unpack(ids, from, to) }, { unpack(places, from, to) }, reason)
+    end
+end
+
+-- The visitor comes back to an earlier loss and has joined again meanwhile, at `held`: gives that place up, which is no
+-- end that anybody asks for.
+function visitor.give_up(c, id, held)
+    call('ZREM', c.key.waiting, id)
+    c.waiting = c.waiting - 1
+    state.count(c, 'left', 1)
+    state.tell(c, EVENT.removed, REASON.left, held, 1)
+    forget_serials(c, { held })
+end
+
+-- Ends the session of a visitor whom the operator removes.
+function visitor.revoke(c, id)
+    local session = visitor.session(c, id)
+    overbook.note_end(c, id, session, REASON.removed)
+    finish(c, EVENT.freed, { id }, { session and session.place or false }, REASON.removed)
+end
+
+-- Ends the sessions of these visitors, which are overdue. A damaged one ends, too.
+function visitor.expire(c, ids)
+    for from = 1, #ids, PORTION do
+        local to = min(from + PORTION - 1, #ids)
+        local sessions = call('HMGET', c.key.sessions, unpack(ids, from, to))
+        local expired, places, unclaimed, their_places = {}, {}, {}, {}
+        for i = from, to do
+            local id, session = ids[i], sessions[i - from + 1]
+            local place, claimed = text.parse_place_of(session)
+            if place and not claimed then
+                unclaimed[#unclaimed + 1], their_places[#their_places + 1] = id, place
+            else
+                expired[#expired + 1], places[#places + 1] = id, place or false
+            end
+            if c.overbook then overbook.note_end(c, id, text.parse_session(session), REASON.unclaimed) end
+        end
+        finish(c, EVENT.freed, expired, places, REASON.expired)
+        finish(c, EVENT.freed, unclaimed, their_places, REASON.unclaimed)
+    end
+end
+
+-- The end counts as of now.
+function visitor.set_end(c, id, reason) call('ZADD', c.key.ended, text.end_score(c.now, reason), id) end
+
+-- tl:{q}:ended is bounded by age and by size. Forgets at most `most` ends, the oldest first, that are older than kept_ms
+-- (nil: of any age), or too many: their visitors are told that the place is not known, instead of how it ended. Returns
+-- how many.
+function visitor.forget_ended(c, most, kept_ms)
+    local n = kept_ms and call('ZCOUNT', c.key.ended, '-inf', text.end_score(c.now - kept_ms, 0)) or 0
+    if not c.ended or c.ended > ENDED_MAX then n = max(n, call('ZCARD', c.key.ended) - ENDED_MAX) end
+    n = min(n, most)
+    if n > 0 then call('ZREMRANGEBYRANK', c.key.ended, 0, n - 1) end
+    return n
+end

@@ -24,70 +24,104 @@ local function gcd(a, b)
     return a
 end
 
--- The turns by the setting and the field; nil without weights: then a lane is served while those before it are empty.
--- Under other weights than those of the field, all turns are due now; none is due later than a stride from now. A lane
--- without a weight, which the queue no longer has, gets 1.
-local function parse(weights, field)
-    if not weights or not find(weights, '%d') then return nil end
-    local t, period = { due = {}, stride = {}, n = 0 }, 1
+-- What follows from the weights alone: the period, and the stride of each lane; period nil where there are none. The last
+-- answer is kept.
+local last = { weights = '' }
+
+local function strides_of(weights)
+    if last.weights == weights then return last end
+    local stride, period = {}, find(weights, '%d') and 1 or nil
     for w in gmatch(weights, '%d+') do
-        local weight = max(1, w + 0)
-        period = period / gcd(period, weight) * weight
-        if period > defs.PERIOD_MAX then return nil end -- damaged by hand: readers, too, take it for none
-        t.stride[t.n] = weight
-        t.n = t.n + 1
+        stride[#stride + 1] = max(1, w + 0)
+        period = period and period / gcd(period, stride[#stride]) * stride[#stride]
+        if period and period > defs.PERIOD_MAX then period = nil end -- damaged by hand: readers, too, take it for none
     end
-    for lane = 0, LANES - 1 do t.due[lane], t.stride[lane] = 0, period / (t.stride[lane] or 1) end
-    t.head = weights .. ':' .. format('%d', period) .. ':'
-    local lane, dues = 0, field and sub(field, 1, #weights) == weights and match(field, '^:%d+:([%d,]+)$', #weights + 1)
-    for due in gmatch(dues or '', '%d+') do
-        if lane == LANES then break end -- damaged by hand: there are no more
-        t.due[lane], lane = min(due + 0, t.stride[lane]), lane + 1
-    end
-    t.n = max(t.n, lane)
-    return t
+    for lane = 1, #stride do stride[lane] = (period or 0) / stride[lane] end
+    last = { weights = weights, period = period, stride = stride, n = #stride }
+    return last
 end
 
--- How many visitors wait in each lane, by number; also those without a weight where somebody waits.
-local function sizes_of(c, t)
-    local sizes, counted, lane = {}, 0, 0
-    while lane < t.n or counted < c.waiting and lane < LANES do
-        sizes[lane] = counted < c.waiting
-            and call('ZCOUNT', c.key.waiting, start_of(lane), '(' .. start_of(lane + 1)) or 0
-        counted, lane = counted + sizes[lane], lane + 1
+-- The turns by the setting and the field; nil without weights: then a lane is served while those before it are empty.
+-- Under other weights than those of the field, all turns are due now; none is due later than a stride from now.
+local function parse(weights, field)
+    local found, due, lane = strides_of(weights), {}, 0
+    local period, stride = found.period, found.stride
+    if not period then return nil end
+    if field and sub(field, 1, #weights) == weights then
+        for t in gmatch(match(field, '^:%d+:([%d,]+)$', #weights + 1) or '', '%d+') do
+            if lane == LANES then break end -- damaged by hand: there are no more
+            lane = lane + 1
+            stride[lane] = stride[lane] or period -- also of a lane that the queue no longer has
+            due[lane] = min(t + 0, stride[lane])
+        end
     end
-    t.n = lane
+    for rest = lane + 1, found.n do due[rest] = 0 end
+    return { due = due, stride = stride, period = period }
+end
+
+-- How many visitors wait in each lane. A lane without a weight, which the queue no longer has, gets 1 if somebody waits.
+local function sizes_of(c, t)
+    local sizes, counted, lane, waiting = {}, 0, 0, c.waiting
+    while lane < #t.due or counted < waiting and lane < LANES do
+        local size = counted < waiting
+            and call('ZCOUNT', c.key.waiting, start_of(lane), '(' .. start_of(lane + 1)) or 0
+        lane, counted = lane + 1, counted + size
+        sizes[lane], t.due[lane], t.stride[lane] = size, t.due[lane] or 0, t.stride[lane] or t.period
+    end
     return sizes, counted
 end
 
--- Of the next n visitors, how many come from each lane, by number. Moves the turns on.
+local LEAP_MIN = 50 -- for fewer visitors, turn by turn is faster
+
+-- Takes many turns at once: all that are due up to a time before the last of the next n, which comes at the earliest when
+-- each lane has one more. Returns how many it took, and that time.
+local function leap(t, sizes, share, n, clock)
+    local pace, lanes_left, taken = 0, 0, 0
+    for lane = 1, #sizes do
+        if share[lane] < sizes[lane] then pace, lanes_left = pace + 1 / t.stride[lane], lanes_left + 1 end
+    end
+    local time = clock + floor((n - lanes_left) / pace)
+    for lane = 1, #sizes do
+        local due, stride = t.due[lane], t.stride[lane]
+        local turns = due <= time and min(sizes[lane] - share[lane], floor((time - due) / stride) + 1) or 0
+        share[lane], t.due[lane], taken = share[lane] + turns, due + turns * stride, taken + turns
+    end
+    return taken, time
+end
+
+-- Of the next n visitors, how many come from each lane. Moves the turns on.
 local function shares_of(t, sizes, n)
-    local share, due, stride, last, clock = {}, t.due, t.stride, t.n - 1, 0
-    for lane = 0, last do share[lane] = 0 end
+    local share, due, stride, n_lanes, clock = {}, t.due, t.stride, #sizes, 0
+    for lane = 1, n_lanes do share[lane] = 0 end
+    while n >= LEAP_MIN do
+        local taken, time = leap(t, sizes, share, n, clock)
+        if taken == 0 then break end
+        n, clock = n - taken, time
+    end
     for _ = 1, n do
         local turn, at = nil, 1 / 0
-        for lane = 0, last do
+        for lane = 1, n_lanes do
             local d = due[lane]
             if d < at and share[lane] < sizes[lane] then turn, at = lane, d end
         end
         clock, share[turn], due[turn] = at, share[turn] + 1, at + stride[turn]
     end
-    for lane = 0, last do due[lane] = max(0, due[lane] - clock) end
+    for lane = 1, n_lanes do due[lane] = max(0, due[lane] - clock) end
     return share
 end
 
--- Calls the next n visitors, as the weights say. c: with the field turns.
+-- Calls the next n visitors, as the weights say. c: with the field turns, where there are weights.
 function lanes.admit(c, weights, n, deadline)
-    local t = parse(weights, c.turns)
-    if not t then return visitor.admit(c, { 0, n }, deadline) end
+    local t = weights ~= '' and parse(weights, c.turns)
+    if not t then return visitor.admit(c, { 0, n }, n, deadline) end
     local sizes, counted = sizes_of(c, t)
     local outside = max(0, n - counted) -- at places that are in no lane: changed by hand
     local share, shares, rank = shares_of(t, sizes, n - outside), {}, 0
-    for lane = 0, t.n - 1 do
+    for lane = 1, #share do
         if share[lane] > 0 then shares[#shares + 1], shares[#shares + 2] = rank, share[lane] end
         rank = rank + sizes[lane] - share[lane]
     end
     if outside > 0 then shares[#shares + 1], shares[#shares + 2] = 0, outside end
-    visitor.admit(c, shares, deadline)
-    state.set(c, 'turns', t.head .. concat(t.due, ',', 0, t.n - 1))
+    visitor.admit(c, shares, n, deadline)
+    state.set(c, 'turns', weights .. ':' .. format('%d', t.period) .. ':' .. concat(t.due, ','))
 end

@@ -134,12 +134,12 @@ function presence.add_mark(marks, bucket, last_seq)
     return match(all, '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*') or all
 end
 
--- After joins: last_seq was the last one before them, as text. c: with the fields bucket and marks.
+-- After joins: last_seq was the last one before them, as text. c: with the field bucket.
 function presence.note_joins(c, last_seq, waiting_ttl)
     local bucket = presence.bucket(c.now, waiting_ttl)
     if tonumber(c.bucket) == bucket then return end
     state.set(c, 'bucket', bucket)
-    state.set(c, 'marks', presence.add_mark(c.marks or '', bucket, last_seq))
+    state.set(c, 'marks', presence.add_mark(call('HGET', c.key.state, 'marks') or '', bucket, last_seq))
 end
 
 -- The last seq that joined before this bucket began: by the earliest mark that is not older than the bucket, else

@@ -97,12 +97,13 @@ local function jump_of(b, now, clock)
     return min(ahead + missed, now - b.last)
 end
 
--- The budget at this moment, by its field in the state and the texts of the settings; nil where the queue has no rate.
+-- The budget at this moment, by its field in the state and the settings rate_admit, rate_every, rate_burst and
+-- rate_shape, as texts; nil where the queue has no rate.
 -- is_changed: the state must keep it even if no visitor is admitted.
 --   clock.ahead      by how many ms the server's clock is ahead of what the caller expects
 --   clock.jumped     by how many ms it jumped before, as the caller saw, up to jumped_to
-function rate.open(c, s, clock)
-    local rule = rule_of(s.rate_admit, s.rate_every, s.rate_burst, s.rate_shape)
+function rate.open(c, texts, clock)
+    local rule = rule_of(texts[1], texts[2], texts[3], texts[4])
     if not rule then return nil end
     local b = rate.parse(c.budget)
     local old = b and (b.rule_text == rule.text and rule

@@ -257,8 +257,7 @@ function recovery.step(c, till, most, check)
     state.check(c, check)
     local ids, places = called_before(c, most)
     if #ids > 0 then
-        c.expired = text.number(call('HGET', c.key.state, 'expired'))
-            or state.fail('DAMAGED', 'expired of ' .. c.key.state .. ' is no whole number')
+        c.expired = text.counter(call('HGET', c.key.state, 'expired'))
         visitor.drop(c, ids, places, REASON.expired)
     else
         call('UNLINK', c.key.lost)

@@ -10,6 +10,9 @@ local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, full_margin = 5,
 local FLAGS = { session_sliding = true, paused = true }
 local TEXTS = { opening = 'fifo', mode = 'open', at_close = 'drain', lane_weights = '', capacity_mode = 'fixed' }
 
+-- The number of a setting that has this default. Most are 0.
+function settings.optional(t, default) return t == '0' and 0 or number(t) or default end
+
 -- Reads these settings: name -> number, boolean or text; a text without a default may be false. Raises NOQUEUE.
 function settings.read(c, names)
     local found, s = call('HMGET', c.key.config, unpack(names)), {}
@@ -18,7 +21,7 @@ function settings.read(c, names)
         if REQUIRED[name] then
             s[name] = number(value) or state.fail('NOQUEUE', 'the queue has no settings')
         elseif NUMBERS[name] then
-            s[name] = number(value) or NUMBERS[name]
+            s[name] = settings.optional(value, NUMBERS[name])
         elseif FLAGS[name] then
             s[name] = value == 'true'
         else
@@ -28,13 +31,11 @@ function settings.read(c, names)
     return s
 end
 
--- The capacity that counts now. Where `capacity_mode` is auto, it is what the site's reports have made of it
--- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step.
--- capacity_now: the field of the state. As tl_queue_capacity in C.
-function settings.capacity(s, capacity_now)
-    local most = s.capacity
-    if s.capacity_mode ~= 'auto' then return most end
-    local least = min(number(s.capacity_min) or most, most)
+-- The capacity that counts now where `capacity_mode` is auto: what the site's reports have made of it
+-- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step. least: the
+-- setting capacity_min; capacity_now: the field of the state. As tl_queue_capacity in C.
+function settings.capacity(most, least, capacity_now)
+    least = min(number(least) or most, most)
     return max(least, min(most, number(capacity_now) or least))
 end
 

@@ -12,15 +12,15 @@
 --   generation event waiting active   and the other counters that the step named: numbers
 --   store base_seq                    and the other fields that the step named: texts, or false
 --   changes    field -> value, of the fields that change
---   told       event -> reason or deadline -> spans of places: JOINED, ADMITTED, REMOVED, FREED
---   events     other events, before those; later: other events, after them
+--   told       spans of places by event and reason or deadline: JOINED, ADMITTED, REMOVED, FREED
+--   events     other events, before those; later: other events, after them, or false
 -- `settings`, `overbook`, `drawn`, `recovery`, `actor` and `named` are set by the module that knows them.
 
-local int, number, EVENT = text.int, text.number, defs.EVENT
+local int, number, counter = text.int, text.number, text.counter
 
 -- What follows the tag of the queue in the name of a key, and the command that counts what is in it, or fails.
 local KEYS = { 'config', 'waiting', 'active', 'sessions', 'ended', 'events', 'ingest', 'batches', 'seen:', 'reports',
-    'serials', 'lost', 'held', 'drawn', 'hooks', 'journal', 'changes', 'signs', 'history', 'history:minutes' }
+    'serials', 'lost', 'held', 'drawn', 'hooks', 'journal', 'changes', 'signs', 'history', 'history:minutes', 'spent:' }
 local COUNTS = { waiting = 'ZCARD', active = 'ZCARD', ended = 'ZCARD', held = 'ZCARD', reports = 'ZCARD',
     sessions = 'HLEN', batches = 'HLEN', serials = 'HLEN', lost = 'HLEN', events = 'XLEN', drawn = 'STRLEN' }
 
@@ -44,11 +44,13 @@ local function names_of(key)
     return found
 end
 
--- keys: that of the state alone.
+-- keys: that of the state alone. A table with room for all fields need not grow, which takes Lua longer than the rest.
 function state.begin(keys, keep)
     local t = call('TIME')
-    return { key = names_of(keys[1]), keep = keep, now = t[1] * 1000 + floor(t[2] / 1000), changes = {}, told = {},
-        events = {}, later = {} }
+    local us = t[2] + 0
+    return { key = names_of(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000, changes = {}, told = {},
+        events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0, waiting_before = 0,
+        active_before = 0, store = false, base_seq = false, called = false, named = false, ended = 0 }
 end
 
 -- The fields that a step reads: counters, which must be whole numbers, and texts.
@@ -62,7 +64,7 @@ function state.fields(counters, texts)
 end
 
 -- Reads fields into c, and those of the list `more`, which are texts. For steps that write nothing to the queue.
--- Raises NOQUEUE; DAMAGED for a counter that is no whole number: mend writes it again.
+-- Raises NOQUEUE; and an error for a counter that is no whole number: mend writes it again.
 function state.read(c, fields, more)
     local counters = fields.counters
     if more and #more > 0 then
@@ -72,13 +74,7 @@ function state.read(c, fields, more)
     end
     local found = call('HMGET', c.key.state, unpack(fields))
     if not found[1] then state.fail('NOQUEUE', 'the queue does not exist') end
-    for i = 1, counters do
-        local n = number(found[i])
-        if not n then
-            state.fail('DAMAGED', fields[i] .. ' of ' .. c.key.state .. ' is no whole number')
-        end
-        c[fields[i]] = n
-    end
+    for i = 1, counters do c[fields[i]] = counter(found[i]) end
     for i = counters + 1, #fields do c[fields[i]] = found[i] end
     c.base_seq, c.waiting_before, c.active_before = c.base_seq or '0', c.waiting, c.active
     return c
@@ -103,10 +99,11 @@ local function number_after(found, base) return base > found and base or found +
 function state.seq_after(last) return last + BASE_GAP end
 
 -- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
--- make another one. It is looked up every 10 ms. The memory of that cannot hide another history: it is gone after a
--- start, and where the library came with the data of another server; and a server that becomes a replica and a master
--- again without taking data has lost nothing. Where the state names another id, it is looked up again.
-local LOOK_MS = 10
+-- make another one. It is looked up where the state names another id, and every 100 ms, because that costs as much as
+-- seven other commands. The memory of it cannot hide another history: it is gone after a start, and where the server took
+-- its data, and with it the library, from another one. A server that becomes a replica without taking all data, and then
+-- a master again, may miss what that other one did between; but that takes longer.
+local LOOK_MS = 100
 local server = { at = -1, id = '' }
 
 local function look_up(now)
@@ -157,8 +154,7 @@ end
 local function correct_sizes(c, waiting, active)
     local missing = c.waiting + c.active - waiting - active
     local total = missing < 0 and 'joined' or 'expired'
-    local n = number(call('HGET', c.key.state, total))
-    if not n then state.fail('DAMAGED', total .. ' of ' .. c.key.state .. ' is no whole number') end
+    local n = counter(call('HGET', c.key.state, total))
     c.waiting, c.active, c.is_corrected, c.overbook = waiting, active, true, nil
     state.set(c, total, n + max(missing, -missing))
     state.set(c, 'called', '')
@@ -193,18 +189,19 @@ function state.count(c, total, n) state.set(c, total, c[total] + n) end
 function state.event(c, ...) c.events[#c.events + 1] = { ... } end
 
 -- The same after them: of places that may be told in this step, too.
-function state.event_later(c, ...) c.later[#c.later + 1] = { ... } end
+function state.event_later(c, ...)
+    c.later = c.later or {}
+    c.later[#c.later + 1] = { ... }
+end
+
+local OF_EVENT = 8796093022208 -- 2^43: events by their kinds, then by reasons or deadlines
 
 -- Tells readers of n places from this one on. detail: the reason; of ADMITTED the deadline; of JOINED 0.
 function state.tell(c, event, detail, place, n)
-    local by = c.told[event]
-    if not by then
-        by = {}
-        c.told[event] = by
-    end
-    local spans = by[detail]
+    local key = event * OF_EVENT + detail
+    local spans = c.told[key]
     if not spans then
-        by[detail] = { place, n }
+        c.told[key] = { place, n }
         return
     end
     local last = #spans
@@ -215,22 +212,34 @@ function state.tell(c, event, detail, place, n)
     end
 end
 
--- The events told by places: in the order of their kinds, then of reasons or deadlines.
-local function add_told(c)
-    local events = c.events
-    for event = EVENT.joined, EVENT.freed do
-        local by = c.told[event]
-        if by then
-            local details = {}
-            for detail in pairs(by) do details[#details + 1] = detail end
-            if #details > 1 then sort(details) end
-            for i = 1, #details do
-                local detail = details[i]
-                events[#events + 1] = { event, runs.of(by[detail]), detail > 0 and detail or nil }
-            end
-        end
+function state.is_told(c, event, detail) return c.told[event * OF_EVENT + detail] ~= nil end
+
+-- The same for spans: place, n, place, n, ...
+function state.tell_spans(c, event, detail, spans)
+    local key = event * OF_EVENT + detail
+    local told, n = c.told[key], #spans
+    if n == 0 then
+        return
+    elseif not told then
+        c.told[key] = spans
+        return
     end
-    for i = 1, #c.later do events[#events + 1] = c.later[i] end
+    local last = #told
+    for i = 1, n do told[last + i] = spans[i] end
+end
+
+-- The events told by places, in the order of their kinds, then of reasons or deadlines; and the later ones.
+local function add_told(c)
+    local told, events, keys, n = c.told, c.events, {}, 0
+    for key in pairs(told) do n, keys[n + 1] = n + 1, key end
+    if n > 1 then sort(keys) end
+    for i = 1, n do
+        local detail = keys[i] % OF_EVENT
+        events[#events + 1] = { (keys[i] - detail) / OF_EVENT, runs.of(told[keys[i]]), detail > 0 and detail or nil }
+    end
+    if c.later then
+        for i = 1, #c.later do events[#events + 1] = c.later[i] end
+    end
 end
 
 -- Ends a step: writes what has changed, and appends one entry to the events. The only place where either happens. Does

@@ -10,6 +10,14 @@ function text.number(t)
     return n and n >= 0 and n < 9007199254740992 and n % 1 == 0 and n or nil
 end
 
+-- A whole number from 0 to 2^53; raises for any other text, and for none. Adding 0 makes a number of a text in a third of
+-- the time of tonumber.
+function text.counter(t)
+    local n = t + 0
+    if n >= 0 and n < 9007199254740992 and n % 1 == 0 then return n end
+    error({ err = 'DAMAGED a counter is no whole number' })
+end
+
 -- A place and its digits, as the score of tl:{q}:waiting has it.
 function text.place(score)
     local place = score + 0

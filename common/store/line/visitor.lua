@@ -178,46 +178,60 @@ local function take(c, rank, n, deadline, tail)
     if rank > 0 then
         taken = call('ZRANGE', key, rank, last, 'WITHSCORES')
         call('ZREMRANGEBYRANK', key, rank, last)
-    elseif n == 1 then
-        taken = call('ZPOPMIN', key)
     else
         taken = call('ZPOPMIN', key, n)
     end
-    local ids, sessions = {}, {}
-    for i = 1, #taken / 2 do
-        local place, digits = text.place(taken[2 * i])
-        ids[i], sessions[i] = taken[2 * i - 1], digits .. tail
-        state.tell(c, EVENT.admitted, deadline, place, 1)
+    local ids, sessions, spans, place_of = {}, {}, {}, text.place
+    for i = 1, #taken, 2 do
+        local at, place, digits = (i + 1) / 2, place_of(taken[i + 1])
+        ids[at], sessions[at], spans[i], spans[i + 1] = taken[i], digits .. tail, place, 1
     end
+    state.tell_spans(c, EVENT.admitted, deadline, spans)
     return ids, sessions
 end
 
--- Calls visitors: each has a session until the deadline, and must claim it by then. shares: rank, n, rank, n, ...: who
--- is taken from the line in turn. c.named: a list for the journal, of texts.
-function visitor.admit(c, shares, deadline)
-    local score, tail, key = int(deadline), ':' .. int(c.now) .. ':0', c.key
-    local active, fields, n, all = {}, {}, 0, 0
-    local function write()
-        call('ZADD', key.active, unpack(active, 1, n))
-        call('HSET', key.sessions, unpack(fields, 1, n))
+-- The same for one visitor, who becomes active: short lists need not be made.
+local function admit_one(c, rank, deadline, score, tail)
+    local key, taken = c.key, nil
+    if rank == 0 then
+        taken = call('ZPOPMIN', key.waiting)
+    else
+        taken = call('ZRANGE', key.waiting, rank, rank, 'WITHSCORES')
+        call('ZREM', key.waiting, taken[1])
     end
-    for i = 1, #shares, 2 do
+    local place, digits = text.place(taken[2])
+    call('ZADD', key.active, score, taken[1])
+    call('HSET', key.sessions, taken[1], digits .. tail)
+    state.event(c, EVENT.admitted, { place, 1 }, deadline)
+    if c.named then c.named[1] = taken[1] end
+end
+
+-- Calls visitors: each has a session until the deadline, and must claim it by then. shares: rank, n, rank, n, ...: who
+-- is taken from the line in turn, all of them `all`. c.named: a list for the journal, of texts.
+function visitor.admit(c, shares, all, deadline)
+    local score, tail, key = int(deadline), ':' .. int(c.now) .. ':0', c.key
+    local active, fields, n, named = {}, {}, 0, c.named
+    if all == 1 then admit_one(c, shares[1], deadline, score, tail) end
+    for i = 1, all > 1 and #shares or 0, 2 do
         local rank, count = shares[i], shares[i + 1]
         for done = 0, count - 1, ADMIT_PORTION do
             local ids, sessions = take(c, rank, min(ADMIT_PORTION, count - done), deadline, tail)
             if n + 2 * #ids > 2 * ADMIT_PORTION then
-                write()
+                call('ZADD', key.active, unpack(active, 1, n))
+                call('HSET', key.sessions, unpack(fields, 1, n))
                 n = 0
             end
             for k = 1, #ids do
-                active[n + 1], active[n + 2] = score, ids[k]
-                fields[n + 1], fields[n + 2], n = ids[k], sessions[k], n + 2
+                local id = ids[k]
+                active[n + 1], active[n + 2], fields[n + 1], fields[n + 2], n = score, id, id, sessions[k], n + 2
             end
-            if c.named then c.named[#c.named + 1] = concat(ids, ' ') end
+            if named then named[#named + 1] = concat(ids, ' ') end
         end
-        all = all + count
     end
-    write()
+    if n > 0 then
+        call('ZADD', key.active, unpack(active, 1, n))
+        call('HSET', key.sessions, unpack(fields, 1, n))
+    end
     c.waiting, c.active = c.waiting - all, c.active + all
     state.count(c, 'admitted', all)
 end
@@ -283,49 +297,54 @@ function visitor.hand_over(c, id, place, serial, device)
     state.event_later(c, EVENT.handed, held, serial)
 end
 
--- The serials of these places go with them. A key of another type must not stop a step half-way.
-local function forget_serials(c, places)
+-- The serials of places, given as spans place, 1, place, 1, ..., go with them. A key of another type must not stop a step
+-- half-way.
+local function forget_serials(c, spans)
     if c.has_serials == nil then c.has_serials = call('EXISTS', c.key.serials) == 1 end
     if not c.has_serials then return end
     local seqs = {}
-    for i = 1, #places do seqs[#seqs + 1] = places[i] and int(places[i] % LANE) or nil end
+    for i = 1, #spans, 2 do seqs[#seqs + 1] = int(spans[i] % LANE) end
     if #seqs > 0 then pcall_redis('HDEL', c.key.serials, unpack(seqs)) end
 end
 
--- Ends visitors, at most PORTION, for one reason. event: removed, from the line; or freed, from a session. places: of
--- each; false where a damaged session does not tell it: readers find that the sizes differ, and rebuild.
-local function finish(c, event, ids, places, reason)
-    local n, ended, score, told = #ids, {}, text.end_score(c.now, reason), reason
-    if n == 0 then return end
-    if reason == REASON.removed then
-        -- Readers of older releases refuse this reason. These pairs of event and reason occur nowhere else: readers take
-        -- them for a removal, older ones for an end of another kind.
-        told = event == EVENT.removed and REASON.unclaimed or REASON.absent
-    end
-    for i = 1, n do
-        ended[2 * i - 1], ended[2 * i] = score, ids[i]
-        if places[i] then state.tell(c, event, told, places[i], 1) end
-    end
+-- Readers of older releases refuse the reason `removed`. These pairs of event and reason occur nowhere else: readers take
+-- them for a removal, older ones for an end of another kind.
+local TOLD = { [EVENT.removed] = { [REASON.removed] = REASON.unclaimed }, [EVENT.freed] = { [REASON.removed] = REASON.absent } }
+
+-- Takes visitors out of the sets, at most PORTION, and tells it. event: removed, from the line; or freed, from a session.
+-- ended: score, visitor, ...; spans: of those whose place is known. are_first: their deadlines are the earliest.
+local function take_out(c, event, reason, ids, ended, spans, are_first)
+    local n = #ids
+    forget_serials(c, spans)
+    state.tell_spans(c, event, TOLD[event][reason] or reason, spans)
     if event == EVENT.removed then
         call('ZREM', c.key.waiting, unpack(ids))
         c.waiting = c.waiting - n
     else
-        call('ZREM', c.key.active, unpack(ids))
+        if are_first then
+            call('ZREMRANGEBYRANK', c.key.active, 0, n - 1)
+        else
+            call('ZREM', c.key.active, unpack(ids))
+        end
         call('HDEL', c.key.sessions, unpack(ids))
         c.active = c.active - n
     end
     call('ZADD', c.key.ended, unpack(ended))
-    c.ended = c.ended + n
+    c.ended, c.has_ended = c.ended + n, true
     local totals = TOTALS[reason]
     for i = 1, #totals do state.count(c, totals[i], n) end
-    forget_serials(c, places)
+end
+
+-- Ends one visitor. place: nil where a damaged session does not tell it: readers find that the sizes differ, and rebuild.
+local function finish(c, event, id, place, reason)
+    take_out(c, event, reason, { id }, { text.end_score(c.now, reason), id }, place and { place, 1 } or {})
 end
 
 -- Gives up the place or the session. Only a session completes: who waits is refused.
 function visitor.leave(c, id, place, reason)
     local held = reason ~= REASON.completed and visitor.waits_at(c, id, place)
     if held then
-        finish(c, EVENT.removed, { id }, { held }, reason)
+        finish(c, EVENT.removed, id, held, reason)
         if not is_same(held, place) then -- drawn: the lines of workers have the place of before until the draw is done
             state.tell(c, EVENT.removed, reason, place, 1)
         end
@@ -334,7 +353,7 @@ function visitor.leave(c, id, place, reason)
     local session = visitor.session(c, id)
     if session and is_same(session.place, place) then
         overbook.note_end(c, id, session, reason)
-        finish(c, EVENT.freed, { id }, { session.place }, reason)
+        finish(c, EVENT.freed, id, session.place, reason)
     elseif reason == REASON.completed then
         return refuse(c, id, place)
     else
@@ -344,9 +363,13 @@ end
 
 -- Takes visitors from the line: absent ones, those who were called before a loss, one whom the operator removes.
 function visitor.drop(c, ids, places, reason)
+    local score = text.end_score(c.now, reason)
     for from = 1, #ids, PORTION do
-        local to = min(from + PORTION - 1, #ids)
-        finish(c, EVENT.removed, { unpack(ids, from, to) }, { unpack(places, from, to) }, reason)
+        local portion, ended, spans = { unpack(ids, from, min(from + PORTION - 1, #ids)) }, {}, {}
+        for i = 1, #portion do
+            ended[2 * i - 1], ended[2 * i], spans[2 * i - 1], spans[2 * i] = score, portion[i], places[from + i - 1], 1
+        end
+        take_out(c, EVENT.removed, reason, portion, ended, spans)
     end
 end
 
@@ -357,34 +380,42 @@ function visitor.give_up(c, id, held)
     c.waiting = c.waiting - 1
     state.count(c, 'left', 1)
     state.tell(c, EVENT.removed, REASON.left, held, 1)
-    forget_serials(c, { held })
+    forget_serials(c, { held, 1 })
 end
 
 -- Ends the session of a visitor whom the operator removes.
 function visitor.revoke(c, id)
     local session = visitor.session(c, id)
     overbook.note_end(c, id, session, REASON.removed)
-    finish(c, EVENT.freed, { id }, { session and session.place or false }, REASON.removed)
+    finish(c, EVENT.freed, id, session and session.place, REASON.removed)
 end
 
--- Ends the sessions of these visitors, which are overdue. A damaged one ends, too.
-function visitor.expire(c, ids)
+-- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed. A damaged one ends,
+-- too. are_first: nobody else's deadline is earlier.
+function visitor.expire(c, ids, are_first)
+    local expired, unclaimed = text.end_score(c.now, REASON.expired), text.end_score(c.now, REASON.unclaimed)
+    local overbooked, parse = c.overbook, text.parse_place_of
     for from = 1, #ids, PORTION do
-        local to = min(from + PORTION - 1, #ids)
-        local sessions = call('HMGET', c.key.sessions, unpack(ids, from, to))
-        local expired, places, unclaimed, their_places = {}, {}, {}, {}
-        for i = from, to do
-            local id, session = ids[i], sessions[i - from + 1]
-            local place, claimed = text.parse_place_of(session)
+        local portion = { unpack(ids, from, min(from + PORTION - 1, #ids)) }
+        local sessions = call('HMGET', c.key.sessions, unpack(portion))
+        local ended, came, n_came, not_come, n_not = {}, {}, 0, {}, 0
+        for i = 1, #portion do
+            local place, claimed = parse(sessions[i])
             if place and not claimed then
-                unclaimed[#unclaimed + 1], their_places[#their_places + 1] = id, place
+                not_come[n_not + 1], not_come[n_not + 2], n_not = place, 1, n_not + 2
+                ended[2 * i - 1], ended[2 * i] = unclaimed, portion[i]
             else
-                expired[#expired + 1], places[#places + 1] = id, place or false
+                if place then came[n_came + 1], came[n_came + 2], n_came = place, 1, n_came + 2 end
+                ended[2 * i - 1], ended[2 * i] = expired, portion[i]
             end
-            if c.overbook then overbook.note_end(c, id, text.parse_session(session), REASON.unclaimed) end
+            if overbooked then
+                overbook.note_end(c, portion[i], text.parse_session(sessions[i]), REASON.unclaimed)
+            end
         end
-        finish(c, EVENT.freed, expired, places, REASON.expired)
-        finish(c, EVENT.freed, unclaimed, their_places, REASON.unclaimed)
+        forget_serials(c, not_come)
+        state.tell_spans(c, EVENT.freed, REASON.unclaimed, not_come)
+        state.count(c, 'unclaimed', n_not / 2)
+        take_out(c, EVENT.freed, REASON.expired, portion, ended, came, are_first)
     end
 end
 

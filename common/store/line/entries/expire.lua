@@ -57,8 +57,11 @@ entry('expire', { 'allow-oom' }, function(keys, args)
         if is_wrong then state.event(c, defs.EVENT.config) end
         if counts_ahead and c.overbook then c.overbook.n = -1 end -- counting begins again
         clock.correct_sessions(c, ahead, s.claim_ttl)
-        if #due > 0 and call('TYPE', c.key.lost).ok == 'hash' then due = recovery.keep_remembered(c, due, s) end
-        visitor.expire(c, due)
+        local are_first = #ahead == 0
+        if #due > 0 and call('TYPE', c.key.lost).ok == 'hash' then
+            due, are_first = recovery.keep_remembered(c, due, s), false
+        end
+        visitor.expire(c, due, are_first)
         overbook.save(c)
         state.commit(c)
         deadline = first_deadline(c)

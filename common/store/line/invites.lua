@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Invites: who has spent which. tl:{q}:spent:<invite>: the visitor who spent the invite; and the same at ' ' and its
+-- digest. Only this module writes them.
+
+local OUTCOME = defs.OUTCOME
+local CLOCK_MS = 5000 -- TL_TICKET_CLOCK_S
+
+local function holds_place(c, id)
+    return call('ZSCORE', c.key.waiting, id) or call('ZSCORE', c.key.active, id)
+end
+
+-- Marks these as spent by the visitor. False if they were spent before. The visitor who spent them and still holds a
+-- place may do so again: the first answer may have been lost.
+local function mark_spent(c, names, until_ms, id)
+    local is_new = true
+    for i = 1, #names do
+        local key = c.key['spent:'] .. names[i]
+        if not call('SET', key, id, 'NX', 'PX', text.int(max(1000, until_ms - c.now))) then
+            is_new = false
+            if pcall_redis('GET', key) ~= id then return false end -- or a key of another type
+        end
+    end
+    return is_new or holds_place(c, id)
+end
+
+-- May a visitor repeat a join with a pending ticket? Not once the place has ended. What ended shortly before the ticket
+-- was given may have been an earlier place, but then the visitor holds the one that was joined, because a ticket is
+-- given after its JOIN was sent. With an invite or a solution, only if that was not spent before.
+local function may_repeat(c, seconds, digest, until_ms, id)
+    local score = call('ZSCORE', c.key.ended, id)
+    if score and tonumber(score) >= (seconds * 1000 - CLOCK_MS) * 8 and not holds_place(c, id) then return false end
+    return digest == '' or mark_spent(c, { ' ' .. digest }, until_ms, id)
+end
+
+-- Spends an invite for a JOIN. Returns an OUTCOME if that is not possible, or the line is full: then the JOIN gets no
+-- place. " seconds digest" is a join repeated with a pending ticket, given at this Unix time; an id of an invite has no
+-- space. The digest is that of the invite or the solution which opened the join, or empty.
+function invites.spend(c, invite, until_ms, id)
+    if c.waiting >= c.limit and not holds_place(c, id) then return OUTCOME.full end
+    local seconds, digest = match(invite, '^ (%d+) ?(%x*)$')
+    local may
+    if seconds then
+        may = may_repeat(c, tonumber(seconds), digest, until_ms, id)
+    else
+        may = mark_spent(c, { invite, ' ' .. sub(redis.sha1hex(invite), 1, 16) }, until_ms, id)
+    end
+    return not may and OUTCOME.spent or nil
+end
+
+-- Of joins that were made at this time, or later, and come late: has this visitor's place ended since? Then it was placed
+-- through another worker meanwhile, and a second place would be nobody's. score: in tl:{q}:ended, or false.
+function invites.is_late(c, id, score, since_ms)
+    return score and tonumber(score) >= since_ms * 8 and not holds_place(c, id)
+end

@@ -40,7 +40,7 @@ local JOINS_MAX = 1000          -- in one JOIN
 
 ---- what the steps need: a JOIN, a claim (also more time, another device), an end, presence, what was lost
 
-local CLAIM, ENDS, JOIN, SEEN, LOST = 1, 2, 3, 4, 5
+local CLAIM, ENDS, JOIN, SEEN, LOST = 101, 102, 103, 104, 105 -- no kinds of steps
 local NEEDS = { [COMMAND.leave] = ENDS, [COMMAND.complete] = ENDS, [COMMAND.renew] = CLAIM, [COMMAND.claim] = CLAIM,
     [COMMAND.extend] = CLAIM, [COMMAND.hand_over] = CLAIM, [COMMAND.seen] = SEEN, [COMMAND.restore] = LOST,
     [COMMAND.lost] = LOST, [COMMAND.called] = LOST, [STEP.spend] = JOIN }
@@ -266,7 +266,7 @@ local function apply_entry(c, args, one, s)
             if not VERBS[kind] then
                 outcome, place, deadline = other(c, one, kind, args, at, s, is_foreign)
             elseif is_foreign then
-                outcome, place = OUTCOME.gone, args[at + 2] + 0
+                outcome, place = OUTCOME.gone, kind ~= COMMAND.hand_over and args[at + 2] + 0 or 0
             else
                 outcome, place = VERBS[kind](c, args[at + 1], args[at + 2] + 0, s, args, at)
             end

@@ -1,11 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
--- Flags: allow-oom
--- Parts: prelude.records prelude.presence prelude.runs prelude.row prelude.ended prelude.draw prelude.capacity
--- Parts: prelude.called apply.arguments apply.context apply.called apply.batches apply.limit apply.joins apply.commands
--- Parts: apply.handover prelude.recovery apply.restore
 --
--- ARGV     1 fence   2 about how many events to keep
+-- args     1 fence   2 about how many events to keep
 --          3... entries of the stream, oldest first, each with its commands:
 --            0 ENTRY     id, worker, batch number: begins an entry
 --            1 JOIN      lane, n, visitor...: n commands of the batch, one for each visitor
@@ -25,259 +21,332 @@
 --           13 HAND_OVER visitor, place, serial, device
 --           14 SINCE     ms: no JOIN in the rest of the entry was made before this time; not a command itself. A
 --                        visitor whose place has ended since gets no new one.
--- Returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
--- Errors   STALE    the fence is out of date: another dispatcher holds the lease
+-- returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
+-- fails    STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
 --          NOQUEUE  the queue does not exist
 --          INVALID  an argument makes no sense
 --          After an error nothing was changed, but a new incarnation may have begun.
 --
--- Invariants: XACK and the changes are one step; entries are applied in stream order; a visitor is in at most one of
--- waiting and active; state.waiting and state.active are the sizes of the sets;
--- joined = waiting + active + completed + expired + left; no JOIN takes waiting above max_waiting, or adds to
--- the line while apply.limit.lua says so; where a queue is overbooked, no claim takes the claimed sessions above the
--- capacity. Work is bounded by the number of commands.
+-- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN takes waiting above
+-- max_waiting, or adds to the line while settings.limit says so; where a queue is overbooked, no claim takes the claimed
+-- sessions above the capacity. Work is bounded by the number of commands.
+
+local COMMAND, STEP, OUTCOME, EVENT, REASON = defs.COMMAND, defs.STEP, defs.OUTCOME, defs.EVENT, defs.REASON
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
-local fence, keep = ARGV[1], ARGV[2]
+local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
+local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
+local JOINS_MAX = 1000          -- in one JOIN
 
----- check everything before the first write
+---- what the steps need: a JOIN, a claim (also more time, another device), an end, presence, what was lost
 
-local current_fence, seq, joined, last_bucket, completed, left, called_before
-if sessions or restores then
-    state, current_fence, seq, joined, last_bucket, completed, left, called_before = open_state('fence', 'seq',
-        'joined', 'bucket', 'completed', 'left', 'called')
-else
-    state, current_fence, seq, joined, last_bucket = open_state('fence', 'seq', 'joined', 'bucket')
-end
-if not state then
-    return no_queue()
-end
-if current_fence ~= fence then
-    return redis.error_reply('STALE another dispatcher holds the lease')
-end
-if not are_valid then
-    return redis.error_reply('INVALID argument ' .. at)
-end
+local CLAIM, ENDS, JOIN, SEEN, LOST = 101, 102, 103, 104, 105 -- no kinds of steps
+local NEEDS = { [COMMAND.leave] = ENDS, [COMMAND.complete] = ENDS, [COMMAND.renew] = CLAIM, [COMMAND.claim] = CLAIM,
+    [COMMAND.extend] = CLAIM, [COMMAND.hand_over] = CLAIM, [COMMAND.seen] = SEEN, [COMMAND.restore] = LOST,
+    [COMMAND.lost] = LOST, [COMMAND.called] = LOST, [STEP.spend] = JOIN }
+local LENGTHS = { [COMMAND.leave] = 2, [COMMAND.complete] = 2, [COMMAND.renew] = 2, [COMMAND.seen] = 2,
+    [STEP.spend] = 2, [COMMAND.restore] = 6, [COMMAND.lost] = 4, [COMMAND.called] = 4, [STEP.of] = 1,
+    [COMMAND.claim] = 2, [COMMAND.extend] = 2, [COMMAND.hand_over] = 4, [STEP.since] = 1 }
+local TEXTS = { [STEP.spend] = 1, [COMMAND.seen] = 0, [COMMAND.lost] = 0, [COMMAND.called] = 0, [STEP.of] = 0,
+    [STEP.since] = 0 } -- how many of them are texts: else the first
 
--- Which entries are pending. Every entry that is pending up to the last one must be among them.
-local results, pending_ids = {}, {}
-for i = 1, n_entries do
-    results[i] = NOT_PENDING
-end
-local next_entry = 1
-for _, pending in ipairs(redis.call('XPENDING', K_INGEST, INGEST_GROUP, '-', entries[n_entries],
-    int(n_entries + 1))) do
-    local id = pending[1]
-    while entries[next_entry] and entries[next_entry] ~= id do
-        next_entry = next_entry + 1
-    end
-    if not entries[next_entry] then
-        return redis.error_reply('ORDER an older entry is pending')
-    end
-    results[next_entry], pending_ids[#pending_ids + 1] = APPLIED, id
-    next_entry = next_entry + 1
-end
-if #pending_ids == 0 then
-    return results
-end
+local FIELDS = {
+    [CLAIM] = state.fields({ 'seq', 'fence' }, { 'called' }),
+    [ENDS] = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
+    [JOIN] = state.fields({ 'seq', 'fence', 'joined' }, { 'bucket' }),
+    [SEEN] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left' }, { 'bucket', 'called' }),
+    [LOST] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'bucket', 'called' }),
+}
+local WRITES = {
+    [CLAIM] = { 'active', 'events', 'sessions' },
+    [ENDS] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
+    [JOIN] = { 'waiting', 'active', 'events' },
+    [SEEN] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
+    [LOST] = { 'waiting', 'active', 'ended', 'events', 'sessions', 'lost' },
+}
 
-local c
-if joins then
-    c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'opening',
-        'max_waiting', 'mode', 'closes_at')
-else
-    c = redis.call('HMGET', K_CONFIG, 'session_ttl', 'session_sliding', 'session_max', 'waiting_ttl', 'opening')
-end
-settings = { session_ttl = tonumber(c[1]), sliding = c[2] == 'true', session_max = tonumber(c[3]),
-    waiting_ttl = tonumber(c[4]) }
-if not settings.session_ttl or not settings.session_max
-    or not (settings.waiting_ttl and settings.waiting_ttl < 2 ^ 53) then -- no damaged one, either: infinite
-    return redis.error_reply('NOQUEUE the queue has no settings')
-end
-if c[5] == 'draw' then
-    DRAW.load()
-    DRAW.opens_at = tonumber(redis.call('HGET', K_CONFIG, 'opens_at'))
-    DRAW.present = DRAW.opens_at and DRAW.of(redis.call('HGET', K_STATE, 'draw'), DRAW.opens_at)
-    -- Was the last entry written after the opening? The entry that was fixes the cut, and reads the list.
-    DRAW.opens = DRAW.opens_at and not DRAW.present
-        and math.min(now_ms(), tonumber(string.match(entries[n_entries], '^%d+'))) >= DRAW.opens_at -- ids never go back
-    if DRAW.opens then
-        redis.call('GETRANGE', DRAW.key(), 0, 0) -- fails before the first write if it is no string
-    end
-end
-check_types(reports_key())
-totals = { joined = joined, completed = completed, left = left }
-if handovers then
-    redis.call('HLEN', serials_key())
-end
-if restores then
-    redis.call('HLEN', K_LOST)
-    totals.admitted = redis.call('HGET', K_STATE, 'admitted')
-    load_restore()
-end
-state.seq = read_counter(seq)
-for _, total in pairs(totals) do
-    read_counter(total)
-end
-local counted = parse_called(called_before)
-if counted then
-    load_called()
-    load_claims()
-    claims.open(counted)
-end
+local function invalid(at) state.fail('INVALID', 'argument ' .. at) end
 
----- apply
+-- A number, or the end of the call.
+local function whole(args, at) return text.number(args[at]) or invalid(at) end
 
-redis.call('XACK', K_INGEST, INGEST_GROUP, unpack(pending_ids))
-now = now_ms()
-if joins then
-    load_joins()
-    load_limit()
-    limit_joins(state.waiting, unpack(c, 6, 8))
-end
-if invites then
-    load_spend()
-end
-if late then
-    load_since()
-end
-if sessions then
-    load_commands()
-end
-if handovers then
-    load_handover()
-end
-if restores or presence then
-    load_seen()
-end
-
-local events = {} -- first one APPLIED for each batch
-
-local is_foreign = false -- the places of the entry at work are of another generation
-local since -- ms: its joins were made then or later, and come late; or nil
-
--- Begins an entry. False if its commands must be skipped: it is not pending, or its batch is a repeated one.
-local function begin_entry(nth, batch, worker)
-    if results[nth] == NOT_PENDING then
-        return false
-    elseif is_repeated(worker, batch) then
-        results[nth] = REPEATED
-        return false
-    end
-    raise_seq()
-    -- If the entry was written after the opening, nobody from here on takes part in the draw.
-    if DRAW.opens and not DRAW.present and tonumber(string.match(entries[nth], '^%d+')) >= DRAW.opens_at then
-        flush_joins()
-        DRAW.present = DRAW.fix_cut(state, state.seq, DRAW.opens_at)
-        state.seq = math.max(state.seq, DRAW.present.last)
-        recovery_changes.draw = DRAW.text(DRAW.present)
-    end
-    exceptions, sender, is_foreign, since = {}, worker, false, nil
-    events[#events + 1] = { EVENT.applied, worker, batch, state.seq + 1, exceptions }
-    return true
-end
-
--- Applies a step, whose first command has this index in its batch. Returns the next step and the index of its command.
-local function apply_step(i, index)
-    local kind, a, b, texts = unpack(steps, 4 * i - 3, 4 * i)
-    if kind == COMMAND.join then
-        if since then
-            join_since(index, a, b, texts, since)
+-- The entries in turn: { id, worker, batch, at: its first step, past: the argument after its last }; and what they need:
+-- has[NEEDS] and has[kind].
+local function read_steps(args)
+    local entries, has, at, n_args, entry_now = {}, {}, 3, #args, nil
+    while at <= n_args do
+        local kind = whole(args, at)
+        if kind == STEP.entry then
+            if #entries == defs.APPLY_CALL_ENTRIES_MAX then invalid(at) end
+            entry_now = { id = args[at + 1], worker = args[at + 2], batch = whole(args, at + 3), at = at + 4 }
+            entries[#entries + 1], at = entry_now, at + 4
+        elseif kind == COMMAND.join and entry_now then
+            local n = whole(args, at + 2)
+            if whole(args, at + 1) >= defs.LANES_MAX or n < 1 or n > JOINS_MAX or at + 2 + n > n_args then
+                invalid(at)
+            end
+            has[JOIN], at = true, at + 3 + n
         else
-            join(index, a, b, texts)
+            local length = entry_now and LENGTHS[kind] or invalid(at)
+            for i = 1 + (TEXTS[kind] or 1), length do whole(args, at + i) end
+            if kind == STEP.spend and args[at + 3] ~= '1' then invalid(at + 3) end
+            has[kind], has[NEEDS[kind] or 0], at = true, true, at + 1 + length
         end
-        return i + 1, index + b
-    elseif kind == STEP.of then
-        is_foreign = a ~= state.generation
-        return i + 1, index
-    elseif kind == STEP.since then
-        since = a
-        return i + 1, index
+        entry_now.past = at
     end
-    flush_joins() -- the other commands must see the visitors who joined before
-    if kind == STEP.spend then
-        local lane, visitor = steps[4 * i + 2], steps[4 * i + 4]
-        if spend(index, ARGV[texts], a, ARGV[visitor]) then
-            join(index, lane, 1, visitor)
+    return #entries > 0 and entries or invalid(3), has
+end
+
+-- The largest of the needs, or the one that covers several.
+local function need_of(has)
+    if has[LOST] then return LOST end
+    local n, need = 0, SEEN
+    for each = CLAIM, SEEN do
+        if has[each] then n, need = n + 1, each end
+    end
+    return n == 1 and not has[STEP.since] and not has[STEP.spend] and need or SEEN
+end
+
+---- what must be right before the first write
+
+local function read_settings(c, has)
+    local s = settings.read(c, has[JOIN] and { 'waiting_ttl', 'session_ttl', 'session_max', 'session_sliding', 'opening',
+        'max_waiting', 'mode', 'closes_at' } or { 'waiting_ttl', 'session_ttl', 'session_max', 'session_sliding',
+        'opening' })
+    if has[COMMAND.extend] then s.claim_ttl = settings.optional(call('HGET', c.key.config, 'claim_ttl'), 0) end
+    if has[LOST] then s.capacity = settings.optional(call('HGET', c.key.config, 'capacity'), 0) end
+    return s
+end
+
+-- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was written
+-- after the opening, so the entry that was fixes it.
+local function open_draw(c, entries)
+    local found = call('HGET', c.key.config, 'opens_at')
+    c.opens_at = tonumber(found)
+    if not c.opens_at then return end
+    c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
+    c.draw_opens = not c.drawn and min(c.now, ingest.written_ms(entries[#entries].id)) >= c.opens_at -- ids never go back
+    if c.draw_opens then call('GETRANGE', c.key.drawn, 0, 0) end -- fails before the first write if it is no string
+end
+
+-- Marks the entries that are pending, and returns their ids. Every entry that is pending up to the last one must be among
+-- them.
+local function find_pending(c, entries)
+    local ids, next_one = {}, 1
+    for _, pending in ipairs(call('XPENDING', c.key.ingest, defs.INGEST_GROUP, '-', entries[#entries].id,
+        #entries + 1)) do
+        while entries[next_one] and entries[next_one].id ~= pending[1] do next_one = next_one + 1 end
+        if not entries[next_one] then state.fail('ORDER', 'an older entry is pending') end
+        entries[next_one].result, ids[#ids + 1], next_one = APPLIED, pending[1], next_one + 1
+    end
+    return ids
+end
+
+-- The last batch of each worker: worker -> { stored: before this call, or nil; last: with the batches of this call }.
+-- Whether one of them is new to the queue.
+local function read_batches(c, entries)
+    local batches, any_new = {}, false
+    for i = 1, #entries do
+        local worker = entries[i].worker
+        if not batches[worker] then
+            local stored = text.parse_batch(call('HGET', c.key.batches, worker))
+            batches[worker], any_new = { stored = stored, last = stored or -1 }, any_new or not stored
         end
-        return i + 2, index + 1
-    elseif is_foreign and (kind <= COMMAND.renew or kind >= COMMAND.claim) then
-        add_exception(exceptions, index, OUTCOME.gone, a, 0)
-    elseif kind == COMMAND.leave then
-        leave(index, ARGV[texts], a)
-    elseif kind == COMMAND.complete then
-        complete(index, ARGV[texts], a)
-    elseif kind == COMMAND.renew or kind == COMMAND.claim then
-        renew(index, ARGV[texts], a, kind == COMMAND.claim)
-    elseif kind == COMMAND.extend then
-        extend(index, ARGV[texts], a)
-    elseif kind == COMMAND.hand_over then
-        hand_over(index, texts)
-    elseif kind == COMMAND.restore then
-        restore(index, texts)
+    end
+    return batches, any_new
+end
+
+local function check(c, has, any_new)
+    state.check(c, WRITES[need_of(has)])
+    if any_new or has[SEEN] then call('ZCARD', c.key.reports) end
+    if has[COMMAND.hand_over] then call('HLEN', c.key.serials) end
+    if (c.called or '') ~= '' then
+        local v = call('HMGET', c.key.config, 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min')
+        local capacity = settings.optional(v[1], 0)
+        if v[3] == 'auto' then
+            capacity = settings.capacity(capacity, v[4], call('HGET', c.key.state, 'capacity_now'))
+        end
+        overbook.open_claims(c, capacity, settings.optional(v[2], 0))
+    end
+end
+
+---- the commands
+
+local function except(list, index, outcome, place, deadline) list[#list + 1] = { index, outcome, place, deadline or 0 } end
+
+-- Commands of a visitor at a place: return an OUTCOME and a place where that is not what was asked.
+local VERBS = {
+    [COMMAND.leave] = function(c, id, place) return visitor.leave(c, id, place, REASON.left) end,
+    [COMMAND.complete] = function(c, id, place) return visitor.leave(c, id, place, REASON.completed) end,
+    [COMMAND.renew] = function(c, id, place, s) return visitor.claim(c, id, place, s, false) end,
+    [COMMAND.claim] = function(c, id, place, s) return visitor.claim(c, id, place, s, true) end,
+    [COMMAND.extend] = function(c, id, place, s) return visitor.extend(c, id, place, s) end,
+    [COMMAND.hand_over] = function(c, id, place, _, args, at)
+        return visitor.hand_over(c, id, place, args[at + 3] + 0, args[at + 4] + 0)
+    end,
+}
+
+-- n joins of visitors args[from...], the first of which has this index; late ones since a time, or nil.
+local function join(c, one, lane, args, from, n, since)
+    local index, first = one.index, 0
+    if since then
+        local ends = call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
+        for i = 0, n - 1 do
+            if invites.is_late(c, args[from + i], ends[i + 1], since) then
+                if i > first then
+                    visitor.enter(c, lane, args, from + first, i - first, one.exceptions, index + first, except)
+                end
+                state.set(c, 'seq', c.seq + 1)
+                except(one.exceptions, index + i, OUTCOME.spent, 0)
+                first = i + 1
+            end
+        end
+    end
+    if first < n then visitor.enter(c, lane, args, from + first, n - first, one.exceptions, index + first, except) end
+    one.index = index + n
+end
+
+-- What workers remember, who comes back, and who is seen. Returns what VERBS do, and a deadline.
+local function other(c, one, kind, args, at, s, is_foreign)
+    if kind == COMMAND.seen then
+        local first, count = args[at + 1] + 0, args[at + 2] + 0
+        local is_farewell = first == defs.SEEN_FAREWELL_SEQ and count == defs.SEEN_FAREWELL_COUNT
+        if is_foreign and not is_farewell then return end -- places of another generation say nothing about this one
+        if not is_farewell then presence.mark(c, first, count, s.waiting_ttl) end
+        presence.report(c, one.worker, is_farewell, s.waiting_ttl)
     elseif kind == COMMAND.lost then
-        lost(index, texts)
+        return recovery.lost(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0)
     elseif kind == COMMAND.called then
-        called(texts)
+        recovery.called(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0, s.session_max)
     else
-        seen(a, b, is_foreign)
+        return recovery.restore(c, args[at + 1], args[at + 2] + 0, { generation = args[at + 3] + 0,
+            deadline = args[at + 4] + 0, front = args[at + 5] + 0, event = args[at + 6] + 0 }, s)
     end
-    return i + 1, index + 1
 end
 
-local i, nth, index, is_applied = 1, 0, 0, false
-while i <= n_steps do
-    if steps[4 * i - 3] == STEP.entry then
-        nth, index = nth + 1, 0
-        is_applied = begin_entry(nth, steps[4 * i - 2], ARGV[steps[4 * i] + 1])
-        i = i + 1
-    elseif is_applied then
-        i, index = apply_step(i, index)
-    else
-        i = i + 1
+-- If the entry was written after the opening, nobody from here on takes part in the draw.
+local function fix_cut(c, one)
+    if not c.draw_opens or c.drawn or ingest.written_ms(one.id) < c.opens_at then return end
+    visitor.settle(c)
+    c.drawn = draw.fix_cut(c, c.seq, c.opens_at)
+    state.set(c, 'seq', max(c.seq, c.drawn.last))
+    state.set(c, 'draw', draw.text(c.drawn))
+end
+
+local function apply_entry(c, args, one, s)
+    local at, is_foreign, since, exceptions = one.at, false, nil, {}
+    recovery.raise_seq(c)
+    fix_cut(c, one)
+    one.exceptions, one.index = exceptions, 0
+    state.event(c, EVENT.applied, one.worker, one.batch, c.seq + 1, exceptions)
+    while at < one.past do
+        local kind = args[at] + 0
+        if kind == COMMAND.join then
+            local n = args[at + 2] + 0
+            join(c, one, args[at + 1] + 0, args, at + 3, n, since)
+            at = at + 3 + n
+        elseif kind == STEP.of then
+            is_foreign, at = args[at + 1] + 0 ~= c.generation, at + 2
+        elseif kind == STEP.since then
+            since, at = args[at + 1] + 0, at + 2
+        elseif kind == STEP.spend then
+            visitor.settle(c)
+            local outcome = invites.spend(c, args[at + 1], args[at + 2] + 0, args[at + 6])
+            if outcome then
+                state.set(c, 'seq', c.seq + 1)
+                except(exceptions, one.index, outcome, 0)
+                one.index = one.index + 1
+            else
+                join(c, one, args[at + 4] + 0, args, at + 6, 1)
+            end
+            at = at + 7
+        else
+            visitor.settle(c) -- the other commands must see the visitors who joined before
+            local outcome, place, deadline
+            if not VERBS[kind] then
+                outcome, place, deadline = other(c, one, kind, args, at, s, is_foreign)
+            elseif is_foreign then
+                outcome, place = OUTCOME.gone, kind ~= COMMAND.hand_over and args[at + 2] + 0 or 0
+            else
+                outcome, place = VERBS[kind](c, args[at + 1], args[at + 2] + 0, s, args, at)
+            end
+            if outcome then except(exceptions, one.index, outcome, place, deadline) end
+            one.index, at = one.index + 1, at + 1 + LENGTHS[kind]
+        end
     end
 end
-flush_joins()
-raise_seq()
-if #events == 0 then
+
+---- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
+
+local function forget_silent_workers(c)
+    local all = call('HGETALL', c.key.batches)
+    for i = 1, #all, 2 do
+        local _, ms = text.parse_batch(all[i + 1])
+        if not ms or ms < c.now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
+            call('HDEL', c.key.batches, all[i])
+        end
+    end
+end
+
+-- True if these are the first batches that the queue has ever had.
+local function store_batches(c, batches, waiting_ttl)
+    local fields, n = {}, nil
+    for worker, batch in pairs(batches) do
+        if batch.last ~= (batch.stored or -1) then
+            fields[#fields + 1], fields[#fields + 2] = worker, text.batch(batch.last, c.now)
+            if not batch.stored then -- it has visitors from now on, and its first SEEN is yet to come
+                n = n or call('HLEN', c.key.batches)
+                if sub(worker, 1, 8) ~= 'control-' then -- joins of an operator: nobody listens there
+                    presence.report(c, worker, false, waiting_ttl)
+                end
+            end
+        end
+    end
+    if n and n >= WORKERS_MAX then forget_silent_workers(c) end
+    call('HSET', c.key.batches, unpack(fields))
+    return n == 0
+end
+
+entry('apply', { 'allow-oom' }, function(keys, args)
+    local entries, has = read_steps(args)
+    local c = state.open(state.begin(keys, args[2]), FIELDS[need_of(has)])
+    if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
+    local pending, results = find_pending(c, entries), {}
+    if #pending > 0 then
+        local s, seq_before = read_settings(c, has), text.int(c.seq)
+        if s.opening == 'draw' then open_draw(c, entries) end
+        local batches, any_new = read_batches(c, entries)
+        check(c, has, any_new)
+        if has[JOIN] and s.max_waiting > 0 then
+            local v = call('HMGET', c.key.config, 'full_margin', 'full_cooldown')
+            s.full_margin, s.full_cooldown = settings.optional(v[1], 5), settings.optional(v[2], 10000)
+            c.full_since = call('HGET', c.key.state, 'full_since')
+        end
+        c.limit = has[JOIN] and settings.limit(c, s) or 1 / 0
+
+        call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
+        for i = 1, #entries do
+            local one = entries[i]
+            local batch = batches[one.worker]
+            if one.result and batch.last >= one.batch then
+                one.result = REPEATED
+            elseif one.result then
+                batch.last = one.batch
+                apply_entry(c, args, one, s)
+            end
+        end
+        visitor.settle(c)
+        recovery.raise_seq(c)
+        if #c.events > 0 then
+            if store_batches(c, batches, s.waiting_ttl) then recovery.note_start(c) end
+            if c.has_ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call
+            if state.is_told(c, EVENT.joined, 0) then presence.note_joins(c, seq_before, s.waiting_ttl) end
+            if c.is_named then state.event_later(c, EVENT.config) end
+            if c.overbook then overbook.save(c) end
+            settings.note_full(c, s)
+            state.commit(c)
+        end
+    end
+    for i = 1, #entries do results[i] = entries[i].result or NOT_PENDING end
     return results
-end
-if store_batches() then
-    note_start()
-end
-
----- commit the changes and tell all readers
-
-if #joined_spans > 0 then
-    events[#events + 1] = { EVENT.joined, runs_of_spans(joined_spans) }
-end
-if recovery_changes.lost_by then
-    events[#events + 1] = { EVENT.config } -- workers read which generation comes back
-end
-for till, places in pairs(restored_sessions) do
-    events[#events + 1] = { EVENT.admitted, runs_of(places), till }
-end
-if #removed > 0 then
-    events[#events + 1] = { EVENT.removed, runs_of(removed), REASON.left }
-end
-session_events(events)
-local changes = { 'seq', state.seq }
-local bucket = #joined_spans > 0 and bucket_at(now, settings.waiting_ttl)
-if bucket and tonumber(last_bucket) ~= bucket then -- the first joins in this bucket
-    changes[3], changes[4] = 'bucket', bucket
-    changes[5], changes[6] = 'marks', add_mark(redis.call('HGET', K_STATE, 'marks') or '', bucket, seq)
-end
-for field, total in pairs(totals) do
-    if type(total) == 'number' then -- it changed
-        changes[#changes + 1], changes[#changes + 2] = field, total
-    end
-end
-if claims.called then
-    changes[#changes + 1], changes[#changes + 2] = 'called', called_text(claims.called)
-end
-for field, value in pairs(recovery_changes) do
-    changes[#changes + 1], changes[#changes + 2] = field, value
-end
-limit_changes(changes, events)
-commit(state, changes, events, keep)
-return results
+end)

@@ -26,15 +26,6 @@ struct world *test_rate_new(struct test_store *store, const char *settings)
     return world;
 }
 
-void test_rate_plain(struct world *world)
-{
-    static const char *const pairs[] = {TEST_CLOCK,
-                                        "allowed, budget_text, budget_wait = quick_budget(",
-                                        "allowed = (function() end)(", NULL};
-    test_library_variant(world->store->redis, "plain", pairs);
-    world->admit = "tl_plain_admit";
-}
-
 void test_rate_look(struct world *world)
 {
     tl_store_clock_note(&world->clocks[1 - world->serving], world->time_ms + world->ahead_ms,

@@ -48,8 +48,6 @@ struct world {
 /* Makes queue "q" with these settings, and the policy `counter`. */
 struct world *test_rate_new(struct test_store *store, const char *settings);
 void test_rate_free(struct world **world);
-/* From now on the script does without its fast path (admitter/admit.rate.lua). */
-void test_rate_plain(struct world *world);
 
 /* n visitors join. / At most n sessions end. / The visitors who wait leave. */
 void test_rate_join(struct world *world, long long n);

@@ -31,7 +31,7 @@ local RECOVERY_WRITES = { 'waiting', 'active', 'ended', 'events' }
 local function read_settings(c)
     local v = call('HMGET', c.key.config, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
         'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook')
-    if not v[1] then state.fail('NOQUEUE', 'the queue has no settings') end
+    if not (v[2] and v[3] and v[4]) then state.fail('NOQUEUE', 'the queue has no settings') end
     local s, optional = { policy = v[1], capacity = text.counter(v[2]), claim_ttl = text.counter(v[3]),
         session_ttl = text.counter(v[4]), paused = v[6] == 'true', mode = v[7] or 'open', lane_weights = v[10] or '',
         capacity_mode = v[11], opens_at = 0, closes_at = 0, overbook = 0, is_drawn = false }, settings.optional

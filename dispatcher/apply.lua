@@ -60,7 +60,7 @@ local FIELDS = {
 local WRITES = {
     [CLAIM] = { 'active', 'events', 'sessions' },
     [ENDS] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
-    [JOIN] = { 'waiting', 'active', 'events' },
+    [JOIN] = { 'waiting', 'active', 'ended', 'events' },
     [SEEN] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
     [LOST] = { 'waiting', 'active', 'ended', 'events', 'sessions', 'lost' },
 }

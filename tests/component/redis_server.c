@@ -348,8 +348,9 @@ static bool records_changes(const char *function)
     const char *from = strstr(library_text, head);
     assert_non_null(from);
     const char *to = strstr(from + 1, "\nentry(");
-    const char *found = strstr(from, "CHANGES_KEPT");
-    return found != NULL && (to == NULL || found < to);
+    const char *found = strstr(from, "CHANGES_KEPT"), *actor = strstr(from, "changes.actor(");
+    return (found != NULL && (to == NULL || found < to)) ||
+           (actor != NULL && (to == NULL || actor < to));
 }
 
 struct tl_reply *test_function(struct tl_redis *redis, const char *function,

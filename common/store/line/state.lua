@@ -50,7 +50,7 @@ function state.begin(keys, keep)
     local us = t[2] + 0
     return { key = names_of(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000, changes = {}, told = {},
         events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0, waiting_before = 0,
-        active_before = 0, store = false, base_seq = false, called = false, named = false, ended = 0 }
+        active_before = 0, store = false, base_seq = false, called = false, named = false, ended = false }
 end
 
 -- The fields that a step reads: counters, which must be whole numbers, and texts.

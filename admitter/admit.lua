@@ -26,11 +26,11 @@ local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called
 local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
 local RECOVERY_WRITES = { 'waiting', 'active', 'ended', 'events' }
 
--- The settings. This step is the most frequent one of a queue where somebody waits, so it reads what it needs and no more:
--- each field costs it 1 %.
+-- The settings. This step is the most frequent one of a queue where somebody waits, so it reads what it needs and no
+-- more: each field costs it 1 %.
 local function read_settings(c)
-    local v = call('HMGET', c.key.config, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
-        'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook')
+    local v = call('HMGET', c.key.config, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused',
+        'mode', 'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook')
     if not (v[2] and v[3] and v[4]) then state.fail('NOQUEUE', 'the queue has no settings') end
     local s, optional = { policy = v[1], capacity = text.counter(v[2]), claim_ttl = text.counter(v[3]),
         session_ttl = text.counter(v[4]), paused = v[6] == 'true', mode = v[7] or 'open', lane_weights = v[10] or '',

@@ -29,18 +29,28 @@
 --          After an error nothing was changed, but a new incarnation may have begun.
 --
 -- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN takes waiting above
--- max_waiting, or adds to the line while settings.limit says so; where a queue is overbooked, no claim takes the claimed
--- sessions above the capacity. Work is bounded by the number of commands.
+-- max_waiting, or adds to the line while settings.limit says so; where a queue is overbooked, no claim takes the
+-- claimed sessions above the capacity. Work is bounded by the number of commands.
 
-local COMMAND, STEP, OUTCOME, EVENT, REASON = defs.COMMAND, defs.STEP, defs.OUTCOME, defs.EVENT, defs.REASON
+local OUTCOME, EVENT, REASON = defs.OUTCOME, defs.EVENT, defs.REASON
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
 local JOINS_MAX = 1000          -- in one JOIN
 
+-- The kinds of commands and steps as texts, as they come: to make numbers of them would take longer than to look.
+local function texts_of(kinds, names)
+    local texts = {}
+    for i = 1, #names do texts[names[i]] = kinds[names[i]] .. '' end
+    return texts
+end
+local COMMAND = texts_of(defs.COMMAND, { 'join', 'leave', 'complete', 'renew', 'seen', 'restore', 'lost', 'called',
+    'claim', 'extend', 'hand_over' })
+local STEP = texts_of(defs.STEP, { 'entry', 'spend', 'of', 'since' })
+
 ---- what the steps need: a JOIN, a claim (also more time, another device), an end, presence, what was lost
 
-local CLAIM, ENDS, JOIN, SEEN, LOST = 101, 102, 103, 104, 105 -- no kinds of steps
+local CLAIM, ENDS, JOIN, SEEN, LOST = 1, 2, 3, 4, 5
 local NEEDS = { [COMMAND.leave] = ENDS, [COMMAND.complete] = ENDS, [COMMAND.renew] = CLAIM, [COMMAND.claim] = CLAIM,
     [COMMAND.extend] = CLAIM, [COMMAND.hand_over] = CLAIM, [COMMAND.seen] = SEEN, [COMMAND.restore] = LOST,
     [COMMAND.lost] = LOST, [COMMAND.called] = LOST, [STEP.spend] = JOIN }
@@ -67,32 +77,43 @@ local WRITES = {
 
 local function invalid(at) state.fail('INVALID', 'argument ' .. at) end
 
--- A number, or the end of the call.
-local function whole(args, at) return text.number(args[at]) or invalid(at) end
+-- A whole number as text, or the end of the call.
+local function check_number(t, at)
+    if not t or #t > 16 or not find(t, '^%d+$') then invalid(at) end
+    return t
+end
 
--- The entries in turn: { id, worker, batch, at: its first step, past: the argument after its last }; and what they need:
--- has[NEEDS] and has[kind].
+-- The entries in turn: { id, worker, batch, at: its first step, past: the argument after its last }; and what they
+-- need: has[NEEDS] and has[kind].
 local function read_steps(args)
-    local entries, has, at, n_args, entry_now = {}, {}, 3, #args, nil
+    local entries, has, at, n_args, one = {}, {}, 3, #args, nil
     while at <= n_args do
-        local kind = whole(args, at)
+        local kind = args[at]
         if kind == STEP.entry then
             if #entries == defs.APPLY_CALL_ENTRIES_MAX then invalid(at) end
-            entry_now = { id = args[at + 1], worker = args[at + 2], batch = whole(args, at + 3), at = at + 4 }
-            entries[#entries + 1], at = entry_now, at + 4
-        elseif kind == COMMAND.join and entry_now then
-            local n = whole(args, at + 2)
-            if whole(args, at + 1) >= defs.LANES_MAX or n < 1 or n > JOINS_MAX or at + 2 + n > n_args then
+            one = { id = args[at + 1], worker = args[at + 2], batch = check_number(args[at + 3], at + 3) + 0,
+                at = at + 4, past = 0, result = NOT_PENDING, exceptions = false, index = 0 }
+            entries[#entries + 1], at = one, at + 4
+        elseif not one then
+            invalid(at)
+        elseif kind == COMMAND.join then
+            local n = check_number(args[at + 2], at + 2) + 0
+            if check_number(args[at + 1], at + 1) + 0 >= defs.LANES_MAX or n < 1 or n > JOINS_MAX
+                or at + 2 + n > n_args then
                 invalid(at)
             end
             has[JOIN], at = true, at + 3 + n
         else
-            local length = entry_now and LENGTHS[kind] or invalid(at)
-            for i = 1 + (TEXTS[kind] or 1), length do whole(args, at + i) end
-            if kind == STEP.spend and args[at + 3] ~= '1' then invalid(at + 3) end
-            has[kind], has[NEEDS[kind] or 0], at = true, true, at + 1 + length
+            local length = LENGTHS[kind] or invalid(at)
+            for i = at + 1 + (TEXTS[kind] or 1), at + length do check_number(args[i], i) end
+            if kind == STEP.spend and not (args[at + 3] == COMMAND.join and args[at + 5] == '1') then
+                invalid(at + 3)
+            end
+            local need = NEEDS[kind]
+            if need then has[need] = true end
+            has[kind], at = true, at + 1 + length
         end
-        entry_now.past = at
+        one.past = at
     end
     return #entries > 0 and entries or invalid(3), has
 end
@@ -109,28 +130,43 @@ end
 
 ---- what must be right before the first write
 
+local function required(t) return t and text.counter(t) or state.fail('NOQUEUE', 'the queue has no settings') end
+
+-- Of the settings, those that the steps need: each costs a small step 1 %.
 local function read_settings(c, has)
-    local s = settings.read(c, has[JOIN] and { 'waiting_ttl', 'session_ttl', 'session_max', 'session_sliding', 'opening',
-        'max_waiting', 'mode', 'closes_at' } or { 'waiting_ttl', 'session_ttl', 'session_max', 'session_sliding',
-        'opening' })
+    local names, n = { 'waiting_ttl', 'opening' }, 2
+    local claims, joins = has[CLAIM] or has[LOST], has[JOIN]
+    if claims then names[3], names[4], names[5], n = 'session_ttl', 'session_max', 'session_sliding', 5 end
+    if joins then names[n + 1], names[n + 2], names[n + 3] = 'max_waiting', 'mode', 'closes_at' end
+    local v = call('HMGET', c.key.config, unpack(names))
+    local s = { waiting_ttl = required(v[1]), opening = v[2], session_ttl = 0, session_max = 0, session_sliding = false,
+        claim_ttl = 0, capacity = 0, max_waiting = 0, mode = 'open', closes_at = 0 }
+    if claims then
+        s.session_ttl, s.session_max, s.session_sliding = required(v[3]), required(v[4]), v[5] == 'true'
+    end
+    if joins then
+        s.max_waiting, s.mode = settings.optional(v[n + 1], 0), v[n + 2] or 'open'
+        s.closes_at = settings.optional(v[n + 3], 0)
+    end
     if has[COMMAND.extend] then s.claim_ttl = settings.optional(call('HGET', c.key.config, 'claim_ttl'), 0) end
     if has[LOST] then s.capacity = settings.optional(call('HGET', c.key.config, 'capacity'), 0) end
     return s
 end
 
--- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was written
--- after the opening, so the entry that was fixes it.
+-- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
+-- written after the opening, so the entry that was fixes it.
 local function open_draw(c, entries)
     local found = call('HGET', c.key.config, 'opens_at')
     c.opens_at = tonumber(found)
     if not c.opens_at then return end
     c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
-    c.draw_opens = not c.drawn and min(c.now, ingest.written_ms(entries[#entries].id)) >= c.opens_at -- ids never go back
+    -- Ids never go back.
+    c.draw_opens = not c.drawn and min(c.now, ingest.written_ms(entries[#entries].id)) >= c.opens_at
     if c.draw_opens then call('GETRANGE', c.key.drawn, 0, 0) end -- fails before the first write if it is no string
 end
 
--- Marks the entries that are pending, and returns their ids. Every entry that is pending up to the last one must be among
--- them.
+-- Marks the entries that are pending, and returns their ids. Every entry that is pending up to the last one must be
+-- among them.
 local function find_pending(c, entries)
     local ids, next_one = {}, 1
     for _, pending in ipairs(call('XPENDING', c.key.ingest, defs.INGEST_GROUP, '-', entries[#entries].id,
@@ -156,8 +192,8 @@ local function read_batches(c, entries)
     return batches, any_new
 end
 
-local function check(c, has, any_new)
-    state.check(c, WRITES[need_of(has)])
+local function check(c, has, need, any_new)
+    state.check(c, WRITES[need])
     if any_new or has[SEEN] then call('ZCARD', c.key.reports) end
     if has[COMMAND.hand_over] then call('HLEN', c.key.serials) end
     if (c.called or '') ~= '' then
@@ -172,7 +208,9 @@ end
 
 ---- the commands
 
-local function except(list, index, outcome, place, deadline) list[#list + 1] = { index, outcome, place, deadline or 0 } end
+local function except(list, index, outcome, place, deadline)
+    list[#list + 1] = { index, outcome, place, deadline or 0 }
+end
 
 -- Commands of a visitor at a place: return an OUTCOME and a place where that is not what was asked.
 local VERBS = {
@@ -240,7 +278,7 @@ local function apply_entry(c, args, one, s)
     one.exceptions, one.index = exceptions, 0
     state.event(c, EVENT.applied, one.worker, one.batch, c.seq + 1, exceptions)
     while at < one.past do
-        local kind = args[at] + 0
+        local kind = args[at]
         if kind == COMMAND.join then
             local n = args[at + 2] + 0
             join(c, one, args[at + 1] + 0, args, at + 3, n, since)
@@ -309,14 +347,15 @@ end
 
 entry('apply', { 'allow-oom' }, function(keys, args)
     local entries, has = read_steps(args)
-    local c = state.open(state.begin(keys, args[2]), FIELDS[need_of(has)])
+    local need = need_of(has)
+    local c = state.open(state.begin(keys, args[2]), FIELDS[need])
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
     if #pending > 0 then
         local s, seq_before = read_settings(c, has), text.int(c.seq)
         if s.opening == 'draw' then open_draw(c, entries) end
         local batches, any_new = read_batches(c, entries)
-        check(c, has, any_new)
+        check(c, has, need, any_new)
         if has[JOIN] and s.max_waiting > 0 then
             local v = call('HMGET', c.key.config, 'full_margin', 'full_cooldown')
             s.full_margin, s.full_cooldown = settings.optional(v[1], 5), settings.optional(v[2], 10000)
@@ -328,9 +367,9 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         for i = 1, #entries do
             local one = entries[i]
             local batch = batches[one.worker]
-            if one.result and batch.last >= one.batch then
+            if one.result == APPLIED and batch.last >= one.batch then
                 one.result = REPEATED
-            elseif one.result then
+            elseif one.result == APPLIED then
                 batch.last = one.batch
                 apply_entry(c, args, one, s)
             end
@@ -347,6 +386,6 @@ entry('apply', { 'allow-oom' }, function(keys, args)
             state.commit(c)
         end
     end
-    for i = 1, #entries do results[i] = entries[i].result or NOT_PENDING end
+    for i = 1, #entries do results[i] = entries[i].result end
     return results
 end)

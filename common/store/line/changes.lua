@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The record of changes: who changed what, when and from where. The step that changes something writes the entry, as its
--- first write: were the key of another type, nothing would be changed.
+-- The record of changes: who changed what, when and from where. The step that changes something writes the entry, as
+-- its first write: were the key of another type, nothing would be changed.
 --
 -- The last three arguments of each function with a record are: who, from where, and about how many changes are kept.
 

@@ -96,8 +96,8 @@ function draw.place_of_before(d, place, opens_at)
     return (not d or d.phase == draw.CUT) and seq > cut and seq <= cut + ROOM and place - 2 * (seq - cut) or place
 end
 
--- What the admitter is to do about the draw of a queue that has one: HOLD it, ANNOUNCE its hash, or nothing; and whether
--- nobody is admitted before it is done. c: with the fields draw and draw_hash.
+-- What the admitter is to do about the draw of a queue that has one: HOLD it, ANNOUNCE its hash, or nothing; and
+-- whether nobody is admitted before it is done. c: with the fields draw and draw_hash.
 draw.ANNOUNCE, draw.HOLD = 1, 2
 
 function draw.wanted(c, opens_at)

@@ -47,8 +47,8 @@ function invites.spend(c, invite, until_ms, id)
     return not may and OUTCOME.spent or nil
 end
 
--- Of joins that were made at this time, or later, and come late: has this visitor's place ended since? Then it was placed
--- through another worker meanwhile, and a second place would be nobody's. score: in tl:{q}:ended, or false.
+-- Of joins that were made at this time, or later, and come late: has this visitor's place ended since? Then it was
+-- placed through another worker meanwhile, and a second place would be nobody's. score: in tl:{q}:ended, or false.
 function invites.is_late(c, id, score, since_ms)
     return score and tonumber(score) >= since_ms * 8 and not holds_place(c, id)
 end

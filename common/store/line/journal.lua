@@ -3,8 +3,8 @@
 -- names visitors, which the events do not. docs/contributors/wire-format.md describes its entries.
 --
 -- It is kept only while somebody needs it. The notifier makes the stream, with a time to live that it extends, and says
--- in tl:{q}:hooks what it wants, in the field `wanted`: "all:LENGTH", or "some:LENGTH" without admissions. A step writes
--- nothing where there is no stream.
+-- in tl:{q}:hooks what it wants, in the field `wanted`: "all:LENGTH", or "some:LENGTH" without admissions. A step
+-- writes nothing where there is no stream.
 --
 -- Each entry has a number `n`: a reader knows how many were trimmed before it read them. `journaled` beside `wanted` is
 -- the last one. It begins with the time at which the hooks did, so none is used twice. The id of an entry is "EVENT-N":

@@ -3,13 +3,13 @@
 --
 -- The turns of a lane come a stride apart, period / weight, on a clock that only admissions move: of the lanes with
 -- visitors, the one whose turn is due first admits the first of its visitors, at the same time the first lane; and the
--- clock shows that turn. A turn that passed while its lane was empty is due now: an empty lane gathers no credit. So what
--- follows depends on the visitors admitted so far and on those who wait, not on the steps in which it was done; and while
--- two lanes have visitors, they are served as their weights say, up to one visitor of each.
+-- clock shows that turn. A turn that passed while its lane was empty is due now: an empty lane gathers no credit. So
+-- what follows depends on the visitors admitted so far and on those who wait, not on the steps in which it was done;
+-- and while two lanes have visitors, they are served as their weights say, up to one visitor of each.
 --
--- Field `turns` of the state: "weights:period:due,due,...": for each lane when its turn is, from the present time of that
--- clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights. Workers go
--- on from it by the events (common/line/turns.h), so both must count alike.
+-- Field `turns` of the state: "weights:period:due,due,...": for each lane when its turn is, from the present time of
+-- that clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights.
+-- Workers go on from it by the events (common/line/turns.h), so both must count alike.
 
 local LANES, LANE = defs.LANES_MAX, defs.LANE
 local starts = {} -- where a lane begins, lane * LANE, as text: each made when first needed
@@ -24,8 +24,8 @@ local function gcd(a, b)
     return a
 end
 
--- What follows from the weights alone: the period, and the stride of each lane; period nil where there are none. The last
--- answer is kept.
+-- What follows from the weights alone: the period, and the stride of each lane; period nil where there are none. The
+-- last answer is kept.
 local last = { weights = '' }
 
 local function strides_of(weights)
@@ -59,7 +59,8 @@ local function parse(weights, field)
     return { due = due, stride = stride, period = period }
 end
 
--- How many visitors wait in each lane. A lane without a weight, which the queue no longer has, gets 1 if somebody waits.
+-- How many visitors wait in each lane. A lane without a weight, which the queue no longer has, gets 1 if somebody
+-- waits.
 local function sizes_of(c, t)
     local sizes, counted, lane, waiting = {}, 0, 0, c.waiting
     while lane < #t.due or counted < waiting and lane < LANES do
@@ -73,8 +74,8 @@ end
 
 local LEAP_MIN = 50 -- for fewer visitors, turn by turn is faster
 
--- Takes many turns at once: all that are due up to a time before the last of the next n, which comes at the earliest when
--- each lane has one more. Returns how many it took, and that time.
+-- Takes many turns at once: all that are due up to a time before the last of the next n, which comes at the earliest
+-- when each lane has one more. Returns how many it took, and that time.
 local function leap(t, sizes, share, n, clock)
     local pace, lanes_left, taken = 0, 0, 0
     for lane = 1, #sizes do

@@ -15,8 +15,8 @@
 -- the admitter claims it for them as soon as another one ends, in the order of their places, before anyone else's. Only
 -- this module writes it.
 --
--- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`, how
--- many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.
+-- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`,
+-- how many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.
 
 local int, REASON, EVENT = text.int, defs.REASON, defs.EVENT
 local REMEMBERED_MAX = 2000 -- claims and noshows

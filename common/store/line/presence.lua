@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Presence: who has been seen lately. Time is cut into buckets, and seqs into chunks. A bit of the bitmap
--- tl:{q}:seen:<bucket>:<chunk> is set for a waiting visitor who was seen in that bucket. Chunk 0 is tl:{q}:seen:<bucket>;
--- it exists once presence was recorded at all in that bucket. tl:{q}:reports: worker -> when its last SEEN was applied. A
--- worker that ends sends a farewell and is not in it. And "silence:<worker>" -> when its last SEEN before a silence was
--- applied. Only this module writes these keys, and the fields `bucket` and `marks` through state.set.
+-- tl:{q}:seen:<bucket>:<chunk> is set for a waiting visitor who was seen in that bucket. Chunk 0 is
+-- tl:{q}:seen:<bucket>; it exists once presence was recorded at all in that bucket. tl:{q}:reports: worker -> when its
+-- last SEEN was applied. A worker that ends sends a farewell and is not in it. And "silence:<worker>" -> when its last
+-- SEEN before a silence was applied. Only this module writes these keys, and the fields `bucket` and `marks` through
+-- state.set.
 
 local int, LANE, BUCKETS = text.int, defs.LANE, defs.PRESENCE_BUCKETS
 local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8
@@ -12,7 +13,9 @@ function presence.length(waiting_ttl) return max(250, floor(waiting_ttl / BUCKET
 
 function presence.bucket(ms, waiting_ttl) return floor(ms / presence.length(waiting_ttl)) end
 
-local function seen_key(c, bucket, chunk) return c.key['seen:'] .. int(bucket) .. (chunk > 0 and ':' .. int(chunk) or '') end
+local function seen_key(c, bucket, chunk)
+    return c.key['seen:'] .. int(bucket) .. (chunk > 0 and ':' .. int(chunk) or '')
+end
 
 -- The chunk of this seq, its first seq and the one after its last.
 local function chunk_of(seq)
@@ -56,8 +59,8 @@ local function expire_later(c, bitmap, waiting_ttl)
     end
 end
 
--- Removes a key of another type: the batch is acknowledged, so nothing may fail any more, and presence is recorded again
--- all the time.
+-- Removes a key of another type: the batch is acknowledged, so nothing may fail any more, and presence is recorded
+-- again all the time.
 local function check_bitmap(c, bitmap)
     local is = c.bitmaps[bitmap] and 'string' or call('TYPE', bitmap).ok
     if is ~= 'string' and is ~= 'none' then call('UNLINK', bitmap) end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Recovery: the store has lost the data of a queue, which was created again as another generation. For a while nobody is
--- admitted, and those who hold places of the lost generation get them back. Or it has lost the end of the history of
+-- Recovery: the store has lost the data of a queue, which was created again as another generation. For a while nobody
+-- is admitted, and those who hold places of the lost generation get them back. Or it has lost the end of the history of
 -- this generation; then places and deadlines of that come back. docs/operators/recovery.md.
 --
 -- Fields of the state:
@@ -114,8 +114,8 @@ function recovery.raise_seq(c)
     if c.seq_floor and c.seq_floor > c.seq then state.set(c, 'seq', c.seq_floor) end
 end
 
--- A worker remembers this end of a session of the present generation, as of an event in the lost end of its history. The
--- latest that any remembers counts. The expirer looks here before it ends the session (keep_remembered).
+-- A worker remembers this end of a session of the present generation, as of an event in the lost end of its history.
+-- The latest that any remembers counts. The expirer looks here before it ends the session (keep_remembered).
 local function remember(c, event, place, deadline, session_max)
     local found = recovery.open(c).found_event
     if not found or event <= found or deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
@@ -138,8 +138,8 @@ function recovery.called(c, generation, event, place, deadline, session_max)
     end
 end
 
--- Until when the visitor at this place of the lost generation has a session, or 0. `deadline` is what the visitor's pass
--- says, as of this event. What a worker remembers counts more, unless the pass is younger.
+-- Until when the visitor at this place of the lost generation has a session, or 0. `deadline` is what the visitor's
+-- pass says, as of this event. What a worker remembers counts more, unless the pass is younger.
 local function session_until(c, place, deadline, event, capacity)
     local r = c.recovery
     local remembered = r.event > 0 and tonumber(call('HGET', c.key.lost, int(place)))
@@ -182,8 +182,8 @@ end
 
 -- A visitor comes back to a place that the store lost. ticket: generation, deadline (the end of the session there, as
 -- known after this event, 0: none), front (what the ticket tells of its lane) and event. s: settings session_ttl,
--- session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined, admitted and left; opens_at and
--- drawn where there is a draw. Returns an OUTCOME, a place and a deadline, where that is not what was asked.
+-- session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined, admitted and left; opens_at
+-- and drawn where there is a draw. Returns an OUTCOME, a place and a deadline, where that is not what was asked.
 function recovery.restore(c, id, place, ticket, s)
     local session = visitor.session(c, id)
     if session then return OUTCOME.active, session.place, tonumber(call('ZSCORE', c.key.active, id)) end
@@ -235,8 +235,8 @@ local function time_left(c, till)
     return v[4] and till - c.now or UNREACHED_MS
 end
 
--- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a draw
--- are not among them: the fronts are those of the drawn.
+-- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a
+-- draw are not among them: the fronts are those of the drawn.
 local function called_before(c, most)
     local s, ids, places = settings.read(c, { 'opening', 'opens_at' }), {}, {}
     local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
@@ -249,8 +249,8 @@ local function called_before(c, most)
     return ids, places
 end
 
--- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses it:
--- at most so many in a step. Returns after how many ms to call again. check: the keys for state.check.
+-- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses
+-- it: at most so many in a step. Returns after how many ms to call again. check: the keys for state.check.
 function recovery.step(c, till, most, check)
     local left = time_left(c, till)
     if left > 0 then return left end

@@ -32,8 +32,8 @@ function settings.read(c, names)
 end
 
 -- The capacity that counts now where `capacity_mode` is auto: what the site's reports have made of it
--- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step. least: the
--- setting capacity_min; capacity_now: the field of the state. As tl_queue_capacity in C.
+-- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step. least:
+-- the setting capacity_min; capacity_now: the field of the state. As tl_queue_capacity in C.
 function settings.capacity(most, least, capacity_now)
     least = min(number(least) or most, most)
     return max(least, min(most, number(capacity_now) or least))
@@ -42,9 +42,9 @@ end
 ---- when a JOIN gets no new place
 --
 -- The mode takes no joins, closes_at has passed, or the line is full. A line that was full stays so until full_margin
--- percent of max_waiting are free and full_cooldown has passed, so that it does not open and close with each visitor who
--- leaves. `full_since` of the state tells all readers: the time in ms since when it is full, or 0; when it changes they
--- get a CONFIG event. common/config/mode.c decides the same.
+-- percent of max_waiting are free and full_cooldown has passed, so that it does not open and close with each visitor
+-- who leaves. `full_since` of the state tells all readers: the time in ms since when it is full, or 0; when it changes
+-- they get a CONFIG event. common/config/mode.c decides the same.
 
 settings.OF_JOINS = { 'max_waiting', 'mode', 'closes_at', 'full_margin', 'full_cooldown' }
 

@@ -3,8 +3,9 @@
 -- mend writes a lost one or its counters again, and lease counts its fence, through create, repair and next_fence.)
 --
 -- A step makes its context c with `begin`, reads with `open`, calls `check` before its first write, changes c through
--- the verbs of the other modules, and ends with `commit`. Whatever fails does so in open or check, or in a function that
--- says so: nothing undoes a step that fails half-way. Errors are raised, as { err = 'NOQUEUE ...' }; no caller looks.
+-- the verbs of the other modules, and ends with `commit`. Whatever fails does so in open or check, or in a function
+-- that says so: nothing undoes a step that fails half-way. Errors are raised, as { err = 'NOQUEUE ...' }; no caller
+-- looks.
 --
 -- The context:
 --   key        the names of the keys of the queue, by what follows its tag     now   Redis time, ms
@@ -83,9 +84,9 @@ end
 ---- incarnations: numbers that are never used twice
 --
 -- A store can come back without the end of its history, or empty. Whatever was done in the lost part is forgotten, but
--- visitors and programs have seen its numbers. So each of `seq`, `event` and `fence` starts at a base that grows with the
--- server's clock, faster than a queue can use numbers up: the base of now lies above every number that was ever given
--- out. Where a draw has opened, the seqs of its latecomers are ahead of that (line/draw.lua).
+-- visitors and programs have seen its numbers. So each of `seq`, `event` and `fence` starts at a base that grows with
+-- the server's clock, faster than a queue can use numbers up: the base of now lies above every number that was ever
+-- given out. Where a draw has opened, the seqs of its latecomers are ahead of that (line/draw.lua).
 
 local BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
 
@@ -100,9 +101,9 @@ function state.seq_after(last) return last + BASE_GAP end
 
 -- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
 -- make another one. It is looked up where the state names another id, and every 100 ms, because that costs as much as
--- seven other commands. The memory of it cannot hide another history: it is gone after a start, and where the server took
--- its data, and with it the library, from another one. A server that becomes a replica without taking all data, and then
--- a master again, may miss what that other one did between; but that takes longer.
+-- seven other commands. The memory of it cannot hide another history: it is gone after a start, and where the server
+-- took its data, and with it the library, from another one. A server that becomes a replica without taking all data,
+-- and then a master again, may miss what that other one did between; but that takes longer.
 local LOOK_MS = 100
 local server = { at = -1, id = '' }
 
@@ -126,9 +127,9 @@ local function begin_incarnation(c)
     local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))
     local event = number_after(c.event, base)
-    call('HSET', c.key.state, 'store', server.id, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq', int(seq),
-        'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event', int(event),
-        'fence', int(number_after(fence, base)))
+    call('HSET', c.key.state, 'store', server.id, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
+        int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event',
+        int(event), 'fence', int(number_after(fence, base)))
     call('XADD', c.key.events, '*', 'd', pack({ defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, {} }))
 end
 

@@ -10,8 +10,8 @@ function text.number(t)
     return n and n >= 0 and n < 9007199254740992 and n % 1 == 0 and n or nil
 end
 
--- A whole number from 0 to 2^53; raises for any other text, and for none. Adding 0 makes a number of a text in a third of
--- the time of tonumber.
+-- A whole number from 0 to 2^53; raises for any other text, and for none. Adding 0 makes a number of a text in a third
+-- of the time of tonumber.
 function text.counter(t)
     local n = t + 0
     if n >= 0 and n < 9007199254740992 and n % 1 == 0 then return n end
@@ -27,8 +27,14 @@ end
 local ROW_MIN = 10 -- shorter rows are written one by one
 local digits = {}  -- '00' to '99', each made when first needed
 
--- The texts of `count` places in a row, each followed by `tail`: the same as int(place) .. tail, in a third of the time,
--- because only the last two digits differ.
+-- The last two digits of a place, as text.
+local function two_digits(low)
+    digits[low] = digits[low] or format('%02d', low)
+    return digits[low]
+end
+
+-- The texts of `count` places in a row, each followed by `tail`: the same as int(place) .. tail, in a third of the
+-- time, because only the last two digits differ.
 function text.row(first, count, tail)
     local list = {}
     if count < ROW_MIN or first < 100 then
@@ -38,15 +44,26 @@ function text.row(first, count, tail)
     local low = first % 100
     local head = format('%d', (first - low) / 100)
     for i = 1, count do
-        local two = digits[low]
-        if not two then
-            two = format('%02d', low)
-            digits[low] = two
-        end
-        list[i], low = head .. two .. tail, low + 1
+        list[i], low = head .. (digits[low] or two_digits(low)) .. tail, low + 1
         if low == 100 then head, low = format('%d', (first + i) / 100), 0 end
     end
     return list
+end
+
+-- The same without a tail, each followed by one of ids[from], ...; put into list from `at` on.
+function text.row_with(list, at, first, count, ids, from)
+    if count < ROW_MIN or first < 100 then
+        for i = 0, count - 1 do
+            list[at], list[at + 1], at = format('%d', first + i), ids[from + i], at + 2
+        end
+        return
+    end
+    local low = first % 100
+    local head = format('%d', (first - low) / 100)
+    for i = from, from + count - 1 do
+        list[at], list[at + 1], at, low = head .. (digits[low] or two_digits(low)), ids[i], at + 2, low + 1
+        if low == 100 then head, low = format('%d', (first + i - from + 1) / 100), 0 end
+    end
 end
 
 -- tl:{q}:sessions: visitor -> "place:admitted ms:claimed". claimed is 1 after the visitor's first RENEW or CLAIM.

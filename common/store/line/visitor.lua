@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The moves of a visitor, each as a whole: the sets, the sizes and totals, and what readers are told. The only writer of
--- tl:{q}:waiting, active, sessions, ended and serials.
+-- The moves of a visitor, each as a whole: the sets, the sizes and totals, and what readers are told. The only writer
+-- of tl:{q}:waiting, active, sessions, ended and serials.
 --
 -- Invariants: a visitor is in at most one of waiting and active; c.waiting and c.active are the sizes of the sets;
--- joined = waiting + active + completed + left + expired, because each end counts in one of the last three (TOTALS); who
--- ends is kept in `ended`. A verb that refuses changes nothing, and returns an OUTCOME and a place.
+-- joined = waiting + active + completed + left + expired, because each end counts in one of the last three (TOTALS);
+-- who ends is kept in `ended`. A verb that refuses changes nothing, and returns an OUTCOME and a place.
 --
 -- The step has called state.check for the keys that its verbs write, and reads the totals that they count as counters.
 
@@ -41,8 +41,8 @@ local function refuse(c, id, place) return visitor.waits_at(c, id, place) and OU
 ---- into the line
 
 -- n visitors ids[from], ... enter a lane in this order; each uses up one seq. They are gathered, over commands and
--- batches, until visitor.settle lets them in together. except(list, i, outcome, place, deadline) is called then for each
--- who gets no new place: i counts from `index`, that of the first.
+-- batches, until visitor.settle lets them in together. except(list, i, outcome, place, deadline) is called then for
+-- each who gets no new place: i counts from `index`, that of the first.
 function visitor.enter(c, lane, ids, from, n, list, index, except)
     local joining = c.joining or { n = 0, spans = {}, texts = {} }
     if joining.n + n > JOINS_MAX then
@@ -50,9 +50,8 @@ function visitor.enter(c, lane, ids, from, n, list, index, except)
         joining.n, joining.spans, joining.texts = 0, {}, {}
     end
     c.joining = joining
-    local first, texts, last = lane * LANE + c.seq + 1, joining.texts, 2 * joining.n
-    local places = text.row(first, n, '')
-    for i = 1, n do texts[last + 1], texts[last + 2], last = places[i], ids[from + i - 1], last + 2 end
+    local first = lane * LANE + c.seq + 1
+    text.row_with(joining.texts, 2 * joining.n + 1, first, n, ids, from)
     joining.n = joining.n + n
     joining.spans[#joining.spans + 1] = { first = first, n = n, ids = ids, from = from, list = list, index = index,
         except = except }
@@ -161,8 +160,8 @@ end
 ---- to the counter
 
 -- Takes n visitors from this rank of the line on. Returns them, and the texts of their sessions; tells their places.
--- Most of the time they stand in a row, without gaps, as their first and last place tell. Then Redis need not print their
--- places, nor Lua parse them.
+-- Most of the time they stand in a row, without gaps, as their first and last place tell. Then Redis need not print
+-- their places, nor Lua parse them.
 local function take(c, rank, n, deadline, tail)
     local key, last = c.key.waiting, rank + n - 1
     if n >= ROW_MIN then
@@ -241,8 +240,8 @@ function visitor.set_deadline(c, id, deadline) call('ZADD', c.key.active, 'XX', 
 
 function visitor.set_session(c, id, session) call('HSET', c.key.sessions, id, text.session(session)) end
 
--- The visitor has come: session_ttl takes the place of claim_ttl. Later a session that slides is extended, and never past
--- session_max, unless the command only claims. s: settings session_ttl, session_max, session_sliding.
+-- The visitor has come: session_ttl takes the place of claim_ttl. Later a session that slides is extended, and never
+-- past session_max, unless the command only claims. s: settings session_ttl, session_max, session_sliding.
 function visitor.claim(c, id, place, s, only_claims)
     local session = visitor.session(c, id)
     if not session or not is_same(session.place, place) then return refuse(c, id, place) end
@@ -279,8 +278,9 @@ end
 -- The place is another device's from now on: tickets with a lower serial do not count any more. tl:{q}:serials: seq ->
 -- "serial:device:visitor". Compares and sets: of all codes made for one serial, the first that comes wins. The same
 -- device may repeat its command, because the first answer may have been lost. device 0: a ticket with this serial was
--- seen, so the hand-over was made, and the store has lost it. Only a place that waits is handed over, so the pass of the
--- session to come is given to the new device only; and not before the draw: until then a place has no number that lasts.
+-- seen, so the hand-over was made, and the store has lost it. Only a place that waits is handed over, so the pass of
+-- the session to come is given to the new device only; and not before the draw: until then a place has no number that
+-- lasts.
 function visitor.hand_over(c, id, place, serial, device)
     local waits = visitor.waits_at(c, id, place)
     local session = not waits and visitor.session(c, id)
@@ -297,8 +297,8 @@ function visitor.hand_over(c, id, place, serial, device)
     state.event_later(c, EVENT.handed, held, serial)
 end
 
--- The serials of places, given as spans place, 1, place, 1, ..., go with them. A key of another type must not stop a step
--- half-way.
+-- The serials of places, given as spans place, 1, place, 1, ..., go with them. A key of another type must not stop a
+-- step half-way.
 local function forget_serials(c, spans)
     if c.has_serials == nil then c.has_serials = call('EXISTS', c.key.serials) == 1 end
     if not c.has_serials then return end
@@ -307,12 +307,14 @@ local function forget_serials(c, spans)
     if #seqs > 0 then pcall_redis('HDEL', c.key.serials, unpack(seqs)) end
 end
 
--- Readers of older releases refuse the reason `removed`. These pairs of event and reason occur nowhere else: readers take
--- them for a removal, older ones for an end of another kind.
-local TOLD = { [EVENT.removed] = { [REASON.removed] = REASON.unclaimed }, [EVENT.freed] = { [REASON.removed] = REASON.absent } }
+-- Readers of older releases refuse the reason `removed`. These pairs of event and reason occur nowhere else: readers
+-- take them for a removal, older ones for an end of another kind.
+local TOLD = { [EVENT.removed] = { [REASON.removed] = REASON.unclaimed },
+    [EVENT.freed] = { [REASON.removed] = REASON.absent } }
 
--- Takes visitors out of the sets, at most PORTION, and tells it. event: removed, from the line; or freed, from a session.
--- ended: score, visitor, ...; spans: of those whose place is known. are_first: their deadlines are the earliest.
+-- Takes visitors out of the sets, at most PORTION, and tells it. event: removed, from the line; or freed, from a
+-- session. ended: score, visitor, ...; spans: of those whose place is known. are_first: their deadlines are the
+-- earliest.
 local function take_out(c, event, reason, ids, ended, spans, are_first)
     local n = #ids
     forget_serials(c, spans)
@@ -335,7 +337,8 @@ local function take_out(c, event, reason, ids, ended, spans, are_first)
     for i = 1, #totals do state.count(c, totals[i], n) end
 end
 
--- Ends one visitor. place: nil where a damaged session does not tell it: readers find that the sizes differ, and rebuild.
+-- Ends one visitor. place: nil where a damaged session does not tell it: readers find that the sizes differ, and
+-- rebuild.
 local function finish(c, event, id, place, reason)
     take_out(c, event, reason, { id }, { text.end_score(c.now, reason), id }, place and { place, 1 } or {})
 end
@@ -390,8 +393,8 @@ function visitor.revoke(c, id)
     finish(c, EVENT.freed, id, session and session.place, REASON.removed)
 end
 
--- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed. A damaged one ends,
--- too. are_first: nobody else's deadline is earlier.
+-- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed. A damaged one
+-- ends, too. are_first: nobody else's deadline is earlier.
 function visitor.expire(c, ids, are_first)
     local expired, unclaimed = text.end_score(c.now, REASON.expired), text.end_score(c.now, REASON.unclaimed)
     local overbooked, parse = c.overbook, text.parse_place_of
@@ -422,9 +425,9 @@ end
 -- The end counts as of now.
 function visitor.set_end(c, id, reason) call('ZADD', c.key.ended, text.end_score(c.now, reason), id) end
 
--- tl:{q}:ended is bounded by age and by size. Forgets at most `most` ends, the oldest first, that are older than kept_ms
--- (nil: of any age), or too many: their visitors are told that the place is not known, instead of how it ended. Returns
--- how many.
+-- tl:{q}:ended is bounded by age and by size. Forgets at most `most` ends, the oldest first, that are older than
+-- kept_ms (nil: of any age), or too many: their visitors are told that the place is not known, instead of how it ended.
+-- Returns how many.
 function visitor.forget_ended(c, most, kept_ms)
     local n = kept_ms and call('ZCOUNT', c.key.ended, '-inf', text.end_score(c.now - kept_ms, 0)) or 0
     if not c.ended or c.ended > ENDED_MAX then n = max(n, call('ZCARD', c.key.ended) - ENDED_MAX) end

@@ -3,7 +3,7 @@
 # `entry` is a part of the library as it is. Any other script is preceded by the definitions of the PROTOCOL
 # (cmake/protocol.cmake), by the PRELUDE and by the parts that its header names: "-- Parts: NAME...", in one line or more,
 # stands for the files NAME.lua, in this order, of the script's own folder or of the prelude's; those of the prelude come
-# first. A part has a dot in its name (apply.joins, prelude.runs) and is no script itself. The line "-- Flags: NAME" gives
+# first. A part has a dot in its name (mend.state, prelude.records) and is no script itself. The line "-- Flags: NAME" gives
 # its function these flags.
 #
 # The parts of the prelude become a function of their own, which is called at once, and what follows them another one

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What must hold of an overbooked queue (prelude.called.lua).
+-- What must hold of an overbooked queue (line/overbook.lua).
 
 local SESSIONS_MOST = 5000 -- counted one by one
 

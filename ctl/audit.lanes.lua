@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The turns of lanes with weights (admitter/admit.lanes.lua): is the record possible?
+-- The turns of lanes with weights (common/store/line/lanes.lua): is the record possible?
 
 local BEGIN_TURNS_AGAIN = 'set it to nothing: HSET ' .. K_STATE .. " turns ''; all lanes are due then"
 

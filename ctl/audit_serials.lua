@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- audit_serials: checks places that were handed over to another device (dispatcher/apply.handover.lua), at one moment:
+-- audit_serials: checks places that were handed over to another device (common/store/line/visitor.lua), at one moment:
 -- each must be held, by the visitor whom the record names. Changes nothing.
 -- Flags: no-writes
 -- Parts: prelude.records audit.findings

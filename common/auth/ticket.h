@@ -49,7 +49,7 @@
 #define TL_TICKET_PENDING_S 600
 
 /* The time of issue is a worker's estimate of the store's clock: it is off by so much at most. Also
- * in dispatcher/apply.joins.lua. */
+ * in common/store/line/invites.lua. */
 #define TL_TICKET_CLOCK_S 5
 
 /* Instead of an invite: a trusted caller joined this visitor, or the join is known to be accepted.

@@ -92,7 +92,7 @@ bool tl_mode_admits(const struct tl_queue_settings *settings, int64_t now_ms)
     return !tl_mode_holds(settings->mode) && now_ms >= settings->opens_at_ms && !stopped;
 }
 
-/* dispatcher/apply.limit.lua decides the same. */
+/* common/store/line/settings.lua decides the same. */
 static bool is_full(const struct tl_queue_settings *settings, const struct tl_phase_facts *facts)
 {
     uint64_t max = settings->max_waiting;

@@ -75,7 +75,7 @@ enum tl_line_result {
 enum tl_line_result tl_line_apply(struct tl_line *line, const struct tl_event_entry *entry,
                                   int64_t now_ms);
 
-/* Ends remembered, as many as the store keeps (prelude.ended.lua): 21 MB. Beyond it the oldest are
+/* Ends remembered, as many as the store keeps (line/visitor.lua): 21 MB. Beyond it the oldest are
  * forgotten; the store can be asked. */
 #define TL_LINE_ENDS_MAX 500000
 /* Forgets ends older than an hour, at most `limit` of them; call it regularly. Returns how many. */

@@ -7,8 +7,8 @@
  * with visitors, the one whose turn is due first is served, at the same time the first lane; and
  * the clock shows that turn. A turn that passed while its lane was empty is due now, so an empty
  * lane gathers no credit. This is start-time fair queueing (P. Goyal, H. Vin, H. Cheng, 1996).
- * admitter/admit.lanes.lua decides by it; here a reader follows, by nothing but how many each step
- * admitted from each lane. All numbers are whole.
+ * common/store/line/lanes.lua decides by it; here a reader follows, by nothing but how many each
+ * step admitted from each lane. All numbers are whole.
  *
  * From any moment on, with nobody joining or leaving, the turns of each lane are due at fixed times
  * until it is empty. So how many are admitted before a visitor is counted lane by lane.

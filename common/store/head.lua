@@ -4,7 +4,7 @@
 --
 -- ARGV     none
 -- Returns  { generation, number of the last event, stream id of the last entry or '0-0', base_seq, found_seq,
---            the last seq used, the turns of the lanes (admit.lanes.lua) or '' }
+--            the last seq used, the turns of the lanes (line/lanes.lua) or '' }
 -- Errors   NOQUEUE  the queue does not exist
 local state = redis.call('HMGET', K_STATE, 'generation', 'event', 'base_seq', 'found_seq', 'seq', 'turns')
 if not state[1] then

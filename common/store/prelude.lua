@@ -154,7 +154,7 @@ local function open_state(...)
 end
 
 -- tl:{q}:serials: seq -> "serial:device:visitor" of places that were handed over to another device
--- (apply.handover.lua). Removes those of places that end with these events. A key of another type must not stop a step
+-- (line/visitor.lua). Removes those of places that end with these events. A key of another type must not stop a step
 -- half-way.
 local function forget_serials(events)
     local key, is_checked = key_of('serials'), false

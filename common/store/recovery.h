@@ -18,7 +18,7 @@ struct tl_recovery {
     uint64_t lost_size;       /* how many were waiting or active, as workers remember; 0: unknown */
     uint64_t restored;        /* how many have come back */
     int64_t full_since_ms;    /* of the line, beside the recovery: since when it is full; 0: it is
-                                 not (dispatcher/apply.limit.lua) */
+                                 not (line/settings.lua) */
     struct tl_draw_record draw; /* whose places changed, too */
 };
 

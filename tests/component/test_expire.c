@@ -12,7 +12,7 @@
 #include "common/store/reply.h"
 #include "ingest.h"
 
-#define ENDED_MAX 500000 /* prelude.ended.lua */
+#define ENDED_MAX 500000 /* line/visitor.lua */
 
 struct expired {
     long long n, next_ms, now_ms, forgotten;

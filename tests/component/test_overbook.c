@@ -15,7 +15,7 @@
 #include "ingest.h"
 #include "tests/unit/random.h"
 
-/* What the state counts, as in prelude.called.lua; n -1: nothing is counted. */
+/* What the state counts, as in line/overbook.lua; n -1: nothing is counted. */
 struct called {
     long long since, n, claims, noshows;
 };

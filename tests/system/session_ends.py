@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import wire
 
-#: expirer/expire.held.lua has the same times.
+#: expirer/expire.lua has the same times.
 UNAPPLIED_MOST_MS, RETURN_MS = 300000, 5000
 
 BY_TIME = ("expired", "unclaimed")

@@ -145,7 +145,7 @@ static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
 
 /* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
  * if the place has not ended, and what opened the join was not spent before
- * (dispatcher/apply.joins.lua). */
+ * (common/store/line/invites.lua). */
 static struct tl_pending_command *repeat(struct tl_local_queue *queue,
                                          const struct tl_ticket *ticket)
 {

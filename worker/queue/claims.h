@@ -2,7 +2,7 @@
 /*
  * What a worker process knows of the claims of one queue: which sessions are claimed, and who came
  * to an overbooked queue when the capacity was claimed. Those keep their sessions, unclaimed, and
- * have the next turn (common/store/prelude.called.lua): to them, that is the front of the line. A
+ * have the next turn (common/store/line/overbook.lua): to them, that is the front of the line. A
  * process learns of them as the outcome of its own RENEW.
  */
 #ifndef TL_CLAIMS_H

@@ -221,7 +221,7 @@ static void refresh(struct tl_eta *eta, int64_t now_ms)
 }
 
 /* What the rate says. It is kept exactly, except that a delay of the admitter costs its length once
- * in a period (common/store/prelude.budget.lua). */
+ * in a period (common/store/line/rate.lua). */
 static struct tl_eta_range by_rate(const struct tl_eta_rule *rule, double position)
 {
     double every_s = (double)rule->every_ms / 1000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places that were handed over to another device. Each hand-over gives a place a higher serial;
- * a ticket with a lower one does not count any more (dispatcher/apply.handover.lua). The queue
+ * a ticket with a lower one does not count any more (common/store/line/visitor.lua). The queue
  * needs a line.
  */
 #ifndef TL_HANDOVER_H

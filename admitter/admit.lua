@@ -80,7 +80,7 @@ local function room(c, s, capacity)
     if s.policy == 'rate' then return 1 / 0 end
     local o = c.overbook
     if o and s.overbook > 0 and c.now >= o.since then return overbook.left(c, capacity, s.overbook) end
-    return max(0, capacity - c.active)
+    return c.active < capacity and capacity - c.active or 0
 end
 
 -- Calls n visitors, and notes what the next step must know. admit_capacity: the capacity this admission obeyed; by rate

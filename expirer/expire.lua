@@ -11,7 +11,7 @@
 -- left that was ahead (line/clock.lua). Work is bounded by args[1] ends and as many forgotten.
 
 local FIELDS = state.fields({ 'expired', 'unclaimed' },
-    { 'called', 'full_since', 'recover_since', 'recover_until', 'started', 'base_ms' })
+    { 'called', 'full_since', 'recover_since', 'recover_until', 'started' })
 local SETTINGS = { 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' }
 local WRITES = { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
 
@@ -27,7 +27,7 @@ local RETURN_MS = 5000
 
 -- Returns the latest deadline of a session that may end now, and when to look again at those that are held, ms.
 local function ends_until(c)
-    local now, began = c.now, tonumber(c.base_ms)
+    local now, began = c.now, tonumber(call('HGET', c.key.state, 'base_ms'))
     if began and began <= now and now < began + RETURN_MS then return -1, began + RETURN_MS end
     local id = ingest.oldest_unapplied(c)
     local oldest = id and ingest.written_ms(id)
@@ -41,27 +41,27 @@ local function first_deadline(c) return tonumber(call('ZRANGE', c.key.active, 0,
 
 entry('expire', { 'allow-oom' }, function(keys, args)
     local most, c = args[1] + 0, state.open(state.begin(keys, args[2]), FIELDS)
-    local s = settings.read(c, SETTINGS)
+    local v = call('HMGET', c.key.config, 'session_ttl', 'claim_ttl')
+    local session_ttl, claim_ttl = text.number(v[1]) or 2 ^ 50, settings.optional(v[2], 0) -- a damaged one stops nobody
     local due, again, deadline = {}, 0, first_deadline(c)
     if deadline and deadline <= c.now then
         local last
         last, again = ends_until(c)
         due = call('ZRANGE', c.key.active, '-inf', text.int(last), 'BYSCORE', 'LIMIT', 0, most)
     end
-    local ahead = clock.sessions_ahead(c, s.session_ttl, s.claim_ttl)
+    local ahead = clock.sessions_ahead(c, session_ttl, claim_ttl)
     local is_wrong = clock.correct_times(c)
     overbook.open(c)
     local counts_ahead = c.overbook and c.overbook.since > c.now + clock.AHEAD_MS
     if #due > 0 or #ahead > 0 or is_wrong or counts_ahead then
         state.check(c, WRITES)
+        local remembers = #due > 0 and call('TYPE', c.key.lost).ok == 'hash'
+        local s = remembers and settings.read(c, SETTINGS)
         if is_wrong then state.event(c, defs.EVENT.config) end
         if counts_ahead and c.overbook then c.overbook.n = -1 end -- counting begins again
-        clock.correct_sessions(c, ahead, s.claim_ttl)
-        local are_first = #ahead == 0
-        if #due > 0 and call('TYPE', c.key.lost).ok == 'hash' then
-            due, are_first = recovery.keep_remembered(c, due, s), false
-        end
-        visitor.expire(c, due, are_first)
+        clock.correct_sessions(c, ahead, claim_ttl)
+        if remembers then due = recovery.keep_remembered(c, due, s) end
+        visitor.expire(c, due, #ahead == 0 and not remembers)
         overbook.save(c)
         state.commit(c)
         deadline = first_deadline(c)

@@ -42,20 +42,18 @@ function clock.correct_sessions(c, sessions, claim_ttl)
     end
 end
 
+local function is_ahead(c, t) return t and (tonumber(t) or 0) > c.now + clock.AHEAD_MS end
+
 -- Times of the state. c: with the fields full_since, recover_since, recover_until and started. Returns whether one was
 -- wrong.
 function clock.correct_times(c)
-    local since_before, started_before, until_before = c.recover_since, c.started, c.recover_until
-    local wrong = false
-    local function is_ahead(t) return (tonumber(t) or 0) > c.now + clock.AHEAD_MS end
-    local function set(field, value)
-        state.set(c, field, value)
-        wrong = true
-    end
-    if is_ahead(c.full_since) then set('full_since', c.now) end
-    local since = is_ahead(started_before) and started_before or is_ahead(since_before) and since_before
-    if since and is_ahead(until_before) then set('recover_until', c.now + max(0, until_before - since)) end
-    if is_ahead(since_before) then set('recover_since', c.now) end
-    if is_ahead(started_before) then set('started', c.now) end
-    return wrong
+    local began, started, till = c.recover_since, c.started, c.recover_until
+    local is_full, has_begun, has_started = is_ahead(c, c.full_since), is_ahead(c, began), is_ahead(c, started)
+    if not (is_full or has_begun or has_started) then return false end
+    local since = has_started and started or has_begun and began
+    if is_full then state.set(c, 'full_since', c.now) end
+    if since and is_ahead(c, till) then state.set(c, 'recover_until', c.now + max(0, till - since)) end
+    if has_begun then state.set(c, 'recover_since', c.now) end
+    if has_started then state.set(c, 'started', c.now) end
+    return true
 end

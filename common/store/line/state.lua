@@ -75,7 +75,10 @@ function state.read(c, fields, more)
     end
     local found = call('HMGET', c.key.state, unpack(fields))
     if not found[1] then state.fail('NOQUEUE', 'the queue does not exist') end
-    for i = 1, counters do c[fields[i]] = counter(found[i]) end
+    for i = 1, counters do
+        local n = found[i] + 0 -- as text.counter: this loop is in every step
+        c[fields[i]] = n >= 0 and n < 9007199254740992 and n % 1 == 0 and n or counter(found[i])
+    end
     for i = counters + 1, #fields do c[fields[i]] = found[i] end
     c.base_seq, c.waiting_before, c.active_before = c.base_seq or '0', c.waiting, c.active
     return c
@@ -231,12 +234,16 @@ end
 
 -- The events told by places, in the order of their kinds, then of reasons or deadlines; and the later ones.
 local function add_told(c)
-    local told, events, keys, n = c.told, c.events, {}, 0
-    for key in pairs(told) do n, keys[n + 1] = n + 1, key end
-    if n > 1 then sort(keys) end
-    for i = 1, n do
-        local detail = keys[i] % OF_EVENT
-        events[#events + 1] = { (keys[i] - detail) / OF_EVENT, runs.of(told[keys[i]]), detail > 0 and detail or nil }
+    local told, events = c.told, c.events
+    if next(told) then
+        local keys, n = {}, 0
+        for key in pairs(told) do n, keys[n + 1] = n + 1, key end
+        if n > 1 then sort(keys) end
+        for i = 1, n do
+            local detail = keys[i] % OF_EVENT
+            events[#events + 1] =
+                { (keys[i] - detail) / OF_EVENT, runs.of(told[keys[i]]), detail > 0 and detail or nil }
+        end
     end
     if c.later then
         for i = 1, #c.later do events[#events + 1] = c.later[i] end

@@ -75,11 +75,8 @@ function text.parse_session(t)
     return place and { place = place + 0, admitted = admitted + 0, claimed = claimed == '1' } or nil
 end
 
--- Its place alone, and whether it was claimed: for a mass of sessions. nil for a missing or damaged one.
-function text.parse_place_of(t)
-    local place, claimed = match(t or '', '^(%d+):%d+:([01])$')
-    if place then return place + 0, claimed == '1' end
-end
+-- For a mass of sessions: matches the place alone, and '1' if it was claimed.
+text.SESSION = '^(%d+):%d+:([01])$'
 
 -- tl:{q}:ended: visitor -> end ms * 8 + reason
 function text.end_score(ms, reason) return format('%d', ms * 8 + reason) end

@@ -208,10 +208,12 @@ end
 -- Calls visitors: each has a session until the deadline, and must claim it by then. shares: rank, n, rank, n, ...: who
 -- is taken from the line in turn, all of them `all`. c.named: a list for the journal, of texts.
 function visitor.admit(c, shares, all, deadline)
-    local score, tail, key = int(deadline), ':' .. int(c.now) .. ':0', c.key
-    local active, fields, n, named = {}, {}, 0, c.named
-    if all == 1 then admit_one(c, shares[1], deadline, score, tail) end
-    for i = 1, all > 1 and #shares or 0, 2 do
+    local score, tail = int(deadline), ':' .. int(c.now) .. ':0'
+    c.waiting, c.active = c.waiting - all, c.active + all
+    state.count(c, 'admitted', all)
+    if all == 1 then return admit_one(c, shares[1], deadline, score, tail) end
+    local key, active, fields, n, named = c.key, {}, {}, 0, c.named
+    for i = 1, #shares, 2 do
         local rank, count = shares[i], shares[i + 1]
         for done = 0, count - 1, ADMIT_PORTION do
             local ids, sessions = take(c, rank, min(ADMIT_PORTION, count - done), deadline, tail)
@@ -227,12 +229,8 @@ function visitor.admit(c, shares, all, deadline)
             if named then named[#named + 1] = concat(ids, ' ') end
         end
     end
-    if n > 0 then
-        call('ZADD', key.active, unpack(active, 1, n))
-        call('HSET', key.sessions, unpack(fields, 1, n))
-    end
-    c.waiting, c.active = c.waiting - all, c.active + all
-    state.count(c, 'admitted', all)
+    call('ZADD', key.active, unpack(active, 1, n))
+    call('HSET', key.sessions, unpack(fields, 1, n))
 end
 
 -- The session ends at this time instead.
@@ -397,19 +395,19 @@ end
 -- ends, too. are_first: nobody else's deadline is earlier.
 function visitor.expire(c, ids, are_first)
     local expired, unclaimed = text.end_score(c.now, REASON.expired), text.end_score(c.now, REASON.unclaimed)
-    local overbooked, parse = c.overbook, text.parse_place_of
+    local overbooked = c.overbook
     for from = 1, #ids, PORTION do
         local portion = { unpack(ids, from, min(from + PORTION - 1, #ids)) }
         local sessions = call('HMGET', c.key.sessions, unpack(portion))
-        local ended, came, n_came, not_come, n_not = {}, {}, 0, {}, 0
+        local ended, n, came, n_came, not_come, n_not = {}, 0, {}, 0, {}, 0
         for i = 1, #portion do
-            local place, claimed = parse(sessions[i])
-            if place and not claimed then
-                not_come[n_not + 1], not_come[n_not + 2], n_not = place, 1, n_not + 2
-                ended[2 * i - 1], ended[2 * i] = unclaimed, portion[i]
+            local place, claimed = match(sessions[i] or '', text.SESSION)
+            if claimed == '0' then
+                not_come[n_not + 1], not_come[n_not + 2], n_not = place + 0, 1, n_not + 2
+                ended[n + 1], ended[n + 2], n = unclaimed, portion[i], n + 2
             else
-                if place then came[n_came + 1], came[n_came + 2], n_came = place, 1, n_came + 2 end
-                ended[2 * i - 1], ended[2 * i] = expired, portion[i]
+                if place then came[n_came + 1], came[n_came + 2], n_came = place + 0, 1, n_came + 2 end
+                ended[n + 1], ended[n + 2], n = expired, portion[i], n + 2
             end
             if overbooked then
                 overbook.note_end(c, portion[i], text.parse_session(sessions[i]), REASON.unclaimed)

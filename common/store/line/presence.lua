@@ -6,7 +6,7 @@
 -- SEEN before a silence was applied. Only this module writes these keys, and the fields `bucket` and `marks` through
 -- state.set.
 
-local int, LANE, BUCKETS = text.int, defs.LANE, defs.PRESENCE_BUCKETS
+local int, BUCKETS = text.int, defs.PRESENCE_BUCKETS
 local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8
 
 function presence.length(waiting_ttl) return max(250, floor(waiting_ttl / BUCKETS)) end
@@ -67,7 +67,7 @@ local function check_bitmap(c, bitmap)
 end
 
 -- Sets the bits [from, past), whole bytes at once.
-local function set_bits(c, bitmap, from, past)
+local function set_bits(bitmap, from, past)
     while from < past and from % 8 ~= 0 do
         call('SETBIT', bitmap, from, 1)
         from = from + 1
@@ -99,7 +99,7 @@ function presence.mark(c, first, count, waiting_ttl)
         local chunk, chunk_first, chunk_past = chunk_of(from)
         local to, bitmap = min(past, chunk_past), seen_key(c, bucket, chunk)
         check_bitmap(c, bitmap)
-        set_bits(c, bitmap, from - chunk_first, to - chunk_first)
+        set_bits(bitmap, from - chunk_first, to - chunk_first)
         expire_later(c, bitmap, waiting_ttl)
         from = to
     end

@@ -46,8 +46,6 @@ end
 -- who leaves. `full_since` of the state tells all readers: the time in ms since when it is full, or 0; when it changes
 -- they get a CONFIG event. common/config/mode.c decides the same.
 
-settings.OF_JOINS = { 'max_waiting', 'mode', 'closes_at', 'full_margin', 'full_cooldown' }
-
 -- Is the line full, or was it a moment ago? c: with the field full_since.
 local function is_full(c, s)
     local most, since, margin = s.max_waiting, number(c.full_since) or 0, ceil(s.max_waiting * s.full_margin / 100)
@@ -58,7 +56,8 @@ local function is_full(c, s)
     return since > 0 and stays
 end
 
--- With as many waiting visitors, a JOIN gets no new place. s: with OF_JOINS.
+-- With as many waiting visitors, a JOIN gets no new place. s: max_waiting, mode and closes_at; where max_waiting is not
+-- 0, full_margin and full_cooldown.
 function settings.limit(c, s)
     local most = s.max_waiting
     local full = most > 0 and is_full(c, s)

@@ -374,8 +374,8 @@ function visitor.drop(c, ids, places, reason)
     end
 end
 
--- The visitor comes back to an earlier loss and has joined again meanwhile, at `held`: gives that place up, which is no
--- end that anybody asks for.
+-- The visitor comes back to a lost place, and has joined again meanwhile, at `held`: gives that place up. Counts as
+-- left, but is no end of the visitor.
 function visitor.give_up(c, id, held)
     call('ZREM', c.key.waiting, id)
     c.waiting = c.waiting - 1

@@ -157,6 +157,31 @@ function visitor.move(c, id, place, lane)
     return moved
 end
 
+-- The draw gives numbers: of these visitors, those who wait at a seq up to `cut` get the next seqs from `first` on, in
+-- this order, and stay in their lanes. A place that was handed over to another device keeps its serial under the new
+-- number. Returns their indices. Tells nobody: a reader rebuilds when the draw is done.
+function visitor.renumber(c, ids, cut, first)
+    local places, scored, old, found = call('ZMSCORE', c.key.waiting, unpack(ids)), {}, {}, {}
+    for i = 1, #ids do
+        local place = number(places[i])
+        local seq = place and place % LANE
+        if seq and seq <= cut then
+            local n = #found
+            scored[2 * n + 1], scored[2 * n + 2] = int(place - seq + first + n), ids[i]
+            old[n + 1], found[n + 1] = int(seq), i
+        end
+    end
+    if #found == 0 then return found end
+    call('ZADD', c.key.waiting, 'XX', unpack(scored))
+    for i, serial in ipairs(call('HMGET', c.key.serials, unpack(old))) do
+        if serial then
+            call('HDEL', c.key.serials, old[i])
+            call('HSET', c.key.serials, int(first + i - 1), serial)
+        end
+    end
+    return found
+end
+
 ---- to the counter
 
 -- Takes n visitors from this rank of the line on. Returns them, and the texts of their sessions; tells their places.

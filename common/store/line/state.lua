@@ -21,7 +21,8 @@ local int, number, counter = text.int, text.number, text.counter
 
 -- What follows the tag of the queue in the name of a key, and the command that counts what is in it, or fails.
 local KEYS = { 'config', 'waiting', 'active', 'sessions', 'ended', 'events', 'ingest', 'batches', 'seen:', 'reports',
-    'serials', 'lost', 'held', 'drawn', 'hooks', 'journal', 'changes', 'signs', 'history', 'history:minutes', 'spent:' }
+    'serials', 'lost', 'held', 'drawn', 'hooks', 'journal', 'changes', 'signs', 'feedback', 'history',
+    'history:minutes', 'spent:' }
 local COUNTS = { waiting = 'ZCARD', active = 'ZCARD', ended = 'ZCARD', held = 'ZCARD', reports = 'ZCARD',
     sessions = 'HLEN', batches = 'HLEN', serials = 'HLEN', lost = 'HLEN', events = 'XLEN', drawn = 'STRLEN' }
 

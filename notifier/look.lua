@@ -2,149 +2,145 @@
 -- look: finds what happened to a queue that no step writes into the journal, because time brings it or it is known only
 -- by comparison: opened, drawn, drained, closed by its time, a threshold, lost and back. Keeps the journal while hooks
 -- need it, and begins the cursors of new hooks.
--- Flags: allow-oom
--- Parts: prelude.draw prelude.journal
 --
--- ARGV     1 what the journal is to hold: "all:LENGTH", "some:LENGTH", or '': no hook watches the queue
+-- args     1 what the journal is to hold: "all:LENGTH", "some:LENGTH", or '': no hook watches the queue
 --          2 ms that the journal lives without another look
 --          3 generation of the queue at the last look of the caller, 0: not known
 --          4 how many thresholds follow; these; then the names of the hooks that watch the queue
--- Returns  { generation, number of the last event, that of the last entry, Redis time ms, ms after which to look again
+-- returns  { generation, number of the last event, that of the last entry, Redis time ms, ms after which to look again
 --            though no event came (0: no need), cursor of each hook in turn, "ID N": all entries up to this id and
 --            number are told }
--- Errors   NOQUEUE  the queue does not exist
+-- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
 -- Writes that key and the journal, nothing of the line. Work is bounded by the number of hooks.
-local wanted, live_ms, known, n_thresholds = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
-local K_HOOKS, K_JOURNAL = key_of('hooks'), key_of('journal')
 
-local state, draw_text, recover_until = read_state('draw', 'recover_until')
-if not state then
-    return no_queue()
-end
-redis.call('XLEN', K_JOURNAL)
-local found = redis.call('HGETALL', K_HOOKS)
-local fields = {}
-for i = 1, #found, 2 do
-    fields[found[i]] = found[i + 1]
-end
-local now, generation = now_ms(), int(state.generation)
-local journaled = tonumber(fields.journaled) or now
+local int = text.int
+local FIELDS = state.fields({}, { 'draw', 'recover_until' })
+local SETTINGS = { 'opens_at', 'opening', 'closes_at', 'at_close', 'mode', 'paused' }
 
-if wanted == '' then
-    redis.call('UNLINK', K_JOURNAL, K_HOOKS)
-    return { state.generation, state.event, journaled, now, 0 }
+-- What is so now.
+local function look(c)
+    local s = settings.read(c, SETTINGS)
+    local serves, d = s.mode == 'open' and not s.paused or s.mode == 'draining', nil
+    if s.opening == 'draw' then d = draw.of(c.draw, s.opens_at) end
+    local is_over, is_drawn = s.closes_at > 0 and c.now >= s.closes_at, d and d.phase == draw.DONE
+    return { opens_at = s.opens_at, closes_at = s.closes_at, drawn = is_drawn and d.drawn, is_over = is_over,
+        is_open = serves and c.now >= s.opens_at and (s.opening ~= 'draw' or s.opens_at == 0 or is_drawn),
+        is_drained = c.waiting == 0
+            and (s.mode == 'draining' or serves and is_over and s.at_close ~= 'stop'),
+        is_lost = c.recover_until and c.recover_until ~= '0' }
 end
 
----- what is so, and what was seen to be so
-
-local c = redis.call('HMGET', K_CONFIG, 'opens_at', 'opening', 'closes_at', 'at_close', 'mode', 'paused')
-local opens_at, closes_at = tonumber(c[1]) or 0, tonumber(c[3]) or 0
-local mode = c[5] or c[6] == 'true' and 'paused' or 'open'
-local is_past_close = closes_at > 0 and now >= closes_at
-DRAW.load()
-local draw = c[2] == 'draw' and DRAW.of(draw_text, opens_at)
-local is_drawn = draw and draw.phase == DRAW.done
-local serves = mode == 'open' or mode == 'draining'
-local is_open = serves and now >= opens_at and (c[2] ~= 'draw' or opens_at == 0 or is_drawn)
-local is_drained = state.waiting == 0
-    and (mode == 'draining' or serves and is_past_close and c[4] ~= 'stop')
-local is_lost = recover_until and recover_until ~= '0'
-
-local readable, seen = pcall(cjson.decode, fields.seen or '')
-local is_new = not (readable and type(seen) == 'table')
-if is_new then
-    seen = { generation = known > 0 and int(known) or generation, opened = now >= opens_at and int(opens_at) or '0',
-        closed = is_past_close and int(closes_at) or '0', drawn = is_drawn and int(opens_at) or '0',
-        drained = is_drained, lost = false, above = {} }
+-- What was seen to be so, by its text in the hooks. known: the generation that the caller knows, 0: none.
+local function seen_of(c, t, now, known)
+    local readable, seen = pcall(cjson.decode, t or '')
+    if readable and type(seen) == 'table' then return seen end
+    return { generation = int(known > 0 and known or c.generation),
+        opened = c.now >= now.opens_at and int(now.opens_at) or '0', closed = now.is_over and int(now.closes_at) or '0',
+        drawn = now.drawn and int(now.opens_at) or '0', drained = now.is_drained, lost = false, above = {} }
 end
 
----- what is new
-
-local news = {} -- name, data, name, data...
-
-local function tell(what, data)
-    news[#news + 1], news[#news + 2] = what, data or ''
-end
-
-if seen.generation ~= generation then
-    seen.generation, seen.lost = generation, true
-    tell('store_lost', '{"reason":"data"}')
-end
-if seen.lost and not is_lost then
-    seen.lost = false
-    tell('store_back', '{"reason":"data"}')
-end
-if is_drawn and seen.drawn ~= int(opens_at) then
-    seen.drawn = int(opens_at)
-    tell('drawn', '{"drawn":' .. int(draw.drawn) .. '}')
-end
-if is_open and opens_at > 0 and seen.opened ~= int(opens_at) then
-    seen.opened = int(opens_at)
-    tell('opened', '{"reason":"opens_at"}')
-end
-if is_past_close and seen.closed ~= int(closes_at) then
-    seen.closed = int(closes_at)
-    tell('closed', '{"reason":"closes_at"}')
-end
-if is_drained and not seen.drained then
-    tell('drained')
-end
-seen.drained = is_drained
-for i = 5, 4 + n_thresholds do
-    local limit = tonumber(ARGV[i])
-    local was = seen.above[ARGV[i]] == true
-    local is = state.waiting > limit or was and state.waiting >= limit * 0.9
-    if is ~= was then
-        seen.above[ARGV[i]] = is or nil
-        tell('threshold', '{"threshold":' .. int(limit) .. ',"waiting":' .. int(state.waiting) .. ',"side":"'
-            .. (is and 'above' or 'below') .. '"}')
+-- Brings `seen` up to date. Returns what is new: name, data, name, data, ...
+local function find_news(c, now, seen, thresholds)
+    local news = {}
+    local function tell(what, data) news[#news + 1], news[#news + 2] = what, data or '' end
+    local generation, opens_at, closes_at = int(c.generation), int(now.opens_at), int(now.closes_at)
+    if seen.generation ~= generation then
+        seen.generation, seen.lost = generation, true
+        tell('store_lost', '{"reason":"data"}')
     end
+    if seen.lost and not now.is_lost then
+        seen.lost = false
+        tell('store_back', '{"reason":"data"}')
+    end
+    if now.drawn and seen.drawn ~= opens_at then
+        seen.drawn = opens_at
+        tell('drawn', '{"drawn":' .. int(now.drawn) .. '}')
+    end
+    if now.is_open and now.opens_at > 0 and seen.opened ~= opens_at then
+        seen.opened = opens_at
+        tell('opened', '{"reason":"opens_at"}')
+    end
+    if now.is_over and seen.closed ~= closes_at then
+        seen.closed = closes_at
+        tell('closed', '{"reason":"closes_at"}')
+    end
+    if now.is_drained and not seen.drained then tell('drained') end
+    seen.drained = now.is_drained
+    for i = 1, #thresholds do
+        local name, limit = thresholds[i], thresholds[i] + 0
+        local was = seen.above[name] == true
+        local is = c.waiting > limit or was and c.waiting >= limit * 0.9
+        if is ~= was then
+            seen.above[name] = is or nil
+            tell('threshold', '{"threshold":' .. int(limit) .. ',"waiting":' .. int(c.waiting) .. ',"side":"'
+                .. (is and 'above' or 'below') .. '"}')
+        end
+    end
+    return news
 end
 
----- write it down
-
-local cursors, names = {}, {}
-for i = 5 + n_thresholds, #ARGV do
-    local field = 'cursor:' .. ARGV[i]
-    local cursor = fields[field]
-    if not cursor then -- a new hook: told of what happens from now on
-        cursor = int(state.event) .. '-' .. int(journaled) .. ' ' .. int(journaled)
-        redis.call('HSET', K_HOOKS, field, cursor)
+-- The cursors of these hooks, in turn. A new one is told of what happens from now on; one that is gone is forgotten.
+local function cursors_of(c, fields, hooks, journaled)
+    local cursors, names = {}, {}
+    for i = 1, #hooks do
+        local field = 'cursor:' .. hooks[i]
+        cursors[i], names[hooks[i]] = fields[field], true
+        if not cursors[i] then
+            cursors[i] = int(c.event) .. '-' .. int(journaled) .. ' ' .. int(journaled)
+            call('HSET', c.key.hooks, field, cursors[i])
+        end
     end
-    cursors[#cursors + 1], names[ARGV[i]] = cursor, true
-end
-for field in pairs(fields) do
-    local name = string.match(field, '^cursor:(.*)') or string.match(field, '^state:(.*)')
-    if name and not names[name] then -- a hook that is gone
-        redis.call('HDEL', K_HOOKS, field)
+    for field in pairs(fields) do
+        local name = match(field, '^cursor:(.*)') or match(field, '^state:(.*)')
+        if name and not names[name] then call('HDEL', c.key.hooks, field) end
     end
-end
-if redis.call('EXISTS', K_JOURNAL) == 0 then
-    redis.call('XGROUP', 'CREATE', K_JOURNAL, 'none', '$', 'MKSTREAM')
-    redis.call('XGROUP', 'DESTROY', K_JOURNAL, 'none')
-end
-redis.call('PEXPIRE', K_JOURNAL, live_ms)
-if fields.wanted ~= wanted or fields.journaled ~= int(journaled) then
-    redis.call('HSET', K_HOOKS, 'wanted', wanted, 'journaled', int(journaled))
-end
-for i = 1, #news, 2 do
-    journal_add(wanted, state.event, now, news[i], news[i + 1])
-end
-journaled = journaled + #news / 2
-if next(seen.above) == nil then
-    seen.above = { none = false } -- an empty table would be written as a list
-end
-local text = cjson.encode(seen)
-if text ~= fields.seen then
-    redis.call('HSET', K_HOOKS, 'seen', text)
+    return cursors
 end
 
-local again_ms = 0
-for _, time in ipairs({ opens_at, closes_at }) do
-    if time > now and (again_ms == 0 or time - now < again_ms) then
-        again_ms = time - now
+local function keep_journal(c, live_ms)
+    if call('EXISTS', c.key.journal) == 0 then
+        call('XGROUP', 'CREATE', c.key.journal, 'none', '$', 'MKSTREAM')
+        call('XGROUP', 'DESTROY', c.key.journal, 'none')
     end
+    call('PEXPIRE', c.key.journal, live_ms)
 end
-return { state.generation, state.event, journaled, now, again_ms, unpack(cursors) }
+
+local function keep_seen(c, before, seen)
+    if not next(seen.above) then seen.above = { none = false } end -- an empty table would be written as a list
+    local t = cjson.encode(seen)
+    if t ~= before then call('HSET', c.key.hooks, 'seen', t) end
+end
+
+-- After how many ms time brings something, 0: never.
+local function wait(c, now)
+    local opens_in, closes_in = now.opens_at - c.now, now.closes_at - c.now
+    if opens_in > 0 and closes_in > 0 then return min(opens_in, closes_in) end
+    return max(0, opens_in, closes_in)
+end
+
+entry('look', { 'allow-oom' }, function(keys, args)
+    local wanted, n_thresholds = args[1], args[4] + 0
+    local c, fields = state.read(state.begin(keys), FIELDS), {}
+    call('XLEN', c.key.journal) -- fails when it is of another type
+    local found = call('HGETALL', c.key.hooks)
+    for i = 1, #found, 2 do fields[found[i]] = found[i + 1] end
+    local journaled = tonumber(fields.journaled) or c.now
+    if wanted == '' then
+        call('UNLINK', c.key.journal, c.key.hooks)
+        return { c.generation, c.event, journaled, c.now, 0 }
+    end
+
+    local now = look(c)
+    local seen = seen_of(c, fields.seen, now, args[3] + 0)
+    local news = find_news(c, now, seen, { unpack(args, 5, 4 + n_thresholds) })
+    local cursors = cursors_of(c, fields, { unpack(args, 5 + n_thresholds) }, journaled)
+    keep_journal(c, args[2])
+    if fields.wanted ~= wanted or fields.journaled ~= int(journaled) then
+        call('HSET', c.key.hooks, 'wanted', wanted, 'journaled', int(journaled))
+    end
+    for i = 1, #news, 2 do journal.add(c, wanted, news[i], news[i + 1]) end
+    keep_seen(c, fields.seen, seen)
+    return { c.generation, c.event, journaled + #news / 2, c.now, wait(c, now), unpack(cursors) }
+end)

@@ -1,97 +1,83 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- audit_active: checks visitors who were active a moment ago, at one moment. Changes nothing.
--- Flags: no-writes
--- Parts: prelude.records audit.findings
 --
--- ARGV     1 the longest time in ms that any setting gives a session
+-- args     1 the longest time in ms that any setting gives a session
 --          2... visitors: one page of the active set, which bounds the work
--- Returns  { findings (audit.findings.lua), how many, places }: for each visitor the place of the session, '' when
---          there is none. All that is compared is read here, so every finding is real.
-local longest = tonumber(ARGV[1])
-local visitors = { unpack(ARGV, 2) }
-local active = redis.call('ZMSCORE', K_ACTIVE, unpack(visitors))
-local waiting = redis.call('ZMSCORE', K_WAITING, unpack(visitors))
-local sessions = redis.call('HMGET', K_SESSIONS, unpack(visitors))
-local state = redis.call('HMGET', K_STATE, 'seq', 'base_seq', 'restored', 'recover_until', 'base_ms')
-local seq, base_seq, restored = tonumber(state[1]), tonumber(state[2]) or 0, tonumber(state[3]) or 0
-local recovers, base_ms = (tonumber(state[4]) or 0) > 0, tonumber(state[5] or '') or 0
-local now, lanes = now_ms(), count_lanes()
+-- returns  { findings (line/audit.lua), how many, places }: for each visitor the place of the session, '' when there is
+--          none. All that is compared is read here, so every finding is real.
 
-local heads = {} -- lane -> { visitor, score } of the first who waits in it, or {}
-local function head_of(lane)
-    if not heads[lane] then
-        heads[lane] = redis.call('ZRANGEBYSCORE', K_WAITING, int(lane * LANE), '(' .. int((lane + 1) * LANE),
+local int, LANE = text.int, defs.LANE
+local OVERDUE_MS = 360000 -- the expirer holds a session for five minutes after its deadline at most
+
+-- c: with what the checks compare, as numbers. Unlike state.read it takes damaged fields.
+local function begin(keys, longest)
+    local c = audit.begin(keys)
+    local v = call('HMGET', c.key.state, 'seq', 'base_seq', 'restored', 'recover_until', 'base_ms')
+    c.seq, c.n_lanes, c.longest = tonumber(v[1]), audit.lanes(c), longest
+    c.base_seq, c.restored, c.base_ms = tonumber(v[2]) or 0, tonumber(v[3]) or 0, tonumber(v[5]) or 0
+    c.recovers = (tonumber(v[4]) or 0) > 0
+    c.heads, c.moved, c.holders = {}, {}, {} -- by lane, by lane and by place, as they are needed
+    return c
+end
+
+-- Who was moved stands before some that were called before the move. While a queue recovers, and after it, places that
+-- came back stand before some that were called meanwhile.
+local function check_order(c, id, place, admitted)
+    local lane = floor(place / LANE)
+    if not c.heads[lane] then
+        c.heads[lane] = call('ZRANGEBYSCORE', c.key.waiting, int(lane * LANE), '(' .. int((lane + 1) * LANE),
             'WITHSCORES', 'LIMIT', 0, 1)
+        c.moved[lane] = tonumber(call('HGET', c.key.state, 'moved:' .. lane)) or 0 -- when the operator last did so, ms
     end
-    return heads[lane]
-end
-
--- While a queue recovers, and after it, places that came back stand before some that were called meanwhile.
-local function is_late(head_seq)
-    return recovers or (restored > 0 and head_seq <= base_seq)
-end
-
-local moves = {} -- lane -> when the operator last moved a visitor into it, ms; 0: not known
-local function moved_into(lane)
-    moves[lane] = moves[lane] or tonumber(redis.call('HGET', K_STATE, 'moved:' .. lane)) or 0
-    return moves[lane]
-end
-
--- Who was moved stands before some that were called before the move.
-local function check_order(visitor, place, admitted_ms)
-    local head = head_of(math.floor(place / LANE))
-    local ahead = head[1] and tonumber(head[2])
-    if ahead and ahead < place and not is_late(ahead % LANE) and admitted_ms > moved_into(math.floor(place / LANE)) then
-        found(4, 'order:' .. visitor,
-            format('visitor "%s" (%s) is active, while "%s" (number %.0f) still waits', visitor, place_text(place),
-                head[1], ahead % LANE), 'report how it came to this')
+    local head, ahead = c.heads[lane][1], tonumber(c.heads[lane][2])
+    if ahead and ahead < place and admitted > c.moved[lane]
+        and not (c.recovers or c.restored > 0 and ahead % LANE <= c.base_seq) then
+        audit.found(c, 4, 'order:' .. id,
+            format('visitor "%s" (%s) is active, while "%s" (number %.0f) still waits', id, audit.place(place), head,
+                ahead % LANE), 'report how it came to this')
     end
 end
 
-local holders = {} -- place -> visitor of this page
-local function check_holder(visitor, place)
-    local other = holders[place] or redis.call('ZRANGEBYSCORE', K_WAITING, int(place), int(place), 'LIMIT', 0, 1)[1]
-    holders[place] = visitor
-    if other and other ~= visitor then
-        share_place(visitor, other, place)
-    end
+local function check_holder(c, id, place)
+    local other = c.holders[place] or call('ZRANGEBYSCORE', c.key.waiting, int(place), int(place), 'LIMIT', 0, 1)[1]
+    c.holders[place] = id
+    if other and other ~= id then audit.share_place(c, id, other, place) end
 end
 
--- The expirer holds a session for five minutes after its deadline at most, and after the store was there again.
-local OVERDUE_MS = 360000
-local function check_deadline(visitor, score)
+local function check_deadline(c, id, score)
     local deadline = tonumber(score)
-    if not deadline or deadline ~= math.floor(deadline) or deadline <= 0 or deadline > now + longest then
-        found(9, 'deadline:' .. visitor,
-            format('the session of visitor "%s" ends at %s, which no setting allows', visitor, tostring(score)),
-            'ZADD ' .. K_ACTIVE .. ' XX with a deadline in ms, or end the session')
-    elseif now - math.max(deadline, base_ms) > OVERDUE_MS then
-        found(9, 'overdue:' .. visitor,
-            format('the session of visitor "%s" should have ended %.0f s ago', visitor, (now - deadline) / 1000),
+    if not deadline or deadline ~= floor(deadline) or deadline <= 0 or deadline > c.now + c.longest then
+        audit.found(c, 9, 'deadline:' .. id,
+            format('the session of visitor "%s" ends at %s, which no setting allows', id, tostring(score)),
+            'ZADD ' .. c.key.active .. ' XX with a deadline in ms, or end the session')
+    elseif c.now - max(deadline, c.base_ms) > OVERDUE_MS then -- or after the store was there again
+        audit.found(c, 9, 'overdue:' .. id,
+            format('the session of visitor "%s" should have ended %.0f s ago', id, (c.now - deadline) / 1000),
             'look at the log of the expirer; is one running?')
     end
 end
 
-local places = {}
-for i, visitor in ipairs(visitors) do
-    local place, admitted_ms
-    if active[i] then
-        place, admitted_ms = parse_session(sessions[i])
-    end
-    places[i] = place and place < 32 * LANE and int(place) or ''
-    if active[i] then
-        if waiting[i] then
-            found(3, 'both:' .. visitor, 'visitor "' .. visitor .. '" is both waiting and active',
-                'remove them from the waiting set and correct the counter')
+entry('audit_active', { 'no-writes' }, function(keys, args)
+    local c, ids, places = begin(keys, args[1] + 0), { unpack(args, 2) }, {}
+    local active, waiting = call('ZMSCORE', c.key.active, unpack(ids)), call('ZMSCORE', c.key.waiting, unpack(ids))
+    local sessions = call('HMGET', c.key.sessions, unpack(ids))
+    for i, id in ipairs(ids) do
+        local session = active[i] and text.parse_session(sessions[i])
+        places[i] = session and session.place < 32 * LANE and int(session.place) or ''
+        if active[i] then
+            if waiting[i] then
+                audit.found(c, 3, 'both:' .. id, 'visitor "' .. id .. '" is both waiting and active',
+                    'remove them from the waiting set and correct the counter')
+            end
+            check_deadline(c, id, active[i])
+            if not session then
+                audit.found(c, 1, 'session:' .. id, 'visitor "' .. id .. '" is active, but has no readable session',
+                    'remove them from the active set and correct the counter')
+            elseif audit.check_place(c, 'active visitor', id, session.place, c.seq, c.n_lanes) then
+                check_order(c, id, session.place, session.admitted)
+                check_holder(c, id, session.place)
+            end
         end
-        check_deadline(visitor, active[i])
-        if not place then
-            found(1, 'session:' .. visitor, 'visitor "' .. visitor .. '" is active, but has no readable session',
-                'remove them from the active set and correct the counter')
-        elseif check_place('active visitor', visitor, place, seq, lanes) then
-            check_order(visitor, place, admitted_ms)
-            check_holder(visitor, place)
-        end
     end
-end
-return { findings, n_findings, places }
+    return { c.findings, c.n_findings, places }
+end)

@@ -1,32 +1,28 @@
 -- SPDX-License-Identifier: Apache-2.0
--- audit_serials: checks places that were handed over to another device (common/store/line/visitor.lua), at one moment:
--- each must be held, by the visitor whom the record names. Changes nothing.
--- Flags: no-writes
--- Parts: prelude.records audit.findings
+-- audit_serials: checks places that were handed over to another device (visitor.hand_over), at one moment: each must be
+-- held, by the visitor whom the record names. Changes nothing.
 --
--- ARGV     seqs: one page of tl:{q}:serials, which bounds the work
--- Returns  { findings (audit.findings.lua), how many }
-local K_SERIALS = key_of('serials')
-local records = redis.call('HMGET', K_SERIALS, unpack(ARGV))
+-- args     seqs: one page of tl:{q}:serials, which bounds the work
+-- returns  { findings (line/audit.lua), how many }
 
-local named, visitors = {}, {} -- by index of the seq, and all of them
-for i, seq in ipairs(ARGV) do
-    named[i] = string.match(seq, '^[1-9]%d*$') and string.match(records[i] or '', '^[1-9]%d*:%d+:(.+)$')
-    visitors[i] = named[i] or ''
-end
-local waiting = redis.call('ZMSCORE', K_WAITING, unpack(visitors))
-local sessions = redis.call('HMGET', K_SESSIONS, unpack(visitors))
-
-for i, seq in ipairs(ARGV) do
-    local advice = format('HDEL %s %s; tickets of before the hand-over count again', K_SERIALS, seq)
-    local place = tonumber(waiting[i] or nil) or parse_session(sessions[i])
-    if not records[i] then
-        -- the place has ended since the page was read
-    elseif not named[i] then
-        found(6, 'serial:' .. seq, format('the serial of number %s cannot be read: %s', seq, records[i]), advice)
-    elseif not place or place % LANE ~= tonumber(seq) then
-        found(6, 'serial:' .. seq, format('number %s has a serial, but visitor "%s" does not hold that place', seq,
-            named[i]), advice)
+entry('audit_serials', { 'no-writes' }, function(keys, args)
+    local c, named, ids = audit.begin(keys), {}, {} -- by index of the seq
+    local records = call('HMGET', c.key.serials, unpack(args))
+    for i, seq in ipairs(args) do
+        named[i] = match(seq, '^[1-9]%d*$') and match(records[i] or '', '^[1-9]%d*:%d+:(.+)$')
+        ids[i] = named[i] or ''
     end
-end
-return { findings, n_findings }
+    local waiting = call('ZMSCORE', c.key.waiting, unpack(ids))
+    local sessions = call('HMGET', c.key.sessions, unpack(ids))
+    for i, seq in ipairs(args) do
+        local place = tonumber(waiting[i]) or text.parse_place_of(sessions[i])
+        local wrong = not named[i] and format('the serial of number %s cannot be read: %s', seq, tostring(records[i]))
+            or not (place and place % defs.LANE == tonumber(seq))
+            and format('number %s has a serial, but visitor "%s" does not hold that place', seq, named[i])
+        if records[i] and wrong then -- else the place has ended since the page was read
+            audit.found(c, 6, 'serial:' .. seq, wrong,
+                format('HDEL %s %s; tickets of before the hand-over count again', c.key.serials, seq))
+        end
+    end
+    return { c.findings, c.n_findings }
+end)

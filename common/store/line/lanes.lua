@@ -126,3 +126,24 @@ function lanes.admit(c, weights, n, deadline)
     visitor.admit(c, shares, n, deadline)
     state.set(c, 'turns', weights .. ':' .. format('%d', t.period) .. ':' .. concat(t.due, ','))
 end
+
+-- Of an audit: are there so many turns as weights at least, and none further away than its lane's stride?
+function lanes.check(c)
+    local t = call('HGET', c.key.state, 'turns') or ''
+    local weights, period, dues = match(t, '^([%d,]+):(%d+):([%d,]+)$')
+    local begin_again = 'set it to nothing: HSET ' .. c.key.state .. " turns ''; all lanes are due then"
+    if t == '' then
+        return
+    elseif not weights then
+        audit.found(c, 4, 'turns', 'the turns of the lanes cannot be read: ' .. t, begin_again)
+        return
+    end
+    local found, lane, fits = strides_of(weights), 0, true
+    for due in gmatch(dues, '%d+') do
+        lane = lane + 1
+        fits = fits and due + 0 <= (found.stride[lane] or period + 0)
+    end
+    if not fits or lane < found.n then
+        audit.found(c, 4, 'turns bounds', 'the turns of the lanes are out of their bounds: ' .. t, begin_again)
+    end
+end

@@ -134,3 +134,66 @@ end
 
 -- After how many ms the next slot is due; 0 when it is.
 function rate.wait(b, now) return max(0, b.from + offset_of(b.rule, b.used) - now) end
+
+---- of an audit: is the record possible, and do the last events keep the rate?
+
+local LOOK_BACK = 500     -- entries of the events stream
+local CORRECTED_MS = 5000 -- a budget ahead of the clock: an idle admitter calls its step that often
+
+local function check_record(c, t)
+    local b = rate.parse(t)
+    local rule = b and rule_of(match(b.rule_text, '^(%d+):(%d+):(%d+):(%l+)$'))
+    local begin_again = 'set it to nothing: HSET ' .. c.key.state .. " budget ''; the admitter begins with a spent one"
+    if not rule then
+        audit.found(c, 2, 'budget', 'the rate budget cannot be read: ' .. t, begin_again)
+    elseif b.last > c.now + CORRECTED_MS then
+        audit.found(c, 2, 'budget clock',
+            format('the last admission by rate was %.0f ms ahead of the clock', b.last - c.now),
+            'did the clock of Redis go back? The admitter corrects it with its next step; is one running?')
+    elseif b.used >= rule.admit or b.from > b.last + rule.every or b.used > 0 and b.from + b.late > b.last then
+        audit.found(c, 2, 'budget bounds', 'the rate budget is out of its bounds: ' .. t, begin_again)
+    end
+end
+
+-- The last admissions as { ms, how many }, the newest first, back to where the settings changed or the budget began
+-- again. An admission set its deadline from the time of its step, ttl before.
+local function last_admissions(c, ttl)
+    local list = {}
+    for _, written in ipairs(audit.entries(c, LOOK_BACK)) do
+        if #written.events == 0 then return list end
+        for _, event in ipairs(written.events) do
+            if event[1] == defs.EVENT.admitted then
+                local n, ms = 0, event[3] - ttl
+                for i = 2, #event[2], 2 do n = n + event[2][i] end
+                if list[1] and ms > list[#list][1] then return list end -- the clock went back meanwhile
+                list[#list + 1] = { ms, n }
+            end
+        end
+    end
+    return list
+end
+
+local function check_window(c, rule, list)
+    local sum, oldest = 0, 0
+    for newest = 1, #list do
+        while oldest < #list and list[oldest + 1][1] > list[newest][1] - rule.every do
+            oldest = oldest + 1
+            sum = sum + list[oldest][2]
+        end
+        if sum > rule.admit + rule.burst then
+            audit.found(c, 2, 'rate', format('%.0f were admitted within %.0f ms, but the rate allows %.0f', sum,
+                rule.every, rule.admit + rule.burst), 'are all admitters of this version? Report how it came to this')
+            return
+        end
+        sum = sum - list[newest][2]
+    end
+end
+
+function rate.check(c)
+    local v = call('HMGET', c.key.config, 'policy', 'claim_ttl', 'session_ttl', 'rate_admit', 'rate_every',
+        'rate_burst', 'rate_shape')
+    local rule, t = rule_of(unpack(v, 4)), call('HGET', c.key.state, 'budget') or ''
+    if not rule or v[1] ~= 'rate' and v[1] ~= 'both' or t == '' then return end
+    check_record(c, t)
+    check_window(c, rule, last_admissions(c, min(tonumber(v[2]) or 0, tonumber(v[3]) or 0)))
+end

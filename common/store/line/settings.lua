@@ -75,3 +75,66 @@ function settings.note_full(c, s)
         state.event_later(c, defs.EVENT.config)
     end
 end
+
+---- of an audit
+
+local STEERED = { 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_cut', 'capacity_seen_ms',
+    'capacity_why' }
+
+-- Returns the capacity that counts now; nil when unknown. has_state: the state can be read.
+function settings.check_capacity(c, has_state)
+    local v = call('HMGET', c.key.config, 'capacity', 'capacity_mode', 'capacity_min')
+    local values = has_state and call('HMGET', c.key.state, unpack(STEERED)) or {}
+    local most, least = tonumber(v[1]), tonumber(v[3])
+    for i, name in ipairs(STEERED) do
+        if values[i] and not match(values[i], '^%d+$') then
+            audit.found(c, 10, 'unreadable:' .. name, 'the field ' .. name .. ' of the state is no number: '
+                .. values[i], 'HDEL ' .. c.key.state .. ' ' .. name)
+        end
+    end
+    if v[2] ~= 'auto' or not most then return most end
+    if least and least > most then
+        audit.found(c, 2, 'capacity bounds',
+            format('capacity_min is %.0f, above the capacity of %.0f', least, most),
+            'set one of them: `tellerline set QUEUE capacity_min=...`')
+    end
+    return settings.capacity(most, least, values[1])
+end
+
+local ADMITS = { open = true, draining = true }
+local TAKES_JOINS = { open = true, paused = true }
+local EVENTS_BACK = 200 -- entries of the events stream
+local GRACE_MS = 1000 -- between the start of a step and the id of its entry
+
+-- What the mode and the times of a queue allow, against its last events.
+function settings.check_mode(c)
+    local v = call('HMGET', c.key.config, 'mode', 'paused', 'closes_at', 'at_close')
+    local found = call('HMGET', c.key.state, 'full_since', 'base_seq', 'lost_generation')
+    local mode, closes_at, full_since = v[1] or 'open', tonumber(v[3]) or 0, found[1]
+    local base_seq, is_paused = tonumber(found[2]) or 0, v[2] == 'true'
+    if not ADMITS[mode] and not is_paused then
+        audit.found(c, 10, 'paused', format('the mode is %s, but paused is %s: admitters of older releases admit', mode,
+            tostring(v[2])), format('set it again: `tellerline set QUEUE mode=%s`', mode))
+    end
+    if full_since and (tonumber(full_since) or 1 / 0) > c.now + 60000 then
+        audit.found(c, 7, 'full_since', 'the time since when the line is full cannot be right: ' .. full_since,
+            'HDEL ' .. c.key.state .. ' full_since')
+    end
+    if found[3] and found[3] ~= '0' then return end -- places and sessions come back in every mode
+    for _, written in ipairs(audit.entries(c, EVENTS_BACK)) do
+        local is_over = closes_at > 0 and written.ms > closes_at + GRACE_MS
+        local admits = ADMITS[mode] and not is_paused and not (is_over and v[4] == 'stop')
+        local takes_joins = TAKES_JOINS[mode] and not is_over
+        for _, event in ipairs(written.events) do
+            local kind = event[1]
+            local what = kind == defs.EVENT.admitted and not admits
+                and { 'admitted', 'visitors were admitted', 'admitters' }
+                or kind == defs.EVENT.joined and not takes_joins and { 'joined', 'visitors joined', 'dispatchers' }
+            -- The place is new: given after the store was last started, and not one that came back.
+            if what and type(event[2]) == 'table' and (tonumber(event[2][1]) or 0) % defs.LANE > base_seq then
+                audit.found(c, 12, what[1], format('%s although the mode is %s%s', what[2], mode,
+                    is_over and ' and closes_at has passed' or ''), 'are all ' .. what[3] .. ' of this version?')
+            end
+        end
+    end
+end

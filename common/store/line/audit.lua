@@ -1,0 +1,83 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the functions of the audit (ctl/audit_*.lua) find: { rule, kind, sentence, what to do }. The kind is the same
+-- each time that the same thing is found. Rules: ctl/audit.h. A record in the state is checked by the module that
+-- writes it: rate.check, lanes.check, overbook.check, settings.check_capacity and check_mode. Changes nothing.
+
+local int, LANE = text.int, defs.LANE
+local FINDINGS_MOST = 100 -- listed; the rest are counted
+local TAKE_OUT = 'no program can use it: remove the visitor from the set, correct the counter, and let them join again'
+
+-- As state.begin, for an audit.
+function audit.begin(keys)
+    local c = state.begin(keys)
+    c.findings, c.n_findings = {}, 0
+    return c
+end
+
+function audit.found(c, rule, kind, sentence, advice)
+    c.n_findings = c.n_findings + 1
+    if c.n_findings <= FINDINGS_MOST then c.findings[c.n_findings] = { rule, kind, sentence, advice } end
+end
+
+---- places
+
+-- Text of a place for an operator.
+function audit.place(place) return 'number ' .. int(place % LANE) .. ' of lane ' .. int(floor(place / LANE)) end
+
+-- How many lanes the queue has; nil when its settings do not say.
+function audit.lanes(c)
+    local n = 0
+    for _ in gmatch(call('HGET', c.key.config, 'lanes') or '', '[^,]+') do n = n + 1 end
+    return n > 0 and n or nil
+end
+
+-- A place that a score or a session names: an integer with a number that was given out, in a lane of the queue. seq and
+-- n_lanes may be nil: not known. Returns true when it can be compared with others.
+function audit.check_place(c, what, id, place, seq, n_lanes)
+    if not place or place ~= floor(place) or place < 0 or place >= 32 * LANE then
+        audit.found(c, 6, 'unreadable:' .. id,
+            format('%s "%s" has a place that cannot be read: %s', what, id, tostring(place)), TAKE_OUT)
+        return false
+    end
+    if n_lanes and place >= n_lanes * LANE then
+        audit.found(c, 6, 'lane:' .. id,
+            format('%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), n_lanes),
+            'give the queue as many lanes again (`tellerline set QUEUE lanes=...`)')
+    end
+    local number = place % LANE
+    if number == 0 or seq and number > seq then
+        audit.found(c, 6, 'beyond:' .. id,
+            format('%s "%s" has %s, but numbers were given out only up to %s', what, id, audit.place(place),
+                seq and int(seq) or '?'),
+            'the place will be given to a second visitor: pause the queue and set `seq` of its state above all places')
+    end
+    return true
+end
+
+function audit.share_place(c, id, other, place)
+    audit.found(c, 6, 'shared:' .. int(place), format('visitors "%s" and "%s" share %s', id, other, audit.place(place)),
+        'both have a ticket for it: remove the one who did not come first, and let them join again')
+end
+
+---- events
+
+-- An entry of the events by its fields; nil when it cannot be read.
+function audit.entry(fields)
+    local ok, found = pcall(unpack_message, fields[2] or '')
+    return ok and type(found) == 'table' and type(found[2]) == 'number' and type(found[5]) == 'number' and found or nil
+end
+
+-- Of the last `most` entries of the events, those since the last change of the settings, and not of another generation,
+-- newest first: { written at ms, events }.
+function audit.entries(c, most)
+    local list = {}
+    for _, row in ipairs(call('XREVRANGE', c.key.events, '+', '-', 'COUNT', most)) do
+        local found = audit.entry(row[2])
+        if not found or found[3] ~= c.generation or type(found[6]) ~= 'table' then return list end
+        for _, event in ipairs(found[6]) do
+            if event[1] == defs.EVENT.config then return list end
+        end
+        list[#list + 1] = { ms = tonumber(match(row[1], '^%d+')), events = found[6] }
+    end
+    return list
+end

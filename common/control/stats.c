@@ -114,7 +114,7 @@ static enum tl_phase phase_of(const struct facts *facts)
 }
 
 /* How many of the active have come; the others were called and may still come. Without overbooking
- * nobody counts them: null. `called` is since:n:claims:noshows (line/overbook.lua). */
+ * nobody counts them: null. `called` is since:n:claims:noshows (common/store/line/overbook.lua). */
 static json_t *claimed_of(const struct facts *facts)
 {
     const char *colon = strchr(text_of(facts, CALLED), ':');

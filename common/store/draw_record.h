@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the state of a queue says of its draw (common/store/prelude.draw.lua). */
+/* What the state of a queue says of its draw (common/store/line/draw.lua). */
 #ifndef TL_DRAW_RECORD_H
 #define TL_DRAW_RECORD_H
 

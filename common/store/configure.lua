@@ -1,88 +1,81 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step. Settings are
 -- compared with those that the caller read and validated the change against, so that no change undoes another.
--- Flags: allow-oom
--- Parts: prelude.changes prelude.journal
 --
--- ARGV     1 about how many events to keep   2 'settings' or 'notice'
+-- args     1 about how many events to keep   2 'settings' or 'notice'
 --          settings: 3 how many texts follow; the settings as read, names and values in turn; then those to write
 --          notice: 3 the text
---          and who (prelude.changes)
--- Returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
+--          and who (line/changes.lua)
+-- returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
 --          changed
--- Errors   NOQUEUE  the queue does not exist
-local keep, what = ARGV[1], ARGV[2]
+-- fails    NOQUEUE  the queue does not exist
+
+local EVENT = defs.EVENT
+local FIELDS = state.fields({}, { 'notice' })
 
 -- Are these, names and values in turn, all the settings there are?
-local function settings_are(texts)
-    if redis.call('HLEN', K_CONFIG) * 2 ~= #texts then
-        return false
-    end
+local function settings_are(c, texts)
+    if call('HLEN', c.key.config) * 2 ~= #texts then return false end
     for i = 1, #texts, 2 do
-        if redis.call('HGET', K_CONFIG, texts[i]) ~= texts[i + 1] then
-            return false
-        end
+        if call('HGET', c.key.config, texts[i]) ~= texts[i + 1] then return false end
     end
     return true
 end
 
 -- What a change of the mode is called in the journal; nil: nothing to tell. A queue that is opened before its opening
 -- stays shut until then.
-local function name_of_change(from, to, now)
-    if from == to then
-        return nil
-    elseif to ~= 'open' then
-        return to
-    elseif from == 'paused' then
-        return 'resumed'
-    end
-    return now >= (tonumber(redis.call('HGET', K_CONFIG, 'opens_at')) or 0) and 'opened' or nil
+local function name_of_change(c, from, to)
+    if from == to then return nil end
+    if to ~= 'open' then return to end
+    if from == 'paused' then return 'resumed' end
+    return c.now >= settings.read(c, { 'opens_at' }).opens_at and 'opened' or nil
 end
 
-local function mode_of_queue()
-    local mode, paused = unpack(redis.call('HMGET', K_CONFIG, 'mode', 'paused'))
-    return mode or paused == 'true' and 'paused' or 'open'
+local function mode_of(c)
+    local found = call('HMGET', c.key.config, 'mode', 'paused')
+    return found[1] or found[2] == 'true' and 'paused' or 'open'
 end
 
 -- What writing these settings changes; and is it the mode alone? (`paused` goes with it.)
-local function changes_by(texts)
+local function changes_by(c, texts)
     local before, after, others = {}, {}, false
     for i = 1, #texts, 2 do
         local name, value = texts[i], texts[i + 1]
-        local old = redis.call('HGET', K_CONFIG, name)
+        local old = call('HGET', c.key.config, name)
         if old ~= value then
             before[name], after[name] = old or nil, value
-            others = others or (name ~= 'mode' and name ~= 'paused')
+            others = others or name ~= 'mode' and name ~= 'paused'
         end
     end
     return before, after, after.mode and not others
 end
 
-local state, notice = open_state('notice')
-if not state then
-    return no_queue()
+local function set(c, actor, texts)
+    local before, after, is_mode = changes_by(c, texts)
+    local made, mode_before = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
+    local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
+    call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))
+    state.event(c, EVENT.config)
+    state.commit(c)
+    local wanted = journal.wanted(c, 'mode')
+    local change = wanted and name_of_change(c, mode_before, mode_of(c))
+    if change then journal.add(c, wanted, change, '') end
+    return made
 end
-check_types()
-if what == 'settings' then
-    local n = tonumber(ARGV[3])
-    if not settings_are({ unpack(ARGV, 4, 3 + n) }) then
-        return { 0 }
+
+entry('configure', { 'allow-oom' }, function(keys, args)
+    local c, actor, past = state.open(state.begin(keys, args[1]), FIELDS), changes.actor(args), #args - 3
+    state.check(c, { 'waiting', 'active', 'events' })
+    if args[2] == 'settings' then
+        local n = args[3] + 0
+        if not settings_are(c, { unpack(args, 4, 3 + n) }) then return { 0 } end
+        return { 1, unpack(set(c, actor, { unpack(args, 4 + n, past) })) }
     end
-    local before, after, is_mode = changes_by({ unpack(ARGV, 4 + n) })
-    local made = record_change(is_mode and 'mode' or 'set', before, after)
-    local mode_before, t = mode_of_queue(), redis.call('TIME')
-    local changed = tonumber(redis.call('HGET', K_CONFIG, 'changed') or '') or 0
-    redis.call('HSET', K_CONFIG, 'changed', int(math.max(t[1] * 1000000 + t[2], changed + 1)), unpack(ARGV, 4 + n))
-    commit(state, {}, { { EVENT.config } }, keep)
-    local now, mode, wanted = now_ms(), mode_of_queue(), journal_wanted('mode')
-    local change = wanted and name_of_change(mode_before, mode, now)
-    if change then
-        journal_add(wanted, state.event + 1, now, change, '')
-    end
+    local old, new = c.notice or '', args[3]
+    local made = changes.record(c, actor, 'notice', old ~= new and { notice = old } or {},
+        old ~= new and { notice = new } or {})
+    state.set(c, 'notice', new)
+    state.event(c, EVENT.notice, new)
+    state.commit(c)
     return { 1, unpack(made) }
-end
-local is_same = (notice or '') == ARGV[3]
-local made = record_change('notice', is_same and {} or { notice = notice or '' },
-    is_same and {} or { notice = ARGV[3] })
-commit(state, { 'notice', ARGV[3] }, { { EVENT.notice, ARGV[3] } }, keep)
-return { 1, unpack(made) }
+end)

@@ -1,23 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- hook_test: writes an entry into the journal that only the hook of this name is told of, for operators who try it.
--- Flags: allow-oom
--- Parts: prelude.journal
 --
--- ARGV     1 about how many events to keep   2 name of the hook
--- Returns  the id of the entry; '' when no notifier keeps the journal for this hook: nothing was changed
--- Errors   NOQUEUE  the queue does not exist
-local keep, hook = ARGV[1], ARGV[2]
+-- args     1 about how many events to keep   2 name of the hook
+-- returns  the id of the entry; '' when no notifier keeps the journal for this hook: nothing was changed
+-- fails    NOQUEUE  the queue does not exist
 
-local state = open_state()
-if not state then
-    return no_queue()
-end
-check_types()
-local wanted = journal_wanted('test')
-if not wanted or redis.call('HEXISTS', key_of('hooks'), 'cursor:' .. hook) == 0
-    or redis.call('EXISTS', key_of('journal')) == 0 then
-    return ''
-end
-commit(state, {}, {}, keep)
-journal_add(wanted, state.event + 1, now_ms(), 'test', hook)
-return int(state.event + 1) .. '-' .. redis.call('HGET', key_of('hooks'), 'journaled')
+local FIELDS = state.fields({}, {})
+
+entry('hook_test', { 'allow-oom' }, function(keys, args)
+    local c, hook = state.open(state.begin(keys, args[1]), FIELDS), args[2]
+    local wanted = journal.wanted(c, 'test')
+    if not wanted or call('HEXISTS', c.key.hooks, 'cursor:' .. hook) == 0 or call('EXISTS', c.key.journal) == 0 then
+        return ''
+    end
+    state.check(c, { 'waiting', 'active', 'events' })
+    state.set(c, 'store', c.store) -- no event: the entry alone makes the notifier look
+    state.commit(c)
+    journal.add(c, wanted, 'test', hook)
+    return text.int(c.event) .. '-' .. call('HGET', c.key.hooks, 'journaled')
+end)

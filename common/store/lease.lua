@@ -1,39 +1,28 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lease: takes, renews or gives back a role's lease on a queue. A lease only spreads the work between replicas; what
 -- keeps the data right is the fence, which the function apply checks. A lease that certainly has not run out is renewed
--- without a script (common/store/lease.h).
--- Flags: allow-oom
+-- without a function (common/store/lease.h).
 --
--- ARGV     1 role   2 owner   3 time to live in ms, 0 gives the lease back   4 1: count the fence, else 0
+-- args     1 role   2 owner   3 time to live in ms, 0 gives the lease back   4 1: count the fence, else 0
 --          5 the longest time to live that any replica asks for, in ms
--- Returns  { 1 held by the owner | 0 held by another, fence }
--- Errors   NOQUEUE  the queue does not exist
-local lease, owner, ttl, fenced, longest = key_of(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1',
-    tonumber(ARGV[5])
-local holder = redis.call('GET', lease)
-if ttl == 0 then
-    if holder == owner then
-        redis.call('DEL', lease)
+-- returns  { 1 held by the owner | 0 held by another, fence }
+-- fails    NOQUEUE  the queue does not exist
+
+local FIELDS, FENCED = state.fields({}, {}), state.fields({ 'fence' }, {})
+
+entry('lease', { 'allow-oom' }, function(keys, args)
+    local c, owner, ttl, is_fenced = state.begin(keys), args[2], args[3] + 0, args[4] == '1'
+    local lease = c.key.base .. args[1]
+    local holder = call('GET', lease)
+    if ttl == 0 then
+        if holder == owner then call('DEL', lease) end
+        return { 0, 0 }
     end
-    return { 0, 0 }
-end
--- A lease that ends later than any can, or never, was set before the server's clock went back, or by hand: it is free.
-local left_ms = redis.call('PTTL', lease)
-if holder and holder ~= owner and left_ms >= 0 and left_ms <= longest then
-    return { 0, 0 }
-end
-local state, fence = open_state('fence')
-if not state then
-    return no_queue()
-end
-if fenced then
-    fence = read_counter(fence)
-end
-redis.call('SET', lease, owner, 'PX', ttl)
-if not fenced then
-    return { 1, 0 }
-end
-if holder == owner then
-    return { 1, fence }
-end
-return { 1, redis.call('HINCRBY', K_STATE, 'fence', 1) }
+    -- One that ends later than any can, or never, was set before the server's clock went back, or by hand: it is free.
+    local left_ms = call('PTTL', lease)
+    if holder and holder ~= owner and left_ms >= 0 and left_ms <= args[5] + 0 then return { 0, 0 } end
+    state.open(c, is_fenced and FENCED or FIELDS)
+    call('SET', lease, owner, 'PX', ttl)
+    if not is_fenced then return { 1, 0 } end
+    return { 1, holder == owner and c.fence or state.next_fence(c) }
+end)

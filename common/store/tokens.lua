@@ -1,42 +1,39 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- tokens: adds or revokes a token of an operator, or notes its use.
--- Flags: allow-oom
--- Parts: prelude.changes
 --
--- KEYS     1 tl:tokens   2 tl:changes      (not the keys of the other scripts)
--- ARGV     1 'add', 'revoke' or 'used'   2 its name
+-- keys     1 tl:tokens   2 tl:changes      (not the keys of the other functions)
+-- args     1 'add', 'revoke' or 'used'   2 its name
 --          add: 3 its role   4 the hash, hex digits
 --          used: 3 a use within so many ms after the last one is not noted
---          and who (prelude.changes)
--- Returns  DONE, or why nothing was changed: NONE no token has this name, EXISTS one has it already, FULL there are
+--          and who (line/changes.lua)
+-- returns  DONE, or why nothing was changed: NONE no token has this name, EXISTS one has it already, FULL there are
 --          TOKENS_MAX; of 'used' always one of the first two
 --
 -- A hash: name -> JSON { role, hash, made_at, made_by, last_used }; times in Unix ms, last_used only after a use.
-local K_TOKENS, what, name = KEYS[1], ARGV[1], ARGV[2]
 
-redis.call('XLEN', KEYS[2]) -- fails when it is of another type, before anything is written
-local text = redis.call('HGET', K_TOKENS, name)
-local is_read, token = pcall(cjson.decode, text or '')
-token = is_read and type(token) == 'table' and token or {}
+local TOKEN = defs.TOKEN
 
-if what == 'add' then
-    if text or redis.call('HLEN', K_TOKENS) >= TOKENS_MAX then
-        return text and TOKEN.exists or TOKEN.full
+entry('tokens', { 'allow-oom' }, function(keys, args)
+    local tokens, what, name, now = keys[1], args[1], args[2], floor(state.now_us() / 1000)
+    local actor = changes.actor(args)
+    call('XLEN', keys[2]) -- fails when it is of another type, before anything is written
+    local found = call('HGET', tokens, name)
+    local is_read, token = pcall(cjson.decode, found or '')
+    token = is_read and type(token) == 'table' and token or {}
+
+    if what == 'add' then
+        if found then return TOKEN.exists end
+        if call('HLEN', tokens) >= defs.TOKENS_MAX then return TOKEN.full end
+        changes.record_in(keys[2], now, actor, 'token', {}, { name = name, role = args[3] })
+        call('HSET', tokens, name, cjson.encode({ role = args[3], hash = args[4], made_at = now, made_by = actor.by }))
+    elseif not found then
+        return TOKEN.none
+    elseif what == 'revoke' then
+        changes.record_in(keys[2], now, actor, 'revoke', { name = name, role = tostring(token.role) }, {})
+        call('HDEL', tokens, name)
+    elseif token.role and now - (tonumber(token.last_used) or 0) >= tonumber(args[3]) then
+        token.last_used = now
+        call('HSET', tokens, name, cjson.encode(token))
     end
-    record_change_in(KEYS[2], 'token', {}, { name = name, role = ARGV[3] })
-    redis.call('HSET', K_TOKENS, name, cjson.encode({ role = ARGV[3], hash = ARGV[4], made_at = now_ms(),
-        made_by = CHANGED_BY }))
     return TOKEN.done
-elseif not text then
-    return TOKEN.none
-elseif what == 'revoke' then
-    record_change_in(KEYS[2], 'revoke', { name = name, role = tostring(token.role) }, {})
-    redis.call('HDEL', K_TOKENS, name)
-    return TOKEN.done
-end
-local now = now_ms()
-if token.role and now - (tonumber(token.last_used) or 0) >= tonumber(ARGV[3]) then
-    token.last_used = now
-    redis.call('HSET', K_TOKENS, name, cjson.encode(token))
-end
-return TOKEN.done
+end)

@@ -73,7 +73,7 @@ static void two_releases_live_side_by_side(void **state)
 {
     struct test_store *store = *state;
     char text[320];
-    static const char *const changed[] = {"redis.call('PTTL', lease)", "(-1)", NULL};
+    static const char *const changed[] = {"call('PTTL', lease)", "(-1)", NULL};
     test_store_queue(store, "");
     test_library_variant(store->redis, "other", changed);
     struct tl_reply *reply = test_function(store->redis, "tl_other_head", &store->keys, "", NULL);

@@ -22,7 +22,7 @@ local int, number, counter = text.int, text.number, text.counter
 -- What follows the tag of the queue in the name of a key, and the command that counts what is in it, or fails.
 local KEYS = { 'config', 'waiting', 'active', 'sessions', 'ended', 'events', 'ingest', 'batches', 'seen:', 'reports',
     'serials', 'lost', 'held', 'drawn', 'hooks', 'journal', 'changes', 'signs', 'feedback', 'history',
-    'history:minutes', 'spent:' }
+    'history:minutes', 'spent:', 'poison', 'promised', 'retired' }
 local COUNTS = { waiting = 'ZCARD', active = 'ZCARD', ended = 'ZCARD', held = 'ZCARD', reports = 'ZCARD',
     sessions = 'HLEN', batches = 'HLEN', serials = 'HLEN', lost = 'HLEN', events = 'XLEN', drawn = 'STRLEN' }
 
@@ -55,6 +55,21 @@ function state.begin(keys, keep)
         active_before = 0, store = false, base_seq = false, called = false, named = false, ended = false }
 end
 
+local function no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
+
+-- As begin, for a step that reads none of the counters. Raises NOQUEUE.
+function state.find(keys, keep)
+    local c = state.begin(keys, keep)
+    if call('EXISTS', c.key.state) == 0 then no_queue() end
+    return c
+end
+
+-- Redis time in us, for what must differ from all before: generations and versions.
+function state.now_us()
+    local t = redis.call('TIME')
+    return t[1] * 1000000 + t[2]
+end
+
 -- The fields that a step reads: counters, which must be whole numbers, and texts.
 function state.fields(counters, texts)
     local list = { 'generation', 'event', 'waiting', 'active' }
@@ -75,7 +90,7 @@ function state.read(c, fields, more)
         fields = list
     end
     local found = call('HMGET', c.key.state, unpack(fields))
-    if not found[1] then state.fail('NOQUEUE', 'the queue does not exist') end
+    if not found[1] then no_queue() end
     for i = 1, counters do
         local n = found[i] + 0 -- as text.counter: this loop is in every step
         c[fields[i]] = n >= 0 and n < 9007199254740992 and n % 1 == 0 and n or counter(found[i])
@@ -150,6 +165,9 @@ function state.open(c, fields, more)
     end
     return c
 end
+
+-- Counts the fence: what the holder of a lease before did not finish is out of date.
+function state.next_fence(c) return call('HINCRBY', c.key.state, 'fence', 1) end
 
 ---- before the first write
 

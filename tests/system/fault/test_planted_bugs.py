@@ -135,25 +135,25 @@ BUGS = [
         "redis.call('ZRANGE', K_WAITING, 0, 0)[1]", r"(status|join again) of place \d+.*expired", during="absence"),
     # configure
     Bug("setting not written", OPERATOR,
-        "redis.call('HSET', K_CONFIG, 'changed', int(math.max(t[1] * 1000000 + t[2], changed + 1)), unpack(ARGV, 4 + n))", "",
+        "call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))", "",
         r"was admitted while the queue was paused", during="pause"),
-    Bug("setting told to nobody", OPERATOR, "unpack(ARGV, 4 + n))\n    commit(state, {}, { {",
-        "unpack(ARGV,4+n)) commit(state,{},{},keep)--", r"no event told that paused is true", during="pause"),
+    Bug("setting told to nobody", OPERATOR, "unpack(texts))\n    state.event(c, EVENT.config)",
+        "unpack(texts))", r"no event told that paused is true", during="pause"),
     # lease
-    Bug("fence not counted", "dispatcher", "'HINCRBY', K_STATE, 'fence', 1", "'HINCRBY', K_STATE, 'fence', 0",
+    Bug("fence not counted", "dispatcher", "c.fence or state.next_fence(c)", "c.fence or c.fence",
         r"held the lease with the same fence", during="restart"),
     # poison
-    Bug("poison stays", "dispatcher", "redis.call('XACK', K_INGEST, INGEST_GROUP, ARGV[2]) == 0",
-        "redis.call('XLEN', K_INGEST) == 0", r"set aside as poison|no answer to|but not applied", during="poison"),
+    Bug("poison stays", "dispatcher", "call('XACK', c.key.ingest, defs.INGEST_GROUP, args[2]) == 0",
+        "call('XLEN', c.key.ingest) == 0", r"set aside as poison|no answer to|but not applied", during="poison"),
     Bug("poison not kept", "dispatcher",
-        "redis.call('XADD', key_of('poison'), 'MAXLEN', 100, '*', 'entry', ARGV[2], 'why', ARGV[3], 'd', ARGV[4])", "",
+        "call('XADD', c.key.poison, 'MAXLEN', 100, '*', 'entry', args[2], 'why', args[3], 'd', args[4])", "",
         r"0 entries were set aside as poison", during="poison"),
     # claim
-    Bug("entries left to a stranger", "dispatcher", "redis.call('XCLAIM', K_INGEST, INGEST_GROUP, own, 0, unpack(ids))",
+    Bug("entries left to a stranger", "dispatcher", "call('XCLAIM', stream, group, own, 0, unpack(ids))",
         "{}", r"which is no dispatcher", during="stranger"),
     # append
-    Bug("end lost at the memory limit", "worker", "return redis.call('XADD', K_INGEST, 'NOMKSTREAM', '*', 'd', ARGV[1])",
-        "return '1-1'", r"could not be given back .* while the store was full", during="full"),
+    Bug("end lost at the memory limit", "worker",
+        "return call('XADD', state.begin(keys).key.ingest, 'NOMKSTREAM', '*', 'd', args[1])", "return '1-1'", r"could not be given back .* while the store was full", during="full"),
     # remove
     Bug("removed one still waits", OPERATOR, "redis.call('ZREM', K_WAITING, visitor)", "", r"tells of", during="removal"),
     Bug("removed one still counted", OPERATOR, "state.active = state.active - 1\n", "state.active = state.active - 0\n",

@@ -190,7 +190,7 @@ BUGS = [
     Bug("late ones in front", "dispatcher", "state.seq = math.max(state.seq, DRAW.present.last)", "state.seq = seq - 1",
         r"given out only up to|who came after the opening stands at", during="draw"),
     # ensure
-    Bug("created again", "dispatcher", "    return 0\nend\n\n-- The record", "    local n \nend\n\n-- The record",
+    Bug("created again", "dispatcher", "        return 0\n    end\n\n    -- The record", "    end\n\n    -- The record",
         r"created again", during="restart"),
 ]
 

@@ -52,3 +52,17 @@ end
 function invites.is_late(c, id, score, since_ms)
     return score and tonumber(score) >= since_ms * 8 and not holds_place(c, id)
 end
+
+-- Of a part of the keys, as SCAN finds them: those that this visitor spent do not tell it any more. Returns how many, and
+-- the next cursor.
+function invites.forget(c, id, cursor, count)
+    -- The name of the queue has no character that a pattern would read in another way; a prefix might, and finds more.
+    local found, erased = call('SCAN', cursor, 'MATCH', c.key['spent:'] .. '*', 'COUNT', count), 0
+    for _, key in ipairs(found[2]) do
+        if pcall_redis('GET', key) == id then -- or a key of another type
+            call('SET', key, '', 'KEEPTTL')
+            erased = erased + 1
+        end
+    end
+    return erased, found[1]
+end

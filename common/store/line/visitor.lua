@@ -458,3 +458,8 @@ function visitor.forget_ended(c, most, kept_ms)
     if n > 0 then call('ZREMRANGEBYRANK', c.key.ended, 0, n - 1) end
     return n
 end
+
+-- Erases what is kept of a visitor who is not in the line any more. Returns in how many places.
+function visitor.forget(c, id)
+    return call('ZREM', c.key.ended, id) + call('ZREM', c.key.held, id) + call('HDEL', c.key.sessions, id)
+end

@@ -164,10 +164,10 @@ BUGS = [
     # block
     Bug("block not announced", OPERATOR, "if is_changed then", "if nil        then", r"a blocked caller was let in",
         during="blocks"),
-    Bug("block never ends", OPERATOR, "result = redis.call('HDEL', K_BLOCKS, entry)", "result = 1",
+    Bug("block never ends", OPERATOR, "result = call('HDEL', blocks, this)", "result = 1",
         r"a caller was refused .* without a block", during="blocks"),
     # list_queue
-    Bug("not listed", ALL, "return redis.call('SADD', KEYS[1], ARGV[1])", "return redis.call('SREM', KEYS[1], ARGV[1])",
+    Bug("not listed", ALL, "return call('SADD', keys[1], args[1])", "return redis.call('SREM', KEYS[1], ARGV[1])",
         r"it is not listed among the queues", during="unlisted"),
     # mend
     Bug("mended without the active ones", ALL, "'joined', waiting + active, 'admitted'",

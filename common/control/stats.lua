@@ -1,11 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- stats: everything that the numbers of a queue are made of, as of one moment. Changes nothing.
--- Flags: no-writes
--- Parts: prelude.history prelude.hooks
 --
--- ARGV     1... fields of the state to read
--- Returns  { now ms, fields, settings, lanes, leases, programs, waits, before, sizes, hooks, line, told }
---            fields    of the state, in the order of ARGV
+-- args     1... fields of the state to read
+-- returns  { now ms, fields, settings, lanes, leases, programs, waits, before, sizes, hooks, line, told }
+--            fields    of the state, in the order of the args
 --            settings  names and values in turn
 --            lanes     for each lane: how many wait, when the first of them joined
 --            leases    for dispatcher, admitter and expirer: the owner or '', ms left
@@ -15,115 +13,122 @@
 --            before    when the totals were those that follow, ms; the fields of the state as of then, '' for those
 --                      that the history (expirer/history.lua) does not have. Empty: there is no history
 --            sizes     entries of the ingest stream, entries set aside
---            hooks     as in prelude.hooks
+--            hooks     as in line/hooks.lua
 --            line      how many of those who wait joined before the history began, and for how long is not known;
 --                      then for each of some lengths of time: ms, how many have waited as long, those included
 --            told      of the waits told that came true in the last hour, or since the history began: since when, ms;
 --                      how many; of these, admitted before and after the range; distances in percent of the wait, added
 --                      up
 --          times and waits are -1 where the history does not reach back
--- Errors   NOQUEUE  the queue does not exist
+-- fails    NOQUEUE  the queue does not exist
 --
 -- Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks.
+
+local int, LANE = text.int, defs.LANE
 local SAMPLE, WORKERS, RATE_MS, TOLD_MS = 64, 50, 60000, 3600000
-local K_HISTORY = key_of('history')
+local BOUNDS = { 60000, 300000, 600000, 1200000, 1800000, 3600000 }
+local TOLD = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
 
-local fields = redis.call('HMGET', K_STATE, 'generation', unpack(ARGV))
-if not fields[1] then
-    return no_queue()
-end
-table.remove(fields, 1)
-local now = now_ms()
-
-local histories = both_histories()
-local oldest = histories[1].oldest
-
-local function joined_at(seq, coarse)
-    local _, at = history_with(seq, now, histories, coarse)
-    return at
-end
-
-local lanes, n_lanes = {}, 0
-for _ in string.gmatch(redis.call('HGET', K_CONFIG, 'lanes') or '', '[^,]+') do
-    local from, below = int(n_lanes * LANE), '(' .. int((n_lanes + 1) * LANE)
-    local first = redis.call('ZRANGE', K_WAITING, from, below, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')
-    lanes[#lanes + 1] = redis.call('ZCOUNT', K_WAITING, from, below)
-    lanes[#lanes + 1] = first[2] and int(joined_at(tonumber(first[2]) % LANE)) or '-1'
-    n_lanes = n_lanes + 1
-end
-
----- who waits how long
-
-local function waiting_up_to(seq)
-    local n = 0
-    for lane = 0, n_lanes - 1 do
-        n = n + redis.call('ZCOUNT', K_WAITING, int(lane * LANE), int(lane * LANE + seq))
+-- The lanes, and how many there are.
+local function lanes_of(c, both)
+    local list, n = {}, 0
+    for _ in gmatch(settings.read(c, { 'lanes' }).lanes or '', '[^,]+') do
+        local from, below = int(n * LANE), '(' .. int((n + 1) * LANE)
+        local first = call('ZRANGE', c.key.waiting, from, below, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
+        list[2 * n + 1] = call('ZCOUNT', c.key.waiting, from, below)
+        list[2 * n + 2] = first and int((history.joined_at(both, first % LANE, c.now))) or '-1'
+        n = n + 1
     end
+    return list, n
+end
+
+local function waiting_up_to(c, n_lanes, seq)
+    local n = 0
+    for lane = 0, n_lanes - 1 do n = n + call('ZCOUNT', c.key.waiting, int(lane * LANE), int(lane * LANE + seq)) end
     return n
 end
 
-local bounds = { 60000, 300000, 600000, 1200000, 1800000, 3600000 }
-local begun = oldest and oldest.at or now
-local unknown = now - begun >= bounds[#bounds] and 0 or waiting_up_to(oldest and oldest.seq or LANE - 1)
-local line = { unknown }
-for _, bound in ipairs(bounds) do
-    local entry = begun <= now - bound and redis.call('XREVRANGE', K_HISTORY, int(now - bound), '-', 'COUNT', 1)[1]
-    line[#line + 1], line[#line + 2] = int(bound), entry and waiting_up_to(point_of(entry).seq) or unknown
+-- The last point of the history that is so old, or nil.
+local function point_before(c, ms)
+    local one = call('XREVRANGE', c.key.history, int(c.now - ms), '-', 'COUNT', 1)[1]
+    return one and history.point(one)
 end
 
-local leases = {}
-for _, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
-    leases[#leases + 1] = redis.call('GET', key_of(role)) or ''
-    leases[#leases + 1] = redis.call('PTTL', key_of(role))
-end
-
-local programs = {}
-local reports = redis.call('ZRANGE', key_of('reports'), 0, WORKERS - 1, 'REV', 'WITHSCORES')
-for i = 1, #reports, 2 do
-    if string.sub(reports[i], 1, 8) ~= 'silence:' then
-        programs[#programs + 1], programs[#programs + 2] = reports[i], int(tonumber(reports[i + 1]))
+-- Who waits how long.
+local function line_of(c, oldest, n_lanes)
+    local began = oldest and oldest.at or c.now
+    local unknown = c.now - began >= BOUNDS[#BOUNDS] and 0
+        or waiting_up_to(c, n_lanes, oldest and oldest.seq or LANE - 1)
+    local list = { unknown }
+    for i, bound in ipairs(BOUNDS) do
+        local point = began <= c.now - bound and point_before(c, bound)
+        list[2 * i], list[2 * i + 1] = int(bound), point and waiting_up_to(c, n_lanes, point.seq) or unknown
     end
+    return list
 end
 
-local waits = {}
-local sessions = oldest and redis.call('HRANDFIELD', K_SESSIONS, SAMPLE, 'WITHVALUES') or {}
-for i = 2, #sessions, 2 do
-    local place, admitted = string.match(sessions[i], '^(%d+):(%d+):')
-    local joined = place and joined_at(tonumber(place) % LANE, true) or -1
-    if joined >= 0 then
-        waits[#waits + 1] = int(math.max(0, tonumber(admitted) - joined))
+local function leases_of(c)
+    local list = {}
+    for _, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
+        list[#list + 1] = call('GET', c.key.base .. role) or ''
+        list[#list + 1] = call('PTTL', c.key.base .. role)
     end
+    return list
+end
+
+local function programs_of(c)
+    local list, reports = {}, call('ZRANGE', c.key.reports, 0, WORKERS - 1, 'REV', 'WITHSCORES')
+    for i = 1, #reports, 2 do
+        if sub(reports[i], 1, 8) ~= 'silence:' then
+            list[#list + 1], list[#list + 2] = reports[i], int(tonumber(reports[i + 1]))
+        end
+    end
+    return list
+end
+
+local function waits_of(c, both)
+    local list, sessions = {}, both[1].oldest and call('HRANDFIELD', c.key.sessions, SAMPLE, 'WITHVALUES') or {}
+    for i = 2, #sessions, 2 do
+        local session = text.parse_session(sessions[i])
+        local joined = session and history.joined_at(both, session.place % LANE, c.now, true) or -1
+        if joined >= 0 then list[#list + 1] = int(max(0, session.admitted - joined)) end
+    end
+    return list
 end
 
 -- The totals as they were so long ago, and since when they were that: a point holds until the next one.
-local function totals_before(ms)
-    local entry = redis.call('XREVRANGE', K_HISTORY, int(now - ms), '-', 'COUNT', 1)[1]
-    local point = entry and point_of(entry) or oldest
-    return point, point and math.max(point.at, now - ms)
+local function totals_before(c, oldest, ms)
+    local point = point_before(c, ms) or oldest
+    return point, point and max(point.at, c.now - ms)
 end
 
-local before = {}
-local point, since = totals_before(RATE_MS)
-if point then
-    before[1] = int(since)
-    for i, name in ipairs(ARGV) do
-        before[i + 1] = point.values[name] and int(point.values[name]) or ''
+local function before_of(c, oldest, fields)
+    local point, since = totals_before(c, oldest, RATE_MS)
+    local list = { point and int(since) or nil }
+    for i = 1, point and #fields or 0 do
+        local value = point.values[fields[i]]
+        list[i + 1] = value and int(value) or ''
     end
+    return list
 end
 
-local function told_since(ms)
-    local names = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
-    local past, at = totals_before(ms)
-    local told = redis.call('HMGET', key_of('promised'), unpack(names))
-    for i, name in ipairs(names) do
-        told[i] = (tonumber(told[i] or '') or 0) - (past and past.values[name] or 0)
+local function told_of(c, oldest)
+    local past, since = totals_before(c, oldest, TOLD_MS)
+    local told, is_known = call('HMGET', c.key.promised, unpack(TOLD)), past
+    for i, name in ipairs(TOLD) do
+        told[i] = (tonumber(told[i]) or 0) - (past and past.values[name] or 0)
+        is_known = is_known and told[i] >= 0 -- else lost, or created again
     end
-    if not past or told[1] < 0 or told[2] < 0 or told[3] < 0 or told[4] < 0 then -- lost, or created again
-        return { int(at or now), 0, 0, 0, 0 }
-    end
-    return { int(at), told[1], told[2], told[3], told[4] }
+    if not is_known then told = { 0, 0, 0, 0 } end
+    return { int(since or c.now), unpack(told) }
 end
 
-return { int(now), fields, redis.call('HGETALL', K_CONFIG), lanes, leases, programs, waits, before,
-    { redis.call('XLEN', K_INGEST), redis.call('XLEN', key_of('poison')) }, hooks_now(),
-    line, told_since(TOLD_MS) }
+entry('stats', { 'no-writes' }, function(keys, args)
+    local c = state.find(keys)
+    local fields, both = call('HMGET', c.key.state, unpack(args)), history.both(c)
+    local lanes_now, n_lanes = lanes_of(c, both)
+    local oldest = both[1].oldest
+    return { int(c.now), fields, call('HGETALL', c.key.config), lanes_now, leases_of(c), programs_of(c),
+        waits_of(c, both), before_of(c, oldest, args), { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) },
+        hooks.of(c), line_of(c, oldest, n_lanes), told_of(c, oldest) }
+end)

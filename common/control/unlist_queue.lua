@@ -8,7 +8,7 @@
 entry('unlist_queue', { 'allow-oom' }, function(keys, args)
     call('XLEN', keys[2]) -- fails when it is of another type, before anything is written
     if call('SISMEMBER', keys[1], args[1]) == 0 then return 0 end
-    changes.record_in(keys[2], floor(state.now_us() / 1000), changes.actor(args), 'delete', { generation = args[2] }, {},
-        args[1])
+    local now, actor = floor(state.now_us() / 1000), changes.actor(args)
+    changes.record_in(keys[2], now, actor, 'delete', { generation = args[2] }, {}, args[1])
     return call('SREM', keys[1], args[1])
 end)

@@ -167,7 +167,7 @@ BUGS = [
     Bug("block never ends", OPERATOR, "result = call('HDEL', blocks, this)", "result = 1",
         r"a caller was refused .* without a block", during="blocks"),
     # list_queue
-    Bug("not listed", ALL, "return call('SADD', keys[1], args[1])", "return redis.call('SREM', KEYS[1], ARGV[1])",
+    Bug("not listed", ALL, "return call('SADD', keys[1], args[1])", "return call('SREM', keys[1], args[1])",
         r"it is not listed among the queues", during="unlisted"),
     # mend
     Bug("mended without the active ones", ALL, "'joined', waiting + active, 'admitted'",

@@ -1,182 +1,263 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- mend: says what is wrong with the data of a queue, and mends what can be mended without guessing.
--- Flags: allow-oom
--- Parts: prelude.presence prelude.changes mend.state
 --
--- ARGV     1 'look': change nothing | 'memory': the settings given are those a program has in memory | 'file': they are
+-- args     1 'look': change nothing | 'memory': the settings given are those a program has in memory | 'file': they are
 --            those of the configuration file, or there are none   2 about how many events to keep
---          3... settings as names and values in turn; and who (prelude.changes)
--- Returns  { what was mended, what is wrong }, each a sentence for the operator or ''; both are '' for a sound queue,
+--          3... settings as names and values in turn; and who (line/changes.lua)
+-- returns  { what was mended, what is wrong }, each a sentence for the operator or ''; both are '' for a sound queue,
 --          and for one that does not exist
 --
 -- Mends a missing state, and counters of it that cannot be read, from the line and the last event; missing settings
 -- from the memory of a program at once, else from the file after a moment in which programs can offer theirs, and then
 -- paused; and a missing consumer group. Settings that can be read are never overwritten. Work is bounded.
-local how, keep = ARGV[1], ARGV[2]
-local GRACE_MS = 5000 -- in which a program can offer the settings that it has in memory
+--
+-- Each part returns what is wrong and stays so, or nil. c: with how, given (the settings), actor and mended (a list of
+-- sentences).
+
+local int, EVENT, LANE = text.int, defs.EVENT, defs.LANE
+local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory
+local LOOK_BACK = 1000 -- events read to find the highest seq
+local FIELDS = state.fields({}, { 'config_lost_ms' })
+local NUMBERS = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' }
+local COUNTERS = { 'generation', 'event', 'seq', 'fence', 'waiting', 'active', 'joined', 'left', 'expired', 'completed',
+    'admitted', 'unclaimed', 'absent' }
+local TYPES = { { 'state', 'hash' }, { 'config', 'hash' }, { 'waiting', 'zset' }, { 'active', 'zset' },
+    { 'sessions', 'hash' }, { 'ended', 'zset' }, { 'events', 'stream' }, { 'ingest', 'stream' }, { 'batches', 'hash' },
+    { 'reports', 'zset' }, { 'serials', 'hash' }, { 'lost', 'hash' }, { 'changes', 'stream' }, { 'held', 'zset' },
+    { 'drawn', 'string' }, { 'poison', 'stream' }, { 'promised', 'hash' } }
+
+local function note_mended(c, sentence) c.mended[#c.mended + 1] = sentence end
 
 ---- keys of another type
 
-local TYPES = { { K_STATE, 'hash' }, { K_CONFIG, 'hash' }, { K_WAITING, 'zset' }, { K_ACTIVE, 'zset' },
-    { K_SESSIONS, 'hash' }, { K_ENDED, 'zset' }, { K_EVENTS, 'stream' }, { K_INGEST, 'stream' }, { K_BATCHES, 'hash' },
-    { reports_key(), 'zset' }, { key_of('serials'), 'hash' }, { key_of('lost'), 'hash' },
-    { key_of('changes'), 'stream' }, { key_of('held'), 'zset' }, { key_of('drawn'), 'string' },
-    { key_of('poison'), 'stream' }, { key_of('promised'), 'hash' } }
-for _, key in ipairs(TYPES) do
-    local is = redis.call('TYPE', key[1]).ok
-    if is ~= 'none' and is ~= key[2] then
-        return { '', 'the key ' .. key[1] .. ' is a ' .. is .. ' instead of a ' .. key[2] .. '; rename or delete it, '
-            .. 'or restore it from a backup' }
+local function find_other_type(c)
+    for _, pair in ipairs(TYPES) do
+        local key = c.key[pair[1]]
+        local is = call('TYPE', key).ok
+        if is ~= 'none' and is ~= pair[2] then
+            return 'the key ' .. key .. ' is a ' .. is .. ' instead of a ' .. pair[2] .. '; rename or delete it, '
+                .. 'or restore it from a backup'
+        end
     end
 end
 
----- the state
+---- the state, written again where it is missing or cannot be read
 
-local function lost_state()
-    return redis.call('EXISTS', K_STATE) == 0
-        and redis.call('EXISTS', K_WAITING, K_ACTIVE, K_CONFIG, K_EVENTS) > 0
+-- nil for one that another program wrote.
+local function unpack_entry(fields)
+    local is_read, one = pcall(unpack_message, fields[2] or '')
+    return is_read and type(one) == 'table' and one[1] == defs.EVENTS_VERSION and type(one[6]) == 'table' and one or nil
 end
 
-local mended = '' -- sentences with '; ' between them
-
-local function note_mended(sentence)
-    mended = mended .. (mended ~= '' and '; ' or '') .. sentence
+local function last_entry(c)
+    local last = call('XREVRANGE', c.key.events, '+', '-', 'COUNT', 1)[1]
+    return last and unpack_entry(last[2])
 end
 
-if lost_state() then
-    if how == 'look' or not restore_state() then
-        return { '', 'the key ' .. K_STATE .. ' is missing but the line exists; restore the data from a backup, or '
-            .. 'delete ' .. K_WAITING .. ', ' .. K_ACTIVE .. ' and ' .. K_CONFIG .. ' to start with an empty line' }
+-- The highest seq that the line and the last events name.
+local function highest_seq(c)
+    local highest = 0
+    for lane = 0, defs.LANES_MAX - 1 do
+        local last = call('ZRANGE', c.key.waiting, '(' .. int((lane + 1) * LANE), int(lane * LANE), 'BYSCORE', 'REV',
+            'LIMIT', 0, 1, 'WITHSCORES')[2]
+        highest = max(highest, last and last % LANE or 0)
     end
-    note_mended('the key ' .. K_STATE .. ' was missing and was written again from the last event; the totals start '
-        .. 'again')
-end
-local damaged = redis.call('EXISTS', K_STATE) == 1 and damaged_counters()
-if damaged then
-    local fields = 'these fields of ' .. K_STATE .. ' are missing, negative or no whole numbers: '
-        .. names_of(damaged)
-    if how == 'look' then
-        return { '', fields .. '; a program that needs them writes them again from the line' }
-    elseif not restore_counters(damaged) then
-        return { '', fields .. '; no event tells the generation: restore the data from a backup' }
+    for _, one in ipairs(call('XREVRANGE', c.key.events, '+', '-', 'COUNT', LOOK_BACK)) do
+        for _, event in ipairs((unpack_entry(one[2]) or { [6] = {} })[6]) do
+            local at, list = 0, (event[1] == EVENT.joined or event[1] == EVENT.admitted) and event[2] or {}
+            for i = 1, #list, 2 do
+                at = at + list[i] + list[i + 1]
+                highest = max(highest, (at - 1) % LANE)
+            end
+        end
     end
-    note_mended(fields .. '; they were written again from the line')
+    return highest
 end
-local state, config_lost_ms
-if how == 'look' then
-    state, config_lost_ms = read_state('config_lost_ms')
-else
-    state, config_lost_ms = open_state('config_lost_ms')
-    check_types()
+
+-- Writes the state again: of the same generation, with the sizes that the sets have, and as of another store, so that a
+-- new incarnation moves its numbers on. Totals start from those who are there. Presence starts now, so that nobody is
+-- judged absent; and the time in which tickets may name a lost generation, which no first batch would begin.
+local function restore_state(c)
+    local last = last_entry(c)
+    if not last then return false end
+    local waiting, active = call('ZCARD', c.key.waiting), call('ZCARD', c.key.active)
+    local waiting_ttl = tonumber(call('HGET', c.key.config, 'waiting_ttl'))
+    changes.record(c, c.actor, 'restore', {},
+        { state = 'written again from the last event', generation = int(last[3]) })
+    state.create(c, { generation = int(last[3]), store = 'lost', seq = int(highest_seq(c)), event = int(last[2]),
+        fence = 0, incarnation = int(state.number_base(c.now)), waiting = waiting, active = active,
+        joined = waiting + active, admitted = active, started = int(c.now),
+        marks = waiting_ttl and presence.add_mark('', presence.bucket(c.now, waiting_ttl), '0') or '' })
+    return true
 end
-if not state then
-    return { '', '' }
+
+-- As the state's own digits; nil for any other text, and for none.
+local function parse_counter(t) return t and #t <= 16 and find(t, '^%d+$') and t + 0 or nil end
+
+-- The counters, by name; and those that are missing, negative or no whole numbers, as name -> text.
+local function read_counters(c)
+    local texts, n, damaged = call('HMGET', c.key.state, 'base_seq', unpack(COUNTERS)), {}, {}
+    for i, name in ipairs(COUNTERS) do
+        n[name] = parse_counter(texts[i + 1])
+        if not n[name] then damaged[name] = texts[i + 1] or '' end
+    end
+    if texts[1] and not parse_counter(texts[1]) then damaged.base_seq = texts[1] end -- older queues have none
+    return n, damaged
+end
+
+-- Gives the damaged totals what the others leave for them. Of one damaged total this is the number that was there; of
+-- several, it is not known which had how many.
+local function restore_totals(n)
+    local rest = (n.joined or 0) - n.waiting - n.active - (n.left or 0) - (n.expired or 0) - (n.completed or 0)
+    for _, name in ipairs({ 'left', 'expired', 'completed' }) do
+        if not n[name] then n[name], rest = max(0, rest), 0 end
+    end
+    n.joined = n.joined or n.waiting + n.active + n.left + n.expired + n.completed
+    n.unclaimed, n.absent = n.unclaimed or 0, n.absent or 0
+    n.admitted = n.admitted or n.active + n.completed + n.unclaimed
+end
+
+-- Writes the damaged counters again. Returns whether it could: the generation stands in the events alone.
+local function restore_counters(c, n, damaged)
+    local last, after = last_entry(c), {}
+    n.generation = n.generation or last and last[3]
+    if not n.generation then return false end
+    n.waiting, n.active = n.waiting or call('ZCARD', c.key.waiting), n.active or call('ZCARD', c.key.active)
+    restore_totals(n)
+    if not (n.event and n.seq and n.fence) or damaged.base_seq then
+        after.store = 'lost' -- a new incarnation moves the numbers on
+        n.event, n.seq, n.fence = n.event or last and last[2] or 0, n.seq or highest_seq(c), n.fence or 0
+        n.base_seq = 0
+    end
+    for name in pairs(damaged) do after[name] = int(n[name]) end
+    changes.record(c, c.actor, 'restore', damaged, after)
+    state.repair(c, after)
+    return true
+end
+
+local function mend_state(c)
+    local key = c.key
+    if call('EXISTS', key.state) == 0 then
+        if call('EXISTS', key.waiting, key.active, key.config, key.events) == 0 then return nil end
+        if c.how == 'look' or not restore_state(c) then
+            return 'the key ' .. key.state .. ' is missing but the line exists; restore the data from a backup, or '
+                .. 'delete ' .. key.waiting .. ', ' .. key.active .. ' and ' .. key.config
+                .. ' to start with an empty line'
+        end
+        note_mended(c, 'the key ' .. key.state .. ' was missing and was written again from the last event; the totals '
+            .. 'start again')
+    end
+    local n, damaged = read_counters(c)
+    if not next(damaged) then return nil end
+    local names = {}
+    for name in pairs(damaged) do names[#names + 1] = name end
+    sort(names)
+    local sentence = 'these fields of ' .. key.state .. ' are missing, negative or no whole numbers: '
+        .. concat(names, ', ')
+    if c.how == 'look' then
+        return sentence .. '; a program that needs them writes them again from the line'
+    elseif not restore_counters(c, n, damaged) then
+        return sentence .. '; no event tells the generation: restore the data from a backup'
+    end
+    note_mended(c, sentence .. '; they were written again from the line')
 end
 
 ---- the settings
 
-local NUMBERS = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' }
-
-local function is_setting(text)
-    local number = tonumber(text or '')
-    return number and number >= 0 and number < 2 ^ 53 -- no damaged one, either: infinite
-end
-
-local function are_settings_lost()
-    if not redis.call('HGET', K_CONFIG, 'policy') then
-        return true
-    end
-    for _, value in ipairs(redis.call('HMGET', K_CONFIG, unpack(NUMBERS))) do
-        if not is_setting(value) then
-            return true
-        end
+local function are_settings_lost(c)
+    if not call('HGET', c.key.config, 'policy') then return true end
+    local found = call('HMGET', c.key.config, unpack(NUMBERS))
+    for i = 1, #NUMBERS do
+        if not text.number(found[i]) then return true end
     end
     return false
 end
 
 -- Writes the settings that are missing or no number although they must be one.
-local function restore_settings(paused)
-    local current = {}
-    for i = 3, #ARGV, 2 do
-        current[ARGV[i]] = redis.call('HGET', K_CONFIG, ARGV[i])
-    end
-    for _, name in ipairs(NUMBERS) do
-        current[name] = is_setting(current[name]) and current[name]
-    end
+local function restore_settings(c, paused)
+    local given, current = c.given, {}
+    for i = 1, #given, 2 do current[given[i]] = call('HGET', c.key.config, given[i]) end
+    for _, name in ipairs(NUMBERS) do current[name] = text.number(current[name]) and current[name] end
     local missing = paused and { paused = 'true' } or {}
-    for i = 3, #ARGV, 2 do
-        missing[ARGV[i]] = missing[ARGV[i]] or not current[ARGV[i]] and ARGV[i + 1] or nil
+    for i = 1, #given, 2 do
+        missing[given[i]] = missing[given[i]] or not current[given[i]] and given[i + 1] or nil
     end
     missing.changed = nil
-    record_change('restore', {}, missing)
-    for i = 3, #ARGV, 2 do
-        if not current[ARGV[i]] then
-            redis.call('HSET', K_CONFIG, ARGV[i], ARGV[i + 1])
-        end
+    changes.record(c, c.actor, 'restore', {}, missing)
+    for i = 1, #given, 2 do
+        if not current[given[i]] then call('HSET', c.key.config, given[i], given[i + 1]) end
     end
-    redis.call('HSETNX', K_CONFIG, 'about', ABOUT)
-    if paused then
-        redis.call('HSET', K_CONFIG, 'paused', 'true')
-    end
-    redis.call('HDEL', K_STATE, 'config_lost_ms')
-    commit(state, {}, { { EVENT.config } }, keep)
+    call('HSETNX', c.key.config, 'about', state.ABOUT)
+    if paused then call('HSET', c.key.config, 'paused', 'true') end
+    state.repair(c, { config_lost_ms = false })
+    state.event(c, EVENT.config)
+    state.commit(c)
 end
 
-if are_settings_lost() then
-    local lost_ms = tonumber(config_lost_ms or '')
-    if how == 'memory' and #ARGV > 3 then
-        restore_settings(false)
-        note_mended('the settings were missing and were written again as this program had them in memory')
-    elseif how == 'file' and #ARGV > 3 and lost_ms and now_ms() - lost_ms >= GRACE_MS then
-        restore_settings(true)
-        note_mended('the settings were missing and no program had them in memory: they are those of the configuration '
-            .. 'file now, and the queue is paused; check them, then resume it with `tellerline set QUEUE paused=false`')
+local function mend_settings(c)
+    local lost_ms = tonumber(c.config_lost_ms)
+    if not are_settings_lost(c) then
+        if c.config_lost_ms and c.how ~= 'look' then state.repair(c, { config_lost_ms = false }) end
+    elseif c.how == 'memory' and #c.given > 0 then
+        restore_settings(c, false)
+        note_mended(c, 'the settings were missing and were written again as this program had them in memory')
+    elseif c.how == 'file' and #c.given > 0 and lost_ms and c.now - lost_ms >= GRACE_MS then
+        restore_settings(c, true)
+        note_mended(c, 'the settings were missing and no program had them in memory: they are those of the '
+            .. 'configuration file now, and the queue is paused; check them, then resume it with `tellerline set QUEUE '
+            .. 'paused=false`')
     else
-        if how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
-            commit(state, { 'config_lost_ms', now_ms() }, { { EVENT.config } }, keep)
+        if c.how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
+            state.set(c, 'config_lost_ms', c.now)
+            state.event(c, EVENT.config)
+            state.commit(c)
         end
-        return { mended, 'the settings in ' .. K_CONFIG .. ' are missing; they come back from a program that has them '
-            .. 'in memory, or from the configuration file: list the queue there and restart a program' }
+        return 'the settings in ' .. c.key.config .. ' are missing; they come back from a program that has them in '
+            .. 'memory, or from the configuration file: list the queue there and restart a program'
     end
-elseif config_lost_ms and how ~= 'look' then
-    redis.call('HDEL', K_STATE, 'config_lost_ms')
 end
 
 ---- the consumer group, and consumers that are no dispatchers
 
-local group = redis.pcall('XPENDING', K_INGEST, INGEST_GROUP)
-if group.err then
-    if how == 'look' then
-        return { mended, 'the consumer group of ' .. K_INGEST .. ' is missing' }
+local function mend_group(c)
+    local group = pcall_redis('XPENDING', c.key.ingest, defs.INGEST_GROUP)
+    if group.err and c.how == 'look' then
+        return 'the consumer group of ' .. c.key.ingest .. ' is missing'
+    elseif group.err then
+        call('XGROUP', 'CREATE', c.key.ingest, defs.INGEST_GROUP, '0', 'MKSTREAM')
+        note_mended(c, 'the consumer group of ' .. c.key.ingest .. ' was missing and was made again')
     end
-    redis.call('XGROUP', 'CREATE', K_INGEST, INGEST_GROUP, '0', 'MKSTREAM')
-    note_mended('the consumer group of ' .. K_INGEST .. ' was missing and was made again')
-    return { mended, '' }
-end
-for _, consumer in ipairs(group[4] or {}) do
-    if consumer[1] ~= 'dispatcher' then
-        return { mended, 'entries of ' .. K_INGEST .. ' were read by the consumer ' .. string.sub(consumer[1], 1, 64)
-            .. ', which is no dispatcher: stop that program; a dispatcher claims them' }
+    for _, consumer in ipairs(group[4] or {}) do
+        if consumer[1] ~= 'dispatcher' then
+            return 'entries of ' .. c.key.ingest .. ' were read by the consumer ' .. sub(consumer[1], 1, 64)
+                .. ', which is no dispatcher: stop that program; a dispatcher claims them'
+        end
     end
 end
 
 ---- scores at either end of a sorted set
 
-local function has_odd_score(key, limit)
-    for _, rank in ipairs({ 0, -1 }) do
-        local score = redis.call('ZRANGE', key, rank, rank, 'WITHSCORES')
-        local number = tonumber(score[2] or '1')
-        if not number or number < 0 or number % 1 ~= 0 or number >= limit then
-            return score[1], score[2]
+local function find_odd_score(c)
+    for key, limit in pairs({ [c.key.waiting] = defs.LANES_MAX * LANE, [c.key.active] = 2 ^ 53 }) do
+        for _, rank in ipairs({ 0, -1 }) do
+            local found = call('ZRANGE', key, rank, rank, 'WITHSCORES')
+            local score = found[2] and text.number(found[2])
+            if found[2] and (not score or score >= limit) then
+                return 'the score ' .. found[2] .. ' in ' .. key .. ' makes no sense; remove it: ZREM ' .. key .. ' '
+                    .. sub(found[1], 1, 64)
+            end
         end
     end
 end
 
-for key, limit in pairs({ [K_WAITING] = 16 * LANE, [K_ACTIVE] = 2 ^ 53 }) do
-    local visitor, score = has_odd_score(key, limit)
-    if visitor then
-        return { mended, 'the score ' .. score .. ' in ' .. key .. ' makes no sense; remove it: ZREM ' .. key .. ' '
-            .. string.sub(visitor, 1, 64) }
+entry('mend', { 'allow-oom' }, function(keys, args)
+    local c = state.begin(keys, args[2])
+    c.how, c.given, c.actor, c.mended = args[1], { unpack(args, 3, #args - 3) }, changes.actor(args), {}
+    local wrong = find_other_type(c) or mend_state(c)
+    if not wrong and call('EXISTS', c.key.state) == 1 then
+        local open = c.how == 'look' and state.read or state.open
+        open(c, FIELDS)
+        wrong = mend_settings(c) or mend_group(c) or find_odd_score(c)
     end
-end
-return { mended, '' }
+    return { concat(c.mended, '; '), wrong or '' }
+end)

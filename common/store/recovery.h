@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The recovery of a queue whose data the store has lost (common/store/prelude.recovery.lua). */
+/* The recovery of a queue whose data the store has lost (common/store/line/recovery.lua). */
 #ifndef TL_RECOVERY_H
 #define TL_RECOVERY_H
 

@@ -179,9 +179,11 @@ function state.create(c, fields)
     state.repair(c, fields)
 end
 
--- Writes fields that were lost or damaged.
+-- Writes fields that were lost or damaged; one that is false goes.
 function state.repair(c, fields)
-    for field, value in pairs(fields) do call('HSET', c.key.state, field, value) end
+    for field, value in pairs(fields) do
+        if value then call('HSET', c.key.state, field, value) else call('HDEL', c.key.state, field) end
+    end
 end
 
 -- Counts the fence: what the holder of a lease before did not finish is out of date.

@@ -170,8 +170,8 @@ BUGS = [
     Bug("not listed", ALL, "return call('SADD', keys[1], args[1])", "return call('SREM', keys[1], args[1])",
         r"it is not listed among the queues", during="unlisted"),
     # mend
-    Bug("mended without the active ones", ALL, "'joined', waiting + active, 'admitted'",
-        "'joined', waiting         , 'admitted'", r"totals do not add up", during="damage"),
+    Bug("mended without the active ones", ALL, "joined = waiting + active, admitted",
+        "joined = waiting         , admitted", r"totals do not add up", during="damage"),
     # the prelude: a new incarnation of the store
     Bug("numbers used again", ALL, "int(number_after(seq, base + ahead))", "int(seq)", r"one place was given to two|a place was joined twice",
         during="tail"),

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- When a place got its number, from the history of the queue (expirer/history.lua): each point has the last one given.
--- Reads alone.
+-- Writes nothing.
 
 local int = text.int
 

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The hooks of a queue, as operators see them: from tl:{q}:hooks, which the notifier keeps, and the journal. Reads alone.
+-- The hooks of a queue, as operators see them: from tl:{q}:hooks, which the notifier keeps, and the journal. Writes
+-- nothing.
 
 local int = text.int
 
@@ -9,8 +10,8 @@ local function read_or(nothing, ...)
     return type(value) == 'table' and value.err and nothing or value
 end
 
--- How many entries of the journal wait after this one, when the oldest of them was written (ms, -1: none waits), and how
--- many were trimmed before the hook was told. journaled: the number of the last entry.
+-- How many entries of the journal wait after this one, when the oldest of them was written (ms, -1: none waits), and
+-- how many were trimmed before the hook was told. journaled: the number of the last entry.
 local function behind(c, id, n, journaled)
     local all = max(0, journaled - n)
     local first = all > 0 and read_or({}, 'XRANGE', c.key.journal, '(' .. id, '+', 'COUNT', 1)[1]

@@ -53,8 +53,8 @@ function invites.is_late(c, id, score, since_ms)
     return score and tonumber(score) >= since_ms * 8 and not holds_place(c, id)
 end
 
--- Of a part of the keys, as SCAN finds them: those that this visitor spent do not tell it any more. Returns how many, and
--- the next cursor.
+-- Of a part of the keys, as SCAN finds them: those that this visitor spent do not tell it any more. Returns how many,
+-- and the next cursor.
 function invites.forget(c, id, cursor, count)
     -- The name of the queue has no character that a pattern would read in another way; a prefix might, and finds more.
     local found, erased = call('SCAN', cursor, 'MATCH', c.key['spent:'] .. '*', 'COUNT', count), 0

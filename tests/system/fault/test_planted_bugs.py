@@ -106,8 +106,8 @@ BUGS = [
     Bug("mode not obeyed", "admitter", "local stopped = paused or mode ~= 'open' and mode ~= 'draining' --", "local stopped = false --",
         r"was admitted while the queue was paused", during="pause"),
     # adapt
-    Bug("cut again at once", "admitter", "if now < cut + rule.hold or newest <= cut then",
-        "if now < cut                             then", r"was cut to 2, and a moment later to 1", during="overload"),
+    Bug("cut again at once", ALL, "if c.now < a.cut + s.adaptive_hold or newest <= a.cut then return",
+        "if c.now < a.cut then return", r"was cut to 2, and a moment later to 1", during="overload"),
     # a hand-over
     Bug("a place for every device", "dispatcher", "known = tonumber(known) or 0\n", "known = 0\n", r"went to two devices",
         during="handover"),
@@ -183,10 +183,12 @@ BUGS = [
     Bug("back at another place", "dispatcher", "redis.call('ZADD', K_WAITING, int(place), visitor)",
         "redis.call('ZADD',K_WAITING,int(place+9),visitor)", r"who does not wait|became another one|step \d+ tells of", during="loss"),
     # draw, and what apply does at an opening
-    Bug("drawn the wrong way round", "admitter", "visitors[i / 2 - 2], ids[i / 2 - 2] = ARGV[i], ARGV[i + 1]",
-        "local k=(#ARGV-i+1)/2 visitors[k],ids[k]=ARGV[i],ARGV[i+1]",
+    Bug("drawn the wrong way round", ALL, "local ids, listed = {}, {}\n    "
+        "for i = 6, #args - 3, 2 do ids[#ids + 1] = args[i] end\n    state.check(c, WRITES)",
+        "local ids,listed,a,n={},{},args,#args-3 args={[5]=a[5]}"
+        "for i=6,n,2 do ids[i/2-2]=a[n+5-i]args[i+1]=a[n+6-i]end",
         r"stands behind one who was drawn later", during="draw"),
-    Bug("not listed as drawn", "admitter", "table.concat(listed)", "listed[1]", r"but their list has", during="draw"),
+    Bug("not listed as drawn", ALL, "concat(listed)", "listed[1]", r"but their list has", during="draw"),
     Bug("late ones in front", "dispatcher", "state.seq = math.max(state.seq, DRAW.present.last)", "state.seq = seq - 1",
         r"given out only up to|who came after the opening stands at", during="draw"),
     # ensure

@@ -15,7 +15,7 @@ entry('audit_serials', { 'no-writes' }, function(keys, args)
     local waiting = call('ZMSCORE', c.key.waiting, unpack(ids))
     local sessions = call('HMGET', c.key.sessions, unpack(ids))
     for i, seq in ipairs(args) do
-        local place = tonumber(waiting[i]) or text.parse_place_of(sessions[i])
+        local place = tonumber(waiting[i] or match(sessions[i] or '', '^%d+'))
         local wrong = not named[i] and format('the serial of number %s cannot be read: %s', seq, tostring(records[i]))
             or not (place and place % defs.LANE == tonumber(seq))
             and format('number %s has a serial, but visitor "%s" does not hold that place', seq, named[i])

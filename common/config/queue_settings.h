@@ -35,7 +35,7 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
 void tl_queue_setting_show(const char *name, const char *value, const char **shown_name,
                            const char **shown_value, char *text);
 /* The capacity that counts now: with TL_CAPACITY_AUTO, what the site's reports have made of it,
- * within the bounds of the settings. As capacity_now in common/store/prelude.capacity.lua. */
+ * within the bounds of the settings. As settings.capacity in common/store/line. */
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings);
 /* The longest that a session lasts from its claim, in ms: a sliding one session_max. */
 int64_t tl_queue_session_longest_ms(const struct tl_queue_settings *settings);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run with -P: joins the library (cmake/library.cmake) of HEAD, the definitions of the PROTOCOL, the MODULES and the
-# PARTS, which hold the functions. Writes it as LUA, and as a C string, TEXT; and HEADER, the names. No line is changed.
+# Run with -P: joins the library (cmake/library.cmake) of HEAD, the definitions of the PROTOCOL as the table `defs`, the
+# MODULES, each of which fills the table of its name, and the FUNCTIONS. Each file but the first stands between `do` and
+# `end`. Writes it as LUA, and as a C string, TEXT; and HEADER, the names. No line is changed.
 include(${CMAKE_CURRENT_LIST_DIR}/protocol.cmake)
 protocol_read(${PROTOCOL})
 
@@ -19,16 +20,15 @@ foreach(module IN LISTS MODULES)
     read_lua(${module} text)
     string(APPEND body "do ---- ${name}\n${text}end\n")
 endforeach()
-foreach(part IN LISTS PARTS)
-    file(READ ${part} text)
-    string(APPEND body "${text}")
+foreach(function IN LISTS FUNCTIONS)
+    read_lua(${function} text)
+    string(APPEND body "do\n${text}end\n")
 endforeach()
 read_lua(${HEAD} head)
 list(TRANSFORM names REPLACE ".+" "{}" OUTPUT_VARIABLE tables)
 list(JOIN names ", " names)
 list(JOIN tables ", " tables)
-string(REPLACE "\nlocal " "\ndefs." defs "\n${lua}")
-set(text "${head}local ${names} = ${tables}\n${defs}${body}")
+set(text "${head}local ${names} = ${tables}\n${lua}${body}")
 
 string(SHA1 hash "${text}")
 string(SUBSTRING ${hash} 0 12 hash)

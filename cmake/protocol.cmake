@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # protocol_read(FILE): reads common/wire/protocol.def, which says how it is written, and sets `c` to the definitions for C
-# and `lua` to those for the scripts.
+# and `lua` to those for the library: fields of its table `defs`.
 function(protocol_read file)
     file(STRINGS ${file} lines REGEX "^ *[^# ]") # without comments and empty lines
     set(c "")
@@ -8,12 +8,12 @@ function(protocol_read file)
     foreach(line IN LISTS lines)
         string(REGEX REPLACE " +#.*$" "" line "${line}")
         if(line MATCHES "^const ([A-Z0-9_]+) (.+)$")
-            string(APPEND lua "local ${CMAKE_MATCH_1} = ${CMAKE_MATCH_2}\n")
+            string(APPEND lua "defs.${CMAKE_MATCH_1} = ${CMAKE_MATCH_2}\n")
             string(REPLACE "'" "\"" value "${CMAKE_MATCH_2}")
             string(APPEND c "#define TL_${CMAKE_MATCH_1} ${value}\n")
         elseif(line MATCHES "^enum ([A-Z]+) ([a-z_]+)$")
             set(enum ${CMAKE_MATCH_1})
-            string(APPEND lua "local ${enum} = { }\n")
+            string(APPEND lua "defs.${enum} = { }\n")
             string(APPEND c "\nenum tl_${CMAKE_MATCH_2} {\n};\n")
         elseif(line MATCHES "^    ([0-9]+) ([a-z_]+)$")
             set(value ${CMAKE_MATCH_1})

@@ -23,7 +23,7 @@ void tl_actor_of_program(struct tl_actor *actor, const char *program, uint64_t k
 void tl_actor_of_user(struct tl_actor *actor, uint64_t kept);
 
 /* Appends who, from and kept: always the last three arguments of a script that records its changes
- * (common/store/prelude.changes.lua). */
+ * (common/store/line/changes.lua). */
 void tl_actor_append(const struct tl_actor *actor, struct tl_args *args);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one step has changed, as its script answers (common/store/prelude.changes.lua). */
+/* What one step has changed, as its function answers (common/store/line/changes.lua). */
 #ifndef TL_CHANGES_MADE_H
 #define TL_CHANGES_MADE_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The texts and scores in which the store keeps what it knows of a visitor. Scripts write them
- * (common/store/prelude.lua); C reads them here and nowhere else. docs/contributors/wire-format.md
- * lists them all.
+ * (common/store/line/text.lua); C reads them here and nowhere else.
+ * docs/contributors/wire-format.md lists them all.
  *
  * Every parser takes the whole text, as a reply has it ("" for an absent one), or refuses it and
  * leaves the output untouched.

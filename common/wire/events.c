@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: decoding. They are written by the scripts (common/store/prelude.lua). */
+/* Events: decoding. They are written in the store (common/store/line/state.lua). */
 #include <stdlib.h>
 #include <string.h>
 

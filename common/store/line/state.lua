@@ -166,9 +166,9 @@ function state.open(c, fields, more)
     return c
 end
 
--- The field `about` of the state and of the settings. A value of more than 64 bytes (hash-max-listpack-value) makes them
--- hash tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 % of a
--- join.
+-- The field `about` of the state and of the settings. A value of more than 64 bytes (hash-max-listpack-value) makes
+-- them hash tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 %
+-- of a join.
 state.ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find fields by hash.'
 
 -- Writes the state of a new queue, or of one whose state was lost, with these fields. store: nil: of this server.

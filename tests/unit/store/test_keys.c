@@ -14,8 +14,6 @@
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 
-#include "generated/library_text.h"
-
 static void a_queue_has_its_keys(void **state)
 {
     (void)state;
@@ -40,17 +38,6 @@ static void a_queue_has_its_keys(void **state)
     assert_string_equal(name, "tl:{sale}:expirer");
     tl_keys_queues("shop.", name);
     assert_string_equal(name, "shop.queues");
-}
-
-/* The build writes the values of constants where the scripts use them (number_base in the prelude).
- */
-static void seqs_begin_where_the_scripts_let_them(void **state)
-{
-    (void)state;
-    char formula[96];
-    snprintf(formula, sizeof(formula), "math.floor((ms - %" PRId64 ") * %.3f)", TL_SEQ_EPOCH_MS,
-             TL_SEQ_PER_MS);
-    assert_non_null(strstr(library_text, formula));
 }
 
 static void presence_is_cut_into_chunks_beyond_32_bits(void **state)
@@ -95,7 +82,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_queue_has_its_keys),
-        cmocka_unit_test(seqs_begin_where_the_scripts_let_them),
         cmocka_unit_test(presence_is_cut_into_chunks_beyond_32_bits),
         cmocka_unit_test(the_longest_names_fit),
     };

@@ -265,23 +265,12 @@ def backlog(system: System, history: Told) -> None:
     history.come_and_go(4)
 
 
-def is_applied(system: System) -> bool:
-    """All that was written to the ingest stream."""
-    def named(flat: list, name: str) -> object:
-        return flat[flat.index(name) + 1]
-
-    ingest = system.key("door", "ingest")
-    (group,) = system.store.command("XINFO", "GROUPS", ingest)
-    written = named(system.store.command("XINFO", "STREAM", ingest), "last-generated-id")
-    return named(group, "pending") == 0 and named(group, "last-delivered-id") == written
-
-
 def reboot(system: System, history: Told) -> None:
     """The deadline of a session has passed when Redis comes back, and the expirer is the first that finds it."""
     _, stay, _ = called(system, history)
     stay.end = "unclaimed"
     system.of("worker")[0].stop()
-    history.until(lambda: is_applied(system), "all is applied")
+    history.until(lambda: system.is_applied("door"), "all is applied")
     for program in system.programs:
         program.kill()
     system.store.command("ZADD", system.key("door", "active"), "XX", int(time.time() * 1000), stay.visitor)

@@ -394,6 +394,12 @@ class System:
         info = self.store.command("XINFO", "STREAM", self.key(queue, "ingest"))
         return dict(zip(info[::2], info[1::2]))["last-generated-id"]
 
+    def is_applied(self, queue: str) -> bool:
+        """All that was written to the ingest stream."""
+        (flat,) = self.store.command("XINFO", "GROUPS", self.key(queue, "ingest"))
+        group = dict(zip(flat[::2], flat[1::2]))
+        return group["pending"] == 0 and group["last-delivered-id"] == self.last_batch(queue)
+
     def commands_since(self, queue: str, last: str) -> list[list]:
         """The commands of the ingest stream after that entry, without presence (SEEN)."""
         entries = self.store.command("XRANGE", self.key(queue, "ingest"), f"({last}", "+")

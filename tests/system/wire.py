@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 JOIN, LEAVE, COMPLETE, RENEW, SEEN = 1, 2, 3, 4, 5
+CALLED = 9
 APPLIED, JOINED, ADMITTED, REMOVED, FREED, RENEWED, CONFIG, NOTICE, EXTENDED, HANDED = range(1, 11)
 REASONS = {1: "completed", 2: "left", 3: "expired", 4: "unclaimed", 5: "absent"}
 MOVED = 7  # as a reason of REMOVED

@@ -20,13 +20,6 @@ def ingest(system: System, payload: bytes, field: str = "d", queue: str = "bank"
     system.store.command("XADD", system.key(queue, "ingest"), "*", field, payload)
 
 
-def settled(system: System, queue: str = "bank") -> bool:
-    """Whether every appended entry is applied: nothing pending, nothing unread."""
-    groups = system.store.command("XINFO", "GROUPS", system.key(queue, "ingest"))
-    group = dict(zip(groups[0][::2], groups[0][1::2]))
-    return group["pending"] == 0 and group["lag"] == 0
-
-
 def batch(worker: str, number: int, *commands: list) -> bytes:
     return wire.pack([1, worker, number, list(commands)])
 
@@ -66,7 +59,7 @@ def test_sleeping_lease_holder_is_fenced(start):
     assert system.numbers("bank")["fence"] >= fence >= 2
     # And the other way round.
     stop_the_holder(system).send(signal.SIGCONT)
-    wait_until(lambda: settled(system), PATIENCE, "all is applied")
+    wait_until(lambda: system.is_applied("bank"), PATIENCE, "all is applied")
     assert system.join("bank").view["position"] == 41
 
 
@@ -157,7 +150,7 @@ def test_entries_another_read_and_left_are_applied(start):
     """Redis does not deliver again what an earlier lease holder fetched and did not apply: it must be looked for."""
     system = start({name: {"capacity": 0} | CALM for name in ("bank", "post", "shop")})
     sent = {"bank": 70, "post": 0, "shop": 1}  # more than one read brings
-    wait_until(lambda: settled(system), PATIENCE, "nothing is pending")
+    wait_until(lambda: system.is_applied("bank"), PATIENCE, "nothing is pending")
     system.store.command("MULTI")
     for name, n in sent.items():
         for number in range(1, n + 1):
@@ -168,7 +161,7 @@ def test_entries_another_read_and_left_are_applied(start):
     system.store.command("EXEC")
     wait_until(lambda: all(system.numbers(name)["joined"] == n for name, n in sent.items()), PATIENCE,
                "all are in their lines")
-    wait_until(lambda: settled(system), PATIENCE, "nothing is pending")
+    wait_until(lambda: system.is_applied("bank"), PATIENCE, "nothing is pending")
     system.join("post")
 
 
@@ -180,7 +173,7 @@ def test_batch_delivered_twice_is_applied_once(start):
     ingest(system, payload)
     ingest(system, batch("tester-1", 2, [wire.JOIN, "carol", 1]))
     ingest(system, payload)
-    wait_until(lambda: settled(system) and system.numbers("bank")["joined"] == 3, PATIENCE,
+    wait_until(lambda: system.is_applied("bank") and system.numbers("bank")["joined"] == 3, PATIENCE,
                "three joins")
     places = {place for step in system.steps("bank") for place in step.joined}
     assert len(places) == 3 and max(places) - min(places) <= 3, places
@@ -190,7 +183,7 @@ def test_batch_delivered_twice_is_applied_once(start):
     wait_until(lambda: system.active("bank") == 1, PATIENCE, "alice is active")
     ingest(system, complete)
     ingest(system, complete)
-    wait_until(lambda: settled(system) and system.numbers("bank")["completed"] == 1, PATIENCE,
+    wait_until(lambda: system.is_applied("bank") and system.numbers("bank")["completed"] == 1, PATIENCE,
                "one completion")
     numbers = system.numbers("bank")
     assert (numbers["joined"], numbers["left"], numbers["expired"]) == (3, 0, 0)
@@ -208,7 +201,7 @@ def test_doubled_and_reordered_commands(start):
                          [wire.RENEW, "alice", place], [wire.COMPLETE, "alice", place],
                          [wire.COMPLETE, "alice", place], [wire.RENEW, "alice", place],
                          [wire.LEAVE, "alice", place]))
-    wait_until(lambda: settled(system) and system.active("bank") == 0, PATIENCE, "alice is done")
+    wait_until(lambda: system.is_applied("bank") and system.active("bank") == 0, PATIENCE, "alice is done")
     numbers = system.numbers("bank")
     assert (numbers["joined"], numbers["completed"], numbers["left"]) == (1, 1, 0)
 
@@ -239,7 +232,7 @@ def test_poison_does_not_stop_the_queue(start, dispatchers):
     ingest(system, batch("tester", 5, []), field="other")
     visitors = [system.join("bank") for _ in range(3)]
     assert [visitor.view["status"] for visitor in visitors[1:]] == ["waiting"] * 2
-    wait_until(lambda: settled(system), PATIENCE, "nothing is left pending")
+    wait_until(lambda: system.is_applied("bank"), PATIENCE, "nothing is left pending")
     assert system.numbers("bank")["joined"] == 3
     assert system.store.command("EXISTS", "tl:{bank}:poison") == 1, "kept for inspection"
     log = "".join(program.text() for program in system.of("dispatcher"))
@@ -253,7 +246,7 @@ def test_ingest_stream_is_trimmed_only_of_what_is_applied(start):
                           batch("tester", number, [wire.JOIN, f"v{number}", 1]))
     for _ in range(3000):
         system.store.read()
-    wait_until(lambda: settled(system), PATIENCE, "all is applied")
+    wait_until(lambda: system.is_applied("bank"), PATIENCE, "all is applied")
     assert system.numbers("bank")["joined"] == 3000
     key = system.key("bank", "ingest")
     wait_until(lambda: system.store.command("XLEN", key) < 1500, PATIENCE, "what is applied is trimmed")

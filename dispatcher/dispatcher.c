@@ -201,14 +201,15 @@ static bool queue_failed(struct dispatcher *self, struct tl_held_queue *held, in
 }
 
 /* Makes a consumer group that was deleted. All entries still in the stream are read again; the
- * script knows the batches it has applied. */
+ * function apply knows the batches it has applied. */
 static bool restore_group(struct dispatcher *self, struct tl_held_queue *held, struct tl_error *err)
 {
-    tl_args_reset(&self->args);
-    tl_args_strs(&self->args, "XGROUP", "CREATE", held->keys.names[TL_KEY_INGEST], TL_INGEST_GROUP,
-                 "0", "MKSTREAM", NULL);
-    if (!tl_redis_do(tl_held_queues_redis(self->queues, held->keys.queue), &self->args, err))
+    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    tl_call_begin(&self->args, TL_FN_GROUP, &held->keys);
+    struct tl_reply *reply = tl_call(redis, &self->args, err);
+    if (reply == NULL)
         return false;
+    tl_reply_free(reply);
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
            "the consumer group of the ingest stream was missing and was made again");
     mark_pending(self, held);

@@ -396,15 +396,6 @@ bool tl_redis_flush(struct tl_redis *redis, struct tl_error *err)
     return true;
 }
 
-/* The error itself, of a command or of one that a script called. Servers before Redis 7 wrap the
- * latter: "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't ...". */
-static const char *unwrap(const char *text)
-{
-    const char *inner =
-        strncmp(text, "ERR Error running script", 24) == 0 ? strstr(text, ": -") : NULL;
-    return inner != NULL ? inner + 3 : text;
-}
-
 static enum tl_error_kind error_reply_kind(const char *text)
 {
     static const struct {
@@ -424,6 +415,7 @@ static enum tl_error_kind error_reply_kind(const char *text)
         {"INVALID", TL_ERR_INVALID},
         {"MASTERDOWN", TL_ERR_READONLY},
         {"ERR max number", TL_ERR_CONNECT},
+        {"UNBLOCKED the stream key no longer exists", TL_ERR_NOGROUP}, /* to XREADGROUP */
         {"UNBLOCKED", TL_ERR_READONLY},
         {"NOREPLICAS", TL_ERR_MISCONF},
         {"BUSY Redis", TL_ERR_LOADING}, /* a script runs too long */
@@ -431,7 +423,6 @@ static enum tl_error_kind error_reply_kind(const char *text)
         {"ERR The user executing the script can't", TL_ERR_DENIED}, /* in a function, Redis 7.0 */
         {"ERR ACL failure in script", TL_ERR_DENIED},
     };
-    text = unwrap(text);
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if (strncmp(text, table[i].prefix, strlen(table[i].prefix)) == 0)
             return table[i].kind;

@@ -36,8 +36,7 @@ static void error_replies_have_kinds(void **state)
         {"LOADING data", TL_ERR_LOADING},
         {"POLICY unknown", TL_ERR_STORE},
         {"ERR max number of clients", TL_ERR_CONNECT},
-        {"ERR Error running script (call to f_1): @user_script:1: -OOM full", TL_ERR_OOM},
-        {"ERR Error running script (call to f_1): @user_script:1: nil", TL_ERR_STORE},
+        {"UNBLOCKED the stream key no longer exists", TL_ERR_NOGROUP}, /* the rest goes on */
         {"NOPERM no permissions", TL_ERR_DENIED},
         {"ERR The user executing the script can't run this command", TL_ERR_DENIED},
         {"ERR ACL failure in script: No permissions to access a key", TL_ERR_DENIED},
@@ -59,14 +58,13 @@ static void error_replies_have_kinds(void **state)
     assert_int_equal(test_redis_refusal(store->redis, "FCALL tl_0_admit 0"), TL_ERR_NOFUNCTION);
 }
 
-/* Each of these says that the server is a replica: directly, from a script on Redis 7, from a
- * script before Redis 7, with its master away, and to a command that was blocked. */
+/* Each of these says that the server is a replica: directly, from a function, with its master away,
+ * and to a command that was blocked. */
 static void who_says_to_be_a_replica_is_left(void **state)
 {
     static const char *const answers[] = {
         "READONLY You can't write against a read only replica.",
         "READONLY You can't write against a read only replica. script: 1, on @user_script:1.",
-        "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't write.",
         "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
         "UNBLOCKED force unblock from blocking operation, instance state changed",
     };

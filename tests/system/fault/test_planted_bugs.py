@@ -57,6 +57,7 @@ EXEMPT = {"history": "notes numbers for graphs, which the component test test_hi
           "move": "moves a visitor by visitor.move, where a bug is planted; the rest: test_ctl_move",
           "remove": "ends by visitor.drop and visitor.revoke, where bugs are planted; the rest: test_ctl_remove",
           "libraries": "notes which libraries of functions are in use: test_library",
+          "group": "makes a consumer group again: test_idle; and not that of a deleted queue: test_deleted_queue",
           "changes": "writes the record of changes, for people: test_changes",
           "journal": "writes what hooks are told: test_hooks",
           "invites": "marks what is spent: test_apply_invite",

@@ -10,7 +10,7 @@
  *          from bytes made beforehand: all that Redis does besides is to parse the command;
  *   path   the ingest stream is filled with batches, then the real tellerline-dispatcher drains it;
  *          timed from the first change of state.joined to the last;
- *   script what Redis spent inside the function apply on the way (INFO commandstats), beside what
+ *   inside what Redis spent inside the function apply on the way (INFO commandstats), beside what
  * it spent inside ZADD; and the processor time of both programs, which tells most on a busy
  * machine. Each round begins with an empty Redis. A time ends when all joins are as durable as
  * BENCH_DURABILITY says. The figures are medians of the rounds: JSON lines on standard output, text
@@ -428,7 +428,7 @@ static struct cost path(unsigned long batch, unsigned long active)
     wait_until_durable();
     cost.wall = (double)(tl_clock_us() - started_us) / 1e6;
     cost.processor = processor_seconds() - before;
-    cost.inside = info("commandstats", "cmdstat_evalsha:", "usec=") / 1e6;
+    cost.inside = info("commandstats", "cmdstat_fcall:", "usec=") / 1e6;
     cost.dispatcher = stop(&bench.dispatcher, SIGTERM);
     double share = (double)(bench.millions * MILLION) / (double)(last - first);
     cost.wall *= share;
@@ -502,7 +502,7 @@ static void report(unsigned long batch, unsigned long active, const struct cost 
     tell_figure(metric, "path", cost->wall, PLAIN, base->wall);
     tell_figure(metric, "path, Redis's processor time", cost->processor, PLAIN_PROCESSOR,
                 base->processor);
-    tell_figure(metric, "inside the script", cost->inside, PLAIN_INSIDE, base->inside);
+    tell_figure(metric, "inside the function", cost->inside, PLAIN_INSIDE, base->inside);
     tell_figure(metric, "path, the dispatcher's processor time", cost->dispatcher, PLAIN_PROCESSOR,
                 base->processor);
 }

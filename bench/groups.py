@@ -62,7 +62,7 @@ GROUPS = [
         needs=("redis", "bin:apply_bench", "bin:tellerline-dispatcher"),
         what="Batches of joins from the ingest stream into a line of a million, by the real dispatcher, beside plain "
              "variadic ZADD of the same visitors at the same pipelining, in turn on one Redis; and how long Redis "
-             "spent inside the script. The design wants half of the plain rate."),
+             "spent inside the function. The design wants half of the plain rate."),
     Group(
         name="apply-10m", title="Joins until ten million wait", quick=False,
         command=["{bin}/apply_bench", "--bin", "{bin}", "--rounds", "1", "--million", "10", "--batch", "1000",

@@ -103,7 +103,7 @@ static struct turn pop(struct world *world)
     return top;
 }
 
-/* ---- events, as the scripts report them ---- */
+/* ---- events, as the functions report them ---- */
 
 static tl_place place_of(size_t visitor)
 {

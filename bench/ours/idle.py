@@ -24,7 +24,7 @@ def measure(n: int) -> None:
         shares = {name: (cpu_s(found) - used[name]) / took * 100 for name, found in pids.items()}
         memory = int(redis_info(system, "memory")["used_memory"])
         worker = max(rss(pid) for pid in pids["worker"])
-    emit("idle", "Redis commands", "all, with those inside scripts", rate, "per second", "lower", n=n)
+    emit("idle", "Redis commands", "all, with those inside functions", rate, "per second", "lower", n=n)
     for name, share in shares.items():
         emit("idle", "processor", name, share, "% of a core", "lower", n=n)
     emit("idle", "memory", "Redis", memory / 1e6, "MB", "lower", n=n)

@@ -46,7 +46,7 @@ def measure(n: int) -> None:
         span = elapsed(began)
         cost = [max(figure - span * rate, 0) / JOINS for figure, rate in zip(since(before), idle)]
     for (name, unit), value in zip((("Redis", "ms"), ("Redis and all programs", "ms"),
-                                    ("Redis commands", "each, with those inside scripts"),
+                                    ("Redis commands", "each, with those inside functions"),
                                     ("sent to Redis", "bytes")), cost):
         emit("lone", "a join", name, value, unit, "lower", n=n)
     emit("lone", "a join", "answered after", percentile(took, 0.5), "ms", "lower", n=n)

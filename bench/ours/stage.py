@@ -131,7 +131,7 @@ def redis_info(system: System, section: str) -> dict[str, str]:
 
 
 def commands(system: System) -> dict[str, int]:
-    """How often each command was called, from clients and from scripts."""
+    """How often each command was called, from clients and from functions."""
     found = redis_info(system, "commandstats")
     return {name.removeprefix("cmdstat_"): int(text.split(",")[0].removeprefix("calls="))
             for name, text in found.items() if not name.endswith("info")}

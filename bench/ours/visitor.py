@@ -56,11 +56,11 @@ def main() -> None:
         more = {name: count - calls.get(name, 0) for name, count in commands(system).items()}
         ended = system.numbers(QUEUE)["completed"]
     wrong = {"wrong": VISITORS - ended} if ended != VISITORS else {}
-    direct = sum(more.get(name, 0) for name in ("evalsha", "xadd", "xread", "xreadgroup"))
+    direct = sum(more.get(name, 0) for name in ("fcall", "fcall_ro", "xadd", "xread", "xreadgroup"))
     largest = ", ".join(f"{name} {count / VISITORS:.2f}" for name, count in
                         sorted(more.items(), key=lambda item: -item[1])[:8])
     note = f"join, {POLLS} polls and more, check, complete; {VISITORS} visitors, {CAPACITY} active at a time"
-    emit("visitor", "Redis commands", "all, with those inside scripts", sum(more.values()) / VISITORS, "per visitor",
+    emit("visitor", "Redis commands", "all, with those inside functions", sum(more.values()) / VISITORS, "per visitor",
          "lower", n=VISITORS, note=largest, **wrong)
     emit("visitor", "Redis commands", "round trips", direct / VISITORS, "per visitor", "lower", n=VISITORS, note=note)
     for i, name in enumerate(("into Redis", "out of Redis")):

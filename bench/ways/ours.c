@@ -2,7 +2,7 @@
 /*
  * Tellerline: batches of joins go into the ingest stream as a worker writes them, the real
  * tellerline-dispatcher applies them; positions come from the order index, built from a snapshot as
- * a worker builds it; admission and expiry are the real scripts, called as the admitter and the
+ * a worker builds it; admission and expiry are the real functions, called as the admitter and the
  * expirer call them.
  */
 #include <signal.h>
@@ -155,7 +155,7 @@ static void join(void *actor, uint64_t first, uint64_t n)
     wait_for(self, first + n - 1);
 }
 
-/* A running system has its scripts loaded and its index built. From here on the dispatcher would
+/* A running system has its functions loaded and its index built. From here on the dispatcher would
  * only keep its lease: without it, every command is a look-up's.
  */
 static void settle(void *actor, uint64_t n)
@@ -239,8 +239,8 @@ static int64_t counted(void *actor)
 const struct way way_ours = {
     .name = "Tellerline",
     .what =
-        "Joins in batches through the ingest stream and the real dispatcher's script; positions "
-        "from the worker's order index, without Redis; admission and expiry by one script a "
+        "Joins in batches through the ingest stream and the real dispatcher's function; positions "
+        "from the worker's order index, without Redis; admission and expiry by one function a "
         "step. Every step also tells all workers what happened.",
     .source = "docs/contributors/how-it-works.md",
     .ours = true,

@@ -376,7 +376,7 @@ static void the_numbers_are_those_of_the_queue(void **state)
     assert_string_equal(test_member(world, "store.role"), "master");
     assert_string_equal(test_member(world, "store.persists"), "true");
     assert_int_equal(test_call(world, "GET", "/v1/admin/queues/none/stats", NULL), 404);
-    tl_reply_free(test_redis_call(world->store->redis, "SCRIPT FLUSH"));
+    tl_reply_free(test_redis_call(world->store->redis, "FUNCTION FLUSH"));
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
 }
 
@@ -567,7 +567,8 @@ int main(void)
         cmocka_unit_test_setup(a_page_may_need_a_long_history, setup),
         cmocka_unit_test_setup(the_history_tells_waits_and_rates, setup),
         cmocka_unit_test_setup(the_last_hour_says_what_came_true, setup),
-        cmocka_unit_test_setup(the_numbers_are_those_of_the_queue, setup), /* forgets the scripts */
+        cmocka_unit_test_setup(the_numbers_are_those_of_the_queue,
+                               setup), /* forgets the functions */
     };
     return cmocka_run_group_tests_name("control_visitors", tests, test_control_open,
                                        test_control_close);

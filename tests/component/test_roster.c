@@ -266,7 +266,7 @@ static void keeping_a_lease_is_one_plain_command(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
-    long long scripts = calls_of(fixture, "evalsha");
+    long long calls = calls_of(fixture, "fcall");
     long long renewals = calls_of(fixture, "getex");
     for (int i = 1; i <= 5; i++) {
         tl_reply_free(test_redis_call(fixture->redis, "PEXPIRE tl:{alpha}:dispatcher 1000"));
@@ -275,7 +275,7 @@ static void keeping_a_lease_is_one_plain_command(void **state)
                         LEASE_MS);
         assert_int_equal(calls_of(fixture, "getex"), renewals + 2 * i);
     }
-    assert_int_equal(calls_of(fixture, "evalsha"), scripts);
+    assert_int_equal(calls_of(fixture, "fcall"), calls);
     assert_int_equal(fixture->a.acquired, 2);
 }
 
@@ -310,9 +310,9 @@ static void a_lease_lasts_longer_than_the_turns_of_its_holder(void **state)
     assert_int_equal(held_after_round(&fixture->b), 0);
     fixture->b.now_ms += LEASE_MS;
     assert_int_equal(held_after_round(&fixture->b), 0); /* it is no damaged lease */
-    long long scripts = calls_of(fixture, "evalsha");
+    long long calls = calls_of(fixture, "fcall");
     renew_every(&fixture->a, 3600, 3);
-    assert_int_equal(calls_of(fixture, "evalsha"), scripts); /* renewed by one plain command */
+    assert_int_equal(calls_of(fixture, "fcall"), calls); /* renewed by one plain command */
     assert_int_equal(fence_of(&fixture->a, "alpha"), 1);
     renew_every(&fixture->a, ROUND_MS, 10); /* the store is near again */
     assert_in_range(test_redis_number(fixture->redis, "PTTL tl:{alpha}:dispatcher"), 1, LEASE_MS);
@@ -348,10 +348,10 @@ static void leases_of_another_replica_are_checked_rarely(void **state)
     fixture->b.now_ms += ROUND_MS;
     assert_int_equal(held_after_round(&fixture->b), 0); /* checks all of them now */
     long long before = calls_of(fixture, "pttl");
-    long long scripts = calls_of(fixture, "evalsha");
+    long long calls = calls_of(fixture, "fcall");
     assert_int_equal(held_after_round(&fixture->b), 0);
     assert_int_equal(calls_of(fixture, "pttl"), before + CHECKS_PER_ROUND);
-    assert_int_equal(calls_of(fixture, "evalsha"), scripts);
+    assert_int_equal(calls_of(fixture, "fcall"), calls);
     /* Released leases are taken in the next round nevertheless. */
     tl_roster_release_all(fixture->a.roster, fixture->a.store);
     assert_int_equal(held_after_round(&fixture->b), MANY);

@@ -4,9 +4,9 @@
  *
  * For every queue it holds the lease of, it calls the function admit, which admits as many visitors
  * as capacity and rate allow. Most calls would admit no visitor, so it waits for a reason: an event
- * says that a session ended, a visitor joined or the settings changed (wake.c), or the script said
- * when the queue opens or its rate allows the next admission. A slow timer behind the events makes
- * up for one that was missed.
+ * says that a session ended, a visitor joined or the settings changed (wake.c), or the function
+ * said when the queue opens or its rate allows the next admission. A slow timer behind the events
+ * makes up for one that was missed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +116,7 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
     struct tl_event_entry entry;
     (void)context;
     if (!tl_events_decode(payload, length, &entry, NULL)) {
-        queue->wake = true; /* the script knows what happened */
+        queue->wake = true; /* the function knows what happened */
         return true;
     }
     report_sizes(queue, entry.waiting, entry.active);
@@ -142,7 +142,7 @@ struct step {
 
 enum { ANNOUNCE = 1, HOLD = 2 }; /* admit.lua */
 
-/* The static text of a state, as the script says it. A later release may know others. */
+/* The static text of a state, as the function says it. A later release may know others. */
 static const char *state_of(const char *text)
 {
     static const char *const states[] = {"open",     "paused",      "draining",  "closed",
@@ -172,8 +172,8 @@ static void report_step(struct queue *queue, const struct step *step, const char
     tl_queue_series_set_state(queue->series, state_of(state));
 }
 
-/* Tells the script how the store's clock runs. A step that runs late makes it seem to have jumped,
- * which only delays an admission by rate. */
+/* Tells the function how the store's clock runs. A step that runs late makes it seem to have
+ * jumped, which only delays an admission by rate. */
 static void add_clock(struct admitter *self, const struct queue *queue, int64_t now_ms)
 {
     tl_args_int(&self->args, tl_store_clock_at(&self->clock, now_ms));

@@ -11,7 +11,7 @@ enum tl_admitter_metric {
     TL_ADMITTER_IDLE_STEPS, /* of these, calls that admitted no visitor */
     TL_ADMITTER_QUEUES,     /* leases held now */
     TL_ADMITTER_TROUBLED,   /* queues set aside */
-    TL_ADMITTER_STEP_TIME,  /* one call of the script */
+    TL_ADMITTER_STEP_TIME,  /* one call of the function */
     TL_ADMITTER_STEERED,    /* queues held whose capacity is steered */
     TL_ADMITTER_UNREPORTED, /* of these, queues without a fresh report of the site */
     TL_ADMITTER_CAPACITY,   /* of these queues, added up */

@@ -20,7 +20,7 @@ enum {
     NUMBERED = 1000 /* visitors renumbered in one step: unpack is limited by Lua's stack */
 };
 
-/* What the script returns. */
+/* What the function returns. */
 enum { OTHER_HASH = 0, NOT_YET = 1, GONE = 2, MOVED = 3, DONE = 4 };
 
 struct tl_drawer {
@@ -76,7 +76,7 @@ void tl_draw_free(struct tl_draw **draw)
     *draw = NULL;
 }
 
-/* ---- calls of the script ---- */
+/* ---- calls of the function ---- */
 
 static bool make_opening(struct tl_drawer *drawer, const char *queue, int64_t opens_at_ms,
                          struct tl_draw_opening *opening, struct tl_error *err)

@@ -74,7 +74,7 @@ static void take_probed(struct tl_steering *steering, const char *queue, int64_t
                "the probe of the site failed");
 }
 
-/* ---- what the script returned ---- */
+/* ---- what the function returned ---- */
 
 struct step {
     int64_t before, after;

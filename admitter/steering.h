@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steers the capacity of queues with `capacity_mode: auto`: once a second it calls the script
+ * Steers the capacity of queues with `capacity_mode: auto`: once a second it calls the function
  * adapt.lua, which decides by what the site reports, and tells the log and the metrics of it.
  * docs/operators/adaptive.md says how it works.
  */

@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 
 /* The clocks may differ by so much from what is expected before this looks again. Less than what
- * the script takes for a jump (CLOCK_JUMP_MS), so that clocks which run apart are no jump. */
+ * the function takes for a jump (CLOCK_JUMP_MS), so that clocks which run apart are no jump. */
 #define SLACK_MS 50
 /* Each admit step tells the clock, and an admitter takes one for a queue at least every 5 s. */
 #define LOOK_MS 6000

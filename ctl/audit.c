@@ -26,7 +26,7 @@ enum { STATE_WAITING, STATE_ACTIVE, STATE_FOUND, STATE_N_FOUND, STATE_NOTE };
 /* A session's place and visitor. */
 struct holder {
     tl_place place;
-    unsigned page; /* visitors of one page are compared by the script */
+    unsigned page; /* visitors of one page are compared by the function */
     char visitor[TL_VISITOR_MAX + 1];
 };
 
@@ -64,7 +64,7 @@ void tl_audit_add(struct tl_audit_report *report, int rule, const char *text, co
     copy_text(advice, violation->advice, sizeof(violation->advice));
 }
 
-/* found: a finding as the scripts return it. */
+/* found: a finding as the functions return it. */
 static void add_found(struct tl_audit_report *report, const struct tl_reply *found)
 {
     tl_audit_add(report, (int)tl_reply_integer(tl_reply_at(found, 0)),

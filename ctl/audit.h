@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The audit of one queue on the live system. It checks what holds after every step of every script:
+ * The audit of one queue on the live system. It checks what holds after every step of every
+ * function:
  *   1. the counters of the state are the sizes of the sets, and every active visitor has a session
  *   2. with a capacity no admission takes `active` above it; by rate, the budget is within its
  *      bounds and not ahead of the clock, and the last events hold no window with too many
@@ -19,9 +20,9 @@
  *  13. those who were drawn stand in the order of the draw, and its list is whole
  *      (ctl/audit_draw.h)
  *
- * One script makes each comparison at one moment of the data, and what programs mend by themselves
- * is looked at twice, so that every reported violation is real, however busy the queue is. Big sets
- * are read page by page.
+ * One function makes each comparison at one moment of the data, and what programs mend by
+ * themselves is looked at twice, so that every reported violation is real, however busy the queue
+ * is. Big sets are read page by page.
  */
 #ifndef TL_CTL_AUDIT_H
 #define TL_CTL_AUDIT_H

@@ -23,7 +23,7 @@ struct entry {
     char why[160]; /* it is set aside; else "" */
 };
 
-/* One call of a script, for as many entries as it can take. */
+/* One call of a function, for as many entries as it can take. */
 struct call {
     size_t first, n; /* of the entries */
     size_t commands;
@@ -72,7 +72,7 @@ void tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct
 /* ---- arguments of the function apply ---- */
 
 /* JOIN, lane, how many, and the visitors. Returns how many commands that covers: successive JOINs
- * of one lane without an invite are one step of the script. */
+ * of one lane without an invite are one step of the function. */
 static size_t append_joins(struct tl_args *args, const struct tl_command *commands, size_t n)
 {
     size_t count = 1;
@@ -152,8 +152,8 @@ static bool send_open(struct tl_apply *apply, struct tl_error *err)
     return call.n == 0 || send_call(apply, &call, err);
 }
 
-/* Adds a batch to the open call. A full call is sent first: it has no more entries than the script
- * takes, and no more commands than one batch may have. */
+/* Adds a batch to the open call. A full call is sent first: it has no more entries than the
+ * function takes, and no more commands than one batch may have. */
 static bool add_batch(struct tl_apply *apply, const char *id, const struct tl_batch *batch,
                       struct tl_error *err)
 {
@@ -220,7 +220,7 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
 
 /* ---- results ---- */
 
-/* The function apply answers with one number per entry, the poison script with one. */
+/* The function apply answers with one number per entry, the poison function with one. */
 static void count_results(const struct tl_apply *apply, const struct call *call,
                           const struct tl_reply *reply, struct tl_apply_counts *counts)
 {

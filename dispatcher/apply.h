@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Applying ingest entries: a pipeline of calls of the function apply, in stream order. Small
- * entries share a call, which saves the cost of many calls; the script still applies each entry by
- * itself, once and in order.
+ * entries share a call, which saves the cost of many calls; the function still applies each entry
+ * by itself, once and in order.
  */
 #ifndef TL_APPLY_H
 #define TL_APPLY_H

@@ -3,9 +3,10 @@
  * The dispatcher: applies what the workers took in, exactly once and in the order of the stream.
  *
  * It reads the ingest streams of all queues it holds the lease of by one XREADGROUP, which blocks
- * while the queues are few (common/store/wakes.h), and applies their entries in pipelines of script
- * calls (apply.c). The script does the deciding: it applies an entry and acknowledges it in one
- * step, refuses a fence that is out of date, and refuses an entry while an older one is pending.
+ * while the queues are few (common/store/wakes.h), and applies their entries in pipelines of
+ * function calls (apply.c). The function does the deciding: it applies an entry and acknowledges it
+ * in one step, refuses a fence that is out of date, and refuses an entry while an older one is
+ * pending.
  *
  * All replicas read as one consumer of one group, so the current holder of the lease sees whatever
  * an earlier holder read and did not apply. That is the answer to every failure: what was read and

@@ -145,7 +145,7 @@ static bool send_drop(struct pass *pass, struct tl_error *err)
     return true;
 }
 
-/* Walks one lane and passes the absent places to the script, CANDIDATES_MAX at a time. */
+/* Walks one lane and passes the absent places to the function, CANDIDATES_MAX at a time. */
 static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned lane,
                       struct tl_error *err)
 {

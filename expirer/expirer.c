@@ -4,8 +4,8 @@
  *
  * Sessions: it sleeps until the next deadline of a queue and then runs the function expire, which
  * ends what is overdue and returns the deadline after that. Events announce earlier deadlines in
- * between (schedule.c). Every few seconds it runs the script without a reason, in case an event was
- * missed.
+ * between (schedule.c). Every few seconds it runs the function without a reason, in case an event
+ * was missed.
  *
  * Waiting visitors: it keeps a copy of each line, loaded as a snapshot and kept current by events,
  * and compares it with the presence bitmaps of the store (absence.c). A gap in the events means
@@ -34,8 +34,8 @@
 /* Redis checks blocked clients ten times a second: a blocking read may return this much later than
  * asked. */
 #define STORE_TIMER_MS 100
-/* Runs the script this often for every queue even if nothing is due: it forgets old ends and finds
- * deadlines whose event was missed. */
+/* Runs the function this often for every queue even if nothing is due: it forgets old ends and
+ * finds deadlines whose event was missed. */
 #define RECHECK_MS  5000
 #define PRESENCE_MS 1000
 #define LOOK_MS     1000

@@ -17,7 +17,7 @@ enum tl_expirer_metric {
     TL_EXPIRER_GAPS,       /* found in events */
     TL_EXPIRER_QUEUES,     /* leases held now */
     TL_EXPIRER_TROUBLED,   /* queues set aside */
-    TL_EXPIRER_LATE,       /* from a deadline to the script call that serves it */
+    TL_EXPIRER_LATE,       /* from a deadline to the function call that serves it */
     TL_EXPIRER_LISTED,     /* all queues there are */
     TL_EXPIRER_STORE_TIME, /* one command */
     TL_EXPIRER_METRICS

@@ -3,7 +3,7 @@
  * tellerline-expirer: ends sessions at their deadline and drops waiting visitors who went away.
  *
  * It sleeps until the next deadline instead of polling. See expirer.c (sessions), absence.c
- * (waiting visitors) and the scripts beside them.
+ * (waiting visitors) and the functions beside them.
  */
 #include "common/role/daemon.h"
 #include "expirer/expirer.h"

@@ -16,7 +16,7 @@
 
 enum {
     LOOK_MS = 1000,      /* between two looks at a queue */
-    RENEW_MS = 20000,    /* at least so often by the script, which keeps the journal alive */
+    RENEW_MS = 20000,    /* at least so often by the function, which keeps the journal alive */
     IDLE_MS = 500,       /* a turn without hooks */
     POSTS_WAIT_MS = 500, /* for requests under way, while the store fails */
 };
@@ -62,7 +62,7 @@ struct queue {
     uint64_t generation, event, journaled;
     int64_t store_ms, store_at_ms; /* the store's clock at this local time */
     int64_t look_ms;               /* local monotonic: the next look... */
-    int64_t script_ms;             /* ...and the next one by the script, whatever happens */
+    int64_t script_ms;             /* ...and the next one by the function, whatever happens */
 };
 
 struct notifier {
@@ -111,7 +111,7 @@ static void outdated(void *context, struct tl_held_queue *held)
 
 /* ---- looking at a queue ---- */
 
-/* What the journal is to hold, as the script wants it; "" when no hook watches the queue. */
+/* What the journal is to hold, as the function wants it; "" when no hook watches the queue. */
 static void write_wish(const struct notifier *self, const struct queue *queue, char wish[32])
 {
     bool all = false;
@@ -175,7 +175,7 @@ static bool look(struct notifier *self, const struct tl_held_queue *held, struct
     return true;
 }
 
-/* A cheap look: is there any need for the script? */
+/* A cheap look: is there any need for the function? */
 static bool has_changed(struct notifier *self, const struct tl_held_queue *held, bool *changed,
                         struct tl_error *err)
 {

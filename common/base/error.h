@@ -22,8 +22,8 @@ enum tl_error_kind {
     TL_ERR_OOM,      /* the store is at its memory limit and refuses writes */
     TL_ERR_NOGROUP,  /* the stream or its consumer group does not exist (the store lost its data) */
     TL_ERR_NOFUNCTION, /* the store lacks the library of this release (common/store/library.h) */
-    TL_ERR_STALE,      /* a script refused an outdated fence: another process holds the lease */
-    TL_ERR_ORDER,      /* a script refused an entry while an older one is pending */
+    TL_ERR_STALE,      /* a function refused an outdated fence: another process holds the lease */
+    TL_ERR_ORDER,      /* a function refused an entry while an older one is pending */
     TL_ERR_NOQUEUE,    /* the queue does not exist in the store */
     TL_ERR_RETIRED,    /* an operator deleted the queue: only an operator creates it again */
     TL_ERR_DENIED,     /* our user of the store lacks a permission */

@@ -243,10 +243,10 @@ struct tl_config {
         int64_t max_lag_ms;   /* how long a batch may wait to be applied; above it joins get 503 */
     } worker;
     struct {
-        uint64_t batch; /* promotions per step of the script */
+        uint64_t batch; /* promotions per step of the function */
     } admitter;
     struct {
-        uint64_t batch; /* ends per step of the script */
+        uint64_t batch; /* ends per step of the function */
     } expirer;
     struct {
         char plain_hosts[1024]; /* separated by spaces: where hooks may go without TLS */

@@ -12,7 +12,7 @@
 /* Whether the value is text as people write it, in the file, on a command line or in an admin call,
  * or as the store keeps it. They differ in durations and times: people write a unit ("10m") and an
  * offset, and a bare number is an error, as nobody sees whether it means seconds; the store has
- * plain milliseconds and nothing else, as the scripts calculate with them. */
+ * plain milliseconds and nothing else, as the functions calculate with them. */
 enum tl_setting_form { TL_FORM_FILE, TL_FORM_STORE };
 
 /* Parses the value and stores it in the field of `base`; on failure nothing is changed and err says

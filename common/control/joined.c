@@ -7,7 +7,7 @@
 #include "common/store/reply.h"
 
 enum {
-    PORTION = 500,      /* points of one call of the script */
+    PORTION = 500,      /* points of one call of the function */
     POINTS_MAX = 20000, /* more than a day of 10 s and a week of minutes */
 };
 

@@ -65,7 +65,7 @@ void tl_held_queues_free(struct tl_held_queues **queues);
 bool tl_held_queues_refresh(struct tl_held_queues *queues, int64_t now_ms, struct tl_error *err);
 
 /* Calls `serve` for every held queue that is not set aside, else `serve_resting`. An error of one
- * queue alone (a script failed on its data) sets the queue aside and does not stop the others. */
+ * queue alone (a function failed on its data) sets the queue aside and does not stop the others. */
 bool tl_held_queues_serve(struct tl_held_queues *queues, int64_t now_ms, int64_t *due_ms,
                           struct tl_error *err);
 

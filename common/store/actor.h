@@ -22,8 +22,8 @@ void tl_actor_of_program(struct tl_actor *actor, const char *program, uint64_t k
 /* Who runs a command: $SUDO_USER, else the name of the user of this process; from `cli`. */
 void tl_actor_of_user(struct tl_actor *actor, uint64_t kept);
 
-/* Appends who, from and kept: always the last three arguments of a script that records its changes
- * (common/store/line/changes.lua). */
+/* Appends who, from and kept: always the last three arguments of a function that records its
+ * changes (common/store/line/changes.lua). */
 void tl_actor_append(const struct tl_actor *actor, struct tl_args *args);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record of changes: who changed what, when and from where. The script that changes something
+ * The record of changes: who changed what, when and from where. The function that changes something
  * writes the entry in the same step (common/store/line/changes.lua), to tl:{q}:changes, or to
  * tl:changes what belongs to no queue. docs/contributors/wire-format.md describes both streams.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a protected site reports of itself, as an entry of the stream tl:{q}:feedback
- * (docs/contributors/wire-format.md). Workers and the admitter's probe write it; the script
+ * (docs/contributors/wire-format.md). Workers and the admitter's probe write it; the function
  * admitter/adapt.lua steers the capacity by it.
  */
 #ifndef TL_FEEDBACK_H

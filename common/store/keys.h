@@ -35,7 +35,7 @@ enum tl_key {
 #define TL_INGEST_CONSUMER "dispatcher"
 
 /* About how many events a change outside of the dispatcher, admitter and expirer keeps in the
- * stream. These trim to their own setting. An argument of scripts, so a text. */
+ * stream. These trim to their own setting. An argument of functions, so a text. */
 #define TL_EVENTS_KEPT "20000"
 
 struct tl_keys {

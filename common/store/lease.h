@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leases in the store: tl:{q}:<role> is a string with a time to live whose value is the owner.
- * Leases only spread the work. Correctness comes from the fence, which the scripts check.
+ * Leases only spread the work. Correctness comes from the fence, which the functions check.
  *
- * A script takes a lease, because the fence has to be counted up. One plain command renews it,
+ * A function takes a lease, because the fence has to be counted up. One plain command renews it,
  * because renewals are what idle queues cost: GETEX sets the full time to live and returns the
  * owner. It cannot check the owner first. A holder that slept through its lease would extend the
  * lease of its successor, once, until it sees the reply. Therefore the caller renews only what has
- * not run out by its own clock, and takes by script otherwise. One case remains: a process stops
+ * not run out by its own clock, and takes by function otherwise. One case remains: a process stops
  * between reading its clock and sending, and its successor dies before it wakes up. Then the next
  * takeover comes one lease later.
  *

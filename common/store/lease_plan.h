@@ -21,7 +21,7 @@
 #define TL_LEASE_CHECK_MIN_MS 20
 
 struct tl_lease_round {
-    bool take_all;  /* ask for all leases by script: what we know may be out of date */
+    bool take_all;  /* ask for all leases by function: what we know may be out of date */
     bool renew;     /* renew the leases held */
     bool check_all; /* check all leases of other replicas, not only some */
 };

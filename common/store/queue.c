@@ -96,7 +96,7 @@ bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const c
     return ensure(redis, key_prefix, name, &creation, created, err);
 }
 
-/* Settings that no queue is without. The scripts refuse to work when one of them is missing. */
+/* Settings that no queue is without. The functions refuse to work when one of them is missing. */
 static const char *const needed[] = {"policy",      "capacity",  "session_ttl",
                                      "session_max", "claim_ttl", "waiting_ttl"};
 enum { NEEDED = sizeof(needed) / sizeof(needed[0]) };

@@ -19,7 +19,7 @@
 /* Sets TL_ERR_NOQUEUE with its sentence; returns false. */
 bool tl_queue_fail_missing(const struct tl_keys *keys, struct tl_error *err);
 
-/* Appends all settings as names and values in turn, as scripts take them, and when they were
+/* Appends all settings as names and values in turn, as functions take them, and when they were
  * changed. */
 void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The texts and scores in which the store keeps what it knows of a visitor. Scripts write them
+ * The texts and scores in which the store keeps what it knows of a visitor. Functions write them
  * (common/store/line/text.lua); C reads them here and nowhere else.
  * docs/contributors/wire-format.md lists them all.
  *

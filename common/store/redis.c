@@ -418,7 +418,7 @@ static enum tl_error_kind error_reply_kind(const char *text)
         {"UNBLOCKED the stream key no longer exists", TL_ERR_NOGROUP}, /* to XREADGROUP */
         {"UNBLOCKED", TL_ERR_READONLY},
         {"NOREPLICAS", TL_ERR_MISCONF},
-        {"BUSY Redis", TL_ERR_LOADING}, /* a script runs too long */
+        {"BUSY Redis", TL_ERR_LOADING}, /* a function runs too long */
         {"NOPERM", TL_ERR_DENIED},
         {"ERR The user executing the script can't", TL_ERR_DENIED}, /* in a function, Redis 7.0 */
         {"ERR ACL failure in script", TL_ERR_DENIED},

@@ -12,7 +12,7 @@
 
 #define USED_AGAIN_MS "60000" /* a use is noted once in so many ms */
 
-/* Calls the script with these words, as many as are not NULL. */
+/* Calls the function with these words, as many as are not NULL. */
 static bool call(struct tl_redis *redis, const char *key_prefix, const char *const words[4],
                  const struct tl_actor *actor, int64_t *answer, struct tl_error *err)
 {

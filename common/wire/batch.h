@@ -24,7 +24,7 @@
 
 #define TL_BATCH_VERSION      2 /* what is written; version 1 is read as well */
 #define TL_BATCH_COMMANDS_MAX 1000
-#define TL_BATCH_NUMBER_MAX   ((UINT64_C(1) << 53) - 1) /* exact in the scripts */
+#define TL_BATCH_NUMBER_MAX   ((UINT64_C(1) << 53) - 1) /* exact in the functions */
 #define TL_BATCH_INVITE_MAX   128                       /* bytes of an invite's id */
 
 #define TL_BATCH_SERIAL_MAX UINT32_MAX /* of a hand-over */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events, what the scripts report to everyone who follows a queue: one entry of the events stream,
- * field "d", a msgpack array [version, number, generation, waiting, active, [event...]]. The kinds
- * of events are in protocol.def. Every field is documented in docs/contributors/wire-format.md,
- * which changes in the same commit as these files. The decoder is as strict as that of batches
- * (common/wire/batch.h).
+ * Events, what the functions report to everyone who follows a queue: one entry of the events
+ * stream, field "d", a msgpack array [version, number, generation, waiting, active, [event...]].
+ * The kinds of events are in protocol.def. Every field is documented in
+ * docs/contributors/wire-format.md, which changes in the same commit as these files. The decoder is
+ * as strict as that of batches (common/wire/batch.h).
  */
 #ifndef TL_EVENTS_H
 #define TL_EVENTS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Feeding the apply script in tests: a batch goes through the real writer, the stream, the real
- * decoder and the script, and its event back through the real decoder. One redis-server serves all
- * tests of a program; each test begins with an empty one.
+ * Feeding the apply function in tests: a batch goes through the real writer, the stream, the real
+ * decoder and the function, and its event back through the real decoder. One redis-server serves
+ * all tests of a program; each test begins with an empty one.
  */
 #ifndef TL_TEST_INGEST_H
 #define TL_TEST_INGEST_H
@@ -53,7 +53,7 @@ void test_seen(struct test_store *store, uint64_t first_seq, uint64_t count);
 
 /* Joins visitors NAME1, NAME2, ... (n of them) in full batches. */
 void test_join_many(struct test_store *store, const char *name, size_t n, unsigned lane);
-/* Calls the admit script for at most `most`; returns how many were admitted. */
+/* Calls the admit function for at most `most`; returns how many were admitted. */
 long long test_admit(struct test_store *store, unsigned most);
 /* Holds the draw of this opening for a while: tl_drawer_hold, which must not fail. */
 enum tl_draw_state test_hold_draw(struct test_store *store, struct tl_drawer *drawer,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Renders the waiting page outside of the worker, for the tests of its script in a real browser.
+ * Renders the waiting page outside of the worker, for the tests of its function in a real browser.
  *
  *     page_tool page LANGUAGE NAME=VALUE...
  *         the HTML, and on the error output its policy; names are those of struct tl_page_view, and

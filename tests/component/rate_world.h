@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A queue with a policy by rate, whose admit script has a clock that the test sets: a key of the
- * store. So time passes, jumps and stands still as the test says. What the script admits is noted,
- * and the checks below say whether it was right.
+ * A queue with a policy by rate, whose admit function has a clock that the test sets: a key of the
+ * store. So time passes, jumps and stands still as the test says. What the function admits is
+ * noted, and the checks below say whether it was right.
  */
 #ifndef TL_TEST_RATE_WORLD_H
 #define TL_TEST_RATE_WORLD_H
@@ -39,7 +39,7 @@ struct world {
     int64_t told_ms;                 /* of its clock's jumps */
     struct step steps[STEPS_MAX];    /* those that admitted visitors */
     size_t n_steps;
-    unsigned long calls; /* of the script */
+    unsigned long calls; /* of the function */
     struct rule rules[STEPS_MAX];
     size_t n_rules;
     long long admitted, left, again_ms; /* what the last step returned */

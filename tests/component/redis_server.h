@@ -84,7 +84,8 @@ void test_library_variant(struct tl_redis *redis, const char *name, const char *
 
 /* The server's clock, Unix ms. */
 long long test_redis_ms(struct tl_redis *redis);
-/* Waits until the server's clock has advanced by ms: polls TIME, the only clock of the scripts. */
+/* Waits until the server's clock has advanced by ms: polls TIME, the only clock of the functions.
+ */
 void test_redis_pass_time(struct tl_redis *redis, long long ms);
 
 #endif

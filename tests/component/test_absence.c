@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Absence: the presence and absent scripts, and expirer/absence.c with a line built from the store.
+/* Absence: the presence and absent functions, and expirer/absence.c with a line built from the
+ * store.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -84,7 +85,7 @@ static void pretend_observed(struct test_store *store)
     assert_int_equal(judge(store).observed, 1);
 }
 
-/* Calls the absent script until a call falls into the bucket that it was given. */
+/* Calls the absent function until a call falls into the bucket that it was given. */
 static long long drop(struct test_store *store, const char *places)
 {
     char arguments[256];
@@ -258,7 +259,7 @@ static void presence_is_kept_in_chunks(void **state)
     tl_reply_free(keys);
 }
 
-/* A worker that says more than it can know does not make the script work for minutes. */
+/* A worker that says more than it can know does not make the function work for minutes. */
 static void no_more_are_marked_than_ever_joined(void **state)
 {
     struct test_store *store = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The script that steers a capacity by what the site reports. */
+/* The function that steers a capacity by what the site reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 enum why { STEADY, RAISED, CUT, UNREPORTED, LOWEST };
 
-/* A steered queue whose script has a clock that the test sets: a key of the store. */
+/* A steered queue whose function has a clock that the test sets: a key of the store. */
 struct world {
     struct test_store *store;
     long long ms; /* the store's clock */

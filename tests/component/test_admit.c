@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The admit script. */
+/* The admit function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,7 +188,7 @@ static void assert_sessions(struct test_store *store, uint64_t lane, unsigned n,
     }
 }
 
-/* The script handles a portion without gaps differently from one with gaps. */
+/* The function handles a portion without gaps differently from one with gaps. */
 static void visitors_keep_their_places_whatever_gaps_the_line_has(void **state)
 {
     struct test_store *store = *state;
@@ -351,7 +351,7 @@ static void without_a_queue_no_visitor_is_admitted(void **state)
     assert_non_null(strstr(error, "NOQUEUE"));
 }
 
-/* Nothing undoes a script that fails half-way. */
+/* Nothing undoes a function that fails half-way. */
 static void a_key_of_the_wrong_type_fails_the_step_before_it_writes(void **state)
 {
     struct test_store *store = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lanes with weights, in the admit script and in the line of a reader that follows its events: both
- * must name the same order, however the admissions are cut into steps.
+ * Lanes with weights, in the admit function and in the line of a reader that follows its events:
+ * both must name the same order, however the admissions are cut into steps.
  */
 #include <setjmp.h>
 #include <stdarg.h>

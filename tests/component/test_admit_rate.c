@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The policies `rate` and `both` of the admit script. Its clock is a key that the test sets, so
+ * The policies `rate` and `both` of the admit function. Its clock is a key that the test sets, so
  * that time passes, jumps and stands still as the test says.
  */
 #include <setjmp.h>
@@ -16,7 +16,7 @@
 #include "rate_world.h"
 #include "tests/unit/random.h"
 
-enum { JUMP_MS = 100 }; /* a jump of the clock that the script must notice is longer */
+enum { JUMP_MS = 100 }; /* a jump of the clock that the function must notice is longer */
 
 #define HOUR_MS INT64_C(3600000)
 

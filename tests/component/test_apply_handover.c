@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The apply script: places that go to another device. */
+/* The apply function: places that go to another device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,7 +133,7 @@ static void places_of_another_generation_are_nobodys(void **state)
     assert_int_equal(test_redis_ask(store->redis, "EXISTS " SERIALS), 0);
 }
 
-/* Nothing undoes a script that fails half-way. */
+/* Nothing undoes a function that fails half-way. */
 static void a_key_of_another_type_stops_nothing_half_way(void **state)
 {
     struct test_store *store = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The apply script: joins that spend an invite. */
+/* The apply function: joins that spend an invite. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

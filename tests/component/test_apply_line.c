@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The apply script: joining and leaving. */
+/* The apply function: joining and leaving. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -317,7 +317,7 @@ static void each_visitor_in_one_batch_gets_the_right_answer(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-/* The script composes the text of places from parts: each must equal the number itself. */
+/* The function composes the text of places from parts: each must equal the number itself. */
 static void places_are_exact_wherever_a_batch_begins(void **state)
 {
     static const uint64_t seqs[] = {0, 1, 98, 99, 100, 899, 900, 9999, 123456, 281474976709000};

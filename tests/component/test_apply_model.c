@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The apply script beside a model of it that does one command after the other: random commands of a
- * few visitors, in random batches that share calls, must end as the model says for each of them.
+/* The apply function beside a model of it that does one command after the other: random commands of
+ * a few visitors, in random batches that share calls, must end as the model says for each of them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -291,8 +291,8 @@ static void round_of_batches(struct test_store *store, struct model *model)
     compare_events(store, model, last);
 }
 
-/* Of the modes that admit or not, for the admit script as well; the one of a later release is taken
- * for closed. */
+/* Of the modes that admit or not, for the admit function as well; the one of a later release is
+ * taken for closed. */
 static void change_mode(struct test_store *store, struct model *model)
 {
     static const struct {

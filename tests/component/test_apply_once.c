@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The apply script: exactly once, in the order of the stream, whole or not at all. */
+/* The apply function: exactly once, in the order of the stream, whole or not at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@ static void send_join(struct test_store *store, const char *worker, uint64_t num
     assert_int_equal(test_deliver(store), 1);
 }
 
-/* Calls the apply script by hand with one JOIN of "anna"; -1 and the error's sentence if refused.
+/* Calls the apply function by hand with one JOIN of "anna"; -1 and the error's sentence if refused.
  */
 static long long apply(struct test_store *store, const char *fence, const char *id,
                        const char *worker, const char *commands, char *error)
@@ -196,8 +196,8 @@ static void without_a_queue_nothing_is_applied(void **state)
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
-/* At its memory limit Redis refuses a script at its first write, or not at all: the entry is either
- * applied whole or stays pending. */
+/* At its memory limit Redis refuses a function at its first write, or not at all: the entry is
+ * either applied whole or stays pending. */
 static void at_the_memory_limit_nothing_is_applied_by_half(void **state)
 {
     struct test_store *store = *state;
@@ -219,7 +219,7 @@ static void at_the_memory_limit_nothing_is_applied_by_half(void **state)
     assert_int_equal(test_state(store, "joined"), 1);
 }
 
-/* It is read after the batch was acknowledged, so it must not stop the script. */
+/* It is read after the batch was acknowledged, so it must not stop the function. */
 static void a_damaged_record_of_a_worker_is_forgotten(void **state)
 {
     struct test_store *store = *state;
@@ -464,7 +464,8 @@ static void small_entries_share_a_call(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-/* Before any script is loaded, and with something to set aside in the midst of what is applied. */
+/* Before any function is loaded, and with something to set aside in the midst of what is applied.
+ */
 static void a_new_pipeline_may_meet_poison_anywhere(void **state)
 {
     static const char *const visitors[] = {"anna", "bert", "carl"};
@@ -487,7 +488,7 @@ static void a_new_pipeline_may_meet_poison_anywhere(void **state)
     joined_are(store, visitors, 3);
 }
 
-/* However small they are: as many as the script takes, and as many as a dispatcher reads. */
+/* However small they are: as many as the function takes, and as many as a dispatcher reads. */
 static void a_call_takes_no_more_entries_than_the_script(void **state)
 {
     struct test_store *store = *state;

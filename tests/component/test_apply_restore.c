@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The apply script: places of a generation that the store has lost come back. */
+/* The apply function: places of a generation that the store has lost come back. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The apply script: completing and renewing sessions, and who was seen. */
+/* The apply function: completing and renewing sessions, and who was seen. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

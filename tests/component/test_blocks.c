@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Blocked prefixes: the block script, and the table that workers read. */
+/* Blocked prefixes: the block function, and the table that workers read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The record of changes: what each script writes, and reading it over all queues. */
+/* The record of changes: what each function writes, and reading it over all queues. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,7 +143,7 @@ static void recoveries(void **state)
     assert_int_equal(count(store), 2);
 }
 
-/* Runs one of the scripts of the command line. */
+/* Runs one of the functions of the command line. */
 static void run(struct test_store *store, const char *source, const char *arguments)
 {
     char error[320];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every script that changes a queue commits once: one event number, one entry with the sizes of the
- * sets, and the counters to match. A script that changes nothing commits nothing. */
+/* Every function that changes a queue commits once: one event number, one entry with the sizes of
+ * the sets, and the counters to match. A function that changes nothing commits nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

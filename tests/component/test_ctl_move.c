@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The move script: a visitor changes the lane and keeps the seq; what readers and later commands
+/* The move function: a visitor changes the lane and keeps the seq; what readers and later commands
  * make of it. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The remove script: what the operator's word does to the queue, and what later commands find. */
+/* The remove function: what the operator's word does to the queue, and what later commands find. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

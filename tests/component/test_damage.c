@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys of a queue that are damaged: a script that cannot go on has changed nothing, the operator is
- * told what to do, and afterwards all goes on. */
+/* Keys of a queue that are damaged: a function that cannot go on has changed nothing, the operator
+ * is told what to do, and afterwards all goes on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -217,7 +217,7 @@ static void a_foreign_event_does_not_keep_counters_damaged(void **state)
     mend(store, "restore the data from a backup");
 }
 
-/* A script takes an infinite time for a number, and Redis takes it for none. */
+/* A function takes an infinite time for a number, and Redis takes it for none. */
 static void an_infinite_setting_is_written_again(void **state)
 {
     struct test_store *store = *state;

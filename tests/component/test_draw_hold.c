@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holding a draw: the draw script, and the admitter's way through its steps. */
+/* Holding a draw: the draw function, and the admitter's way through its steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -88,7 +88,7 @@ static void lose_tail(struct test_store *store, struct tl_drawer *drawer, long l
     test_redis_lose_tail(store->server, history);
     tl_redis_free(&store->redis);
     store->redis = test_redis_connect(store->server);
-    tl_apply_free(&store->apply); /* with the scripts that the former server knew */
+    tl_apply_free(&store->apply); /* with the functions that the former server knew */
     store->apply = tl_apply_new(10000);
     assert_non_null(store->apply);
     open_at(store, drawer, opens_at_ms);

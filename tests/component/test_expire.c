@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The expire script. */
+/* The expire function. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -89,7 +89,7 @@ static void a_deadline_in_the_future_is_not_due(void **state)
     assert_int_equal(result.next_ms, 0);
 }
 
-/* Retries until the script runs in exactly the millisecond of a deadline. */
+/* Retries until the function runs in exactly the millisecond of a deadline. */
 static void at_its_deadline_a_session_is_due(void **state)
 {
     struct test_store *store = *state;
@@ -108,7 +108,7 @@ static void at_its_deadline_a_session_is_due(void **state)
         assert_int_equal(result.n, 1);
         return;
     }
-    fail_msg("the script never ran at a deadline");
+    fail_msg("the function never ran at a deadline");
 }
 
 static void unclaimed_and_expired_have_reasons_of_their_own(void **state)
@@ -210,7 +210,7 @@ static void assert_freed(struct test_store *store, const unsigned *seqs, size_t 
     test_entry_free(&last);
 }
 
-/* The script sorts close places differently from places far apart. */
+/* The function sorts close places differently from places far apart. */
 static void events_have_places_in_order_however_far_apart(void **state)
 {
     struct test_store *store = *state;
@@ -325,7 +325,7 @@ static void without_a_queue_nothing_expires(void **state)
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 }
 
-/* Nothing undoes a script that fails half-way. */
+/* Nothing undoes a function that fails half-way. */
 static void a_key_of_the_wrong_type_fails_the_step_before_it_writes(void **state)
 {
     struct test_store *store = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The history of a queue: what the expirer's script notes and what is read of it. */
+/* The history of a queue: what the expirer's function notes and what is read of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ static void put(struct test_store *store, long long at_ms, int waiting)
     tl_reply_free(test_redis_call(store->redis, command));
 }
 
-/* Moves the only point of a history back in time. The script compares texts in its own order. */
+/* Moves the only point of a history back in time. The function compares texts in its own order. */
 static void age(struct test_store *store, bool minutes, long long ms)
 {
     struct tl_history_point *points;

@@ -34,7 +34,7 @@ static void lose_tail(struct test_store *store, long long history)
     test_redis_lose_tail(store->server, history);
     tl_redis_free(&store->redis);
     store->redis = test_redis_connect(store->server);
-    tl_apply_free(&store->apply); /* with the scripts that the former server knew */
+    tl_apply_free(&store->apply); /* with the functions that the former server knew */
     store->apply = tl_apply_new(10000);
     assert_non_null(store->apply);
 }
@@ -57,7 +57,8 @@ static struct numbers read_numbers(struct test_store *store)
                             .generation = test_state(store, "generation")};
 }
 
-/* Each of the scripts that write. What it answers depends on the queue and does not matter here. */
+/* Each of the functions that write. What it answers depends on the queue and does not matter here.
+ */
 static const struct {
     const char *name, *source, *arguments;
 } steps[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The modes of a queue, and its full line, as the scripts keep them. */
+/* The modes of a queue, and its full line, as the functions keep them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -44,8 +44,8 @@ static struct called called_of(struct test_store *store)
     return called;
 }
 
-/* Sessions that are claimed, counting those from before `since` as the scripts do; *unclaimed: the
- * others. */
+/* Sessions that are claimed, counting those from before `since` as the functions do; *unclaimed:
+ * the others. */
 static long long claimed_sessions(struct test_store *store, long long since, long long *unclaimed)
 {
     long long claimed = 0;

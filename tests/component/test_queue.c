@@ -114,7 +114,7 @@ static void settings_of_a_newer_version_are_ignored(void **state)
     assert_int_equal(settings.capacity, 8);
     assert_false(settings.paused); /* the default */
     assert_int_equal(settings.session_ttl_ms, 3000);
-    /* Without a setting that the scripts need, the rest is of no use. */
+    /* Without a setting that the functions need, the rest is of no use. */
     tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config claim_ttl soon"));
     assert_false(tl_queue_load(store->redis, &store->keys, &settings, &err));
     assert_int_equal(err.kind, TL_ERR_NOQUEUE);

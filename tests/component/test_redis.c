@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The connection to the store, against a real redis-server: replies, logging in, scripts. */
+/* The connection to the store, against a real redis-server: replies, logging in, functions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line in memory against the line in Redis: after a seeded random history of scripts, a line
+ * The line in memory against the line in Redis: after a seeded random history of functions, a line
  * that followed the events, a line from a new snapshot and the sorted sets agree.
  */
 #include <inttypes.h>

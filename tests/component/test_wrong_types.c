@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing undoes a script that fails half-way. So a step that meets damage either does without what
- * is damaged, or fails before its first write: then it can be done again once that is mended. Each
- * step meets each key of a queue as a list, and as a set, because several commands of Redis take
- * sets and sorted sets alike; and each field of the queue with what is no number, or gone. */
+/* Nothing undoes a function that fails half-way. So a step that meets damage either does without
+ * what is damaged, or fails before its first write: then it can be done again once that is mended.
+ * Each step meets each key of a queue as a list, and as a set, because several commands of Redis
+ * take sets and sorted sets alike; and each field of the queue with what is no number, or gone. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

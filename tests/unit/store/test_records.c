@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the records that scripts write (common/store/records.h). */
+/* Reading the records that functions write (common/store/records.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -278,8 +278,9 @@ static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
     }
     ingest->library_ms = now_ms + LIBRARY_AGAIN_MS;
     if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
-               "the library of the store is not in use yet");
+        tl_log(problem.kind == TL_ERR_LOADING ? TL_LOG_INFO : TL_LOG_WARN,
+               &(struct tl_log_fields){.error = &problem},
+               "the store could not be told which functions this worker uses; trying again");
     return true;
 }
 

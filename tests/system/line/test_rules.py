@@ -17,7 +17,7 @@ from history import Change, History, Shares
 from rules import CAPACITY, RATES, come_and_go
 from stories import Recorder, repeat_batches
 from tellerline import System
-from test_faults import batch, ingest, settled
+from test_faults import batch, ingest
 from test_recreated import delete_queue
 from test_store_trouble import STORE_TROUBLE
 from waiting import PATIENCE, patient, wait_until
@@ -48,7 +48,7 @@ def test_batches_that_come_twice(begin, shape):
             repeat_batches(system, list(recorder.batches))
         recorder.stop()
     repeat_batches(system, recorder.batches)
-    wait_until(lambda: settled(system, "door"), PATIENCE, "all is applied")
+    wait_until(lambda: system.is_applied("door"), PATIENCE, "all is applied")
     assert system.waiting("door") == system.active("door") == 0
 
 
@@ -79,7 +79,7 @@ def test_commands_out_of_order(begin, shape):
         return len(done) == len(names)
 
     wait_until(end_all, PATIENCE, "all were admitted", every=0.01)
-    wait_until(lambda: settled(system, "door") and system.active("door") == 0, PATIENCE, "all have ended")
+    wait_until(lambda: system.is_applied("door") and system.active("door") == 0, PATIENCE, "all have ended")
     numbers = system.numbers("door")
     assert [numbers[name] for name in ("joined", "admitted", "completed", "left", "expired")] == [30, 30, 30, 0, 0]
     rate, history = RATES[shape], History(shares=[Shares(0.0, rules.WEIGHTS)], joins_without_answer=len(names))
@@ -110,7 +110,7 @@ def test_ends_that_race_the_expiry(start, tmp_path, shape):
         return system.numbers("door")["joined"] == 3 * CAPACITY and system.waiting("door") == system.active("door") == 0
 
     wait_until(race, PATIENCE, "the line drains", every=0.001)
-    wait_until(lambda: settled(system, "door"), PATIENCE, "all is applied")
+    wait_until(lambda: system.is_applied("door"), PATIENCE, "all is applied")
     numbers = system.numbers("door")
     assert numbers["completed"] + numbers["expired"] == numbers["admitted"] == 3 * CAPACITY
     rules.judge(system, "door", History(shares=[Shares(0.0, rules.WEIGHTS)], joins_without_answer=3 * CAPACITY), rate)

@@ -135,7 +135,7 @@ end
 
 local function is_of_this_server(c)
     local known = c.now < server.at + LOOK_MS and c.now >= server.at and server.id
-    return c.store == known or c.store == look_up(c.now)
+    return known and c.store == known or c.store == look_up(c.now)
 end
 
 -- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an

@@ -121,6 +121,8 @@ class Faults:
                 redis.fill_disk()
             time.sleep(0.05)
         redis.free_disk()
+        # A write that found no room a moment ago may still end it.
+        wait_until(lambda: not redis.running or redis.takes_writes(), PATIENCE, "Redis has room, or has ended")
         if not redis.running:
             self._history.restarts += 1
             redis.kill()

@@ -197,6 +197,12 @@ class RedisServer:
         except (OSError, RedisError, RedisGone):
             return False
 
+    def takes_writes(self) -> bool:
+        try:
+            return self.ask("SET", "probe", "1", "PX", "1") == "OK"
+        except (OSError, RedisError, RedisGone):
+            return False
+
     def _limit_files(self, size: int) -> None:
         assert self._process is not None
         with contextlib.suppress(ProcessLookupError):  # it has ended

@@ -258,9 +258,10 @@ def test_each_program_is_a_user_of_its_own(project, tmp_path):
     project.audit()
     denied = [dict(zip(lines[::2], lines[1::2])) for entry in project.redis("ACL", "LOG").split("count\n")[1:]
               for lines in [["count", *entry.splitlines()]]]
-    # A worker may not create queues, and leaves that to the others.
-    assert {(entry["username"], entry["reason"], entry["context"]) for entry in denied} <= {
-        ("tellerline-worker", "key", "toplevel")}, denied
+    # A worker may not create queues, nor load functions, and leaves that to the others.
+    assert {(entry["username"], entry["reason"], entry["object"]) for entry in denied} <= {
+        ("tellerline-worker", "command", "xgroup|create"), ("tellerline-worker", "command", "function|load"),
+        ("tellerline-control", "command", "function|load")}, denied
     (tmp_path / "worker.password").write_text("brought by the operator\n".replace(" ", "-"))
     tmp_path.chmod(0o755)
     project.compose("run", "--rm", "-T", "-v", f"{tmp_path}:/bring:ro", "setup")

@@ -437,7 +437,8 @@ def test_the_programs_run_as_the_manifests_say(cluster: Cluster, example: list[O
     assert audit.returncode == 0, audit.stdout + audit.stderr
     # A worker may find that it cannot create the queue of its configuration, nor load functions: the others do.
     denied = json.loads(redis_says(url_of(cluster, folder, "admin"), "--json", "ACL", "LOG", "100"))
-    known = {("tellerline-worker", "command", "xgroup|create"), ("tellerline-worker", "command", "function|load")}
+    known = {("tellerline-worker", "command", "xgroup|create"), ("tellerline-worker", "command", "function|load"),
+             ("tellerline-control", "command", "function|load")}
     assert {(entry["username"], entry["reason"], entry["object"]) for entry in denied} <= known, denied
     for role in ("worker", "dispatcher", "admitter", "expirer", "operator", "control"):
         url = url_of(cluster, folder, f"tellerline-{role}")

@@ -130,7 +130,7 @@ static char *line(struct test_store *store)
     return text;
 }
 
-/* Whoever came after the opening stands behind the drawn, in whichever history; and those stand in
+/* Who came after the opening stands behind the drawn, in whichever history; and those stand in
  * the order of the draw, also those who had heard of the lost one. */
 static void an_opening_in_the_lost_end_comes_again(void **state)
 {

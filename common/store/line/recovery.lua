@@ -32,7 +32,7 @@ local function end_of(c, till, started, window)
     return till > 0 and not started and max(till, c.now + window) or till
 end
 
--- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by whoever
+-- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by one who
 -- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
 -- ticket, or a worker that was away for long, may name an earlier one first.
 -- r: generation (0: not named), by, started and window, as in the state; till: when the recovery ends.

@@ -38,6 +38,7 @@ SHARED = {"users": {"capacity": 1}, "scaled": QUEUE, "rolled": QUEUE, "killed": 
           "load": QUEUE | {"capacity": 1, "waiting_ttl": "1h", "claim_ttl": "1h", "session_ttl": "1h"}}
 #: A worker may be this far behind (seconds) after it, or Redis, was restarted.
 STALENESS = 3.0
+OUTCOME_WAIT = 3.0  # http.join_wait
 SEED = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
 
 
@@ -143,7 +144,7 @@ def judge(project: Project, queue: str, crowd: Crowd, capacity: int = CAPACITY) 
         check(crowd.history, steps, capacity, Final(numbers, numbers["waiting"], numbers["active"]),
               patient(STALENESS) + crowd.lateness, one_clock=True)
     except AssertionError as error:
-        raise AssertionError(f"{error} (TELLERLINE_SEED={SEED})") from error
+        raise AssertionError(f"{error} (TELLERLINE_SEED={SEED}; {crowd.summary()})") from error
     assert max(step.active for step in steps) == capacity, "the queue was never full, so the capacity was not tested"
     ends = [stay.end for stay in crowd.history.stays]
     return (f"seed {SEED}: {crowd.summary()}; {ends.count('completed')} completed, {ends.count('left')} left, "
@@ -177,8 +178,12 @@ def scale_under_load(project: Project, queue: str, sizes: tuple[int, ...], figur
         assert deaths == [("worker", 0)] * max(0, before - size), (
             f"ended while scaling from {before} to {size}: {deaths}")
     figure(judge(project, queue, crowd))
-    # Adding and removing workers causes no errors. A few requests may reach a worker as it closes its port.
-    assert crowd.tally.troubles.total() <= 5, f"visitors saw {crowd.tally.troubles}"
+    # Adding and removing workers causes no errors. A few requests may reach a worker as it closes its port. On a machine
+    # that stalls for as long as a worker waits for an outcome, outcomes are unknown without that.
+    troubles = crowd.tally.troubles.copy()
+    if crowd.lateness > OUTCOME_WAIT:
+        del troubles["503 /problems/unknown-outcome"]
+    assert troubles.total() <= 5, f"visitors saw {crowd.tally.troubles}; {crowd.summary()}"
 
 
 def takes_part(project: Project, joins: dict[str, int]) -> bool:

@@ -226,7 +226,16 @@ class Visitor:
                 self._tally.counts["cut off"] += 1
                 await asyncio.sleep(self._random.uniform(0.2, 3))
                 if self._plan.reload:
-                    await self._view("POST", "join")
+                    await self._join_again()
+
+    async def _join_again(self) -> None:
+        """If the visitor gives up meanwhile, the store may get the LEAVE, sent through another worker, before the JOIN: then
+        that takes a place of which no client knows."""
+        try:
+            await self._view("POST", "join")
+        except asyncio.CancelledError:
+            self._history.unanswered()
+            raise
 
     async def _watch(self) -> None:
         """Waits until active."""
@@ -351,6 +360,8 @@ class Visitor:
                 self._trouble(said_by(answer))
             except TROUBLE:
                 self._trouble("broken")
+            if what == "join":  # as above
+                self._history.unanswered()
             tries += 1
             await self._back_off(tries, answer)
 

@@ -295,6 +295,15 @@ def _check_session_ends(history: History, steps: list[wire.Step]) -> None:
     check_session_ends(before, history.entries, told, [(loss.since, loss.until) for loss in history.losses])
 
 
+def _unknown_places(history: History, steps: list[wire.Step]) -> str:
+    """The places that no visitor was told of, and what became of each."""
+    known = {name for stay in history.stays for name in stay.names}
+    joined = {place: step for step in steps for place in step.joined if place not in known}
+    ends = {place: (reason, step.time_ms) for step in steps for place, reason in step.removed + step.freed if place in joined}
+    return ", ".join(f"{place} of {step.applied} at {step.time_ms} ({len(step.joined)} joins), ended {ends.get(place)}"
+                     for place, step in list(joined.items())[:5])
+
+
 def _check_final(history: History, steps: list[wire.Step], final: Final) -> None:
     """The line drained, the counters are the sizes, and as many joined as were told so."""
     assert (final.waiting, final.active) == (0, 0), f"{final.waiting} still wait and {final.active} are still active"
@@ -305,7 +314,8 @@ def _check_final(history: History, steps: list[wire.Step], final: Final) -> None
     if not history.losses:
         known, unknown = len(history.stays), history.joins_without_answer
         assert known <= numbers["joined"] <= known + unknown, (
-            f"{numbers['joined']} places for {known} acknowledged joins and {unknown} without an answer")
+            f"{numbers['joined']} places for {known} acknowledged joins and {unknown} without an answer; no client knows "
+            f"{_unknown_places(history, steps)}")
 
 
     if not history.losses:

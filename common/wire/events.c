@@ -40,13 +40,6 @@ static bool decode_applied(struct tl_fields *fields, struct tl_event *event)
     return true;
 }
 
-/* ctl/remove.lua writes a removal as an end that cannot be: readers of 0.2.0 refuse reason 6. */
-static bool is_removal(const struct tl_event *event)
-{
-    return event->reason ==
-           (event->kind == TL_EVENT_REMOVED ? TL_REASON_UNCLAIMED : TL_REASON_ABSENT);
-}
-
 static bool decode_reason(struct tl_fields *fields, struct tl_event *event)
 {
     uint64_t reason;
@@ -56,8 +49,6 @@ static bool decode_reason(struct tl_fields *fields, struct tl_event *event)
     if (reason == 0)
         return tl_error_set(fields->err, TL_ERR_INVALID, "an end without a reason");
     event->reason = (enum tl_reason)reason;
-    if (is_removal(event))
-        event->reason = TL_REASON_REMOVED;
     return true;
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 JOIN, LEAVE, COMPLETE, RENEW, SEEN = 1, 2, 3, 4, 5
 CALLED = 9
 APPLIED, JOINED, ADMITTED, REMOVED, FREED, RENEWED, CONFIG, NOTICE, EXTENDED, HANDED = range(1, 11)
-REASONS = {1: "completed", 2: "left", 3: "expired", 4: "unclaimed", 5: "absent"}
+REASONS = {1: "completed", 2: "left", 3: "expired", 4: "unclaimed", 5: "absent", 6: "removed"}
 MOVED = 7  # as a reason of REMOVED
 LANE = 2**48
 
@@ -111,7 +111,6 @@ class Step:
 
 
 def step_of(entry_id: str, payload: str) -> Step:
-    """What an operator takes out is told as a pair of event and reason that occurs nowhere else."""
     version, number, generation, waiting, active, events = unpack(
         payload.encode("utf-8", "surrogateescape"))
     assert version == 1
@@ -135,11 +134,9 @@ def step_of(entry_id: str, payload: str) -> Step:
         elif event[0] == REMOVED and event[2] == MOVED:
             step.moved += [(place, 0) for place in expand(event[1])]
         elif event[0] == REMOVED:
-            reason = "removed" if event[2] == 4 else REASONS[event[2]]
-            step.removed += [(place, reason) for place in expand(event[1])]
+            step.removed += [(place, REASONS[event[2]]) for place in expand(event[1])]
         elif event[0] == FREED:
-            reason = "removed" if event[2] == 5 else REASONS[event[2]]
-            step.freed += [(place, reason) for place in expand(event[1])]
+            step.freed += [(place, REASONS[event[2]]) for place in expand(event[1])]
         elif event[0] == CONFIG:
             step.config = True
     if step.moved:  # the entry tells of nothing else

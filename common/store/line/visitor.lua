@@ -330,18 +330,13 @@ local function forget_serials(c, spans)
     if #seqs > 0 then pcall_redis('HDEL', c.key.serials, unpack(seqs)) end
 end
 
--- Readers of older releases refuse the reason `removed`. These pairs of event and reason occur nowhere else: readers
--- take them for a removal, older ones for an end of another kind.
-local TOLD = { [EVENT.removed] = { [REASON.removed] = REASON.unclaimed },
-    [EVENT.freed] = { [REASON.removed] = REASON.absent } }
-
 -- Takes visitors out of the sets, at most PORTION, and tells it. event: removed, from the line; or freed, from a
 -- session. ended: score, visitor, ...; spans: of those whose place is known. are_first: their deadlines are the
 -- earliest.
 local function take_out(c, event, reason, ids, ended, spans, are_first)
     local n = #ids
     forget_serials(c, spans)
-    state.tell_spans(c, event, TOLD[event][reason] or reason, spans)
+    state.tell_spans(c, event, reason, spans)
     if event == EVENT.removed then
         call('ZREM', c.key.waiting, unpack(ids))
         c.waiting = c.waiting - n

@@ -191,8 +191,8 @@ BUGS = [
         "if deadline or deadline <=",
         r"before the time that its visitor was told", during="rewound"),
     Bug("ends not announced",
-        "state.tell_spans(c, event, TOLD[event][reason] or reason, spans)",
-        "if reason ~= 3 then state.tell_spans(c,event,reason,spans) end",
+        "REASON.expired, portion, ended, came, are_first)",
+        "REASON.expired, portion, ended, {}, are_first)",
         r"tells of", during="desertion"),
     # absent
     Bug("absent one still counted",

@@ -348,7 +348,9 @@ static void fill(uint64_t from, uint64_t n, unsigned long batch)
     for (uint64_t i = 0; i < n; i++) {
         char name[23];
         visitor(from + i, name);
-        require(tl_batch_join(writer, name, 22, 0) >= 0, "a batch is full");
+        const struct tl_command join = {
+            .kind = TL_COMMAND_JOIN, .visitor = name, .visitor_length = 22};
+        require(tl_batch_add(writer, &join) >= 0, "a batch is full");
         if (tl_batch_count(writer) < batch && i + 1 < n)
             continue;
         size_t length;

@@ -82,11 +82,11 @@ static size_t append_joins(struct tl_args *args, const struct tl_command *comman
         tl_args_uint(args, commands->invite_until_ms);
     } else {
         while (count < n && commands[count].kind == TL_COMMAND_JOIN &&
-               commands[count].invite == NULL && commands[count].number == commands->number)
+               commands[count].invite == NULL && commands[count].numbers[0] == commands->numbers[0])
             count++;
     }
     tl_args_uint(args, TL_COMMAND_JOIN);
-    tl_args_uint(args, commands->number);
+    tl_args_uint(args, commands->numbers[0]);
     tl_args_uint(args, count);
     for (size_t i = 0; i < count; i++)
         tl_args_bin(args, commands[i].visitor, commands[i].visitor_length);
@@ -112,17 +112,7 @@ static void append_commands(struct tl_args *args, const struct tl_batch *batch)
         tl_args_uint(args, command->kind);
         if (command->visitor != NULL)
             tl_args_bin(args, command->visitor, command->visitor_length);
-        if (command->kind != TL_COMMAND_LOST && command->kind != TL_COMMAND_CALLED)
-            tl_args_uint(args, command->number);
-        if (command->kind == TL_COMMAND_SEEN)
-            tl_args_uint(args, command->count);
-        bool recovers = command->kind == TL_COMMAND_RESTORE || command->kind == TL_COMMAND_LOST ||
-                        command->kind == TL_COMMAND_CALLED;
-        if (command->kind == TL_COMMAND_HAND_OVER) {
-            tl_args_uint(args, command->numbers[0]);
-            tl_args_uint(args, command->numbers[1]);
-        }
-        for (size_t k = 0; recovers && k < TL_COMMAND_NUMBERS; k++)
+        for (size_t k = 0; k < tl_command_numbers(command->kind); k++)
             tl_args_uint(args, command->numbers[k]);
         i++;
     }

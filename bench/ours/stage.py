@@ -69,7 +69,7 @@ def batches(n: int, first: int = 0) -> Iterator[bytes]:
     for number, start in enumerate(range(first, first + n, BATCH), start=first // BATCH + 1):
         count = min(BATCH, first + n - start)
         joins = b"".join(b"\x93\x01\xb6%022d\x01" % i for i in range(start, start + count))
-        yield (b"\x94\x01\xa4fill\xcf" + number.to_bytes(8, "big") + b"\xdc" + count.to_bytes(2, "big") + joins)
+        yield (b"\x96\x01\xa4fill\xcf" + number.to_bytes(8, "big") + b"\0\0\xdc" + count.to_bytes(2, "big") + joins)
 
 
 def fill(system: System, n: int, queue: str = QUEUE, first: int = 0) -> None:

@@ -147,7 +147,9 @@ static void join(void *actor, uint64_t first, uint64_t n)
     for (uint64_t i = 0; i < n; i++) {
         char id[WAY_ID_LENGTH + 1];
         way_visitor(first + i, id);
-        tl_batch_join(self->writer, id, WAY_ID_LENGTH, 0);
+        const struct tl_command join = {
+            .kind = TL_COMMAND_JOIN, .visitor = id, .visitor_length = WAY_ID_LENGTH};
+        tl_batch_add(self->writer, &join);
         if (tl_batch_count(self->writer) == WAY_BATCH || i + 1 == n)
             send_batch(self);
     }

@@ -118,8 +118,11 @@ static bool send(struct tl_control_call *call, struct bulk *bulk)
         bool all = true;
         for (size_t i = 0; all && i < bulk->n; i++) {
             const char *visitor = bulk->list[i].visitor;
-            all = visitor != NULL &&
-                  tl_batch_join(writer, visitor, strlen(visitor), bulk->list[i].lane) >= 0;
+            const struct tl_command join = {.kind = TL_COMMAND_JOIN,
+                                            .visitor = visitor,
+                                            .visitor_length = visitor != NULL ? strlen(visitor) : 0,
+                                            .numbers = {bulk->list[i].lane}};
+            all = tl_batch_add(writer, &join) >= 0;
         }
         bytes = all ? tl_batch_finish(writer, control->writer, ++control->batches, &length) : NULL;
     }

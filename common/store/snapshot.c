@@ -15,7 +15,7 @@
 #include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"
-#include "common/wire/runs.h"
+#include "common/wire/place.h"
 
 /* One page takes the store 2 ms at most: 0.25 us to read out a visitor, 1.6 us to count a block. */
 enum { PAGE = 4000, BLOCK = 128, BLOCKS = 64 };

@@ -2,28 +2,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <msgpack.h>
-
+#include "common/base/big_endian.h"
 #include "common/wire/batch.h"
 #include "common/wire/fields.h"
 
-struct tl_batch_writer {
-    msgpack_sbuffer commands; /* the commands, packed one after the other */
-    msgpack_sbuffer payload;  /* made by tl_batch_finish */
-    size_t n;
-    uint64_t generation, made_ms;
+/* What a command has behind its kind: a visitor, then so many numbers. A JOIN may have an invite
+ * and its time after them. */
+static const struct layout {
+    bool visitor;
+    unsigned char n;                     /* 0: there is no such command */
+    uint64_t limits[TL_COMMAND_NUMBERS]; /* 0: TL_BATCH_NUMBER_MAX */
+} layouts[] = {
+    [TL_COMMAND_JOIN] = {true, 1, {TL_LANES_MAX - 1}},
+    [TL_COMMAND_LEAVE] = {true, 1, {TL_PLACE_MAX}},
+    [TL_COMMAND_COMPLETE] = {true, 1, {TL_PLACE_MAX}},
+    [TL_COMMAND_RENEW] = {true, 1, {TL_PLACE_MAX}},
+    [TL_COMMAND_SEEN] = {false, 2, {TL_PLACE_SEQ_MAX, TL_PLACE_SEQ_MAX}},
+    [TL_COMMAND_RESTORE] = {true, 5, {TL_PLACE_MAX}},
+    [TL_COMMAND_LOST] = {false, 4, {0}},
+    [TL_COMMAND_CALLED] = {false, 4, {0}},
+    [TL_COMMAND_CLAIM] = {true, 1, {TL_PLACE_MAX}},
+    [TL_COMMAND_EXTEND] = {true, 1, {TL_PLACE_MAX}},
+    [TL_COMMAND_HAND_OVER] = {true, 3, {TL_PLACE_MAX, TL_BATCH_SERIAL_MAX}},
 };
 
-/* Room for the array headers, the worker's name and the numbers around the commands. */
-#define ENVELOPE_MAX 80
+enum { KINDS = sizeof(layouts) / sizeof(layouts[0]) };
+
+size_t tl_command_numbers(enum tl_command_kind kind)
+{
+    return layouts[kind].n;
+}
+
+static size_t fields_of(const struct layout *layout, bool invited)
+{
+    return (size_t)1 + layout->visitor + layout->n + (invited ? 2 : 0);
+}
+
+/* ---- writing ---- */
+
+enum {
+    ENVELOPE_MAX = 80, /* bytes of what stands before the commands */
+    COMMAND_MAX = 256, /* bytes of a command: kind, visitor, numbers, invite */
+    CAPACITY_MIN = 4096,
+};
+
+_Static_assert(ENVELOPE_MAX + TL_BATCH_COMMANDS_MAX * COMMAND_MAX <= TL_WIRE_BYTES_MAX,
+               "a full batch is within the limit");
+_Static_assert(COMMAND_MAX >=
+                   2 + 2 + TL_VISITOR_MAX + 9 * (TL_COMMAND_NUMBERS + 1) + 2 + TL_BATCH_INVITE_MAX,
+               "the longest command fits");
+
+struct tl_batch_writer {
+    unsigned char *bytes; /* room for the envelope, then the commands */
+    size_t length, capacity;
+    size_t n; /* commands */
+    uint64_t generation, made_ms;
+};
 
 struct tl_batch_writer *tl_batch_writer_new(void)
 {
     struct tl_batch_writer *writer = calloc(1, sizeof(*writer));
-    if (writer == NULL)
-        return NULL;
-    msgpack_sbuffer_init(&writer->commands);
-    msgpack_sbuffer_init(&writer->payload);
+    if (writer != NULL)
+        tl_batch_writer_reset(writer);
     return writer;
 }
 
@@ -31,134 +71,88 @@ void tl_batch_writer_free(struct tl_batch_writer **writer)
 {
     if (*writer == NULL)
         return;
-    msgpack_sbuffer_destroy(&(*writer)->commands);
-    msgpack_sbuffer_destroy(&(*writer)->payload);
+    free((*writer)->bytes);
     free(*writer);
     *writer = NULL;
 }
 
 void tl_batch_writer_reset(struct tl_batch_writer *writer)
 {
-    msgpack_sbuffer_clear(&writer->commands);
+    writer->length = ENVELOPE_MAX;
     writer->n = 0;
 }
 
-static bool has_room(const struct tl_batch_writer *writer, size_t bytes)
+/* Makes room for one more command. */
+static bool reserve(struct tl_batch_writer *writer)
 {
-    return writer->n < TL_BATCH_COMMANDS_MAX &&
-           writer->commands.size + bytes + ENVELOPE_MAX <= TL_WIRE_BYTES_MAX;
+    if (writer->length + COMMAND_MAX <= writer->capacity)
+        return true;
+    size_t capacity = writer->capacity == 0 ? CAPACITY_MIN : 2 * writer->capacity;
+    unsigned char *bytes = realloc(writer->bytes, capacity);
+    if (bytes == NULL)
+        return false;
+    writer->bytes = bytes;
+    writer->capacity = capacity;
+    return true;
 }
 
-/* Counts the command just packed, or removes what was packed of it when memory ran out. */
-static int added(struct tl_batch_writer *writer, size_t size_before, int failed)
+/* Each writes a value of msgpack in its shortest form, and returns its end. */
+static unsigned char *put_number(unsigned char *at, uint64_t number)
 {
-    if (failed != 0) {
-        writer->commands.size = size_before;
-        return -1;
+    unsigned width = number > UINT32_MAX ? 3 : number > UINT16_MAX ? 2 : number > UINT8_MAX ? 1 : 0;
+    if (number < 0x80) {
+        *at = (unsigned char)number;
+        return at + 1;
     }
+    *at = (unsigned char)(0xcc + width);
+    tl_put_be(at + 1, number, (size_t)1 << width);
+    return at + 1 + ((size_t)1 << width);
+}
+
+/* Of at most 255 bytes. */
+static unsigned char *put_string(unsigned char *at, const char *text, size_t length)
+{
+    if (length > 0x1f)
+        *at++ = 0xd9;
+    *at++ = (unsigned char)(length > 0x1f ? length : 0xa0 | length);
+    memcpy(at, text, length);
+    return at + length;
+}
+
+/* The head of an array of at most 65,535 elements. */
+static unsigned char *put_array(unsigned char *at, size_t n)
+{
+    if (n <= 0x0f) {
+        *at = (unsigned char)(0x90 | n);
+        return at + 1;
+    }
+    *at = 0xdc;
+    tl_put_be(at + 1, n, 2);
+    return at + 3;
+}
+
+int tl_batch_add(struct tl_batch_writer *writer, const struct tl_command *command)
+{
+    const struct layout *layout = &layouts[command->kind];
+    bool invited = command->invite != NULL;
+    if ((layout->visitor &&
+         (command->visitor_length == 0 || command->visitor_length > TL_VISITOR_MAX)) ||
+        (invited && (command->invite_length == 0 || command->invite_length > TL_BATCH_INVITE_MAX)))
+        return -1;
+    if (writer->n == TL_BATCH_COMMANDS_MAX || !reserve(writer))
+        return -1;
+    unsigned char *at = put_array(writer->bytes + writer->length, fields_of(layout, invited));
+    at = put_number(at, command->kind);
+    if (layout->visitor)
+        at = put_string(at, command->visitor, command->visitor_length);
+    for (size_t i = 0; i < layout->n; i++)
+        at = put_number(at, command->numbers[i]);
+    if (invited) {
+        at = put_string(at, command->invite, command->invite_length);
+        at = put_number(at, command->invite_until_ms);
+    }
+    writer->length = (size_t)(at - writer->bytes);
     return (int)writer->n++;
-}
-
-static int add_visitor_command(struct tl_batch_writer *writer, const struct tl_command *command)
-{
-    size_t length = command->visitor_length;
-    const char *invite = command->invite;
-    size_t invite_length = invite != NULL ? strlen(invite) : 0;
-    if (length == 0 || length > TL_VISITOR_MAX || invite_length > TL_BATCH_INVITE_MAX ||
-        !has_room(writer, length + invite_length + 32))
-        return -1;
-    size_t before = writer->commands.size;
-    msgpack_packer pack;
-    msgpack_packer_init(&pack, &writer->commands, msgpack_sbuffer_write);
-    int failed = msgpack_pack_array(&pack, invite != NULL ? 5 : 3);
-    failed |= msgpack_pack_uint8(&pack, (uint8_t)command->kind);
-    failed |= msgpack_pack_str(&pack, length);
-    failed |= msgpack_pack_str_body(&pack, command->visitor, length);
-    failed |= msgpack_pack_uint64(&pack, command->number);
-    if (invite != NULL) {
-        failed |= msgpack_pack_str(&pack, invite_length);
-        failed |= msgpack_pack_str_body(&pack, invite, invite_length);
-        failed |= msgpack_pack_uint64(&pack, command->invite_until_ms);
-    }
-    return added(writer, before, failed);
-}
-
-int tl_batch_join(struct tl_batch_writer *writer, const char *visitor, size_t length, unsigned lane)
-{
-    return tl_batch_join_invited(writer, visitor, length, lane, NULL, 0);
-}
-
-int tl_batch_join_invited(struct tl_batch_writer *writer, const char *visitor, size_t length,
-                          unsigned lane, const char *invite, uint64_t invite_until_ms)
-{
-    const struct tl_command command = {.kind = TL_COMMAND_JOIN,
-                                       .visitor = visitor,
-                                       .visitor_length = length,
-                                       .number = lane,
-                                       .invite = invite,
-                                       .invite_until_ms = invite_until_ms};
-    return add_visitor_command(writer, &command);
-}
-
-int tl_batch_place(struct tl_batch_writer *writer, enum tl_command_kind kind, const char *visitor,
-                   size_t length, tl_place place)
-{
-    const struct tl_command command = {
-        .kind = kind, .visitor = visitor, .visitor_length = length, .number = place};
-    return add_visitor_command(writer, &command);
-}
-
-int tl_batch_hand_over(struct tl_batch_writer *writer, const struct tl_command *command)
-{
-    size_t length = command->visitor_length;
-    if (length == 0 || length > TL_VISITOR_MAX || !has_room(writer, length + 48))
-        return -1;
-    size_t before = writer->commands.size;
-    msgpack_packer pack;
-    msgpack_packer_init(&pack, &writer->commands, msgpack_sbuffer_write);
-    int failed = msgpack_pack_array(&pack, 5);
-    failed |= msgpack_pack_uint8(&pack, TL_COMMAND_HAND_OVER);
-    failed |= msgpack_pack_str(&pack, length);
-    failed |= msgpack_pack_str_body(&pack, command->visitor, length);
-    failed |= msgpack_pack_uint64(&pack, command->number);
-    failed |= msgpack_pack_uint64(&pack, command->numbers[0]);
-    failed |= msgpack_pack_uint64(&pack, command->numbers[1]);
-    return added(writer, before, failed);
-}
-
-int tl_batch_recover(struct tl_batch_writer *writer, const struct tl_command *command)
-{
-    bool named = command->kind == TL_COMMAND_RESTORE;
-    size_t length = named ? command->visitor_length : 0;
-    if (length > TL_VISITOR_MAX || named == (length == 0) || !has_room(writer, length + 64))
-        return -1;
-    size_t before = writer->commands.size;
-    msgpack_packer pack;
-    msgpack_packer_init(&pack, &writer->commands, msgpack_sbuffer_write);
-    int failed = msgpack_pack_array(&pack, (named ? 3 : 1) + TL_COMMAND_NUMBERS);
-    failed |= msgpack_pack_uint8(&pack, (uint8_t)command->kind);
-    if (named) {
-        failed |= msgpack_pack_str(&pack, length);
-        failed |= msgpack_pack_str_body(&pack, command->visitor, length);
-        failed |= msgpack_pack_uint64(&pack, command->number);
-    }
-    for (size_t i = 0; i < TL_COMMAND_NUMBERS; i++)
-        failed |= msgpack_pack_uint64(&pack, command->numbers[i]);
-    return added(writer, before, failed);
-}
-
-int tl_batch_seen(struct tl_batch_writer *writer, uint64_t first_seq, uint64_t count)
-{
-    if (!has_room(writer, 24))
-        return -1;
-    size_t before = writer->commands.size;
-    msgpack_packer pack;
-    msgpack_packer_init(&pack, &writer->commands, msgpack_sbuffer_write);
-    int failed = msgpack_pack_array(&pack, 3);
-    failed |= msgpack_pack_uint8(&pack, TL_COMMAND_SEEN);
-    failed |= msgpack_pack_uint64(&pack, first_seq);
-    failed |= msgpack_pack_uint64(&pack, count);
-    return added(writer, before, failed);
 }
 
 size_t tl_batch_count(const struct tl_batch_writer *writer)
@@ -179,152 +173,99 @@ void tl_batch_made(struct tl_batch_writer *writer, uint64_t made_ms)
 const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, uint64_t number,
                             size_t *length)
 {
-    msgpack_sbuffer_clear(&writer->payload);
-    msgpack_packer pack;
-    msgpack_packer_init(&pack, &writer->payload, msgpack_sbuffer_write);
-    size_t worker_length = strlen(worker);
-    int failed = msgpack_pack_array(&pack, 6);
-    failed |= msgpack_pack_uint8(&pack, TL_BATCH_VERSION);
-    failed |= msgpack_pack_str(&pack, worker_length);
-    failed |= msgpack_pack_str_body(&pack, worker, worker_length);
-    failed |= msgpack_pack_uint64(&pack, number);
-    failed |= msgpack_pack_uint64(&pack, writer->generation);
-    failed |= msgpack_pack_uint64(&pack, writer->made_ms);
-    failed |= msgpack_pack_array(&pack, writer->n);
-    if (writer->n > 0)
-        failed |=
-            msgpack_sbuffer_write(&writer->payload, writer->commands.data, writer->commands.size);
-    if (failed != 0)
+    unsigned char envelope[ENVELOPE_MAX];
+    if (!reserve(writer))
         return NULL;
-    *length = writer->payload.size;
-    return writer->payload.data;
+    unsigned char *at = put_array(envelope, 6);
+    at = put_number(at, TL_BATCH_VERSION);
+    at = put_string(at, worker, strnlen(worker, TL_WORKER_ID_MAX));
+    at = put_number(at, number);
+    at = put_number(at, writer->generation);
+    at = put_number(at, writer->made_ms);
+    at = put_array(at, writer->n);
+    size_t used = (size_t)(at - envelope);
+    memcpy(writer->bytes + ENVELOPE_MAX - used, envelope, used);
+    *length = writer->length - ENVELOPE_MAX + used;
+    return writer->bytes + ENVELOPE_MAX - used;
 }
 
-static bool decode_visitor(struct tl_fields *fields, uint64_t limit, struct tl_command *command)
+/* ---- reading ---- */
+
+static bool decode_visitor(struct tl_fields *fields, struct tl_command *command)
 {
-    if (!tl_fields_string(fields, &command->visitor, &command->visitor_length) ||
-        !tl_fields_uint(fields, limit, &command->number))
+    if (!tl_fields_string(fields, &command->visitor, &command->visitor_length))
         return false;
-    if (!tl_visitor_valid(command->visitor, command->visitor_length))
-        return tl_error_set(fields->err, TL_ERR_INVALID,
-                            "a visitor id that is not 1 to 64 printable ASCII characters");
-    return true;
+    return tl_visitor_valid(command->visitor, command->visitor_length) ||
+           tl_error_set(fields->err, TL_ERR_INVALID,
+                        "a visitor id that is not 1 to %d printable ASCII characters",
+                        TL_VISITOR_MAX);
 }
 
-/* The two fields of the invite that a JOIN may carry. */
 static bool decode_invite(struct tl_fields *fields, struct tl_command *command)
 {
-    if (fields->at == fields->end)
-        return true;
     if (!tl_fields_string(fields, &command->invite, &command->invite_length) ||
         !tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &command->invite_until_ms))
         return false;
-    if (command->invite_length == 0 || command->invite_length > TL_BATCH_INVITE_MAX)
-        return tl_error_set(fields->err, TL_ERR_INVALID, "an invite's id of %zu bytes",
-                            command->invite_length);
-    return true;
+    return (command->invite_length > 0 && command->invite_length <= TL_BATCH_INVITE_MAX) ||
+           tl_error_set(fields->err, TL_ERR_INVALID, "an invite's id of %zu bytes",
+                        command->invite_length);
 }
 
-static bool decode_numbers(struct tl_fields *fields, struct tl_command *command)
+static bool decode_command(struct tl_fields *fields, struct tl_command *command)
 {
-    for (size_t i = 0; i < TL_COMMAND_NUMBERS; i++) {
-        if (!tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &command->numbers[i]))
+    size_t n;
+    uint64_t kind;
+    if (!tl_fields_array(fields, &n) || !tl_fields_uint(fields, UINT64_MAX, &kind))
+        return false;
+    if (kind >= KINDS || layouts[kind].n == 0)
+        return tl_error_set(fields->err, TL_ERR_INVALID,
+                            "command %llu is not one this version knows", (unsigned long long)kind);
+    const struct layout *layout = &layouts[kind];
+    bool invited = kind == TL_COMMAND_JOIN && n == fields_of(layout, true);
+    command->kind = (enum tl_command_kind)kind;
+    if (!tl_fields_expect(fields, n, fields_of(layout, invited)) ||
+        (layout->visitor && !decode_visitor(fields, command)))
+        return false;
+    for (size_t i = 0; i < layout->n; i++) {
+        uint64_t limit = layout->limits[i] != 0 ? layout->limits[i] : TL_BATCH_NUMBER_MAX;
+        if (!tl_fields_uint(fields, limit, &command->numbers[i]))
             return false;
     }
-    return true;
+    if (kind == TL_COMMAND_HAND_OVER && command->numbers[1] == 0)
+        return tl_error_set(fields->err, TL_ERR_INVALID, "a hand-over with the serial 0");
+    return !invited || decode_invite(fields, command);
 }
 
-/* Serial 0 is that of a place which was never handed over. */
-static bool decode_hand_over(struct tl_fields *fields, struct tl_command *command)
+static bool decode_batch(struct tl_fields *fields, struct tl_batch *batch)
 {
-    if (!tl_fields_uint(fields, TL_BATCH_SERIAL_MAX, &command->numbers[0]) ||
-        !tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &command->numbers[1]))
+    size_t n;
+    if (!tl_fields_worker(fields, batch->worker) ||
+        !tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &batch->number) ||
+        !tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &batch->generation) ||
+        !tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &batch->made_ms) ||
+        !tl_fields_array(fields, &n))
         return false;
-    return command->numbers[0] > 0 ||
-           tl_error_set(fields->err, TL_ERR_INVALID, "a hand-over with the serial 0");
-}
-
-static bool decode_command(const msgpack_object *object, struct tl_command *command,
-                           struct tl_error *err)
-{
-    struct tl_fields fields;
-    uint64_t kind;
-    if (!tl_fields_open(&fields, object, 3, 3 + TL_COMMAND_NUMBERS, err) ||
-        !tl_fields_uint(&fields, UINT64_MAX, &kind))
-        return false;
-    command->kind = (enum tl_command_kind)kind;
-    switch (kind) {
-    case TL_COMMAND_JOIN:
-        return decode_visitor(&fields, TL_LANES_MAX - 1, command) &&
-               decode_invite(&fields, command) && tl_fields_end(&fields);
-    case TL_COMMAND_LEAVE:
-    case TL_COMMAND_COMPLETE:
-    case TL_COMMAND_RENEW:
-    case TL_COMMAND_CLAIM:
-    case TL_COMMAND_EXTEND:
-        return decode_visitor(&fields, TL_PLACE_MAX, command) && tl_fields_end(&fields);
-    case TL_COMMAND_HAND_OVER:
-        return decode_visitor(&fields, TL_PLACE_MAX, command) &&
-               decode_hand_over(&fields, command) && tl_fields_end(&fields);
-    case TL_COMMAND_SEEN:
-        return tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->number) &&
-               tl_fields_uint(&fields, TL_PLACE_SEQ_MAX, &command->count) && tl_fields_end(&fields);
-    case TL_COMMAND_RESTORE:
-        return decode_visitor(&fields, TL_PLACE_MAX, command) && decode_numbers(&fields, command) &&
-               tl_fields_end(&fields);
-    case TL_COMMAND_LOST:
-    case TL_COMMAND_CALLED:
-        return decode_numbers(&fields, command) && tl_fields_end(&fields);
-    default:
-        return tl_error_set(err, TL_ERR_INVALID, "command %llu is not one this version knows",
-                            (unsigned long long)kind);
-    }
-}
-
-/* Version 1 has neither generation nor time. */
-static bool decode_origin(struct tl_fields *fields, uint64_t version, struct tl_batch *batch)
-{
-    return version == 1 || (tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &batch->generation) &&
-                            tl_fields_uint(fields, TL_BATCH_NUMBER_MAX, &batch->made_ms));
-}
-
-static bool decode_batch(const msgpack_object *object, struct tl_batch *batch, struct tl_error *err)
-{
-    struct tl_fields fields;
-    const msgpack_object *list;
-    uint64_t version;
-    if (!tl_fields_open(&fields, object, 4, 6, err) ||
-        !tl_fields_version(&fields, 1, TL_BATCH_VERSION, &version) ||
-        !tl_fields_name(&fields, batch->worker, sizeof(batch->worker)) ||
-        !tl_fields_uint(&fields, TL_BATCH_NUMBER_MAX, &batch->number) ||
-        !decode_origin(&fields, version, batch) || !tl_fields_array(&fields, &list) ||
-        !tl_fields_end(&fields))
-        return false;
-    size_t n = list->via.array.size;
     if (n > TL_BATCH_COMMANDS_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "%zu commands in a batch; the limit is %d", n,
-                            TL_BATCH_COMMANDS_MAX);
+        return tl_error_set(fields->err, TL_ERR_INVALID, "%zu commands in a batch; the limit is %d",
+                            n, TL_BATCH_COMMANDS_MAX);
     batch->commands = calloc(n > 0 ? n : 1, sizeof(*batch->commands));
     if (batch->commands == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a batch of %zu commands", n);
-    for (size_t i = 0; i < n; i++)
-        if (!decode_command(&list->via.array.ptr[i], &batch->commands[i], err))
-            return tl_error_prefix(err, "command %zu", i);
-    batch->n_commands = n;
-    return true;
+        return tl_error_set(fields->err, TL_ERR_NOMEM, "no memory for a batch of %zu commands", n);
+    for (; batch->n_commands < n; batch->n_commands++)
+        if (!decode_command(fields, &batch->commands[batch->n_commands]))
+            return tl_error_prefix(fields->err, "command %zu", batch->n_commands);
+    return tl_fields_end(fields);
 }
 
 bool tl_batch_decode(const void *bytes, size_t length, struct tl_batch *batch, struct tl_error *err)
 {
+    struct tl_fields fields = {.err = err};
     *batch = (struct tl_batch){0};
-    struct tl_unpacked unpacked;
-    if (!tl_unpack(bytes, length, &unpacked, err))
-        return false;
-    bool ok = decode_batch(&unpacked.object, batch, err);
-    tl_unpacked_free(&unpacked);
-    if (!ok)
-        tl_batch_free(batch);
-    return ok;
+    if (tl_fields_begin(&fields, bytes, length, TL_BATCH_VERSION, 6) &&
+        decode_batch(&fields, batch))
+        return true;
+    tl_batch_free(batch);
+    return false;
 }
 
 void tl_batch_free(struct tl_batch *batch)

@@ -16,7 +16,6 @@
 #include "common/base/error.h"
 #include "common/wire/names.h"
 #include "common/wire/place.h"
-#include "common/wire/runs.h"
 
 #include "generated/protocol.h"
 

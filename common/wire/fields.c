@@ -1,122 +1,126 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/base/big_endian.h"
 #include "common/wire/fields.h"
-#include "common/wire/scan.h"
+#include "common/wire/names.h"
 
-/* First chunk of the zone that holds the decoded arrays; it grows by itself. */
-#define ZONE_CHUNK 8192
+/* How a type begins in msgpack: with a tag that holds its value, or with one that tells how many
+ * bytes after it do. */
+struct type {
+    const char *name;
+    unsigned char first, last; /* the tags that hold it: `first` holds 0 */
+    unsigned char wide, widest;
+    unsigned char width; /* bytes behind the tag `wide`; behind the next tag twice as many */
+};
 
-bool tl_unpack(const void *bytes, size_t length, struct tl_unpacked *unpacked, struct tl_error *err)
+static const struct type number = {"a whole number", 0x00, 0x7f, 0xcc, 0xcf, 1};
+static const struct type string = {"a string", 0xa0, 0xbf, 0xd9, 0xdb, 1};
+static const struct type array = {"an array", 0x90, 0x9f, 0xdc, 0xdd, 2};
+
+static size_t left(const struct tl_fields *fields)
 {
-    if (length > TL_WIRE_BYTES_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "%zu bytes; the limit is %d", length,
-                            TL_WIRE_BYTES_MAX);
-    if (!tl_wire_scan(bytes, length, TL_WIRE_DEPTH_MAX, err))
-        return false;
-    if (!msgpack_zone_init(&unpacked->zone, ZONE_CHUNK))
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory to decode %zu bytes", length);
-    size_t offset = 0;
-    msgpack_unpack_return result =
-        msgpack_unpack(bytes, length, &offset, &unpacked->zone, &unpacked->object);
-    if (result == MSGPACK_UNPACK_SUCCESS)
+    return (size_t)(fields->end - fields->at);
+}
+
+/* *value: the number, or the length of the string or array. */
+static bool take(struct tl_fields *fields, const struct type *type, uint64_t *value)
+{
+    if (left(fields) == 0)
+        return tl_error_set(fields->err, TL_ERR_INVALID, "the bytes end before %s", type->name);
+    unsigned tag = *fields->at++;
+    if (tag >= type->first && tag <= type->last) {
+        *value = tag - type->first;
         return true;
-    msgpack_zone_destroy(&unpacked->zone);
-    if (result == MSGPACK_UNPACK_NOMEM_ERROR)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory to decode %zu bytes", length);
-    return tl_error_set(err, TL_ERR_INVALID, "not a msgpack value");
-}
-
-void tl_unpacked_free(struct tl_unpacked *unpacked)
-{
-    msgpack_zone_destroy(&unpacked->zone);
-}
-
-bool tl_fields_open(struct tl_fields *fields, const msgpack_object *object, size_t least,
-                    size_t most, struct tl_error *err)
-{
-    if (object->type != MSGPACK_OBJECT_ARRAY)
-        return tl_error_set(err, TL_ERR_INVALID, "expected an array");
-    size_t n = object->via.array.size;
-    if (n < least || n > most)
-        return tl_error_set(err, TL_ERR_INVALID, "an array of %zu fields; expected %zu to %zu", n,
-                            least, most);
-    *fields = (struct tl_fields){
-        .at = object->via.array.ptr, .end = object->via.array.ptr + n, .err = err};
-    return true;
-}
-
-static const msgpack_object *take(struct tl_fields *fields, msgpack_object_type type,
-                                  const char *what)
-{
-    if (fields->at == fields->end || fields->at->type != type) {
-        tl_error_set(fields->err, TL_ERR_INVALID, "expected %s", what);
-        return NULL;
     }
-    return fields->at++;
+    if (tag < type->wide || tag > type->widest)
+        return tl_error_set(fields->err, TL_ERR_INVALID, "expected %s, not the type 0x%02x",
+                            type->name, tag);
+    size_t width = (size_t)type->width << (tag - type->wide);
+    if (left(fields) < width)
+        return tl_error_set(fields->err, TL_ERR_INVALID, "the bytes end inside %s", type->name);
+    *value = tl_get_be(fields->at, width);
+    fields->at += width;
+    return true;
 }
 
 bool tl_fields_uint(struct tl_fields *fields, uint64_t limit, uint64_t *value)
 {
-    const msgpack_object *object = take(fields, MSGPACK_OBJECT_POSITIVE_INTEGER, "a whole number");
-    if (object == NULL)
+    if (!take(fields, &number, value))
         return false;
-    *value = object->via.u64;
-    if (*value > limit)
-        return tl_error_set(fields->err, TL_ERR_INVALID, "the number %llu is above its limit %llu",
-                            (unsigned long long)*value, (unsigned long long)limit);
-    return true;
+    return *value <= limit ||
+           tl_error_set(fields->err, TL_ERR_INVALID, "the number %llu is above its limit %llu",
+                        (unsigned long long)*value, (unsigned long long)limit);
+}
+
+/* Takes a string or an array whose n bytes, or elements of a byte at least, are there. */
+static bool take_length(struct tl_fields *fields, const struct type *type, size_t *n)
+{
+    uint64_t length;
+    if (!take(fields, type, &length))
+        return false;
+    *n = (size_t)length;
+    return length <= left(fields) || tl_error_set(fields->err, TL_ERR_INVALID,
+                                                  "%s is longer than the bytes left", type->name);
 }
 
 bool tl_fields_string(struct tl_fields *fields, const char **text, size_t *length)
 {
-    const msgpack_object *object = take(fields, MSGPACK_OBJECT_STR, "a string");
-    if (object == NULL)
+    if (!take_length(fields, &string, length))
         return false;
-    *text = object->via.str.ptr;
-    *length = object->via.str.size;
+    *text = (const char *)fields->at;
+    fields->at += *length;
     return true;
 }
 
-bool tl_fields_name(struct tl_fields *fields, char *name, size_t size)
+bool tl_fields_array(struct tl_fields *fields, size_t *n)
+{
+    return take_length(fields, &array, n);
+}
+
+bool tl_fields_expect(const struct tl_fields *fields, size_t n, size_t expected)
+{
+    return n == expected || tl_error_set(fields->err, TL_ERR_INVALID,
+                                         "an array of %zu fields; expected %zu", n, expected);
+}
+
+bool tl_fields_worker(struct tl_fields *fields, char name[TL_WORKER_ID_MAX + 1])
 {
     const char *text;
     size_t length;
     if (!tl_fields_string(fields, &text, &length))
         return false;
-    if (length == 0 || length >= size)
-        return tl_error_set(fields->err, TL_ERR_INVALID, "a name of %zu bytes; expected 1 to %zu",
-                            length, size - 1);
-    for (size_t i = 0; i < length; i++)
-        if (text[i] <= ' ' || text[i] > '~')
-            return tl_error_set(fields->err, TL_ERR_INVALID, "a name with unprintable characters");
+    if (!tl_printable(text, length, TL_WORKER_ID_MAX))
+        return tl_error_set(fields->err, TL_ERR_INVALID,
+                            "a worker's name that is not 1 to %d printable ASCII characters",
+                            TL_WORKER_ID_MAX);
     memcpy(name, text, length);
     name[length] = '\0';
     return true;
 }
 
-bool tl_fields_array(struct tl_fields *fields, const msgpack_object **array)
+bool tl_fields_begin(struct tl_fields *fields, const void *bytes, size_t length, uint64_t version,
+                     size_t n)
 {
-    *array = take(fields, MSGPACK_OBJECT_ARRAY, "an array");
-    return *array != NULL;
-}
-
-bool tl_fields_end(struct tl_fields *fields)
-{
-    if (fields->at != fields->end)
-        return tl_error_set(fields->err, TL_ERR_INVALID, "more fields than expected");
-    return true;
-}
-
-bool tl_fields_version(struct tl_fields *fields, uint64_t oldest, uint64_t newest,
-                       uint64_t *version)
-{
-    if (!tl_fields_uint(fields, UINT64_MAX, version))
+    uint64_t found;
+    size_t elements;
+    if (length > TL_WIRE_BYTES_MAX)
+        return tl_error_set(fields->err, TL_ERR_INVALID, "%zu bytes; the limit is %d", length,
+                            TL_WIRE_BYTES_MAX);
+    fields->at = bytes;
+    fields->end = fields->at + length;
+    if (!tl_fields_array(fields, &elements) || !tl_fields_uint(fields, UINT64_MAX, &found))
         return false;
-    if (*version < oldest || *version > newest)
+    if (found != version)
         return tl_error_set(
             fields->err, TL_ERR_INVALID,
             "format version %llu, but this program knows only version %llu: upgrade this program",
-            (unsigned long long)*version, (unsigned long long)newest);
-    return true;
+            (unsigned long long)found, (unsigned long long)version);
+    return tl_fields_expect(fields, elements, n);
+}
+
+bool tl_fields_end(const struct tl_fields *fields)
+{
+    return fields->at == fields->end ||
+           tl_error_set(fields->err, TL_ERR_INVALID, "bytes are left over after the last field");
 }

@@ -3,9 +3,9 @@
 
 #include "common/wire/names.h"
 
-bool tl_queue_name_valid(const char *name, size_t length)
+bool tl_name_valid(const char *name, size_t length, size_t most)
 {
-    if (length == 0 || length > TL_QUEUE_NAME_MAX)
+    if (length == 0 || length > most)
         return false;
     for (size_t i = 0; i < length; i++) {
         char c = name[i];
@@ -14,6 +14,21 @@ bool tl_queue_name_valid(const char *name, size_t length)
             return false;
     }
     return true;
+}
+
+bool tl_printable(const char *text, size_t length, size_t most)
+{
+    if (length == 0 || length > most)
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (text[i] <= ' ' || text[i] > '~')
+            return false;
+    return true;
+}
+
+bool tl_queue_name_valid(const char *name, size_t length)
+{
+    return tl_name_valid(name, length, TL_QUEUE_NAME_MAX);
 }
 
 bool tl_queue_is_rehearsal(const char *name)
@@ -27,10 +42,5 @@ bool tl_queue_is_rehearsal(const char *name)
 
 bool tl_visitor_valid(const char *visitor, size_t length)
 {
-    if (length == 0 || length > TL_VISITOR_MAX)
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if (visitor[i] <= ' ' || visitor[i] > '~')
-            return false;
-    return true;
+    return tl_printable(visitor, length, TL_VISITOR_MAX);
 }

@@ -9,6 +9,7 @@
 #ifndef TL_PLACE_H
 #define TL_PLACE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "generated/protocol.h"
@@ -33,5 +34,15 @@ static inline uint64_t tl_place_seq(tl_place place)
 {
     return place & TL_PLACE_SEQ_MAX;
 }
+
+/* Ascending numbers in a short form: each run has `count` of them from `first` on. */
+struct tl_run {
+    uint64_t first, count;
+};
+
+struct tl_runs {
+    size_t n;
+    struct tl_run *runs;
+};
 
 #endif

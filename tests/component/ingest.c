@@ -132,20 +132,40 @@ void test_batch(struct test_store *store)
     assert_int_equal(counts.applied, 1);
 }
 
+void test_add(struct test_store *store, const struct tl_command *command)
+{
+    assert_true(tl_batch_add(store->writer, command) >= 0);
+}
+
 void test_join(struct test_store *store, const char *visitor, unsigned lane)
 {
-    assert_true(tl_batch_join(store->writer, visitor, strlen(visitor), lane) >= 0);
+    test_command(store, TL_COMMAND_JOIN, visitor, lane);
 }
 
 void test_command(struct test_store *store, enum tl_command_kind kind, const char *visitor,
                   tl_place place)
 {
-    assert_true(tl_batch_place(store->writer, kind, visitor, strlen(visitor), place) >= 0);
+    test_add(store, &(struct tl_command){.kind = kind,
+                                         .visitor = visitor,
+                                         .visitor_length = strlen(visitor),
+                                         .numbers = {place}});
+}
+
+void test_join_invited(struct test_store *store, const char *visitor, unsigned lane,
+                       const char *invite)
+{
+    test_add(store, &(struct tl_command){.kind = TL_COMMAND_JOIN,
+                                         .visitor = visitor,
+                                         .visitor_length = strlen(visitor),
+                                         .numbers = {lane},
+                                         .invite = invite,
+                                         .invite_length = strlen(invite),
+                                         .invite_until_ms = TEST_INVITE_UNTIL_MS});
 }
 
 void test_seen(struct test_store *store, uint64_t first_seq, uint64_t count)
 {
-    assert_true(tl_batch_seen(store->writer, first_seq, count) >= 0);
+    test_add(store, &(struct tl_command){.kind = TL_COMMAND_SEEN, .numbers = {first_seq, count}});
 }
 
 void test_join_many(struct test_store *store, const char *name, size_t n, unsigned lane)

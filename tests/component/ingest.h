@@ -46,9 +46,14 @@ bool test_apply_pending(struct test_store *store, uint64_t fence, struct tl_appl
 void test_batch(struct test_store *store);
 
 /* Adds a command to the writer. */
+void test_add(struct test_store *store, const struct tl_command *command);
 void test_join(struct test_store *store, const char *visitor, unsigned lane);
 void test_command(struct test_store *store, enum tl_command_kind kind, const char *visitor,
                   tl_place place);
+/* The invite's end is TEST_INVITE_UNTIL_MS: in 2100. */
+#define TEST_INVITE_UNTIL_MS UINT64_C(4102444800000)
+void test_join_invited(struct test_store *store, const char *visitor, unsigned lane,
+                       const char *invite);
 void test_seen(struct test_store *store, uint64_t first_seq, uint64_t count);
 
 /* Joins visitors NAME1, NAME2, ... (n of them) in full batches. */

@@ -23,9 +23,8 @@ static void hand_over(struct test_store *store, const char *visitor, tl_place pl
     const struct tl_command command = {.kind = TL_COMMAND_HAND_OVER,
                                        .visitor = visitor,
                                        .visitor_length = strlen(visitor),
-                                       .number = place,
-                                       .numbers = {serial, device}};
-    assert_true(tl_batch_hand_over(store->writer, &command) >= 0);
+                                       .numbers = {place, serial, device}};
+    test_add(store, &command);
 }
 
 /* The serial that the last entry tells of, or 0. */

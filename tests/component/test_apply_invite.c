@@ -12,23 +12,15 @@
 
 #include "ingest.h"
 
-#define FAR UINT64_C(4102444800000) /* 2100: the invite's end, in Unix ms */
-
-static void join_invited(struct test_store *store, const char *visitor, const char *invite)
-{
-    assert_true(tl_batch_join_invited(store->writer, visitor, strlen(visitor), 0, invite, FAR) >=
-                0);
-}
-
 static void an_invite_joins_once(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_batch(store);
     assert_int_equal(test_waiting_place(store, "anna"), 1);
     test_exceptions_are(store, "");
-    join_invited(store, "mallory", "invite-1");
+    test_join_invited(store, "mallory", 0, "invite-1");
     test_batch(store);
     test_exceptions_are(store, "0:4:0");
     assert_int_equal(test_waiting_place(store, "mallory"), -1);
@@ -40,9 +32,9 @@ static void the_visitor_who_spent_it_gets_the_place_again(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
-    join_invited(store, "anna", "invite-1");
-    join_invited(store, "anna", "invite-1");
-    join_invited(store, "anna", "invite-2");
+    test_join_invited(store, "anna", 0, "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
+    test_join_invited(store, "anna", 0, "invite-2");
     test_batch(store);
     test_exceptions_are(store, "1:1:1 2:1:1");
     assert_int_equal(test_state(store, "joined"), 1);
@@ -54,10 +46,10 @@ static void the_invite_of_another_is_refused_with_a_place_too(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
-    join_invited(store, "anna", "invite-1");
-    join_invited(store, "ben", "invite-2");
+    test_join_invited(store, "anna", 0, "invite-1");
+    test_join_invited(store, "ben", 0, "invite-2");
     test_batch(store);
-    join_invited(store, "ben", "invite-1");
+    test_join_invited(store, "ben", 0, "invite-1");
     test_batch(store);
     test_exceptions_are(store, "0:4:0");
     assert_int_equal(test_waiting_place(store, "ben"), 2);
@@ -68,10 +60,10 @@ static void but_not_after_the_place_has_ended(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_batch(store);
     test_command(store, TL_COMMAND_LEAVE, "anna", 1);
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_batch(store);
     test_exceptions_are(store, "1:4:0");
     assert_int_equal(test_waiting_place(store, "anna"), -1);
@@ -85,7 +77,7 @@ static void an_invite_whose_key_is_damaged_is_spent(void **state)
     test_store_queue(store, "lanes=only");
     test_redis_ask(store->redis, "RPUSH tl:{q}:spent:invite-1 damaged");
     test_join(store, "one", 0);
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_join(store, "three", 0);
     test_batch(store);
     test_exceptions_are(store, "1:4:0");
@@ -99,9 +91,9 @@ static void among_other_joins_each_visitor_gets_the_right_place(void **state)
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
     test_join(store, "one", 0);
-    join_invited(store, "two", "a");
+    test_join_invited(store, "two", 0, "a");
     test_join(store, "three", 0);
-    join_invited(store, "four", "a");
+    test_join_invited(store, "four", 0, "a");
     test_join(store, "five", 0);
     test_batch(store);
     assert_int_equal(test_waiting_place(store, "one"), 1);
@@ -117,11 +109,11 @@ static void a_spent_invite_is_forgotten_after_its_end(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_batch(store);
     long long ttl = test_redis_number(store->redis, "PTTL tl:{q}:spent:invite-1");
     assert_true(ttl > 0);
-    assert_true((uint64_t)ttl < FAR);
+    assert_true((uint64_t)ttl < TEST_INVITE_UNTIL_MS);
 }
 
 /* The digest of invite-1: the first 16 digits of `printf %s invite-1 | sha1sum`. */
@@ -133,7 +125,7 @@ static void repeat(struct test_store *store, const char *visitor, long long seco
 {
     char id[TL_BATCH_INVITE_MAX];
     snprintf(id, sizeof(id), " %lld%s%s", seconds, digest[0] != '\0' ? " " : "", digest);
-    join_invited(store, visitor, id);
+    test_join_invited(store, visitor, 0, id);
     test_batch(store);
 }
 
@@ -142,7 +134,7 @@ static void a_repeated_join_finds_the_place_of_the_first(void **state)
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
     long long now = (long long)time(NULL);
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_batch(store);
     repeat(store, "anna", now, DIGEST_1);
     test_exceptions_are(store, "0:1:1");
@@ -161,11 +153,11 @@ static void a_repeated_join_spends_the_invite_if_the_first_was_lost(void **state
     repeat(store, "anna", (long long)time(NULL), DIGEST_1);
     test_exceptions_are(store, "");
     assert_int_equal(test_waiting_place(store, "anna"), 1);
-    join_invited(store, "anna", "invite-1"); /* while the place is held */
+    test_join_invited(store, "anna", 0, "invite-1"); /* while the place is held */
     test_batch(store);
     test_exceptions_are(store, "0:1:1");
     test_command(store, TL_COMMAND_LEAVE, "anna", 1);
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_batch(store);
     test_exceptions_are(store, "1:4:0");
     repeat(store, "mallory", (long long)time(NULL), DIGEST_1);
@@ -178,7 +170,7 @@ static void a_repeated_join_with_a_spent_invite_gets_nothing(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
-    join_invited(store, "anna", "invite-1");
+    test_join_invited(store, "anna", 0, "invite-1");
     test_batch(store);
     test_command(store, TL_COMMAND_LEAVE, "anna", 1);
     test_batch(store);

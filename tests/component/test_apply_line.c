@@ -279,19 +279,18 @@ static void each_visitor_in_one_batch_gets_the_right_answer(void **state)
     test_batch(store);
     assert_int_equal(test_admit(store, 2), 2); /* active0 and active1 */
     test_join(store, "waits0", 0);
-    test_batch(store);              /* 5 */
-    test_join(store, "new0", 1);    /*  0: 6 */
-    test_join(store, "active1", 1); /*  1: active */
-    test_join(store, "waits1", 0);  /*  2: waits at lane 1, 4 */
-    test_join(store, "new1", 0);    /*  3: 9 */
-    test_join(store, "new0", 0);    /*  4: waits at lane 1, 6 */
-    test_join(store, "active0", 0); /*  5: active */
-    test_join(store, "new2", 0);    /*  6: 12 */
-    test_join(store, "waits0", 1);  /*  7: waits at 5 */
-    assert_true(tl_batch_join_invited(store->writer, "new3", 4, 1, "i", UINT64_C(4102444800000)) >=
-                0);              /*  8: 14 */
-    test_join(store, "new4", 1); /*  9: 15 */
-    test_join(store, "new3", 1); /* 10: waits at lane 1, 14 */
+    test_batch(store);                        /* 5 */
+    test_join(store, "new0", 1);              /*  0: 6 */
+    test_join(store, "active1", 1);           /*  1: active */
+    test_join(store, "waits1", 0);            /*  2: waits at lane 1, 4 */
+    test_join(store, "new1", 0);              /*  3: 9 */
+    test_join(store, "new0", 0);              /*  4: waits at lane 1, 6 */
+    test_join(store, "active0", 0);           /*  5: active */
+    test_join(store, "new2", 0);              /*  6: 12 */
+    test_join(store, "waits0", 1);            /*  7: waits at 5 */
+    test_join_invited(store, "new3", 1, "i"); /*  8: 14 */
+    test_join(store, "new4", 1);              /*  9: 15 */
+    test_join(store, "new3", 1);              /* 10: waits at lane 1, 14 */
     test_command(store, TL_COMMAND_LEAVE, "waits0", 5);
     test_join(store, "waits0", 1); /* 12: 17, a new place */
     test_batch(store);

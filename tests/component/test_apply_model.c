@@ -26,8 +26,6 @@ enum {
     JOINED_MAX = BATCHES_MAX * BATCH_MAX,
 };
 
-#define FAR UINT64_C(4102444800000)
-
 static uint64_t random_state;
 
 static unsigned below(unsigned n)
@@ -140,7 +138,7 @@ static void add_command(struct test_store *store, struct model *model, struct ex
     } else if (dice < 60) {
         unsigned invite = below(INVITES);
         snprintf(id, sizeof(id), "i%u", invite);
-        assert_true(tl_batch_join_invited(store->writer, name, strlen(name), lane, id, FAR) >= 0);
+        test_join_invited(store, name, lane, id);
         model_spend(model, batch, index, v, lane, invite);
     } else {
         static const enum tl_command_kind kinds[] = {TL_COMMAND_LEAVE, TL_COMMAND_COMPLETE,

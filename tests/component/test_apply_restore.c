@@ -42,20 +42,14 @@ static uint64_t store_ms(struct test_store *store)
     return ms;
 }
 
-static void add(struct test_store *store, const struct tl_command *command)
-{
-    assert_true(tl_batch_recover(store->writer, command) >= 0);
-}
-
 /* With what a pass says of a session, and a ticket of the front. */
 static void restore_with(struct test_store *store, const char *visitor, tl_place place,
                          uint64_t generation, uint64_t deadline, uint64_t front, uint64_t event)
 {
-    add(store, &(struct tl_command){.kind = TL_COMMAND_RESTORE,
-                                    .visitor = visitor,
-                                    .visitor_length = strlen(visitor),
-                                    .number = place,
-                                    .numbers = {generation, deadline, front, event}});
+    test_add(store, &(struct tl_command){.kind = TL_COMMAND_RESTORE,
+                                         .visitor = visitor,
+                                         .visitor_length = strlen(visitor),
+                                         .numbers = {place, generation, deadline, front, event}});
 }
 
 static void restore(struct test_store *store, const char *visitor, tl_place place,
@@ -66,15 +60,15 @@ static void restore(struct test_store *store, const char *visitor, tl_place plac
 
 static void remember(struct test_store *store, uint64_t generation, uint64_t event, uint64_t size)
 {
-    add(store,
-        &(struct tl_command){.kind = TL_COMMAND_LOST, .numbers = {generation, event, 0, size}});
+    test_add(store, &(struct tl_command){.kind = TL_COMMAND_LOST,
+                                         .numbers = {generation, event, 0, size}});
 }
 
 static void remember_called(struct test_store *store, uint64_t generation, uint64_t event,
                             tl_place place, uint64_t deadline)
 {
-    add(store, &(struct tl_command){.kind = TL_COMMAND_CALLED,
-                                    .numbers = {generation, event, place, deadline}});
+    test_add(store, &(struct tl_command){.kind = TL_COMMAND_CALLED,
+                                         .numbers = {generation, event, place, deadline}});
 }
 
 /* Ends the window, and lets the admitter end the recovery. */
@@ -552,7 +546,7 @@ static void new_places_lie_above_all_that_workers_remember(void **state)
 {
     struct test_store *store = *state;
     uint64_t lost = lost_queue(store, "");
-    add(store, &(struct tl_command){.kind = TL_COMMAND_LOST, .numbers = {lost, 9, 5000, 1}});
+    test_add(store, &(struct tl_command){.kind = TL_COMMAND_LOST, .numbers = {lost, 9, 5000, 1}});
     test_join(store, "same-batch", 0); /* whose seqs are consecutive */
     test_batch(store);
     assert_int_equal(test_waiting_place(store, "same-batch"), FIRST + 1);

@@ -423,16 +423,16 @@ static void a_place_of_before_finds_its_visitor(void **state)
     long long after = test_waiting_place(store, "v4");
     assert_true(after > before);
     /* A RESTORE asks where the visitor stands now. */
-    struct tl_command restore = {.kind = TL_COMMAND_RESTORE,
-                                 .visitor = "v4",
-                                 .visitor_length = 2,
-                                 .number = (uint64_t)before,
-                                 .numbers = {(uint64_t)test_state(store, "generation")}};
+    struct tl_command restore = {
+        .kind = TL_COMMAND_RESTORE,
+        .visitor = "v4",
+        .visitor_length = 2,
+        .numbers = {(uint64_t)before, (uint64_t)test_state(store, "generation")}};
     char expected[64];
-    assert_int_equal(tl_batch_recover(store->writer, &restore), 0);
+    assert_int_equal(tl_batch_add(store->writer, &restore), 0);
     restore.visitor = "v5";
-    restore.number = (uint64_t)gone;
-    assert_int_equal(tl_batch_recover(store->writer, &restore), 1);
+    restore.numbers[0] = (uint64_t)gone;
+    assert_int_equal(tl_batch_add(store->writer, &restore), 1);
     test_batch(store);
     snprintf(expected, sizeof(expected), "0:1:%lld 1:3:%lld", after, gone);
     test_exceptions_are(store, expected);

@@ -97,12 +97,12 @@ static void lose_tail(struct test_store *store, struct tl_drawer *drawer, long l
 
 static void restore(struct test_store *store, const char *visitor, long long place)
 {
-    const struct tl_command command = {.kind = TL_COMMAND_RESTORE,
-                                       .visitor = visitor,
-                                       .visitor_length = strlen(visitor),
-                                       .number = (tl_place)place,
-                                       .numbers = {(uint64_t)test_state(store, "generation")}};
-    assert_true(tl_batch_recover(store->writer, &command) >= 0);
+    const struct tl_command command = {
+        .kind = TL_COMMAND_RESTORE,
+        .visitor = visitor,
+        .visitor_length = strlen(visitor),
+        .numbers = {(tl_place)place, (uint64_t)test_state(store, "generation")}};
+    test_add(store, &command);
 }
 
 /* The answer to a RESTORE of this place is that the visitor waits at that one. */

@@ -481,7 +481,7 @@ static void remember(struct test_store *store, tl_place place, uint64_t event, u
     const uint64_t generation = (uint64_t)test_state(store, "generation");
     const struct tl_command command = {.kind = TL_COMMAND_CALLED,
                                        .numbers = {generation, event, place, deadline_ms}};
-    assert_true(tl_batch_recover(store->writer, &command) >= 0);
+    test_add(store, &command);
 }
 
 static void sessions_last_as_long_as_workers_remember(void **state)

@@ -223,9 +223,8 @@ static void restore(struct test_store *store, const char *visitor, long long pla
         .kind = TL_COMMAND_RESTORE,
         .visitor = visitor,
         .visitor_length = strlen(visitor),
-        .number = (tl_place)place,
-        .numbers = {(uint64_t)test_state(store, "generation"), deadline}};
-    assert_true(tl_batch_recover(store->writer, &command) >= 0);
+        .numbers = {(tl_place)place, (uint64_t)test_state(store, "generation"), deadline}};
+    test_add(store, &command);
 }
 
 /* The end that the store knows is that of an earlier place. */

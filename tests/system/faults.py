@@ -135,7 +135,7 @@ class Faults:
         self._command("REPLICAOF", "NO", "ONE")
 
     def poison(self) -> None:
-        payload = self._random.choice((b"\xc1", b"", b"\x91" * 5000, b"\x94\x01\xa1x\x01\xdd\xff\xff\xff\xff", bytes(300000)))
+        payload = self._random.choice((b"\xc1", b"", b"\x91" * 5000, b"\x96\x01\xa1x\x01\0\0\xdd\xff\xff\xff\xff", bytes(300000)))
         self._history.poisoned += self._command("XADD", self._system.key(self._queue, "ingest"), "*", "d", payload)
 
     # ---- the store forgets ----

@@ -186,35 +186,6 @@ static bool reserve(struct tl_outbox *outbox)
     return true;
 }
 
-static int write_command(struct tl_outbox *outbox, const struct tl_command *command)
-{
-    switch (command->kind) {
-    case TL_COMMAND_JOIN:
-        if (command->invite != NULL)
-            return tl_batch_join_invited(outbox->writer, command->visitor, command->visitor_length,
-                                         (unsigned)command->number, command->invite,
-                                         command->invite_until_ms);
-        return tl_batch_join(outbox->writer, command->visitor, command->visitor_length,
-                             (unsigned)command->number);
-    case TL_COMMAND_SEEN:
-        return tl_batch_seen(outbox->writer, command->number, command->count);
-    case TL_COMMAND_LEAVE:
-    case TL_COMMAND_COMPLETE:
-    case TL_COMMAND_RENEW:
-    case TL_COMMAND_CLAIM:
-    case TL_COMMAND_EXTEND:
-        return tl_batch_place(outbox->writer, command->kind, command->visitor,
-                              command->visitor_length, command->number);
-    case TL_COMMAND_HAND_OVER:
-        return tl_batch_hand_over(outbox->writer, command);
-    case TL_COMMAND_RESTORE:
-    case TL_COMMAND_LOST:
-    case TL_COMMAND_CALLED:
-        return tl_batch_recover(outbox->writer, command);
-    }
-    return -1;
-}
-
 /* Was the join made at another time than those being gathered? It was gathered before, perhaps. */
 static bool is_of_another_time(const struct tl_outbox *outbox, uint64_t made_ms)
 {
@@ -235,11 +206,11 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command,
     tl_batch_generation(outbox->writer, outbox->generation);
     if (!reserve(outbox))
         return false;
-    int index = write_command(outbox, command);
+    int index = tl_batch_add(outbox->writer, command);
     if (index < 0 && tl_batch_count(outbox->writer) > 0) {
         if (!close_batch(outbox) || !reserve(outbox))
             return false;
-        index = write_command(outbox, command);
+        index = tl_batch_add(outbox->writer, command);
     }
     if (index < 0)
         return false;
@@ -254,14 +225,18 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command,
 
 static bool add_pending(struct tl_outbox *outbox, struct tl_pending_command *pending)
 {
-    struct tl_command command = {.kind = pending->kind,
-                                 .visitor = pending->visitor,
-                                 .visitor_length = strlen(pending->visitor),
-                                 .number = pending->kind == TL_COMMAND_JOIN ? pending->lane
-                                                                            : pending->place,
-                                 .invite = pending->invite,
-                                 .invite_until_ms = pending->invite_until_ms};
-    memcpy(command.numbers, pending->numbers, sizeof(command.numbers));
+    struct tl_command command = {
+        .kind = pending->kind,
+        .visitor = pending->visitor,
+        .visitor_length = strlen(pending->visitor),
+        .invite = pending->invite,
+        .invite_length = pending->invite != NULL ? strlen(pending->invite) : 0,
+        .invite_until_ms = pending->invite_until_ms,
+    };
+    uint64_t *number = command.numbers;
+    if (pending->kind != TL_COMMAND_LOST && pending->kind != TL_COMMAND_CALLED)
+        *number++ = pending->kind == TL_COMMAND_JOIN ? pending->lane : pending->place;
+    memcpy(number, pending->numbers, sizeof(pending->numbers));
     return add(outbox, &command, pending);
 }
 
@@ -340,7 +315,7 @@ struct tl_pending_command *tl_outbox_hand_over(struct tl_outbox *outbox, const c
 
 struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
                                              tl_place place,
-                                             const uint64_t numbers[TL_COMMAND_NUMBERS])
+                                             const uint64_t numbers[TL_PENDING_NUMBERS])
 {
     struct tl_pending_command command = {.kind = TL_COMMAND_RESTORE, .place = place};
     memcpy(command.numbers, numbers, sizeof(command.numbers));
@@ -348,7 +323,7 @@ struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const cha
 }
 
 bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
-                    const uint64_t numbers[TL_COMMAND_NUMBERS])
+                    const uint64_t numbers[TL_PENDING_NUMBERS])
 {
     struct tl_pending_command command = {.kind = kind};
     memcpy(command.numbers, numbers, sizeof(command.numbers));
@@ -357,8 +332,7 @@ bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
 
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count)
 {
-    const struct tl_command command = {
-        .kind = TL_COMMAND_SEEN, .number = first_seq, .count = count};
+    const struct tl_command command = {.kind = TL_COMMAND_SEEN, .numbers = {first_seq, count}};
     return add(outbox, &command, NULL);
 }
 

@@ -63,13 +63,13 @@ struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_c
 /* HAND_OVER. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_hand_over(struct tl_outbox *outbox, const char *visitor,
                                                tl_place place, uint32_t serial, uint64_t device);
-/* RESTORE; the numbers are those of struct tl_command. NULL when out of memory. */
+/* RESTORE; the numbers are those behind its place. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
                                              tl_place place,
-                                             const uint64_t numbers[TL_COMMAND_NUMBERS]);
+                                             const uint64_t numbers[TL_PENDING_NUMBERS]);
 /* LOST or CALLED. False when out of memory. */
 bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
-                    const uint64_t numbers[TL_COMMAND_NUMBERS]);
+                    const uint64_t numbers[TL_PENDING_NUMBERS]);
 /* SEEN. False when out of memory. */
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count);
 

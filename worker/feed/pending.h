@@ -11,6 +11,8 @@
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 
+enum { TL_PENDING_NUMBERS = TL_COMMAND_NUMBERS - 1 };
+
 struct tl_pending_command {
     struct tl_pending_command *chain; /* in the table of joins */
     void *waiters;                    /* the caller's list of requests held for it */
@@ -18,7 +20,7 @@ struct tl_pending_command {
     char *invite; /* JOIN: it spends this invite, and serves one request only; or NULL */
     uint64_t invite_until_ms; /* as in struct tl_command */
     uint64_t made_ms;         /* JOIN: when, by the store's clock, Unix ms; 0: not known */
-    uint64_t numbers[TL_COMMAND_NUMBERS]; /* as in struct tl_command */
+    uint64_t numbers[TL_PENDING_NUMBERS]; /* behind the place; LOST, CALLED: all */
     unsigned lane;                        /* JOIN */
     enum tl_command_kind kind;
     unsigned again; /* how often it was gathered again */

@@ -152,7 +152,7 @@ static void tell_called(const struct telling *telling, tl_place place, uint64_t 
 {
     const struct tl_line *line = telling->lost->line;
     (void)tl_outbox_tell(telling->outbox, TL_COMMAND_CALLED,
-                         (const uint64_t[TL_COMMAND_NUMBERS]){
+                         (const uint64_t[TL_PENDING_NUMBERS]){
                              tl_line_generation(line), tl_line_event(line), place, deadline_ms});
 }
 
@@ -171,11 +171,11 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
         return;
     if (line == NULL) { /* nothing before the present generation: only that there is a worker */
         (void)tl_outbox_tell(outbox, TL_COMMAND_LOST,
-                             (const uint64_t[TL_COMMAND_NUMBERS]){lost->known.present});
+                             (const uint64_t[TL_PENDING_NUMBERS]){lost->known.present});
         return;
     }
     (void)tl_outbox_tell(outbox, TL_COMMAND_LOST,
-                         (const uint64_t[TL_COMMAND_NUMBERS]){
+                         (const uint64_t[TL_PENDING_NUMBERS]){
                              tl_line_generation(line), tl_line_event(line), tl_line_last_seq(line),
                              tl_line_waiting(line) + tl_line_active(line)});
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
@@ -212,7 +212,7 @@ static void tell_longer(void *context, tl_place place)
     uint64_t deadline_ms = 0;
     (void)tl_placemap_get(lost->longer, place, &deadline_ms);
     (void)tl_outbox_tell(telling->outbox, TL_COMMAND_CALLED,
-                         (const uint64_t[TL_COMMAND_NUMBERS]){
+                         (const uint64_t[TL_PENDING_NUMBERS]){
                              lost->longer_generation, lost->longer_event, place, deadline_ms});
 }
 
@@ -243,7 +243,7 @@ struct tl_pending_command *tl_lost_ask(const struct tl_lost *lost, struct tl_out
     const uint32_t serial = tl_lost_serial(lost, place);
     struct tl_pending_command *pending =
         tl_outbox_restore(outbox, ticket->visitor, place,
-                          (const uint64_t[TL_COMMAND_NUMBERS]){ticket->generation, deadline_ms,
+                          (const uint64_t[TL_PENDING_NUMBERS]){ticket->generation, deadline_ms,
                                                                ticket->front, event});
     if (serial > 0) /* an old ticket, or a pass, brings it back to the device that had it last */
         (void)tl_outbox_hand_over(outbox, ticket->visitor, place, serial, 0);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/wire/runs.h"
+#include "common/wire/place.h"
 
 struct tl_presence;
 

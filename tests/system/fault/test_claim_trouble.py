@@ -45,5 +45,5 @@ def send(number: signal.Signals, processes: list[int]) -> None:
 def complete(system: System, visitor: Visitor) -> None:
     """Frees the counter without the worker, with a batch of another sender."""
     ticket = wire.read_ticket(visitor.ticket)
-    batch = wire.pack([1, "another", 1, [[wire.COMPLETE, ticket.visitor, ticket.place]]])
+    batch = wire.pack([1, "another", 1, 0, 0, [[wire.COMPLETE, ticket.visitor, ticket.place]]])
     system.store.command("XADD", system.key("door", "ingest"), "*", "d", batch)

@@ -21,7 +21,7 @@ def ingest(system: System, payload: bytes, field: str = "d", queue: str = "bank"
 
 
 def batch(worker: str, number: int, *commands: list) -> bytes:
-    return wire.pack([1, worker, number, list(commands)])
+    return wire.pack([1, worker, number, 0, 0, list(commands)])
 
 
 def test_data_lost_under_connected_visitors(start):
@@ -209,16 +209,16 @@ def test_doubled_and_reordered_commands(start):
 POISON = {
     "garbage": b"\xc1not msgpack",
     "empty": b"",
-    "another version": wire.pack([99, "tester", 1, []]),
-    "bomb": b"\x94\x01\xa1x\x01\xdd\xff\xff\xff\xff",
+    "another version": wire.pack([99, "tester", 1, 0, 0, []]),
+    "bomb": b"\x96\x01\xa1x\x01\0\0\xdd\xff\xff\xff\xff",
     "deep": b"\x91" * 5000,
-    "cut short": wire.pack([1, "tester", 1, [[wire.JOIN, "alice", 1]]])[:-1],
-    "more behind": wire.pack([1, "tester", 1, []]) + b"\x00",
-    "unknown command": wire.pack([1, "tester", 1, [[77, "alice", 1]]]),
-    "lane that is none": wire.pack([1, "tester", 1, [[wire.JOIN, "alice", 200]]]),
-    "visitor too long": wire.pack([1, "tester", 1, [[wire.JOIN, "x" * 65, 1]]]),
-    "visitor with a space": wire.pack([1, "tester", 1, [[wire.JOIN, "a b", 1]]]),
-    "too large": b"\x94\x01\xa1x\x01\xdb\x00\x10\x00\x00" + b"x" * (1024 * 1024),
+    "cut short": wire.pack([1, "tester", 1, 0, 0, [[wire.JOIN, "alice", 1]]])[:-1],
+    "more behind": wire.pack([1, "tester", 1, 0, 0, []]) + b"\x00",
+    "unknown command": wire.pack([1, "tester", 1, 0, 0, [[77, "alice", 1]]]),
+    "lane that is none": wire.pack([1, "tester", 1, 0, 0, [[wire.JOIN, "alice", 200]]]),
+    "visitor too long": wire.pack([1, "tester", 1, 0, 0, [[wire.JOIN, "x" * 65, 1]]]),
+    "visitor with a space": wire.pack([1, "tester", 1, 0, 0, [[wire.JOIN, "a b", 1]]]),
+    "too large": b"\x96\x01\xa1x\x01\0\0\xdb\x00\x10\x00\x00" + b"x" * (1024 * 1024),
 }
 
 

@@ -701,5 +701,5 @@ def test_what_was_told_counts_where_workers_remember():
 
 def test_poison_is_no_entry():
     assert entry_of("5-1", pack([1, "w1", 9, 7, 0, []]).decode("utf-8", "surrogateescape")) == Entry(5, "w1", 9)
-    for payload in (b"\xc1", b"", b"\x91" * 5000, bytes(1000), b"\x05", b"\x94\x01\xa1x\x01\xdd\xff\xff\xff\xff"):
+    for payload in (b"\xc1", b"", b"\x91" * 5000, bytes(1000), b"\x05", b"\x96\x01\xa1x\x01\0\0\xdd\xff\xff\xff\xff"):
         assert entry_of("5-1", payload.decode("utf-8", "surrogateescape")) is None

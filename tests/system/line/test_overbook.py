@@ -134,7 +134,7 @@ def wire_claim(system: System, queue: str, visitor: str, place: int) -> None:
     BATCH += 1
     generation = int(system.store.command("HGET", system.key(queue, "state"), "generation"))
     commands = [[4, visitor, place], [3, visitor, place]]
-    payload = wire.pack([2, "test", BATCH, generation, 0, commands])
+    payload = wire.pack([1, "test", BATCH, generation, 0, commands])
     system.store.command("XADD", system.key(queue, "ingest"), "*", "d", payload)
 
 

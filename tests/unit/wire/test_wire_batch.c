@@ -18,14 +18,30 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define VISITOR64    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
+/* Commands with one number. */
+static int add(struct tl_batch_writer *writer, enum tl_command_kind kind, const char *visitor,
+               size_t length, uint64_t number)
+{
+    return tl_batch_add(writer, &(struct tl_command){.kind = kind,
+                                                     .visitor = visitor,
+                                                     .visitor_length = length,
+                                                     .numbers = {number}});
+}
+
+static int add_seen(struct tl_batch_writer *writer, uint64_t first, uint64_t count)
+{
+    return tl_batch_add(writer,
+                        &(struct tl_command){.kind = TL_COMMAND_SEEN, .numbers = {first, count}});
+}
+
 static bool decodes(const char *text, struct tl_error *err)
 {
-    msgpack_sbuffer buffer;
+    struct packed buffer;
     struct tl_batch batch;
     pack_text(&buffer, text);
     bool ok = tl_batch_decode(buffer.data, buffer.size, &batch, err);
     tl_batch_free(&batch);
-    msgpack_sbuffer_destroy(&buffer);
+    pack_free(&buffer);
     return ok;
 }
 
@@ -37,19 +53,18 @@ static void what_is_written_is_read(void **state)
     struct tl_error err = {0};
     size_t length;
     tl_place place = tl_place_make(15, TL_PLACE_SEQ_MAX);
-    assert_int_equal(tl_batch_join(writer, "anna", 4, 15), 0);
-    assert_int_equal(tl_batch_place(writer, TL_COMMAND_LEAVE, VISITOR64, 64, place), 1);
-    assert_int_equal(tl_batch_place(writer, TL_COMMAND_COMPLETE, "!", 1, 0), 2);
-    assert_int_equal(tl_batch_place(writer, TL_COMMAND_RENEW, "~", 1, 7), 3);
-    assert_int_equal(tl_batch_seen(writer, TL_PLACE_SEQ_MAX, 0), 4);
-    assert_int_equal(tl_batch_place(writer, TL_COMMAND_CLAIM, "~", 1, 7), 5);
-    assert_int_equal(tl_batch_place(writer, TL_COMMAND_EXTEND, "~", 1, 7), 6);
+    assert_int_equal(add(writer, TL_COMMAND_JOIN, "anna", 4, 15), 0);
+    assert_int_equal(add(writer, TL_COMMAND_LEAVE, VISITOR64, 64, place), 1);
+    assert_int_equal(add(writer, TL_COMMAND_COMPLETE, "!", 1, 0), 2);
+    assert_int_equal(add(writer, TL_COMMAND_RENEW, "~", 1, 7), 3);
+    assert_int_equal(add_seen(writer, TL_PLACE_SEQ_MAX, 0), 4);
+    assert_int_equal(add(writer, TL_COMMAND_CLAIM, "~", 1, 7), 5);
+    assert_int_equal(add(writer, TL_COMMAND_EXTEND, "~", 1, 7), 6);
     const struct tl_command moves = {.kind = TL_COMMAND_HAND_OVER,
                                      .visitor = VISITOR64,
                                      .visitor_length = 64,
-                                     .number = place,
-                                     .numbers = {TL_BATCH_SERIAL_MAX, TL_BATCH_NUMBER_MAX}};
-    assert_int_equal(tl_batch_hand_over(writer, &moves), 7);
+                                     .numbers = {place, TL_BATCH_SERIAL_MAX, TL_BATCH_NUMBER_MAX}};
+    assert_int_equal(tl_batch_add(writer, &moves), 7);
     assert_int_equal(tl_batch_count(writer), 8);
     tl_batch_generation(writer, 1795322332699277);
     tl_batch_made(writer, 1795322332699);
@@ -62,21 +77,21 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(batch.made_ms, 1795322332699);
     assert_int_equal(batch.n_commands, 8);
     assert_int_equal(batch.commands[7].kind, TL_COMMAND_HAND_OVER);
-    assert_int_equal(batch.commands[7].number, place);
-    assert_int_equal(batch.commands[7].numbers[0], TL_BATCH_SERIAL_MAX);
-    assert_int_equal(batch.commands[7].numbers[1], TL_BATCH_NUMBER_MAX);
+    assert_int_equal(batch.commands[7].numbers[0], place);
+    assert_int_equal(batch.commands[7].numbers[1], TL_BATCH_SERIAL_MAX);
+    assert_int_equal(batch.commands[7].numbers[2], TL_BATCH_NUMBER_MAX);
     for (size_t i = 0; i < 5; i++)
         assert_int_equal(batch.commands[i].kind, i + 1);
     assert_int_equal(batch.commands[5].kind, TL_COMMAND_CLAIM);
-    assert_int_equal(batch.commands[5].number, 7);
+    assert_int_equal(batch.commands[5].numbers[0], 7);
     assert_int_equal(batch.commands[6].kind, TL_COMMAND_EXTEND);
     assert_int_equal(batch.commands[0].visitor_length, 4);
     assert_memory_equal(batch.commands[0].visitor, "anna", 4);
-    assert_int_equal(batch.commands[0].number, 15);
+    assert_int_equal(batch.commands[0].numbers[0], 15);
     assert_memory_equal(batch.commands[1].visitor, VISITOR64, 64);
-    assert_int_equal(batch.commands[1].number, place);
-    assert_int_equal(batch.commands[4].number, TL_PLACE_SEQ_MAX);
-    assert_int_equal(batch.commands[4].count, 0);
+    assert_int_equal(batch.commands[1].numbers[0], place);
+    assert_int_equal(batch.commands[4].numbers[0], TL_PLACE_SEQ_MAX);
+    assert_int_equal(batch.commands[4].numbers[1], 0);
     tl_batch_free(&batch);
     tl_batch_writer_free(&writer);
     assert_null(writer);
@@ -93,21 +108,19 @@ static void what_a_recovery_needs_is_read(void **state)
         {.kind = TL_COMMAND_RESTORE,
          .visitor = VISITOR64,
          .visitor_length = 64,
-         .number = TL_PLACE_MAX,
-         .numbers = {TL_BATCH_NUMBER_MAX, 2, 3, 4}},
+         .numbers = {TL_PLACE_MAX, TL_BATCH_NUMBER_MAX, 2, 3, 4}},
         {.kind = TL_COMMAND_LOST, .numbers = {1, 2, 3, TL_BATCH_NUMBER_MAX}},
         {.kind = TL_COMMAND_CALLED, .numbers = {0, 0, 0, 0}},
     };
     for (int i = 0; i < 3; i++)
-        assert_int_equal(tl_batch_recover(writer, &commands[i]), i);
+        assert_int_equal(tl_batch_add(writer, &commands[i]), i);
     const struct tl_command nameless = {.kind = TL_COMMAND_RESTORE, .visitor = ""};
-    assert_int_equal(tl_batch_recover(writer, &nameless), -1);
+    assert_int_equal(tl_batch_add(writer, &nameless), -1);
     const void *bytes = tl_batch_finish(writer, "w", 1, &length);
     if (!tl_batch_decode(bytes, length, &batch, &err))
         fail_msg("%s", err.text);
     assert_int_equal(batch.n_commands, 3);
     assert_memory_equal(batch.commands[0].visitor, VISITOR64, 64);
-    assert_int_equal(batch.commands[0].number, TL_PLACE_MAX);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(batch.commands[i].kind, commands[i].kind);
         assert_memory_equal(batch.commands[i].numbers, commands[i].numbers,
@@ -123,7 +136,7 @@ static void a_batch_can_be_finished_again_and_reset(void **state)
     struct tl_batch_writer *writer = tl_batch_writer_new();
     struct tl_batch batch;
     size_t length, again;
-    tl_batch_join(writer, "anna", 4, 0);
+    add(writer, TL_COMMAND_JOIN, "anna", 4, 0);
     tl_batch_finish(writer, "w", 1, &length);
     const void *bytes = tl_batch_finish(writer, "w", 1, &again); /* a batch sent twice */
     assert_int_equal(length, again);
@@ -146,9 +159,9 @@ static void a_full_batch_takes_no_more(void **state)
     struct tl_batch batch;
     size_t length;
     for (int i = 0; i < TL_BATCH_COMMANDS_MAX; i++)
-        assert_int_equal(tl_batch_join(writer, VISITOR64, 64, 1), i);
-    assert_int_equal(tl_batch_join(writer, "anna", 4, 1), -1);
-    assert_int_equal(tl_batch_seen(writer, 1, 1), -1);
+        assert_int_equal(add(writer, TL_COMMAND_JOIN, VISITOR64, 64, 1), i);
+    assert_int_equal(add(writer, TL_COMMAND_JOIN, "anna", 4, 1), -1);
+    assert_int_equal(add_seen(writer, 1, 1), -1);
     assert_int_equal(tl_batch_count(writer), TL_BATCH_COMMANDS_MAX);
     const void *bytes =
         tl_batch_finish(writer, "0123456789abcdef0123456789abcdef", TL_BATCH_NUMBER_MAX, &length);
@@ -163,8 +176,8 @@ static void a_visitor_out_of_bounds_is_not_written(void **state)
 {
     (void)state;
     struct tl_batch_writer *writer = tl_batch_writer_new();
-    assert_int_equal(tl_batch_join(writer, "", 0, 1), -1);
-    assert_int_equal(tl_batch_join(writer, VISITOR64 "x", 65, 1), -1);
+    assert_int_equal(add(writer, TL_COMMAND_JOIN, "", 0, 1), -1);
+    assert_int_equal(add(writer, TL_COMMAND_JOIN, VISITOR64 "x", 65, 1), -1);
     assert_int_equal(tl_batch_count(writer), 0);
     tl_batch_writer_free(&writer);
 }
@@ -172,13 +185,12 @@ static void a_visitor_out_of_bounds_is_not_written(void **state)
 static void the_limits_themselves_are_taken(void **state)
 {
     static const char *const good[] = {
-        "[1,\"w\",0,[]]",
-        "[2,\"w\",0,0,0,[]]",
-        "[2,\"w\",0,9007199254740991,9007199254740991,[[2,\"v\",1]]]",
-        "[1,\"0123456789abcdef0123456789abcdef\",9007199254740991,[]]",
-        ("[1,\"w\",1,[[1,\"" VISITOR64 "\",15]]]"),
-        "[1,\"w\",1,[[2,\"v\",4503599627370495],[3,\"v\",0],[4,\"v\",1]]]",
-        "[1,\"w\",1,[[5,281474976710655,281474976710655]]]",
+        "[1,\"w\",0,0,0,[]]",
+        "[1,\"w\",0,9007199254740991,9007199254740991,[[2,\"v\",1]]]",
+        "[1,\"0123456789abcdef0123456789abcdef\",9007199254740991,0,0,[]]",
+        ("[1,\"w\",1,0,0,[[1,\"" VISITOR64 "\",15]]]"),
+        "[1,\"w\",1,0,0,[[2,\"v\",4503599627370495],[3,\"v\",0],[4,\"v\",1]]]",
+        "[1,\"w\",1,0,0,[[5,281474976710655,281474976710655]]]",
     };
     (void)state;
     for (size_t i = 0; i < COUNT(good); i++) {
@@ -193,58 +205,57 @@ static const struct {
 } refused[] = {
     {"1", "array"},
     {"\"w\"", "array"},
-    {"[]", "0 fields"},
+    {"[]", "bytes end"},
     {"[1,\"w\",1]", "3 fields"},
-    {"[1,\"w\",1,[],1]", "more fields"},
-    {"[1,\"w\",1,7,[]]", "array"},
-    {"[2,\"w\",1,[]]", "whole number"},
-    {"[2,\"w\",1,7,8]", "array"},
-    {"[2,\"w\",1,9007199254740992,8,[]]", "above its limit"},
-    {"[2,\"w\",1,7,9007199254740992,[]]", "above its limit"},
-    {"[2,\"w\",1,7,8,[],1]", "7 fields"},
+    {"[1,\"w\",1,0,0,[],1]", "7 fields"},
+    {"[1,\"w\",1,[]]", "4 fields"},
+    {"[1,\"w\",1,7,[],8]", "whole number"},
+    {"[1,\"w\",1,7,8,9]", "array"},
+    {"[1,\"w\",1,9007199254740992,8,[]]", "above its limit"},
+    {"[1,\"w\",1,7,9007199254740992,[]]", "above its limit"},
     {"[3,\"w\",1,7,[]]", "version 3"},
     {"[0,\"w\",1,[]]", "version 0"},
-    {"[\"1\",\"w\",1,[]]", "whole number"},
-    {"[1,7,1,[]]", "string"},
-    {"[1,\"\",1,[]]", "name of 0"},
-    {"[1,\"0123456789abcdef0123456789abcdef0\",1,[]]", "name of 33"},
-    {"[1,\"a b\",1,[]]", "unprintable"},
-    {"[1,\"w\",\"1\",[]]", "whole number"},
-    {"[1,\"w\",9007199254740992,[]]", "above its limit"},
-    {"[1,\"w\",1,1]", "array"},
-    {"[1,\"w\",1,[1]]", "command 0"},
-    {"[1,\"w\",1,[[]]]", "command 0"},
-    {"[1,\"w\",1,[[1,\"v\"]]]", "2 fields"},
-    {"[1,\"w\",1,[[1,\"v\",0,0]]]", "expected a string"},
-    {"[1,\"w\",1,[[1,\"v\",0,\"i\"]]]", "expected a whole number"},
-    {"[1,\"w\",1,[[1,\"v\",0,\"\",1]]]", "an invite's id of 0 bytes"},
-    {"[1,\"w\",1,[[1,\"v\",0,\"i\",9007199254740992]]]", "above its limit"},
-    {"[1,\"w\",1,[[2,\"v\",1,\"i\",1]]]", "more fields"},
-    {"[1,\"w\",1,[[0,\"v\",0]]]", "command 0 is not one"},
-    {"[1,\"w\",1,[[6,\"v\",0]]]", "command 6 is not one"},
-    {"[1,\"w\",1,[[7,\"v\",0,1,2,3]]]", "command 0"},
-    {"[1,\"w\",1,[[8,1,2,3]]]", "command 0"},
-    {"[1,\"w\",1,[[9,1,2,3,9007199254740992]]]", "command 0"},
-    {"[1,\"w\",1,[[1,\"v\",16]]]", "above its limit 15"},
-    {"[1,\"w\",1,[[1,\"\",0]]]", "visitor"},
-    {"[1,\"w\",1,[[1,\"" VISITOR64 "x\",0]]]", "visitor"},
-    {"[1,\"w\",1,[[1,\"a b\",0]]]", "visitor"},
-    {"[1,\"w\",1,[[1,\"\x7f\",0]]]", "visitor"},
-    {"[1,\"w\",1,[[1,\"\xc3\xa4\",0]]]", "visitor"},
-    {"[1,\"w\",1,[[1,5,0]]]", "string"},
-    {"[1,\"w\",1,[[2,\"v\",4503599627370496]]]", "above its limit"},
-    {"[1,\"w\",1,[[1,\"v\",0],[4,\"v\",\"1\"]]]", "command 1"},
-    {"[1,\"w\",1,[[5,\"1\",1]]]", "whole number"},
-    {"[1,\"w\",1,[[5,281474976710656,1]]]", "above its limit"},
-    {"[1,\"w\",1,[[5,1,281474976710656]]]", "above its limit"},
-    {"[1,\"w\",-1,[]]", "never sent"},
-    {"[1,n,1,[]]", "never sent"},
-    {"[1,\"w\",f,[]]", "never sent"},
-    {"[1,\"w\",t,[]]", "never sent"},
-    {"[1,\"w\",1,m]", "never sent"},
-    {"[1,b,1,[]]", "never sent"},
-    {"[1,\"w\",1,[]] 1", "left over"},
-    {"[1,\"w\",1,[[1,\"v\",[[[[[[1]]]]]]]]]", "nested"},
+    {"[\"1\",\"w\",1,0,0,[]]", "whole number"},
+    {"[1,7,1,0,0,[]]", "string"},
+    {"[1,\"\",1,0,0,[]]", "name that is not"},
+    {"[1,\"0123456789abcdef0123456789abcdef0\",1,0,0,[]]", "name that is not"},
+    {"[1,\"a b\",1,0,0,[]]", "name that is not"},
+    {"[1,\"w\",\"1\",0,0,[]]", "whole number"},
+    {"[1,\"w\",9007199254740992,0,0,[]]", "above its limit"},
+    {"[1,\"w\",1,0,0,[1]]", "command 0"},
+    {"[1,\"w\",1,0,0,[[]]]", "command 0"},
+    {"[1,\"w\",1,0,0,[[1,\"v\"]]]", "2 fields"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",0,0]]]", "4 fields"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",0,0,0]]]", "expected a string"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",0,\"i\",\"i\"]]]", "expected a whole number"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",0,\"\",1]]]", "an invite's id of 0 bytes"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",0,\"i\",9007199254740992]]]", "above its limit"},
+    {"[1,\"w\",1,0,0,[[2,\"v\",1,\"i\",1]]]", "5 fields"},
+    {"[1,\"w\",1,0,0,[[0,\"v\",0]]]", "command 0 is not one"},
+    {"[1,\"w\",1,0,0,[[6,\"v\",0]]]", "command 6 is not one"},
+    {"[1,\"w\",1,0,0,[[7,\"v\",0,1,2,3]]]", "command 0"},
+    {"[1,\"w\",1,0,0,[[8,1,2,3]]]", "command 0"},
+    {"[1,\"w\",1,0,0,[[9,1,2,3,9007199254740992]]]", "command 0"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",16]]]", "above its limit 15"},
+    {"[1,\"w\",1,0,0,[[1,\"\",0]]]", "visitor"},
+    {"[1,\"w\",1,0,0,[[1,\"" VISITOR64 "x\",0]]]", "visitor"},
+    {"[1,\"w\",1,0,0,[[1,\"a b\",0]]]", "visitor"},
+    {"[1,\"w\",1,0,0,[[1,\"\x7f\",0]]]", "visitor"},
+    {"[1,\"w\",1,0,0,[[1,\"\xc3\xa4\",0]]]", "visitor"},
+    {"[1,\"w\",1,0,0,[[1,5,0]]]", "string"},
+    {"[1,\"w\",1,0,0,[[2,\"v\",4503599627370496]]]", "above its limit"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",0],[4,\"v\",\"1\"]]]", "command 1"},
+    {"[1,\"w\",1,0,0,[[5,\"1\",1]]]", "whole number"},
+    {"[1,\"w\",1,0,0,[[5,281474976710656,1]]]", "above its limit"},
+    {"[1,\"w\",1,0,0,[[5,1,281474976710656]]]", "above its limit"},
+    {"[1,\"w\",-1,0,0,[]]", "not the type"},
+    {"[1,n,1,0,0,[]]", "not the type"},
+    {"[1,\"w\",f,0,0,[]]", "not the type"},
+    {"[1,\"w\",t,0,0,[]]", "not the type"},
+    {"[1,\"w\",1,0,0,m]", "not the type"},
+    {"[1,b,1,0,0,[]]", "not the type"},
+    {"[1,\"w\",1,0,0,[]] 1", "left over"},
+    {"[1,\"w\",1,0,0,[[1,\"v\",[[[[[[1]]]]]]]]]", "expected a whole number"},
 };
 
 static void whatever_is_unexpected_is_refused(void **state)
@@ -261,20 +272,18 @@ static void whatever_is_unexpected_is_refused(void **state)
 static void too_many_commands_are_refused(void **state)
 {
     (void)state;
-    msgpack_sbuffer buffer;
-    msgpack_packer pack;
+    struct packed buffer;
     struct tl_batch batch;
     struct tl_error err = {0};
-    msgpack_sbuffer_init(&buffer);
-    msgpack_packer_init(&pack, &buffer, msgpack_sbuffer_write);
-    msgpack_sbuffer_write(&buffer, "\x94\x01\xa1w\x01", 5);
-    msgpack_pack_array(&pack, TL_BATCH_COMMANDS_MAX + 1);
+    pack_text(&buffer, "");
+    pack_bytes(&buffer, "\x96\x01\xa1w\x01\x00\x00", 7);
+    pack_number(&buffer, 0xdc, TL_BATCH_COMMANDS_MAX + 1, 2);
     for (int i = 0; i <= TL_BATCH_COMMANDS_MAX; i++)
-        msgpack_sbuffer_write(&buffer, "\x93\x01\xa1v\x00", 5);
+        pack_bytes(&buffer, "\x93\x01\xa1v\x00", 5);
     assert_false(tl_batch_decode(buffer.data, buffer.size, &batch, &err));
     assert_int_equal(err.kind, TL_ERR_INVALID);
     assert_non_null(strstr(err.text, "1001 commands"));
-    msgpack_sbuffer_destroy(&buffer);
+    pack_free(&buffer);
 }
 
 /* Lengths far beyond the bytes present. */
@@ -285,10 +294,10 @@ static void bombs_are_refused(void **state)
         size_t length;
     } bombs[] = {
         {"\xdd\xff\xff\xff\xff", 5}, /* an array of 4 thousand million */
-        {"\x94\x01\xa1w\x01\xdd\xff\xff\xff\xff", 10},
+        {"\x96\x01\xa1w\x01\x00\x00\xdd\xff\xff\xff\xff", 12},
         {"\xdc\xff\xff\x01", 4},     /* an array of 65,535, one is there */
         {"\xdb\xff\xff\xff\xff", 5}, /* a string of 4 GB */
-        {"\x94\x01\xda\xff\xffw", 6},
+        {"\x96\x01\xda\xff\xffw", 6},
         {"\xdf\xff\xff\xff\xff", 5},     /* a map */
         {"\xc9\xff\xff\xff\xff\x01", 6}, /* an extension */
         {"\xc1", 1},                     /* never used in msgpack */
@@ -305,7 +314,7 @@ static void bombs_are_refused(void **state)
     struct tl_batch batch;
     struct tl_error err = {0};
     assert_false(tl_batch_decode(nested, sizeof(nested), &batch, &err));
-    assert_non_null(strstr(err.text, "nested"));
+    assert_int_equal(err.kind, TL_ERR_INVALID);
     char *big = calloc(1, TL_WIRE_BYTES_MAX + 1);
     assert_false(tl_batch_decode(big, TL_WIRE_BYTES_MAX + 1, &batch, &err));
     assert_non_null(strstr(err.text, "the limit is 262144"));
@@ -320,12 +329,13 @@ static size_t random_batch(uint64_t *random, char *copy)
         uint64_t kind = 1 + random_below(random, 5);
         uint64_t number = random_next(random) & TL_PLACE_SEQ_MAX;
         if (kind == TL_COMMAND_SEEN)
-            tl_batch_seen(writer, number, random_below(random, 300));
+            add_seen(writer, number, random_below(random, 300));
         else if (kind == TL_COMMAND_JOIN)
-            tl_batch_join(writer, VISITOR64, 1 + random_below(random, 64), number % TL_LANES_MAX);
+            add(writer, TL_COMMAND_JOIN, VISITOR64, 1 + random_below(random, 64),
+                number % TL_LANES_MAX);
         else
-            tl_batch_place(writer, (enum tl_command_kind)kind, VISITOR64,
-                           1 + random_below(random, 64), number);
+            add(writer, (enum tl_command_kind)kind, VISITOR64, 1 + random_below(random, 64),
+                number);
     }
     const void *bytes = tl_batch_finish(writer, "w", random_below(random, 100000), &length);
     memcpy(copy, bytes, length);

@@ -15,7 +15,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static bool decode(const char *text, struct tl_event_entry *entry, msgpack_sbuffer *buffer,
+static bool decode(const char *text, struct tl_event_entry *entry, struct packed *buffer,
                    struct tl_error *err)
 {
     pack_text(buffer, text);
@@ -27,7 +27,7 @@ static void every_kind_is_read(void **state)
     (void)state;
     struct tl_event_entry entry;
     struct tl_error err = {0};
-    msgpack_sbuffer buffer;
+    struct packed buffer;
     if (!decode("[1,12,1700000000000000,30,4,["
                 "[1,\"worker.1\",99,41,[[0,1,17,0],[3,2,5,1700000001000],[999,3,0,0]]],"
                 "[2,[41,2,1,1]],[3,[7,1],1700000002000],[4,[9,3],2],[5,[1,1,281474976710656,2],1],"
@@ -72,7 +72,7 @@ static void every_kind_is_read(void **state)
     assert_int_equal(event[9].serial, 7);
     tl_events_free(&entry);
     tl_events_free(&entry); /* once is enough, twice does no harm */
-    msgpack_sbuffer_destroy(&buffer);
+    pack_free(&buffer);
 }
 
 static void the_limits_themselves_are_taken(void **state)
@@ -90,11 +90,11 @@ static void the_limits_themselves_are_taken(void **state)
     for (size_t i = 0; i < COUNT(good); i++) {
         struct tl_event_entry entry;
         struct tl_error err = {0};
-        msgpack_sbuffer buffer;
+        struct packed buffer;
         if (!decode(good[i], &entry, &buffer, &err))
             fail_msg("%s: %s", good[i], err.text);
         tl_events_free(&entry);
-        msgpack_sbuffer_destroy(&buffer);
+        pack_free(&buffer);
     }
 }
 
@@ -106,19 +106,19 @@ static const struct {
     {"[1,1,1,1,1,[],1]", "7 fields"},
     {"[2,1,1,1,1,[]]", "version 2"},
     {"[1,\"1\",1,1,1,[]]", "whole number"},
-    {"[1,1,1,1,-1,[]]", "never sent"},
+    {"[1,1,1,1,-1,[]]", "not the type"},
     {"[1,1,1,1,1,1]", "array"},
     {"[1,1,1,1,1,[1]]", "event 0"},
     {"[1,1,1,1,1,[[]]]", "event 0"},
     {"[1,1,1,1,1,[[7],[0]]]", "event 1: event 0 is not one"},
     {"[1,1,1,1,1,[[11]]]", "event 11 is not one"},
-    {"[1,1,1,1,1,[[7,1]]]", "more fields"},
-    {"[1,1,1,1,1,[[8,\"x\",1]]]", "more fields"},
-    {"[1,1,1,1,1,[[2,[1,1],1]]]", "more fields"},
-    {"[1,1,1,1,1,[[3,[1,1],1,1]]]", "more fields"},
-    {"[1,1,1,1,1,[[6,1,1,1]]]", "more fields"},
+    {"[1,1,1,1,1,[[7,1]]]", "fields; expected"},
+    {"[1,1,1,1,1,[[8,\"x\",1]]]", "fields; expected"},
+    {"[1,1,1,1,1,[[2,[1,1],1]]]", "fields; expected"},
+    {"[1,1,1,1,1,[[3,[1,1],1,1]]]", "fields; expected"},
+    {"[1,1,1,1,1,[[6,1,1,1]]]", "fields; expected"},
     {"[1,1,1,1,1,[[1,\"w\",1,1,[],1]]]", "6 fields"},
-    {"[1,1,1,1,1,[[1,\"w\",1,1]]]", "array"},
+    {"[1,1,1,1,1,[[1,\"w\",1,1]]]", "4 fields"},
     {"[1,1,1,1,1,[[1,\"\",1,1,[]]]]", "name"},
     {"[1,1,1,1,1,[[1,\"w\",1,281474976710656,[]]]]", "above its limit"},
     {"[1,1,1,1,1,[[1,\"w\",1,1,[[0,1,1]]]]]", "3 fields"},
@@ -127,7 +127,7 @@ static const struct {
     {"[1,1,1,1,1,[[1,\"w\",1,1,[[0,6,1,1]]]]]", "above its limit"},
     {"[1,1,1,1,1,[[1,\"w\",1,1,[[0,1,4503599627370496,1]]]]]", "above its limit"},
     {"[1,1,1,1,1,[[1,\"w\",1,1,[[0,1,1,9007199254740993]]]]]", "above its limit"},
-    {"[1,1,1,1,1,[[2]]]", "array"},
+    {"[1,1,1,1,1,[[2]]]", "1 fields"},
     {"[1,1,1,1,1,[[2,5]]]", "array"},
     {"[1,1,1,1,1,[[2,[1]]]]", "pairs"},
     {"[1,1,1,1,1,[[2,[0,1]]]]", "out of bounds"},
@@ -138,26 +138,26 @@ static const struct {
     {"[1,1,1,1,1,[[2,[1,4503599627370400,200,1]]]]", "out of bounds"},
     {"[1,1,1,1,1,[[2,[18446744073709551615,1]]]]", "out of bounds"},
     {"[1,1,1,1,1,[[2,[1,18446744073709551615]]]]", "out of bounds"},
-    {"[1,1,1,1,1,[[2,[1,\"1\"]]]]", "whole numbers only"},
-    {"[1,1,1,1,1,[[2,[\"1\",1]]]]", "whole numbers only"},
-    {"[1,1,1,1,1,[[3,[1,1]]]]", "whole number"},
+    {"[1,1,1,1,1,[[2,[1,\"1\"]]]]", "whole number"},
+    {"[1,1,1,1,1,[[2,[\"1\",1]]]]", "whole number"},
+    {"[1,1,1,1,1,[[3,[1,1]]]]", "2 fields"},
     {"[1,1,1,1,1,[[3,[1,1],9007199254740993]]]", "above its limit"},
-    {"[1,1,1,1,1,[[4,[1,1]]]]", "whole number"},
-    {"[1,1,1,1,1,[[4,[1,1],0]]]", "without a reason"},
+    {"[1,1,1,1,1,[[4,[1,1]]]]", "2 fields"},
+    {"[1,1,1,1,1,[[4,[1,1],0]]]", "reason 0"},
     {"[1,1,1,1,1,[[5,[1,1],7]]]", "above its limit"}, /* a session is not moved */
     {"[1,1,1,1,1,[[4,[1,1],8]]]", "above its limit"},
     {"[1,1,1,1,1,[[6,0,1]]]", "place 0"},
     {"[1,1,1,1,1,[[6,4503599627370496,1]]]", "above its limit"},
-    {"[1,1,1,1,1,[[6,1]]]", "whole number"},
-    {"[1,1,1,1,1,[[8]]]", "string"},
+    {"[1,1,1,1,1,[[6,1]]]", "2 fields"},
+    {"[1,1,1,1,1,[[8]]]", "1 fields"},
     {"[1,1,1,1,1,[[9,0,1]]]", "place 0"},
-    {"[1,1,1,1,1,[[9,1]]]", "whole number"},
+    {"[1,1,1,1,1,[[9,1]]]", "2 fields"},
     {"[1,1,1,1,1,[[10,0,1]]]", "place 0"},
     {"[1,1,1,1,1,[[10,1,0]]]", "serial 0"},
     {"[1,1,1,1,1,[[10,1,4294967296]]]", "above its limit"},
     {"[1,1,1,1,1,[[8,1]]]", "string"},
-    {"[1,1,1,1,1,[[8,b]]]", "never sent"},
-    {"[1,1,1,1,1,[[1,\"w\",1,1,[[[[[[[1]]]]]]]]]]", "nested"},
+    {"[1,1,1,1,1,[[8,b]]]", "not the type"},
+    {"[1,1,1,1,1,[[1,\"w\",1,1,[[[[[[[1]]]]]]]]]]", "fields; expected 4"},
 };
 
 static void whatever_is_unexpected_is_refused(void **state)
@@ -166,12 +166,12 @@ static void whatever_is_unexpected_is_refused(void **state)
     for (size_t i = 0; i < COUNT(refused); i++) {
         struct tl_event_entry entry;
         struct tl_error err = {0};
-        msgpack_sbuffer buffer;
+        struct packed buffer;
         if (decode(refused[i].text, &entry, &buffer, &err) || err.kind != TL_ERR_INVALID ||
             strstr(err.text, refused[i].says) == NULL)
             fail_msg("%s: %s", refused[i].text, err.text);
         assert_int_equal(entry.n_events, 0);
-        msgpack_sbuffer_destroy(&buffer);
+        pack_free(&buffer);
     }
 }
 
@@ -179,7 +179,7 @@ static void cut_anywhere_it_is_refused(void **state)
 {
     (void)state;
     struct tl_event_entry entry;
-    msgpack_sbuffer buffer;
+    struct packed buffer;
     assert_true(decode("[1,12,1700000000000000,30,4,[[1,\"w\",99,41,[[0,1,17,0],[3,2,5,9]]],"
                        "[2,[41,2,1,1]],[3,[7,1],1700000002000],[6,5,1],[7],[8,\"Hello\"]]]",
                        &entry, &buffer, NULL));
@@ -192,7 +192,7 @@ static void cut_anywhere_it_is_refused(void **state)
         assert_int_equal(err.kind, TL_ERR_INVALID);
         free(exact);
     }
-    msgpack_sbuffer_destroy(&buffer);
+    pack_free(&buffer);
 }
 
 /* Counts beyond the bytes, in every array there is. */

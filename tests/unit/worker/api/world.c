@@ -239,13 +239,13 @@ int world_teardown(void **state)
 void world_admit(struct world *world, uint64_t seq)
 {
     char text[128];
-    msgpack_sbuffer buffer;
+    struct packed buffer;
     uint64_t event = tl_local_queue_event(world_queue(world)) + 1;
     snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[[3,[%llu,1],%lld]]]", (unsigned long long)event,
              WORLD_GENERATION, (unsigned long long)seq, WORLD_STORE_MS + 600000LL);
     pack_text(&buffer, text);
     world->follower.entry(world->follower.context, "concert", buffer.data, buffer.size);
-    msgpack_sbuffer_destroy(&buffer);
+    pack_free(&buffer);
 }
 
 struct tl_local_queue *world_queue(struct world *world)

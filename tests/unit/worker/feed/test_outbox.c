@@ -40,7 +40,7 @@ static void note(void *context, struct tl_pending_command *pending,
     end->result = *result;
     if (ends->asks_back != NULL && result->end == TL_PENDING_LOST)
         assert_non_null(tl_outbox_restore(ends->asks_back, pending->visitor, pending->place,
-                                          (const uint64_t[TL_COMMAND_NUMBERS]){1}));
+                                          (const uint64_t[TL_PENDING_NUMBERS]){1}));
 }
 
 static int start(void **state)
@@ -412,7 +412,7 @@ static void test_unknown_fate(void **state)
     assert_true(tl_outbox_next(outbox, &payload));
     assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
     assert_int_equal(batch.number, 2);
-    assert_int_equal(batch.commands[0].number, 1);
+    assert_int_equal(batch.commands[0].numbers[0], 1);
     assert_int_equal(batch.commands[0].invite_until_ms, 99000);
     assert_memory_equal(batch.commands[0].invite, "invite-1", 8);
     tl_batch_free(&batch);
@@ -425,7 +425,7 @@ static void test_unknown_fate(void **state)
 static void test_a_memory_is_sent_again(void **state)
 {
     struct tl_outbox *outbox = *state;
-    const uint64_t numbers[TL_COMMAND_NUMBERS] = {5, 6, 7, 8};
+    const uint64_t numbers[TL_PENDING_NUMBERS] = {5, 6, 7, 8};
     assert_true(tl_outbox_tell(outbox, TL_COMMAND_LOST, numbers));
     expect_batch(outbox, 1, 1);
     tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
@@ -453,7 +453,7 @@ static void test_places_of_a_lost_generation(void **state)
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8));
     join(outbox, "gathered", 0);
     tl_outbox_generation(outbox, 2);
-    assert_true(tl_outbox_tell(outbox, TL_COMMAND_LOST, (const uint64_t[TL_COMMAND_NUMBERS]){1}));
+    assert_true(tl_outbox_tell(outbox, TL_COMMAND_LOST, (const uint64_t[TL_PENDING_NUMBERS]){1}));
     seen.asks_back = outbox; /* at once: of the present generation */
     tl_outbox_forget_places(outbox);
     seen.asks_back = NULL;

@@ -316,13 +316,13 @@ static void the_store_is_told_the_serial_of_a_place(void **state)
     assert_int_equal(batch.n_commands, 3);
     assert_int_equal(batch.commands[0].kind, TL_COMMAND_RESTORE);
     assert_int_equal(batch.commands[1].kind, TL_COMMAND_HAND_OVER);
-    assert_int_equal(batch.commands[1].number, 4);
-    assert_int_equal(batch.commands[1].numbers[0], 7);
-    assert_int_equal(batch.commands[1].numbers[1], 0); /* of no device: what is known */
+    assert_int_equal(batch.commands[1].numbers[0], 4);
+    assert_int_equal(batch.commands[1].numbers[1], 7);
+    assert_int_equal(batch.commands[1].numbers[2], 0); /* of no device: what is known */
     assert_int_equal(batch.commands[1].visitor_length, 4);
     assert_memory_equal(batch.commands[1].visitor, "anna", 4);
     assert_int_equal(batch.commands[2].kind, TL_COMMAND_RESTORE);
-    const uint64_t session[] = {LOST, 9000, 0, 8};
+    const uint64_t session[] = {5, LOST, 9000, 0, 8};
     assert_memory_equal(batch.commands[2].numbers, session, sizeof(session));
     tl_batch_free(&batch);
     free(payload.bytes);

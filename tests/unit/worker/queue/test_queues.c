@@ -178,11 +178,11 @@ static void the_follower_reaches_the_queue(void **state)
     assert_int_equal(tl_local_queue_settings(queue)->capacity, 99);
     stage->follower.notice(context, "a", "Soon", 4);
     assert_string_equal(tl_notice_text(tl_local_queue_notice(queue), NULL), "Soon");
-    msgpack_sbuffer buffer;
+    struct packed buffer;
     pack_text(&buffer, "[1,11,7,6,3,[[2,[9,1]]]]");
     stage->follower.entry(context, "a", buffer.data, buffer.size);
     stage->follower.entry(context, "unknown", buffer.data, buffer.size);
-    msgpack_sbuffer_destroy(&buffer);
+    pack_free(&buffer);
     assert_int_equal(tl_local_queue_waiting(queue), 6);
     stage->follower.clock(context, 1234);
     assert_int_equal(stage->world.env.store_offset_ms, 1234);

@@ -143,10 +143,10 @@ static inline int64_t world_metric(const struct world *world, enum tl_worker_met
 /* Applies an entry written as in pack.h. */
 static inline void world_apply_text(struct world *world, const char *text, int64_t now_ms)
 {
-    msgpack_sbuffer buffer;
+    struct packed buffer;
     pack_text(&buffer, text);
     tl_local_queue_apply(world->queue, buffer.data, buffer.size, now_ms);
-    msgpack_sbuffer_destroy(&buffer);
+    pack_free(&buffer);
 }
 
 /* Applies the next entry of generation 7, with these events. */

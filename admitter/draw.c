@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "common/auth/draw.h"
+#include "common/auth/hex.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/library.h"
@@ -93,7 +94,7 @@ static bool make_opening(struct tl_drawer *drawer, const char *queue, int64_t op
 static void add_hex(struct tl_args *args, const unsigned char bytes[TL_DRAW_KEY_BYTES])
 {
     char digits[TL_DRAW_KEY_DIGITS + 1];
-    tl_draw_format_hex(bytes, TL_DRAW_KEY_BYTES, digits);
+    tl_hex_format(bytes, TL_DRAW_KEY_BYTES, digits);
     tl_args_str(args, digits);
     sodium_memzero(digits, sizeof(digits));
 }
@@ -144,7 +145,7 @@ bool tl_drawer_announce(struct tl_drawer *drawer, struct tl_redis *redis,
     bool ok = call(drawer, redis, &answer, err);
     if (ok && answer.next == 1) {
         char digits[TL_DRAW_KEY_DIGITS + 1];
-        tl_draw_format_hex(opening.hash, sizeof(opening.hash), digits);
+        tl_hex_format(opening.hash, sizeof(opening.hash), digits);
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = keys->queue},
                "published the hash of the draw's seed: %s", digits);
     }

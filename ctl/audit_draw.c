@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/auth/draw.h"
+#include "common/auth/hex.h"
 #include "common/store/draw_record.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
@@ -35,12 +36,12 @@ static bool check_seed(struct check *check)
     unsigned char hash[TL_DRAW_KEY_BYTES];
     char digits[TL_DRAW_KEY_DIGITS + 1];
     const struct tl_draw_record *draw = &check->draw;
-    if (!tl_draw_parse_hex(draw->seed, strlen(draw->seed), check->seed, sizeof(check->seed))) {
+    if (!tl_hex_parse(draw->seed, strlen(draw->seed), check->seed, sizeof(check->seed))) {
         add(check, "the draw is done, but its seed is not published");
         return false;
     }
     tl_draw_hash(check->seed, hash);
-    tl_draw_format_hex(hash, sizeof(hash), digits);
+    tl_hex_format(hash, sizeof(hash), digits);
     if (strcmp(digits, draw->hash) == 0 && draw->announced_for_ms == draw->opens_at_ms)
         return true;
     add(check, "the seed of the draw is another one than that whose hash was published");

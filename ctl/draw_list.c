@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/auth/hex.h"
 #include "common/base/units.h"
 
 #include "ctl/draw_list.h"
@@ -12,7 +13,7 @@ enum { LINE_MAX_BYTES = 256 };
 static void write_hex(FILE *out, const char *name, const unsigned char *bytes, size_t n)
 {
     char digits[TL_DRAW_KEY_DIGITS + 1];
-    tl_draw_format_hex(bytes, n, digits);
+    tl_hex_format(bytes, n, digits);
     fprintf(out, "%s%s\n", name, digits);
 }
 
@@ -76,7 +77,7 @@ static bool read_hex(struct reader *reader, const char *name,
                      unsigned char bytes[TL_DRAW_KEY_BYTES])
 {
     const char *value = value_of(reader, name);
-    return value != NULL && (tl_draw_parse_hex(value, strlen(value), bytes, TL_DRAW_KEY_BYTES) ||
+    return value != NULL && (tl_hex_parse(value, strlen(value), bytes, TL_DRAW_KEY_BYTES) ||
                              wrong(reader, "expected 64 hex digits"));
 }
 
@@ -127,7 +128,7 @@ static bool check_ids(struct reader *reader, struct tl_draw_check *check)
     unsigned char id[TL_DRAW_ID_BYTES], key[TL_DRAW_KEY_BYTES], before[TL_DRAW_KEY_BYTES];
     uint64_t n = 0;
     while (next_line(reader)) {
-        if (!tl_draw_parse_hex(reader->line, strlen(reader->line), id, sizeof(id)))
+        if (!tl_hex_parse(reader->line, strlen(reader->line), id, sizeof(id)))
             return wrong(reader, "expected a draw id of 32 hex digits");
         tl_draw_key(check->head.seed, id, key);
         if (n > 0 && memcmp(before, key, sizeof(key)) >= 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/auth/hex.h"
 #include "common/base/units.h"
 
 #include "ctl/draw_page.h"
@@ -22,8 +23,8 @@ static bool read_head(const json_t *page, struct tl_draw_head *head, struct tl_e
         return tl_error_set(err, TL_ERR_INVALID, "there is no list before the draw is done");
     if (!tl_queue_name_valid(queue, strlen(queue)) ||
         !tl_time_parse(tl_json_text(page, "opens_at"), &head->opens_at_ms, NULL) ||
-        !tl_draw_parse_hex(hash, strlen(hash), head->hash, sizeof(head->hash)) ||
-        !tl_draw_parse_hex(seed, strlen(seed), head->seed, sizeof(head->seed)))
+        !tl_hex_parse(hash, strlen(hash), head->hash, sizeof(head->hash)) ||
+        !tl_hex_parse(seed, strlen(seed), head->seed, sizeof(head->seed)))
         return tl_error_set(err, TL_ERR_INVALID, "the seed of the draw is gone");
     return true;
 }
@@ -52,7 +53,7 @@ bool tl_draw_copy_add(struct tl_draw_copy *copy, const json_t *page, struct tl_e
     {
         unsigned char bytes[TL_DRAW_ID_BYTES];
         const char *hex = json_string_value(id);
-        if (hex == NULL || !tl_draw_parse_hex(hex, strlen(hex), bytes, sizeof(bytes)))
+        if (hex == NULL || !tl_hex_parse(hex, strlen(hex), bytes, sizeof(bytes)))
             return tl_error_set(err, TL_ERR_INVALID, "place %" PRIu64 " has no draw id",
                                 copy->written + 1);
         tl_draw_list_write_id(copy->out, bytes);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/auth/hex.h"
 #include "common/base/clock.h"
 #include "common/base/origin.h"
 
@@ -158,7 +159,7 @@ static bool parse_word(const struct tl_ctl_options *options, int i, const char *
                        unsigned char *bytes, size_t n, struct tl_error *err)
 {
     const char *word = options->words[i];
-    return tl_draw_parse_hex(word, strlen(word), bytes, n) ||
+    return tl_hex_parse(word, strlen(word), bytes, n) ||
            tl_error_set(err, TL_ERR_INVALID, "%s is %zu hex digits", what, 2 * n);
 }
 

@@ -31,8 +31,7 @@ struct tl_draw_secret {
     unsigned char bytes[TL_DRAW_KEY_BYTES];
 };
 
-/* Reads the key file: one line of 64 hex digits, '#' comments. A missing file is made with a random
- * key, mode 0600. Refuses a file that others can read. The caller wipes the secret. */
+/* Reads the key file; a missing one is made (tl_secret_load_key). The caller wipes the secret. */
 bool tl_draw_secret_load(const char *path, struct tl_draw_secret *secret, struct tl_error *err);
 
 struct tl_draw_opening {
@@ -54,10 +53,5 @@ void tl_draw_id(const unsigned char salt[TL_DRAW_KEY_BYTES], const char *visitor
 /* The draw key of a draw id. */
 void tl_draw_key(const unsigned char seed[TL_DRAW_KEY_BYTES],
                  const unsigned char id[TL_DRAW_ID_BYTES], unsigned char key[TL_DRAW_KEY_BYTES]);
-
-/* Parses exactly 2 * n hex digits. False for anything else. */
-bool tl_draw_parse_hex(const char *digits, size_t length, unsigned char *bytes, size_t n);
-/* Writes 2 * n lowercase hex digits and a NUL. */
-void tl_draw_format_hex(const unsigned char *bytes, size_t n, char *digits);
 
 #endif

@@ -7,6 +7,7 @@
 #include "common/auth/jwt_keys.h"
 #include "common/auth/jwt_read.h"
 #include "common/auth/jwt_write.h"
+#include "common/base/big_endian.h"
 #include "common/wire/names.h"
 
 _Static_assert(TL_INVITE_ID_MAX == TL_JWT_ID_MAX, "a jti fits");
@@ -62,9 +63,6 @@ bool tl_invite_sign(const struct tl_jwt_key *key, const char *queue, const struc
 uint64_t tl_invite_digest(const char *id)
 {
     unsigned char hash[SHA_DIGEST_LENGTH];
-    uint64_t digest = 0;
     (void)SHA1((const unsigned char *)id, strlen(id), hash);
-    for (int i = 0; i < 8; i++)
-        digest = digest << 8 | hash[i];
-    return digest;
+    return tl_get_be(hash, sizeof(uint64_t));
 }

@@ -6,8 +6,10 @@
 
 #include <sodium.h>
 
+#include "common/auth/hex.h"
 #include "common/auth/keyring.h"
 #include "common/auth/secret_file.h"
+#include "common/base/big_endian.h"
 
 _Static_assert(TL_SIGNING_KEY_BYTES == crypto_generichash_KEYBYTES, "what libsodium expects");
 
@@ -25,7 +27,7 @@ static bool create_file(const char *path, struct tl_error *err)
     char text[256];
     uint32_t id = randombytes_random();
     randombytes_buf(key, sizeof(key));
-    sodium_bin2hex(digits, sizeof(digits), key, sizeof(key));
+    tl_hex_format(key, sizeof(key), digits);
     int length = snprintf(
         text, sizeof(text),
         "# Keys that sign tickets: the first signs, all verify. To rotate, put a new line\n"
@@ -39,27 +41,17 @@ static bool create_file(const char *path, struct tl_error *err)
     return made;
 }
 
-static bool hex(const char *digits, size_t n, unsigned char *bytes)
-{
-    size_t length = 0;
-    const char *end = NULL;
-    return sodium_hex2bin(bytes, n / 2, digits, n, NULL, &length, &end) == 0 && length == n / 2 &&
-           end == digits + n;
-}
-
 /* `<id: 8 hex digits> <key: 64 hex digits>` */
 static bool parse_key(const char *line, struct tl_signing_key *key)
 {
     unsigned char id[ID_DIGITS / 2];
-    if (strlen(line) < ID_DIGITS + 1 || !hex(line, ID_DIGITS, id))
+    if (strlen(line) < ID_DIGITS + 1 || !tl_hex_parse(line, ID_DIGITS, id, sizeof(id)))
         return false;
     const char *digits = line + ID_DIGITS;
     size_t blanks = strspn(digits, " \t");
     digits += blanks;
-    if (blanks == 0 || strlen(digits) != KEY_DIGITS || !hex(digits, KEY_DIGITS, key->bytes))
-        return false;
-    key->id = (uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3];
-    return true;
+    key->id = (uint32_t)tl_get_be(id, sizeof(id));
+    return blanks > 0 && tl_hex_parse(digits, strlen(digits), key->bytes, sizeof(key->bytes));
 }
 
 /* A key for another purpose, from which the one that signs cannot be found. */
@@ -136,7 +128,7 @@ uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring)
     unsigned char hash[crypto_generichash_BYTES_MIN];
     crypto_generichash(hash, sizeof(hash), (const unsigned char *)purpose, sizeof(purpose),
                        keyring->keys[0].bytes, TL_SIGNING_KEY_BYTES);
-    return (uint32_t)hash[0] << 24 | (uint32_t)hash[1] << 16 | (uint32_t)hash[2] << 8 | hash[3];
+    return (uint32_t)tl_get_be(hash, sizeof(uint32_t));
 }
 
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)

@@ -8,6 +8,7 @@
 #include "common/auth/jwt_read.h"
 #include "common/auth/jwt_write.h"
 #include "common/auth/pass.h"
+#include "common/base/big_endian.h"
 #include "common/wire/names.h"
 
 _Static_assert(TL_PASS_ID_MAX == TL_JWT_ID_MAX, "what is signed can be read");
@@ -15,19 +16,13 @@ _Static_assert(TL_PASS_MAX == TL_JWT_TEXT_MAX + 1, "what is signed can be read")
 
 enum { ID_BYTES = 16 };
 
-static void put(unsigned char *bytes, uint64_t value)
-{
-    for (int i = 7; i >= 0; i--, value >>= 8)
-        bytes[i] = (unsigned char)value;
-}
-
 void tl_pass_id(const char *queue, uint64_t generation, tl_place place, char id[TL_PASS_ID_MAX + 1])
 {
     unsigned char numbers[16];
     unsigned char hash[ID_BYTES];
     crypto_generichash_state state;
-    put(numbers, generation);
-    put(numbers + 8, place);
+    tl_put_be(numbers, generation, 8);
+    tl_put_be(numbers + 8, place, 8);
     (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
     (void)crypto_generichash_update(&state, numbers, sizeof(numbers));
     (void)crypto_generichash_update(&state, (const unsigned char *)queue, strlen(queue));

@@ -3,6 +3,7 @@
 
 #include <sodium.h>
 
+#include "common/auth/hex.h"
 #include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass_keys.h"
@@ -23,14 +24,14 @@ static bool create_file(const char *path, enum tl_jwt_algorithm algorithm, struc
     char text[sizeof(heading) + TL_EC_PEM_MAX + 64];
     bool es256 = algorithm == TL_JWT_ES256;
     randombytes_buf(id, sizeof(id));
-    sodium_bin2hex(id_digits, sizeof(id_digits), id, sizeof(id));
+    tl_hex_format(id, sizeof(id), id_digits);
     bool made = true;
     if (es256) {
         made = tl_ec_key_generate(key, err);
     } else {
         unsigned char secret[TL_JWT_SECRET_MIN];
         randombytes_buf(secret, sizeof(secret));
-        sodium_bin2hex(key, sizeof(key), secret, sizeof(secret));
+        tl_hex_format(secret, sizeof(secret), key);
         sodium_memzero(secret, sizeof(secret));
     }
     if (made) {

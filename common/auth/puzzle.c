@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "common/auth/puzzle.h"
+#include "common/base/big_endian.h"
 
 enum {
     KIND_AT = 0,
@@ -34,17 +35,6 @@ _Static_assert(TEXT_LENGTH < TL_PUZZLE_MAX &&
                    TEXT_LENGTH + 1 + NUMBERS_LENGTH < TL_PUZZLE_SOLUTION_MAX,
                "both texts fit");
 
-static void put32(unsigned char *bytes, uint32_t value)
-{
-    for (unsigned i = 0; i < 4; i++)
-        bytes[i] = (unsigned char)(value >> (24 - 8 * i));
-}
-
-static uint32_t get32(const unsigned char *bytes)
-{
-    return (uint32_t)bytes[0] << 24 | (uint32_t)bytes[1] << 16 | (uint32_t)bytes[2] << 8 | bytes[3];
-}
-
 static void make_mac(const struct tl_signing_key *key, const struct tl_puzzle_scope *scope,
                      const unsigned char bytes[BYTES], unsigned char mac[MAC_BYTES])
 {
@@ -68,8 +58,8 @@ void tl_puzzle_make(const struct tl_keyring *keyring, const struct tl_puzzle_sco
     const struct tl_signing_key *key = tl_keyring_first(keyring);
     unsigned char bytes[BYTES];
     bytes[KIND_AT] = (unsigned char)kind;
-    put32(bytes + KEY_AT, key->id);
-    put32(bytes + ISSUED_AT, (uint32_t)now_s);
+    tl_put_be(bytes + KEY_AT, key->id, 4);
+    tl_put_be(bytes + ISSUED_AT, (uint64_t)now_s, 4);
     bytes[AMOUNT_AT] = (unsigned char)amount;
     randombytes_buf(bytes + NONCE_AT, NONCE_BYTES);
     make_mac(key, scope, bytes, bytes + MAC_AT);
@@ -94,7 +84,7 @@ static bool part_solved(const unsigned char bytes[BYTES], unsigned part,
     message[BYTES] = (unsigned char)part;
     memcpy(message + BYTES + 1, number, NUMBER_BYTES);
     (void)crypto_hash_sha256(hash, message, sizeof(message)); /* never fails */
-    return get32(hash) >> (32 - bytes[AMOUNT_AT]) == 0;
+    return tl_get_be(hash, 4) >> (32 - bytes[AMOUNT_AT]) == 0;
 }
 
 static enum tl_puzzle_result check_work(const unsigned char bytes[BYTES], const char *text,
@@ -115,7 +105,8 @@ static bool is_genuine(const struct tl_keyring *keyring, const struct tl_puzzle_
                        const unsigned char bytes[BYTES])
 {
     unsigned char mac[MAC_BYTES];
-    const struct tl_signing_key *key = tl_keyring_find(keyring, get32(bytes + KEY_AT));
+    const struct tl_signing_key *key =
+        tl_keyring_find(keyring, (uint32_t)tl_get_be(bytes + KEY_AT, 4));
     if (key == NULL)
         return false;
     make_mac(key, scope, bytes, mac);
@@ -130,7 +121,7 @@ enum tl_puzzle_result tl_puzzle_check(const struct tl_keyring *keyring,
     if (length < TEXT_LENGTH || !decode(text, TEXT_LENGTH, bytes, sizeof(bytes)) ||
         !is_genuine(keyring, scope, bytes))
         return TL_PUZZLE_FORGED;
-    int64_t issued = get32(bytes + ISSUED_AT);
+    int64_t issued = (int64_t)tl_get_be(bytes + ISSUED_AT, 4);
     if (now_s > issued + TL_PUZZLE_LIFETIME_S || now_s < issued - AHEAD_S)
         return TL_PUZZLE_EXPIRED;
     enum tl_puzzle_result result;

@@ -5,6 +5,7 @@
 #include <sodium.h>
 
 #include "common/auth/reference.h"
+#include "common/base/big_endian.h"
 #include "common/wire/names.h"
 
 enum { BITS = 40, DIGIT_BITS = 5, DIGITS = BITS / DIGIT_BITS };
@@ -19,14 +20,11 @@ static uint64_t number_of(const struct tl_signing_key *key, const char *queue, c
 {
     char text[TL_QUEUE_NAME_MAX + 1 + TL_REFERENCE_NAME_MAX];
     unsigned char hash[crypto_shorthash_BYTES];
-    uint64_t number = 0;
     int length = snprintf(text, sizeof(text), "%.*s/%.*s", TL_QUEUE_NAME_MAX, queue,
                           TL_REFERENCE_NAME_MAX - 1, visitor); /* no name has a slash */
     (void)crypto_shorthash(hash, (const unsigned char *)text, (unsigned)length,
                            key->reference); /* always 0 */
-    for (size_t i = 0; i < BITS / 8; i++)
-        number = number << 8 | hash[i];
-    return number;
+    return tl_get_be(hash, BITS / 8);
 }
 
 void tl_reference_write(const struct tl_keyring *keyring, const char *queue, const char *visitor,

@@ -10,6 +10,7 @@
 
 #include <sodium.h>
 
+#include "common/auth/hex.h"
 #include "common/auth/secret_file.h"
 #include "common/base/log.h"
 
@@ -132,14 +133,15 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, const 
     return true;
 }
 
-bool tl_secret_create_key(const char *path, const char *comment, const char *what,
-                          struct tl_error *err)
+/* Makes a file with a random key below the comment. */
+static bool create_key(const char *path, const char *what, const char *comment,
+                       struct tl_error *err)
 {
     unsigned char key[TL_SECRET_KEY_BYTES];
     char digits[2 * TL_SECRET_KEY_BYTES + 1];
     char text[COMMENT_BYTES_MAX + sizeof(digits) + 1];
     randombytes_buf(key, sizeof(key));
-    sodium_bin2hex(digits, sizeof(digits), key, sizeof(key));
+    tl_hex_format(key, sizeof(key), digits);
     int length = snprintf(text, sizeof(text), "%s%s\n", comment, digits);
     bool made = length < (int)sizeof(text)
                     ? tl_secret_create(path, text, (size_t)length, what, err)
@@ -148,6 +150,26 @@ bool tl_secret_create_key(const char *path, const char *comment, const char *wha
     sodium_memzero(digits, sizeof(digits));
     sodium_memzero(text, sizeof(text));
     return made;
+}
+
+bool tl_secret_load_key(const char *path, const char *what, const char *comment,
+                        unsigned char key[TL_SECRET_KEY_BYTES], struct tl_error *err)
+{
+    size_t length;
+    if (sodium_init() < 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
+    if (comment != NULL && !create_key(path, what, comment, err))
+        return false;
+    char *bytes = tl_secret_read(path, &length, NULL, err);
+    if (bytes == NULL)
+        return false;
+    const char *line = tl_secret_only_line(bytes);
+    bool ok = line != NULL && tl_hex_parse(line, strlen(line), key, TL_SECRET_KEY_BYTES);
+    tl_secret_free(&bytes, length);
+    return ok || tl_error_set(err, TL_ERR_INVALID,
+                              "%s: expected one line of %d hex digits, %s; restore the file "
+                              "from a backup",
+                              path, 2 * TL_SECRET_KEY_BYTES, what);
 }
 
 /* ---- adding a line ---- */
@@ -227,4 +249,16 @@ bool tl_secret_line(char **rest, char **line)
         start++;
     *line = start;
     return true;
+}
+
+const char *tl_secret_only_line(char *text)
+{
+    const char *found = NULL;
+    char *line;
+    while (tl_secret_line(&text, &line)) {
+        if (*line != '\0' && found != NULL)
+            return NULL;
+        found = *line != '\0' ? line : found;
+    }
+    return found;
 }

@@ -25,10 +25,12 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, const 
 
 enum { TL_SECRET_KEY_BYTES = 32 };
 
-/* As tl_secret_create: a file with one random key of TL_SECRET_KEY_BYTES, as a line of hex digits
- * below the comment (lines that begin with '#' and end with a line feed). Needs sodium_init. */
-bool tl_secret_create_key(const char *path, const char *comment, const char *what,
-                          struct tl_error *err);
+/* Reads a file with one key: a line of hex digits beside comments. `what` names the key in
+ * messages; the key itself never goes into one. With a comment (lines that begin with '#' and end
+ * with a line feed), a missing file is made as by tl_secret_create, with a random key below it. The
+ * caller wipes the key. */
+bool tl_secret_load_key(const char *path, const char *what, const char *comment,
+                        unsigned char key[TL_SECRET_KEY_BYTES], struct tl_error *err);
 
 /* Appends a line, given without its end, to the file: another process finds it with the line or
  * without. The file keeps its owner and mode; a missing one is made as by tl_secret_create. */
@@ -37,5 +39,7 @@ bool tl_secret_append(const char *path, const char *line, const char *what, stru
 /* Takes the next line off *rest, without its end, '#' comment and surrounding blanks; changes the
  * bytes. False at the end. Empty lines are returned as "". */
 bool tl_secret_line(char **rest, char **line);
+/* The only line of the text that is not empty; NULL when there is none, or another one. */
+const char *tl_secret_only_line(char *text);
 
 #endif

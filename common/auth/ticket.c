@@ -5,6 +5,7 @@
 
 #include "common/auth/keyring.h"
 #include "common/auth/ticket.h"
+#include "common/base/big_endian.h"
 #include "common/wire/names.h"
 
 enum {
@@ -22,20 +23,6 @@ enum {
 _Static_assert(sodium_base64_ENCODED_LEN(BYTES_MAX, sodium_base64_VARIANT_URLSAFE_NO_PADDING) <=
                    TL_TICKET_MAX,
                "the longest ticket fits");
-
-static void put(unsigned char *bytes, uint64_t value, size_t n)
-{
-    for (size_t i = n; i > 0; i--, value >>= 8)
-        bytes[i - 1] = (unsigned char)value;
-}
-
-static uint64_t get(const unsigned char *bytes, size_t n)
-{
-    uint64_t value = 0;
-    for (size_t i = 0; i < n; i++)
-        value = value << 8 | bytes[i];
-    return value;
-}
 
 /* ---- the field `issued` ---- */
 
@@ -100,13 +87,13 @@ static void sign(const struct tl_keyring *keyring, const char *queue,
     unsigned char bytes[BYTES_MAX];
     size_t visitor_length = strnlen(ticket->visitor, TL_VISITOR_MAX);
     bytes[0] = (unsigned char)version;
-    put(bytes + 1, key->id, 4);
-    put(bytes + 5, tl_place_seq(ticket->place) != 0 ? ticket->generation : ticket->invite, 8);
-    put(bytes + 13, ticket->place, 8);
-    put(bytes + 21, version == CODE ? ticket->issued : issued_field(ticket), 4);
+    tl_put_be(bytes + 1, key->id, 4);
+    tl_put_be(bytes + 5, tl_place_seq(ticket->place) != 0 ? ticket->generation : ticket->invite, 8);
+    tl_put_be(bytes + 13, ticket->place, 8);
+    tl_put_be(bytes + 21, version == CODE ? ticket->issued : issued_field(ticket), 4);
     size_t at = 25;
     if (version != PLAIN) {
-        put(bytes + at, ticket->serial, SERIAL_BYTES);
+        tl_put_be(bytes + at, ticket->serial, SERIAL_BYTES);
         at += SERIAL_BYTES;
     }
     bytes[at++] = (unsigned char)visitor_length;
@@ -199,7 +186,7 @@ static bool open_text(const struct tl_keyring *keyring, const char *queue, const
     size_t n = 0;
     if (!read_text(text, length, bytes, &n, visitor))
         return false;
-    const struct tl_signing_key *key = tl_keyring_find(keyring, (uint32_t)get(bytes + 1, 4));
+    const struct tl_signing_key *key = tl_keyring_find(keyring, (uint32_t)tl_get_be(bytes + 1, 4));
     if (key == NULL)
         return false;
     make_mac(key, queue, bytes, n - MAC_BYTES, mac);
@@ -217,17 +204,17 @@ static bool verify(const struct tl_keyring *keyring, const char *queue, const ch
     size_t visitor_length = bytes[visitor - 1];
     memcpy(ticket->visitor, bytes + visitor, visitor_length);
     ticket->visitor[visitor_length] = '\0';
-    ticket->place = get(bytes + 13, 8);
+    ticket->place = tl_get_be(bytes + 13, 8);
     ticket->outdated = false;
-    ticket->serial = bytes[0] == PLAIN ? 0 : (uint32_t)get(bytes + 25, SERIAL_BYTES);
+    ticket->serial = bytes[0] == PLAIN ? 0 : (uint32_t)tl_get_be(bytes + 25, SERIAL_BYTES);
     bool numbered = tl_place_seq(ticket->place) != 0;
-    ticket->generation = numbered ? get(bytes + 5, 8) : 0;
-    ticket->invite = numbered ? 0 : get(bytes + 5, 8);
+    ticket->generation = numbered ? tl_get_be(bytes + 5, 8) : 0;
+    ticket->invite = numbered ? 0 : tl_get_be(bytes + 5, 8);
     if (!code) {
-        read_issued(ticket, (uint32_t)get(bytes + 21, 4));
+        read_issued(ticket, (uint32_t)tl_get_be(bytes + 21, 4));
         return true;
     }
-    ticket->issued = (uint32_t)get(bytes + 21, 4);
+    ticket->issued = (uint32_t)tl_get_be(bytes + 21, 4);
     ticket->front = 0;
     return numbered && ticket->serial > 0;
 }

@@ -4,8 +4,10 @@
 
 #include <sodium.h>
 
+#include "common/auth/hex.h"
 #include "common/auth/secret_file.h"
 #include "common/auth/token.h"
+#include "common/wire/names.h"
 
 _Static_assert((int)TL_TOKEN_KEY_BYTES == (int)TL_SECRET_KEY_BYTES &&
                    (int)TL_TOKEN_KEY_BYTES == (int)crypto_generichash_KEYBYTES &&
@@ -39,63 +41,18 @@ bool tl_token_role_parse(const char *name, enum tl_token_role *role)
 
 bool tl_token_name_valid(const char *name, size_t length)
 {
-    if (length == 0 || length > TL_TOKEN_NAME_MAX)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        char c = name[i];
-        bool first = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        if (!first && (i == 0 || (c != '.' && c != '_' && c != '-')))
-            return false;
-    }
-    return length != strlen(TL_ADMIN_NAME) || memcmp(name, TL_ADMIN_NAME, length) != 0;
-}
-
-/* ---- the key file ---- */
-
-static bool parse_hex(const char *digits, size_t length, unsigned char *bytes, size_t n)
-{
-    size_t parsed = 0;
-    const char *end = NULL;
-    return length == 2 * n && sodium_hex2bin(bytes, n, digits, length, NULL, &parsed, &end) == 0 &&
-           parsed == n && end == digits + length;
-}
-
-static bool create_key(const char *path, struct tl_error *err)
-{
-    static const char comment[] =
-        "# The key of operators' tokens. Every program that checks or makes tokens needs the same\n"
-        "# file. Without it, no token is valid any more.\n";
-    return tl_secret_create_key(path, comment, "a new key of tokens", err);
-}
-
-/* The only line of a file that is neither empty nor a comment, or NULL. */
-static const char *only_line(char *text)
-{
-    const char *found = NULL;
-    char *line;
-    while (tl_secret_line(&text, &line)) {
-        if (*line != '\0' && found != NULL)
-            return NULL;
-        found = *line != '\0' ? line : found;
-    }
-    return found;
+    return tl_name_valid(name, length, TL_TOKEN_NAME_MAX) &&
+           (length != strlen(TL_ADMIN_NAME) || memcmp(name, TL_ADMIN_NAME, length) != 0);
 }
 
 bool tl_token_key_load(const char *path, bool create, struct tl_token_key *key,
                        struct tl_error *err)
 {
-    size_t length;
-    if (create && !create_key(path, err))
-        return false;
-    char *bytes = tl_secret_read(path, &length, NULL, err);
-    if (bytes == NULL)
-        return false;
-    const char *line = only_line(bytes);
-    bool ok = line != NULL && parse_hex(line, strlen(line), key->bytes, sizeof(key->bytes));
-    tl_secret_free(&bytes, length);
-    return ok || tl_error_set(err, TL_ERR_INVALID,
-                              "%s: expected one line of %d hex digits, the key of the tokens", path,
-                              2 * TL_TOKEN_KEY_BYTES);
+    static const char comment[] =
+        "# The key of operators' tokens. Every program that checks or makes tokens needs the same\n"
+        "# file. Without it, no token is valid any more.\n";
+    return tl_secret_load_key(path, "the key of operators' tokens", create ? comment : NULL,
+                              key->bytes, err);
 }
 
 /* ---- tokens ---- */
@@ -116,14 +73,9 @@ void tl_token_make(const char *name, char text[TL_TOKEN_TEXT_MAX + 1])
     sodium_memzero(digits, sizeof(digits));
 }
 
-static bool is_base64(char c)
-{
-    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-}
-
 bool tl_token_parse(const char *text, size_t length, char name[TL_TOKEN_NAME_MAX + 1])
 {
+    static const char base64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     const size_t around = PREFIX_LENGTH + 1 + TL_TOKEN_SECRET_DIGITS;
     if (length <= around || length > TL_TOKEN_TEXT_MAX || memcmp(text, "tl_", PREFIX_LENGTH) != 0)
         return false;
@@ -132,7 +84,7 @@ bool tl_token_parse(const char *text, size_t length, char name[TL_TOKEN_NAME_MAX
     if (*end != '_' || !tl_token_name_valid(text + PREFIX_LENGTH, name_length))
         return false;
     for (size_t i = 1; i <= TL_TOKEN_SECRET_DIGITS; i++)
-        if (!is_base64(end[i]))
+        if (end[i] == '\0' || strchr(base64, end[i]) == NULL)
             return false;
     memcpy(name, text + PREFIX_LENGTH, name_length);
     name[name_length] = '\0';
@@ -153,24 +105,15 @@ bool tl_token_hash_equal(const struct tl_token_hash *a, const struct tl_token_ha
 
 bool tl_token_hash_parse(const char *digits, size_t length, struct tl_token_hash *hash)
 {
-    return parse_hex(digits, length, hash->bytes, sizeof(hash->bytes));
+    return tl_hex_parse(digits, length, hash->bytes, sizeof(hash->bytes));
 }
 
 void tl_token_hash_format(const struct tl_token_hash *hash, char digits[TL_TOKEN_HASH_DIGITS + 1])
 {
-    sodium_bin2hex(digits, TL_TOKEN_HASH_DIGITS + 1, hash->bytes, sizeof(hash->bytes));
+    tl_hex_format(hash->bytes, sizeof(hash->bytes), digits);
 }
 
 /* ---- the admin token ---- */
-
-static bool is_admin_token(const char *line)
-{
-    size_t length = strlen(line);
-    for (size_t i = 0; i < length; i++)
-        if (line[i] <= ' ' || line[i] > '~')
-            return false;
-    return length >= TL_ADMIN_TOKEN_MIN && length <= TL_ADMIN_TOKEN_MAX;
-}
 
 bool tl_admin_token_load(const char *path, struct tl_admin_token *admin, struct tl_error *err)
 {
@@ -180,8 +123,9 @@ bool tl_admin_token_load(const char *path, struct tl_admin_token *admin, struct 
     char *bytes = tl_secret_read(path, &length, &missing, err);
     if (bytes == NULL)
         return missing;
-    const char *line = only_line(bytes);
-    admin->found = line != NULL && is_admin_token(line);
+    const char *line = tl_secret_only_line(bytes);
+    admin->found = line != NULL && strlen(line) >= TL_ADMIN_TOKEN_MIN &&
+                   tl_printable(line, strlen(line), TL_ADMIN_TOKEN_MAX);
     if (admin->found) {
         randombytes_buf(admin->key.bytes, sizeof(admin->key.bytes));
         tl_token_hash(&admin->key, line, strlen(line), &admin->hash);

@@ -38,14 +38,14 @@ const char *tl_token_role_name(enum tl_token_role role);
 /* False for any other name; TL_TOKEN_NOTHING has none. */
 bool tl_token_role_parse(const char *name, enum tl_token_role *role);
 
-/* [a-z0-9][a-z0-9._-]{0,31}, and not TL_ADMIN_NAME. */
+/* tl_name_valid with TL_TOKEN_NAME_MAX, and not TL_ADMIN_NAME. */
 bool tl_token_name_valid(const char *name, size_t length);
 
 struct tl_token_key {
     unsigned char bytes[TL_TOKEN_KEY_BYTES];
 };
-/* Reads the key file: one line of 64 hex digits, '#' comments. With create, a missing file is made
- * with a random key, mode 0600. Refuses a file that others can read. The caller wipes the key. */
+/* Reads the key file; with create, a missing one is made (tl_secret_load_key). The caller wipes the
+ * key. */
 bool tl_token_key_load(const char *path, bool create, struct tl_token_key *key,
                        struct tl_error *err);
 

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/auth/hex.h"
 #include "common/store/draw_record.h"
 #include "common/store/reply.h"
 
@@ -36,11 +37,11 @@ static void parse_hash(const char *text, struct tl_draw_record *record)
     uint64_t opens_at_ms = strtoull(text, &end, 10);
     if (*end != ':' || strlen(end) != 2 * TL_DRAW_KEY_DIGITS + 2 ||
         end[1 + TL_DRAW_KEY_DIGITS] != ':' ||
-        !tl_draw_parse_hex(end + 1, TL_DRAW_KEY_DIGITS, hash, sizeof(hash)) ||
-        !tl_draw_parse_hex(end + 2 + TL_DRAW_KEY_DIGITS, TL_DRAW_KEY_DIGITS, record->salt,
-                           sizeof(record->salt)))
+        !tl_hex_parse(end + 1, TL_DRAW_KEY_DIGITS, hash, sizeof(hash)) ||
+        !tl_hex_parse(end + 2 + TL_DRAW_KEY_DIGITS, TL_DRAW_KEY_DIGITS, record->salt,
+                      sizeof(record->salt)))
         return;
-    tl_draw_format_hex(hash, sizeof(hash), record->hash);
+    tl_hex_format(hash, sizeof(hash), record->hash);
     record->announced_for_ms = (int64_t)opens_at_ms;
 }
 

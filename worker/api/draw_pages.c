@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/auth/draw.h"
+#include "common/auth/hex.h"
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "worker/api/draw_pages.h"
@@ -117,7 +118,7 @@ static bool answer(struct tl_request *request, const struct tl_local_queue *queu
     if (done) {
         tl_json_array(&json, "ids");
         for (size_t i = 0; i < n; i++) {
-            tl_draw_format_hex(ids + i * TL_DRAW_ID_BYTES, TL_DRAW_ID_BYTES, digits);
+            tl_hex_format(ids + i * TL_DRAW_ID_BYTES, TL_DRAW_ID_BYTES, digits);
             tl_json_item(&json, digits);
         }
         tl_json_array_end(&json);

@@ -25,23 +25,15 @@ static bool load_challenge_secret(struct tl_secrets *secrets, const char *path,
                                   struct tl_error *err)
 {
     size_t length;
-    char *line, *bytes = tl_secret_read(path, &length, NULL, err);
+    char *bytes = tl_secret_read(path, &length, NULL, err);
     if (bytes == NULL)
         return false;
-    unsigned found = 0;
-    bool ok = strlen(bytes) == length;
-    for (char *rest = bytes; ok && tl_secret_line(&rest, &line);) {
-        size_t n = strlen(line);
-        if (n == 0)
-            continue;
-        ok = ++found == 1 && n <= TL_CHALLENGE_SECRET_MAX;
-        for (size_t i = 0; ok && i < n; i++)
-            ok = line[i] > ' ' && line[i] <= '~';
-        if (ok)
-            memcpy(secrets->challenge_secret, line, n + 1);
-    }
+    const char *line = strlen(bytes) == length ? tl_secret_only_line(bytes) : NULL;
+    bool ok = line != NULL && tl_printable(line, strlen(line), TL_CHALLENGE_SECRET_MAX);
+    if (ok)
+        memcpy(secrets->challenge_secret, line, strlen(line) + 1);
     tl_secret_free(&bytes, length);
-    return (ok && found == 1) ||
+    return ok ||
            tl_error_set(err, TL_ERR_INVALID,
                         "%s: expected one line with the secret of the challenge service, of 1 to "
                         "%d printable ASCII characters",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/auth/draw.h"
+#include "common/auth/hex.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/view.h"
@@ -123,7 +124,7 @@ static void write_draw(struct tl_json *json, const struct tl_view *view)
     if (draw->announced_for_ms != view->settings->opens_at_ms || late)
         return;
     tl_draw_id(draw->salt, view->visitor, strlen(view->visitor), id);
-    tl_draw_format_hex(id, sizeof(id), digits);
+    tl_hex_format(id, sizeof(id), digits);
     tl_json_string(json, "draw_id", digits);
 }
 

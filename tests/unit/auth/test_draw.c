@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/auth/draw.h"
+#include "common/auth/hex.h"
 
 static const struct tl_draw_secret one = {.bytes = {1}}, two = {.bytes = {2}};
 
@@ -49,13 +50,13 @@ static void keys_are_hmac_sha_256(void **state)
     for (size_t i = 0; i < sizeof(seed); i++)
         seed[i] = (unsigned char)i;
     tl_draw_hash(seed, key);
-    tl_draw_format_hex(key, sizeof(key), digits);
+    tl_hex_format(key, sizeof(key), digits);
     assert_string_equal(digits, "630dcd2966c4336691125448bbb25b4ff412a49c732db2c8abc1b8581bd710dd");
     tl_draw_id(seed, "alice", 5, id);
-    tl_draw_format_hex(id, sizeof(id), digits);
+    tl_hex_format(id, sizeof(id), digits);
     assert_string_equal(digits, "6eefad2bed97b6d93ee663d67a44b460");
     tl_draw_key(seed, id, key);
-    tl_draw_format_hex(key, sizeof(key), digits);
+    tl_hex_format(key, sizeof(key), digits);
     assert_string_equal(digits, "6ad743cc23c27bcad28cb1b4047300573006d2ec165bdcd08a58e797f78df737");
 }
 
@@ -63,13 +64,13 @@ static void hex_is_exact(void **state)
 {
     (void)state;
     unsigned char bytes[2];
-    assert_true(tl_draw_parse_hex("0aFF", 4, bytes, 2));
+    assert_true(tl_hex_parse("0aFF", 4, bytes, 2));
     assert_int_equal(bytes[0], 10);
     assert_int_equal(bytes[1], 255);
-    assert_false(tl_draw_parse_hex("0aF", 3, bytes, 2));
-    assert_false(tl_draw_parse_hex("0aFF0", 5, bytes, 2));
-    assert_false(tl_draw_parse_hex("0aFg", 4, bytes, 2));
-    assert_false(tl_draw_parse_hex(" 0aF", 4, bytes, 2));
+    assert_false(tl_hex_parse("0aF", 3, bytes, 2));
+    assert_false(tl_hex_parse("0aFF0", 5, bytes, 2));
+    assert_false(tl_hex_parse("0aFg", 4, bytes, 2));
+    assert_false(tl_hex_parse(" 0aF", 4, bytes, 2));
 }
 
 static void the_file_is_made_once_and_kept(void **state)
@@ -96,7 +97,7 @@ static void the_file_is_made_once_and_kept(void **state)
     fclose(file);
     assert_int_equal(chmod(path, 0600), 0);
     assert_false(tl_draw_secret_load(path, &read, &err));
-    assert_non_null(strstr(err.text, ":2: expected one line of 64 hex digits"));
+    assert_non_null(strstr(err.text, "expected one line of 64 hex digits"));
     (void)unlink(path);
     (void)rmdir(folder);
 }

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "common/auth/invite.h"
+#include "common/auth/jwt.h"
 #include "common/auth/jwt_keys.h"
-#include "common/auth/jwt_write.h"
 #include "common/auth/secret_file.h"
 
 #include "ctl/rehearse_door.h"

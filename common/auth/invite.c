@@ -4,9 +4,8 @@
 #include <openssl/sha.h>
 
 #include "common/auth/invite.h"
+#include "common/auth/jwt.h"
 #include "common/auth/jwt_keys.h"
-#include "common/auth/jwt_read.h"
-#include "common/auth/jwt_write.h"
 #include "common/base/big_endian.h"
 #include "common/wire/names.h"
 

@@ -2,20 +2,72 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
 #include <sodium.h>
 
-#include "common/auth/jwt_genuine.h"
-#include "common/auth/jwt_key.h"
+#include "common/auth/genuine.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/secret_file.h"
 
-enum { PEM_BYTES_MAX = 4096 };
+_Static_assert(TL_JWT_SIGNATURE_MAX >= crypto_auth_hmacsha256_BYTES, "an HMAC fits");
+_Static_assert(TL_JWT_SIGNATURE_MAX == TL_EC_SIGNATURE_BYTES, "an ES256 signature fits");
+_Static_assert(TL_EC_HASH_BYTES == crypto_hash_sha256_BYTES, "what is signed");
+
+enum {
+    PEM_BYTES_MAX = 4096,
+    BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
+    COORDINATE_TEXT = sodium_base64_ENCODED_LEN(TL_EC_COORDINATE_BYTES, BASE64),
+};
+
+const char *tl_jwt_algorithm_name(enum tl_jwt_algorithm algorithm)
+{
+    return algorithm == TL_JWT_HS256 ? "HS256" : "ES256";
+}
+
+/* ---- one key ---- */
+
+static void make_mac(const struct tl_jwt_key *key, const char *text, size_t length,
+                     unsigned char mac[crypto_auth_hmacsha256_BYTES])
+{
+    crypto_auth_hmacsha256_state state;
+    crypto_auth_hmacsha256_init(&state, key->secret, key->secret_length);
+    crypto_auth_hmacsha256_update(&state, (const unsigned char *)text, length);
+    crypto_auth_hmacsha256_final(&state, mac);
+    sodium_memzero(&state, sizeof(state));
+}
+
+size_t tl_jwt_key_sign(const struct tl_jwt_key *key, const char *text, size_t length,
+                       unsigned char signature[TL_JWT_SIGNATURE_MAX])
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    if (key->algorithm == TL_JWT_HS256) {
+        make_mac(key, text, length, signature);
+        return crypto_auth_hmacsha256_BYTES;
+    }
+    crypto_hash_sha256(hash, (const unsigned char *)text, length);
+    return tl_ec_key_sign(&key->ec, hash, signature) ? TL_EC_SIGNATURE_BYTES : 0;
+}
+
+bool tl_jwt_key_verify(const struct tl_jwt_key *key, const char *text, size_t length,
+                       const unsigned char *signature, size_t signature_length)
+{
+    unsigned char hash[crypto_hash_sha256_BYTES];
+    if (key->algorithm == TL_JWT_HS256) {
+        make_mac(key, text, length, hash);
+        return signature_length == sizeof(hash) &&
+               sodium_memcmp(hash, signature, sizeof(hash)) == 0;
+    }
+    crypto_hash_sha256(hash, (const unsigned char *)text, length);
+    return signature_length == TL_EC_SIGNATURE_BYTES && tl_ec_key_verify(&key->ec, hash, signature);
+}
+
+/* ---- sets ---- */
 
 struct tl_jwt_keys {
     size_t n;
     const struct tl_jwt_key *signer; /* NULL until chosen */
     struct tl_jwt_key keys[TL_JWT_KEYS_MAX];
-    struct tl_jwt_genuine *genuine;
+    struct tl_genuine *genuine;
 };
 
 /* A key file being read. */
@@ -152,7 +204,7 @@ struct tl_jwt_keys *tl_jwt_keys_none(struct tl_error *err)
     if (sodium_init() < 0)
         tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
     else if ((keys = calloc(1, sizeof(*keys))) == NULL ||
-             (keys->genuine = tl_jwt_genuine_new()) == NULL) {
+             (keys->genuine = tl_genuine_new()) == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for keys");
         tl_jwt_keys_free(&keys);
     }
@@ -186,25 +238,15 @@ void tl_jwt_keys_free(struct tl_jwt_keys **keys)
         return;
     for (size_t i = 0; i < TL_JWT_KEYS_MAX; i++) /* also of a set that was refused half-way */
         tl_ec_key_free(&(*keys)->keys[i].ec);
-    tl_jwt_genuine_free(&(*keys)->genuine);
+    tl_genuine_free(&(*keys)->genuine);
     sodium_memzero(*keys, sizeof(**keys));
     free(*keys);
     *keys = NULL;
 }
 
-struct tl_jwt_genuine *tl_jwt_keys_genuine(const struct tl_jwt_keys *keys)
+struct tl_genuine *tl_jwt_keys_genuine(const struct tl_jwt_keys *keys)
 {
     return keys->genuine;
-}
-
-size_t tl_jwt_keys_count(const struct tl_jwt_keys *keys)
-{
-    return keys->n;
-}
-
-const struct tl_jwt_key *tl_jwt_keys_at(const struct tl_jwt_keys *keys, size_t i)
-{
-    return &keys->keys[i];
 }
 
 const struct tl_jwt_key *tl_jwt_keys_find(const struct tl_jwt_keys *keys, const char *id,
@@ -257,4 +299,31 @@ bool tl_jwt_keys_disjoint(const struct tl_jwt_keys *a, const struct tl_jwt_keys 
         }
     }
     return true;
+}
+
+static json_t *public_half(const struct tl_jwt_key *key)
+{
+    char x[COORDINATE_TEXT];
+    char y[COORDINATE_TEXT];
+    /* RFC 7518, 6.2.1: coordinates at full length, leading zeros too. */
+    sodium_bin2base64(x, sizeof(x), key->ec.x, sizeof(key->ec.x), BASE64);
+    sodium_bin2base64(y, sizeof(y), key->ec.y, sizeof(key->ec.y), BASE64);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "kty", "EC", "crv", "P-256", "x", x,
+                     "y", y, "kid", key->id, "use", "sig", "alg", "ES256");
+}
+
+char *tl_jwt_keys_publish(const struct tl_jwt_keys *keys, struct tl_error *err)
+{
+    json_t *list = json_array();
+    bool complete = list != NULL;
+    for (size_t i = 0; complete && i < keys->n; i++)
+        complete = keys->keys[i].algorithm != TL_JWT_ES256 ||
+                   json_array_append_new(list, public_half(&keys->keys[i])) == 0;
+    json_t *set = complete ? json_pack("{s:O}", "keys", list) : NULL;
+    char *text = set == NULL ? NULL : json_dumps(set, JSON_COMPACT);
+    json_decref(set);
+    json_decref(list);
+    if (text == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the key set");
+    return text;
 }

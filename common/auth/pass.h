@@ -38,6 +38,13 @@ struct tl_pass {
     uint64_t event;              /* the session was active after it; 0: the pass does not tell */
 };
 
+/* Reads the keys (common/auth/jwt_keys.h). The first key of the algorithm signs, every key
+ * verifies, so a key can be listed before it signs and after. With create, a missing file is made
+ * with one key of the algorithm, mode 0600, safely against other processes doing the same at once.
+ */
+struct tl_jwt_keys *tl_pass_keys_load(const char *path, enum tl_jwt_algorithm algorithm,
+                                      bool create, struct tl_error *err);
+
 /* The id of an admission: a queue, its generation and the place the visitor was called from. A site
  * that lets each id in once lets each admission in once, however often its pass is asked for. */
 void tl_pass_id(const char *queue, uint64_t generation, tl_place place,

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/auth/jwt_algorithm.h"
+#include "common/auth/jwt_keys.h"
 #include "common/base/log.h"
 #include "common/config/event_page.h"
 #include "common/wire/names.h"

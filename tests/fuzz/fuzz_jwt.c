@@ -14,8 +14,6 @@
 #include <sodium.h>
 
 #include "common/auth/invite.h"
-#include "common/auth/jwks.h"
-#include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "common/wire/names.h"
@@ -88,8 +86,8 @@ static void sign_and_read(const struct tl_jwt_keys *keys, const char *json, size
     sodium_bin2base64(text + used, sizeof(text) - used, (const unsigned char *)feed + 1,
                       length - header - 1, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     used += strlen(text + used);
-    crypto_auth_hmacsha256_init(&state, tl_jwt_keys_at(keys, 0)->secret,
-                                tl_jwt_keys_at(keys, 0)->secret_length);
+    const struct tl_jwt_key *key = tl_jwt_keys_find(keys, "a", 1);
+    crypto_auth_hmacsha256_init(&state, key->secret, key->secret_length);
     crypto_auth_hmacsha256_update(&state, (const unsigned char *)text, used);
     crypto_auth_hmacsha256_final(&state, mac);
     text[used++] = '.';
@@ -103,10 +101,11 @@ static void use_keys(struct tl_jwt_keys *keys)
 {
     if (keys == NULL)
         return;
-    char *jwks = tl_jwks_write(keys, NULL);
+    char *jwks = tl_jwt_keys_publish(keys, NULL);
     require(jwks != NULL);
     free(jwks);
-    require(tl_jwt_keys_choose_signer(keys, tl_jwt_keys_at(keys, 0)->algorithm));
+    require(tl_jwt_keys_choose_signer(keys, TL_JWT_HS256) ||
+            tl_jwt_keys_choose_signer(keys, TL_JWT_ES256));
     tl_jwt_keys_free(&keys);
 }
 

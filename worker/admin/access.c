@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "common/auth/jwt_genuine.h"
+#include "common/auth/genuine.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/tokens.h"
@@ -32,10 +32,10 @@ struct tl_admin_access {
     struct tl_limiter *limiter;
     struct tl_admin_secrets *secrets;
     struct tl_admin_sessions *sessions;
-    bool in_browsers;             /* may browsers sign in? */
-    pthread_mutex_t mutex;        /* for what follows */
-    struct tl_jwt_genuine *known; /* tokens that were genuine: these are always looked at */
-    int64_t second;               /* of the lines counted */
+    bool in_browsers;         /* may browsers sign in? */
+    pthread_mutex_t mutex;    /* for what follows */
+    struct tl_genuine *known; /* tokens that were genuine: these are always looked at */
+    int64_t second;           /* of the lines counted */
     unsigned lines, dropped;
 };
 
@@ -62,7 +62,7 @@ struct tl_admin_access *tl_admin_access_new(const struct tl_admin_access_setting
     access->in_browsers = is_private(settings->config);
     access->secrets = tl_admin_secrets_new(settings->config, err);
     access->sessions = access->secrets != NULL ? tl_admin_sessions_new(err) : NULL;
-    access->known = tl_jwt_genuine_new();
+    access->known = tl_genuine_new();
     if (access->known == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the admin API");
     if (access->sessions == NULL || access->known == NULL)
@@ -76,7 +76,7 @@ void tl_admin_access_free(struct tl_admin_access **access)
         return;
     tl_admin_secrets_free(&(*access)->secrets);
     tl_admin_sessions_free(&(*access)->sessions);
-    tl_jwt_genuine_free(&(*access)->known);
+    tl_genuine_free(&(*access)->known);
     pthread_mutex_destroy(&(*access)->mutex);
     free(*access);
     *access = NULL;
@@ -151,20 +151,16 @@ static bool is_heard(struct tl_admin_access *access, const struct tl_admin_head 
 /* Was this token genuine before? Then it is looked at, however many wrong ones came. */
 static bool is_known(struct tl_admin_access *access, const char *token)
 {
-    unsigned char digest[TL_JWT_DIGEST_BYTES];
-    tl_jwt_genuine_digest(token, strlen(token), digest);
     pthread_mutex_lock(&access->mutex);
-    bool known = tl_jwt_genuine_has(access->known, digest);
+    bool known = tl_genuine_has(access->known, token, strlen(token));
     pthread_mutex_unlock(&access->mutex);
     return known;
 }
 
 static void note_genuine(struct tl_admin_access *access, const char *token)
 {
-    unsigned char digest[TL_JWT_DIGEST_BYTES];
-    tl_jwt_genuine_digest(token, strlen(token), digest);
     pthread_mutex_lock(&access->mutex);
-    tl_jwt_genuine_add(access->known, digest);
+    tl_genuine_add(access->known, token, strlen(token));
     pthread_mutex_unlock(&access->mutex);
 }
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/auth/jwks.h"
+#include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "worker/api/bypass.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/auth/jwks.h"
+#include "common/auth/jwt_keys.h"
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
@@ -105,7 +105,7 @@ bool tl_handle_jwks(void *context, struct tl_request *request, const char *queue
     (void)queue;
     const struct tl_api *api = context;
     struct tl_error err = {0};
-    char *text = tl_jwks_write(api->secrets.pass_keys, &err);
+    char *text = tl_jwt_keys_publish(api->secrets.pass_keys, &err);
     if (text == NULL)
         return tl_refuse(refusal, TL_REFUSAL_BUSY, "%s", err.text);
     tl_request_answer(request, &(struct tl_answer){.status = 200,

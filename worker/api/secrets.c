@@ -7,7 +7,6 @@
 #include "common/auth/jwt_keys.h"
 #include "common/auth/keyring.h"
 #include "common/auth/pass.h"
-#include "common/auth/pass_keys.h"
 #include "common/auth/secret_file.h"
 #include "worker/api/secrets.h"
 

@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "common/auth/jwt_read.h"
+#include "common/auth/jwt.h"
 #include "common/base/clock.h"
 #include "common/base/prefix.h"
 #include "worker/api/cookie.h"

@@ -11,9 +11,8 @@
 #include <cmocka.h>
 
 #include "common/auth/invite.h"
-#include "common/auth/jwt_key.h"
+#include "common/auth/jwt.h"
 #include "common/auth/jwt_keys.h"
-#include "common/auth/jwt_write.h"
 #include "common/auth/pass.h"
 #include "tests/unit/auth/jwt_forge.h"
 

@@ -14,8 +14,6 @@
 #include <cmocka.h>
 
 #include "common/auth/invite.h"
-#include "common/auth/jwks.h"
-#include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "tests/unit/auth/jwt_forge.h"
@@ -75,7 +73,7 @@ static void write_passes(void)
     write_file("secret", FORGE_SECRET_A);
     write_pass(keys, TL_JWT_HS256, "pass.HS256", &pass);
     write_pass(keys, TL_JWT_ES256, "pass.ES256", &pass);
-    char *jwks = tl_jwks_write(keys, NULL);
+    char *jwks = tl_jwt_keys_publish(keys, NULL);
     assert_non_null(jwks);
     write_file("jwks.json", jwks);
     free(jwks);

@@ -12,7 +12,6 @@
 
 #include "common/auth/ec_key.h"
 #include "common/auth/invite.h"
-#include "common/auth/jwt_key.h"
 #include "common/auth/jwt_keys.h"
 #include "tests/unit/auth/jwt_forge.h"
 
@@ -59,7 +58,7 @@ static void test_reads_several(void **state)
 {
     (void)state;
     struct tl_jwt_keys *keys = good("# ours\n\n" SECRET_A "  " EC_E "\n" SECRET_B, TL_JWT_SIGN);
-    assert_int_equal(tl_jwt_keys_count(keys), 3);
+    assert_non_null(tl_jwt_keys_find(keys, "a", 1));
     const struct tl_jwt_key *key = tl_jwt_keys_find(keys, "e", 1);
     assert_non_null(key);
     assert_int_equal(key->algorithm, TL_JWT_ES256);
@@ -100,7 +99,7 @@ static void test_signatures(void **state)
     struct tl_jwt_keys *public_keys = good(EC_P, TL_JWT_VERIFY);
     const struct tl_jwt_key *public_key = tl_jwt_keys_find(public_keys, "e", 1);
     for (size_t i = 0; i < 2; i++) {
-        const struct tl_jwt_key *key = tl_jwt_keys_at(keys, i);
+        const struct tl_jwt_key *key = tl_jwt_keys_find(keys, i == 0 ? "a" : "e", 1);
         unsigned char signature[TL_JWT_SIGNATURE_MAX];
         for (int round = 0; round < 3; round++) {
             size_t n = tl_jwt_key_sign(key, text, length, signature);
@@ -239,7 +238,7 @@ static void test_disjoint(void **state)
     struct tl_jwt_keys *same_secret = good(SECRET_B "x HS256 " FORGE_SECRET_A "\n", TL_JWT_VERIFY);
     struct tl_jwt_keys *none = tl_invite_keys_load("", &err);
     assert_non_null(none);
-    assert_int_equal(tl_jwt_keys_count(none), 0);
+    assert_false(tl_jwt_keys_choose_signer(none, TL_JWT_HS256));
     assert_true(tl_jwt_keys_disjoint(passes, none, &err));
     assert_true(tl_jwt_keys_disjoint(passes, others, &err));
     assert_false(tl_jwt_keys_disjoint(passes, same_ec, &err));

@@ -3,11 +3,12 @@
 
 #include <sodium.h>
 
-#include "common/auth/jwt_genuine.h"
-#include "common/auth/jwt_key.h"
+#include "common/auth/genuine.h"
+#include "common/auth/jwt.h"
 #include "common/auth/jwt_keys.h"
-#include "common/auth/jwt_read.h"
 #include "common/wire/names.h"
+
+enum { BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING };
 
 /* ---- compact form ---- */
 
@@ -32,8 +33,7 @@ static bool split(const char *text, size_t length, struct part parts[3])
 /* Strict: no padding, no other characters, no bits left over. */
 static bool decode(struct part part, unsigned char *bytes, size_t room, size_t *length)
 {
-    return sodium_base642bin(bytes, room, part.text, part.length, NULL, length, NULL,
-                             sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0;
+    return sodium_base642bin(bytes, room, part.text, part.length, NULL, length, NULL, BASE64) == 0;
 }
 
 static json_t *decode_object(struct part part)
@@ -92,18 +92,16 @@ static const struct tl_jwt_key *choose_key(const struct check *check, const json
 static bool check_signature(const struct check *check, const struct tl_jwt_key *key,
                             struct part signature)
 {
-    struct tl_jwt_genuine *known = tl_jwt_keys_genuine(check->keys);
+    struct tl_genuine *known = tl_jwt_keys_genuine(check->keys);
     unsigned char raw[TL_JWT_SIGNATURE_MAX];
-    unsigned char digest[TL_JWT_DIGEST_BYTES];
     size_t raw_length = 0;
     size_t length = (size_t)(signature.text - check->text) - 1; /* without the dot */
-    tl_jwt_genuine_digest(check->text, check->length, digest);
-    if (tl_jwt_genuine_has(known, digest))
+    if (tl_genuine_has(known, check->text, check->length))
         return true;
     if (!decode(signature, raw, sizeof(raw), &raw_length) ||
         !tl_jwt_key_verify(key, check->text, length, raw, raw_length))
         return refuse(check, "is not genuine: its signature is not that of its key");
-    tl_jwt_genuine_add(known, digest);
+    tl_genuine_add(known, check->text, check->length);
     return true;
 }
 
@@ -220,10 +218,52 @@ bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t l
     static const struct tl_jwt_expect unsaid = {.what = "token"};
     const struct check check = {.keys = keys, .expect = &unsaid, .text = text, .length = length};
     struct part parts[3];
-    unsigned char digest[TL_JWT_DIGEST_BYTES];
     const struct tl_jwt_key *key = length <= TL_JWT_TEXT_MAX ? find_key(&check, parts) : NULL;
-    if (key == NULL || key->algorithm != TL_JWT_ES256)
+    return key != NULL && key->algorithm == TL_JWT_ES256 &&
+           !tl_genuine_has(tl_jwt_keys_genuine(keys), text, length);
+}
+
+/* ---- writing ---- */
+
+/* Appends the bytes as base64url, behind a dot unless they are the first. False when they do not
+ * fit. */
+static bool append(const unsigned char *bytes, size_t length, char text[TL_JWT_SIZE], size_t *used)
+{
+    size_t dot = *used > 0 ? 1 : 0;
+    size_t size = dot + sodium_base64_encoded_len(length, BASE64);
+    if (size > TL_JWT_SIZE - *used)
         return false;
-    tl_jwt_genuine_digest(text, length, digest);
-    return !tl_jwt_genuine_has(tl_jwt_keys_genuine(keys), digest);
+    text[*used] = '.';
+    sodium_bin2base64(text + *used + dot, TL_JWT_SIZE - *used - dot, bytes, length, BASE64);
+    *used += size - 1;
+    return true;
+}
+
+static bool append_json(const json_t *object, char text[TL_JWT_SIZE], size_t *used)
+{
+    char bytes[TL_JWT_SIZE];
+    size_t length = json_dumpb(object, bytes, sizeof(bytes), JSON_COMPACT);
+    return length > 0 && length <= sizeof(bytes) &&
+           append((const unsigned char *)bytes, length, text, used);
+}
+
+bool tl_jwt_write(const struct tl_jwt_key *key, const char *what, const json_t *claims,
+                  char text[TL_JWT_SIZE], struct tl_error *err)
+{
+    json_t *header = json_pack("{s:s, s:s, s:s}", "typ", "JWT", "alg",
+                               tl_jwt_algorithm_name(key->algorithm), "kid", key->id);
+    unsigned char signature[TL_JWT_SIGNATURE_MAX];
+    size_t used = 0;
+    size_t length = 0;
+    bool made = header != NULL && claims != NULL;
+    bool fits = made && append_json(header, text, &used) && append_json(claims, text, &used);
+    json_decref(header);
+    if (!made)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the %s", what);
+    if (fits && (length = tl_jwt_key_sign(key, text, used, signature)) == 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "the %s cannot be signed with key %s", what,
+                            key->id);
+    return (fits && append(signature, length, text, &used)) ||
+           tl_error_set(err, TL_ERR_INVALID, "the %s is longer than %d characters", what,
+                        TL_JWT_SIZE - 1);
 }

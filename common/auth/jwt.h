@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading and verifying a JSON Web Token (RFC 7519, RFC 8725): compact form, strict
- * base64url, duplicate names refused. The header chooses a key by `kid` and nothing else: the key
- * fixes the algorithm, and a header that names another is refused before any signature is computed.
+ * JSON Web Tokens (RFC 7519, RFC 8725) in the compact form. What is read is strict base64url
+ * without duplicate names. The header chooses a key by `kid` and nothing else: the key fixes the
+ * algorithm, and a header that names another is refused before any signature is computed.
  */
-#ifndef TL_JWT_READ_H
-#define TL_JWT_READ_H
+#ifndef TL_JWT_H
+#define TL_JWT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,9 +17,10 @@
 #include "common/base/error.h"
 #include "common/wire/names.h"
 
-#define TL_JWT_TEXT_MAX 2048 /* a longer token is refused unread */
-#define TL_JWT_ID_MAX   64   /* bytes of a jti, without the terminating zero */
-#define TL_JWT_LEEWAY_S 30   /* seconds by which the clocks of signer and reader may differ */
+#define TL_JWT_TEXT_MAX 2048                  /* a longer token is refused unread */
+#define TL_JWT_SIZE     (TL_JWT_TEXT_MAX + 1) /* bytes of a token, with the terminating zero */
+#define TL_JWT_ID_MAX   64                    /* bytes of a jti, without the terminating zero */
+#define TL_JWT_LEEWAY_S 30 /* seconds by which the clocks of signer and reader may differ */
 #define TL_JWT_TIME_MAX INT64_C(253402300799) /* the end of the year 9999 */
 
 /* What makes a token the one we expect. */
@@ -47,5 +48,10 @@ bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *exp
 /* Does reading this token take the verification of a signature with a public key, a hundred times
  * as long as the rest? Not if it was found genuine before, or is refused at once. */
 bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t length);
+
+/* Writes the claims, signed with the key; claims are borrowed, and NULL counts as out of memory.
+ * what: for messages, "pass" or "invite". */
+bool tl_jwt_write(const struct tl_jwt_key *key, const char *what, const json_t *claims,
+                  char text[TL_JWT_SIZE], struct tl_error *err);
 
 #endif

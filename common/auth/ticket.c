@@ -9,14 +9,17 @@
 #include "common/wire/names.h"
 
 enum {
-    PLAIN = 1,        /* versions: a ticket */
-    HANDED = 2,       /* a ticket of a place that was handed over */
-    CODE = 3,         /* a code that hands a place over */
-    HEAD_BYTES = 26,  /* version, key id, generation, place, issued, visitor length */
-    SERIAL_BYTES = 4, /* after `issued`; not in PLAIN */
+    TICKET = 1, /* kinds */
+    CODE = 2,
+    GENERATION_AT = 5, /* behind the kind and the key id */
+    PLACE_AT = 13,
+    ISSUED_AT = 21,
+    SERIAL_AT = 25,
+    LENGTH_AT = 29,
+    VISITOR_AT = 30,
     MAC_BYTES = 16,
-    BYTES_MIN = HEAD_BYTES + 1 + MAC_BYTES,
-    BYTES_MAX = HEAD_BYTES + SERIAL_BYTES + TL_VISITOR_MAX + MAC_BYTES,
+    BYTES_MIN = VISITOR_AT + 1 + MAC_BYTES,
+    BYTES_MAX = VISITOR_AT + TL_VISITOR_MAX + MAC_BYTES,
     BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
 };
 
@@ -25,8 +28,6 @@ _Static_assert(sodium_base64_ENCODED_LEN(BYTES_MAX, sodium_base64_VARIANT_URLSAF
                "the longest ticket fits");
 
 /* ---- the field `issued` ---- */
-
-#define NUMBERED (UINT32_C(1) << 31)
 
 enum { FRACTION_BITS = 11, FRACTION_MAX = (1 << FRACTION_BITS) - 1, FRONT_UNKNOWN = 0xFFFF };
 
@@ -51,22 +52,6 @@ static uint64_t front_of(uint64_t seq, uint32_t code)
     return code != FRONT_UNKNOWN && distance < seq ? seq - distance : 0;
 }
 
-static uint32_t issued_field(const struct tl_ticket *ticket)
-{
-    uint64_t seq = tl_place_seq(ticket->place);
-    if (seq == 0)
-        return ticket->issued;
-    return NUMBERED | (ticket->issued / 60 & 0x7FFF) << 16 | front_code(seq, ticket->front);
-}
-
-static void read_issued(struct tl_ticket *ticket, uint32_t field)
-{
-    uint64_t seq = tl_place_seq(ticket->place);
-    bool numbered = (field & NUMBERED) != 0 && seq != 0;
-    ticket->issued = numbered ? (field >> 16 & 0x7FFF) * 60 : field;
-    ticket->front = numbered ? front_of(seq, field & 0xFFFF) : 0;
-}
-
 /* ---- tickets ---- */
 
 static void make_mac(const struct tl_signing_key *key, const char *queue,
@@ -81,24 +66,24 @@ static void make_mac(const struct tl_signing_key *key, const char *queue,
 }
 
 static void sign(const struct tl_keyring *keyring, const char *queue,
-                 const struct tl_ticket *ticket, int version, char text[TL_TICKET_MAX])
+                 const struct tl_ticket *ticket, int kind, char text[TL_TICKET_MAX])
 {
     const struct tl_signing_key *key = tl_keyring_first(keyring);
     unsigned char bytes[BYTES_MAX];
     size_t visitor_length = strnlen(ticket->visitor, TL_VISITOR_MAX);
-    bytes[0] = (unsigned char)version;
+    uint64_t seq = tl_place_seq(ticket->place);
+    uint64_t issued = ticket->issued;
+    if (kind == TICKET && seq != 0)
+        issued = issued / 60 << 16 | front_code(seq, ticket->front);
+    bytes[0] = (unsigned char)kind;
     tl_put_be(bytes + 1, key->id, 4);
-    tl_put_be(bytes + 5, tl_place_seq(ticket->place) != 0 ? ticket->generation : ticket->invite, 8);
-    tl_put_be(bytes + 13, ticket->place, 8);
-    tl_put_be(bytes + 21, version == CODE ? ticket->issued : issued_field(ticket), 4);
-    size_t at = 25;
-    if (version != PLAIN) {
-        tl_put_be(bytes + at, ticket->serial, SERIAL_BYTES);
-        at += SERIAL_BYTES;
-    }
-    bytes[at++] = (unsigned char)visitor_length;
-    memcpy(bytes + at, ticket->visitor, visitor_length);
-    size_t length = at + visitor_length;
+    tl_put_be(bytes + GENERATION_AT, seq != 0 ? ticket->generation : ticket->invite, 8);
+    tl_put_be(bytes + PLACE_AT, ticket->place, 8);
+    tl_put_be(bytes + ISSUED_AT, issued, 4);
+    tl_put_be(bytes + SERIAL_AT, ticket->serial, 4);
+    bytes[LENGTH_AT] = (unsigned char)visitor_length;
+    memcpy(bytes + VISITOR_AT, ticket->visitor, visitor_length);
+    size_t length = VISITOR_AT + visitor_length;
     make_mac(key, queue, bytes, length, bytes + length);
     sodium_bin2base64(text, TL_TICKET_MAX, bytes, length + MAC_BYTES, BASE64);
 }
@@ -106,7 +91,7 @@ static void sign(const struct tl_keyring *keyring, const char *queue,
 void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
                     const struct tl_ticket *ticket, char text[TL_TICKET_MAX])
 {
-    sign(keyring, queue, ticket, ticket->serial == 0 ? PLAIN : HANDED, text);
+    sign(keyring, queue, ticket, TICKET, text);
 }
 
 void tl_ticket_sign_code(const struct tl_keyring *keyring, const char *queue,
@@ -161,79 +146,75 @@ static bool decode(const char *text, size_t length, unsigned char bytes[BYTES_MA
     return *n >= BYTES_MIN;
 }
 
-/* Reads a ticket or code of the right form. *visitor gets where the id begins, after its length. */
-static bool read_text(const char *text, size_t length, unsigned char bytes[BYTES_MAX], size_t *n,
-                      size_t *visitor)
+/* The bytes of a text of this kind that has the right form. */
+static bool read_text(const char *text, size_t length, int kind, unsigned char bytes[BYTES_MAX])
 {
-    if (!decode(text, length, bytes, n) || bytes[0] < PLAIN || bytes[0] > CODE)
-        return false;
-    *visitor = HEAD_BYTES + (bytes[0] == PLAIN ? 0 : SERIAL_BYTES);
-    return *n == *visitor + bytes[*visitor - 1] + MAC_BYTES;
+    size_t n;
+    return decode(text, length, bytes, &n) && bytes[0] == kind &&
+           n == (size_t)VISITOR_AT + bytes[LENGTH_AT] + MAC_BYTES;
 }
 
 bool tl_ticket_shaped(const char *text, size_t length)
 {
     unsigned char bytes[BYTES_MAX];
-    size_t n, visitor;
-    return read_text(text, length, bytes, &n, &visitor) && bytes[0] != CODE;
+    return read_text(text, length, TICKET, bytes);
 }
 
-/* Is it genuine? */
-static bool open_text(const struct tl_keyring *keyring, const char *queue, const char *text,
-                      size_t length, unsigned char bytes[BYTES_MAX], size_t *visitor)
+static bool is_genuine(const struct tl_keyring *keyring, const char *queue,
+                       const unsigned char bytes[BYTES_MAX])
 {
     unsigned char mac[MAC_BYTES];
-    size_t n = 0;
-    if (!read_text(text, length, bytes, &n, visitor))
-        return false;
+    const char *visitor = (const char *)bytes + VISITOR_AT;
+    size_t signed_length = (size_t)VISITOR_AT + bytes[LENGTH_AT];
     const struct tl_signing_key *key = tl_keyring_find(keyring, (uint32_t)tl_get_be(bytes + 1, 4));
     if (key == NULL)
         return false;
-    make_mac(key, queue, bytes, n - MAC_BYTES, mac);
-    return sodium_memcmp(mac, bytes + n - MAC_BYTES, MAC_BYTES) == 0 &&
-           tl_visitor_valid((const char *)bytes + *visitor, bytes[*visitor - 1]);
+    make_mac(key, queue, bytes, signed_length, mac);
+    return sodium_memcmp(mac, bytes + signed_length, MAC_BYTES) == 0 &&
+           tl_visitor_valid(visitor, bytes[LENGTH_AT]);
 }
 
 static bool verify(const struct tl_keyring *keyring, const char *queue, const char *text,
-                   size_t length, bool code, struct tl_ticket *ticket)
+                   size_t length, int kind, struct tl_ticket *ticket)
 {
     unsigned char bytes[BYTES_MAX];
-    size_t visitor;
-    if (!open_text(keyring, queue, text, length, bytes, &visitor) || (bytes[0] == CODE) != code)
+    if (!read_text(text, length, kind, bytes) || !is_genuine(keyring, queue, bytes))
         return false;
-    size_t visitor_length = bytes[visitor - 1];
-    memcpy(ticket->visitor, bytes + visitor, visitor_length);
-    ticket->visitor[visitor_length] = '\0';
-    ticket->place = tl_get_be(bytes + 13, 8);
-    ticket->outdated = false;
-    ticket->serial = bytes[0] == PLAIN ? 0 : (uint32_t)tl_get_be(bytes + 25, SERIAL_BYTES);
-    bool numbered = tl_place_seq(ticket->place) != 0;
-    ticket->generation = numbered ? tl_get_be(bytes + 5, 8) : 0;
-    ticket->invite = numbered ? 0 : tl_get_be(bytes + 5, 8);
-    if (!code) {
-        read_issued(ticket, (uint32_t)tl_get_be(bytes + 21, 4));
-        return true;
+    uint64_t opened_by = tl_get_be(bytes + GENERATION_AT, 8);
+    uint32_t issued = (uint32_t)tl_get_be(bytes + ISSUED_AT, 4);
+    *ticket = (struct tl_ticket){
+        .place = tl_get_be(bytes + PLACE_AT, 8),
+        .issued = issued,
+        .serial = (uint32_t)tl_get_be(bytes + SERIAL_AT, 4),
+    };
+    memcpy(ticket->visitor, bytes + VISITOR_AT, bytes[LENGTH_AT]);
+    uint64_t seq = tl_place_seq(ticket->place);
+    if (seq == 0)
+        ticket->invite = opened_by;
+    else
+        ticket->generation = opened_by;
+    if (kind == TICKET && seq != 0) {
+        ticket->issued = (issued >> 16) * 60;
+        ticket->front = front_of(seq, issued & 0xFFFF);
     }
-    ticket->issued = (uint32_t)tl_get_be(bytes + 21, 4);
-    ticket->front = 0;
-    return numbered && ticket->serial > 0;
+    return kind == TICKET || (seq != 0 && ticket->serial > 0);
 }
 
 bool tl_ticket_verify(const struct tl_keyring *keyring, const char *queue, const char *text,
                       size_t length, struct tl_ticket *ticket)
 {
-    return verify(keyring, queue, text, length, false, ticket);
+    return verify(keyring, queue, text, length, TICKET, ticket);
 }
 
 bool tl_ticket_verify_code(const struct tl_keyring *keyring, const char *queue, const char *text,
                            size_t length, struct tl_ticket *ticket)
 {
-    return verify(keyring, queue, text, length, true, ticket);
+    return verify(keyring, queue, text, length, CODE, ticket);
 }
 
 int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s)
 {
-    /* A whole time, of a pending ticket or of an older release, is far above the modulus. */
+    /* A whole time, as of a pending ticket, is far above the modulus. */
     if (ticket->issued >= TL_TICKET_ISSUED_MODULO)
         return now_s - ticket->issued;
     int64_t age = (now_s - ticket->issued) % TL_TICKET_ISSUED_MODULO;

@@ -2,31 +2,21 @@
 /*
  * Tickets: each visitor's proof of their place.
  *
- * A ticket is base64url (no padding, 58 to 147 characters) of these fields, all big endian:
- *   version         1 byte
- *   key id          4
- *   generation      8
- *   place           8
- *   issued          4
- *   serial          4, from version 2 on
+ * A ticket is base64url (no padding, 63 to 147 characters) of these fields, all big endian:
+ *   kind            1 byte: 1 a ticket, 2 a code that hands a place over; neither serves as the
+ * other key id          4 generation      8 place           8 issued          4 serial          4
  *   visitor length  1
  *   visitor         1 to 64
  *   MAC             16
  * The MAC is keyed BLAKE2b (libsodium crypto_generichash) over the queue's name, a zero byte and
  * everything before the MAC, so that a ticket of one queue is not valid at another.
  *
- * Version 1 is a ticket of a place that was never handed over to another device, version 2 one of a
- * place that was: releases that know no serials read the former only. Version 3 is no ticket but a
- * code that hands a place over; it begins so that neither can serve as the other.
- *
  * A pending ticket has no generation yet. In that field it says what opened its join: the digest of
- * an invite, of a solved puzzle or of a token; that a trusted caller did; or nothing. Older
- * releases do not read it.
+ * an invite, of a solved puzzle or of a token; that a trusted caller did; or nothing.
  *
- * `issued` of a pending ticket, and of any ticket of an older release, is the Unix time in seconds.
- * A numbered ticket has the highest bit set, then 15 bits: the Unix time in minutes modulo 2^15,
- * then 16 bits: how far the front of the lane was behind the place (front_code in ticket.c). Older
- * releases do not read the field, so the two kinds are valid side by side.
+ * `issued` of a pending ticket and of a code is the Unix time in seconds. A numbered ticket has in
+ * 16 bits the Unix time in minutes modulo 2^16, then in 16 bits how far the front of the lane was
+ * behind the place (front_code in ticket.c).
  */
 #ifndef TL_TICKET_H
 #define TL_TICKET_H
@@ -40,8 +30,8 @@
 #include "common/wire/place.h"
 
 #define TL_TICKET_MAX 160 /* bytes of a ticket's text, with the terminating zero */
-/* The time of issue of a numbered ticket repeats after this many seconds (22 days). */
-#define TL_TICKET_ISSUED_MODULO (UINT32_C(60) << 15)
+/* The time of issue of a numbered ticket repeats after this many seconds (45 days). */
+#define TL_TICKET_ISSUED_MODULO (UINT32_C(60) << 16)
 
 /* A pending ticket is good for so many seconds. That is longer than a worker repeats a join that
  * vanishes (five times 30 s at most, worker/feed/outbox.c), and as long as a line commonly keeps
@@ -97,7 +87,7 @@ bool tl_ticket_verify_code(const struct tl_keyring *keyring, const char *queue, 
                            size_t length, struct tl_ticket *ticket);
 
 /* Seconds since the ticket was issued, by this Unix time: up to a minute too many where it tells
- * whole minutes. A ticket of more than 22 days may look younger. */
+ * whole minutes. A ticket of more than 45 days may look younger. */
 int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s);
 
 /* A fresh visitor id: 128 random bits in base64url, 22 characters. */

@@ -168,7 +168,6 @@ class Ticket:
 def read_ticket(text: str) -> Ticket:
     """The content of a ticket. Does not check the MAC."""
     data = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    version, _key, generation, place, _issued = struct.unpack_from(">B4sQQI", data)
-    serial, at = (struct.unpack_from(">I", data, 25)[0], 29) if version == 2 else (0, 25)
-    visitor = data[at + 1:at + 1 + data[at]].decode()
+    _kind, _key, generation, place, _issued, serial, length = struct.unpack_from(">B4sQQIIB", data)
+    visitor = data[30:30 + length].decode()
     return Ticket(generation, place // LANE, place % LANE, visitor, serial)

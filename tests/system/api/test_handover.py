@@ -195,7 +195,7 @@ def test_codes_that_are_not_genuine(share):
         damaged = bytearray(whole)
         damaged[i] ^= 1
         forged.append(base64.urlsafe_b64encode(damaged).decode().rstrip("="))
-    as_ticket = bytes([2]) + whole[1:]
+    as_ticket = bytes([1]) + whole[1:]
     forged = forged[::4] + [old.ticket, base64.urlsafe_b64encode(as_ticket).decode().rstrip("="), "x"]
     for text in forged:
         assert redeem(system, text, bank).problem(403)["type"] == "/problems/bad-code"

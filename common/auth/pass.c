@@ -96,7 +96,8 @@ static bool signable(const char *issuer, const char *queue, const struct tl_pass
 {
     size_t length = strlen(issuer);
     if (length == 0 || length > TL_PASS_ISSUER_MAX || pass->issued <= 0 ||
-        pass->expires < pass->issued || pass->expires > TL_JWT_TIME_MAX)
+        pass->expires < pass->issued || pass->expires > TL_JWT_TIME_MAX || pass->generation == 0 ||
+        pass->place == 0 || pass->event == 0)
         return false;
     for (size_t i = 0; i < length; i++) {
         if (issuer[i] < ' ' || issuer[i] > '~')
@@ -107,32 +108,12 @@ static bool signable(const char *issuer, const char *queue, const struct tl_pass
            tl_visitor_valid(pass->id, strlen(pass->id));
 }
 
-/* 0 for a claim that is missing or no whole number. */
-static uint64_t take_number(const json_t *claims, const char *name)
+/* False for a claim that is missing or no positive whole number. */
+static bool take_number(const json_t *claims, const char *name, uint64_t *number)
 {
-    json_int_t number = json_integer_value(json_object_get(claims, name));
-    return number > 0 ? (uint64_t)number : 0;
-}
-
-/* NULL when out of memory. */
-static json_t *make_claims(const char *issuer, const char *queue, const struct tl_pass *pass)
-{
-    const struct {
-        const char *name;
-        uint64_t number;
-    } numbers[] = {{"gen", pass->generation}, {"place", pass->place}, {"evt", pass->event}};
-    json_t *claims = json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "iss", issuer, "aud", queue, "sub",
-                               pass->visitor, "jti", pass->id, "iat", (json_int_t)pass->issued,
-                               "exp", (json_int_t)pass->expires);
-    for (size_t i = 0; claims != NULL && i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        if (numbers[i].number != 0 &&
-            json_object_set_new(claims, numbers[i].name,
-                                json_integer((json_int_t)numbers[i].number)) != 0) {
-            json_decref(claims);
-            claims = NULL;
-        }
-    }
-    return claims;
+    json_int_t value = json_integer_value(json_object_get(claims, name));
+    *number = (uint64_t)value;
+    return value > 0;
 }
 
 bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
@@ -140,8 +121,13 @@ bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char
 {
     if (!signable(issuer, queue, pass))
         return tl_error_set(err, TL_ERR_INVALID,
-                            "this cannot be put into a pass: issuer, queue, visitor, id or times");
-    json_t *claims = make_claims(issuer, queue, pass);
+                            "this cannot be put into a pass: issuer, queue, visitor, id, times or "
+                            "place");
+    json_t *claims =
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "iss", issuer, "aud", queue,
+                  "sub", pass->visitor, "jti", pass->id, "iat", (json_int_t)pass->issued, "exp",
+                  (json_int_t)pass->expires, "gen", (json_int_t)pass->generation, "place",
+                  (json_int_t)pass->place, "evt", (json_int_t)pass->event);
     bool ok = tl_jwt_write(tl_jwt_keys_signer(keys), "pass", claims, text, err);
     json_decref(claims);
     return ok;
@@ -156,12 +142,15 @@ bool tl_pass_verify(const struct tl_jwt_keys *keys, const char *issuer, const ch
     struct tl_jwt_token token;
     if (!tl_jwt_read(keys, &expect, text, length, &token, err))
         return false;
-    pass->generation = take_number(token.claims, "gen");
-    pass->place = take_number(token.claims, "place");
-    pass->event = take_number(token.claims, "evt");
+    bool whole = take_number(token.claims, "gen", &pass->generation) &&
+                 take_number(token.claims, "place", &pass->place) &&
+                 take_number(token.claims, "evt", &pass->event);
     json_decref(token.claims);
     if (token.issued == 0)
         return tl_error_set(err, TL_ERR_INVALID, "the pass does not say when it was issued (iat)");
+    if (!whole)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the pass does not say what place it is for (gen, place, evt)");
     memcpy(pass->visitor, token.subject, sizeof(pass->visitor));
     memcpy(pass->id, token.id, sizeof(pass->id));
     pass->issued = token.issued;

@@ -10,7 +10,6 @@
  *   gen       the generation of the queue
  *   place     the place the visitor was called from
  *   evt       the number of an event of the queue after which the session was still active
- * Passes of older releases have no gen, place and evt.
  */
 #ifndef TL_PASS_H
 #define TL_PASS_H
@@ -33,9 +32,9 @@ struct tl_pass {
     char id[TL_PASS_ID_MAX + 1]; /* see tl_pass_id */
     int64_t issued;              /* Unix seconds */
     int64_t expires;             /* Unix seconds */
-    uint64_t generation;         /* of the queue; 0: the pass does not tell */
-    tl_place place;              /* 0: the pass does not tell */
-    uint64_t event;              /* the session was active after it; 0: the pass does not tell */
+    uint64_t generation;         /* of the queue */
+    tl_place place;
+    uint64_t event; /* the session was active after it */
 };
 
 /* Reads the keys (common/auth/jwt_keys.h). The first key of the algorithm signs, every key

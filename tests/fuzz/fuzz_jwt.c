@@ -111,7 +111,8 @@ static void use_keys(struct tl_jwt_keys *keys)
 
 static void sign_and_change(struct tl_jwt_keys *keys, const uint8_t *bytes, size_t length)
 {
-    struct tl_pass pass = {.id = "i", .issued = NOW, .expires = NOW + 60};
+    struct tl_pass pass = {
+        .id = "i", .issued = NOW, .expires = NOW + 60, .generation = 1, .place = 2, .event = 3};
     struct tl_pass read;
     char text[TL_PASS_MAX];
     if (length < 3 || !tl_visitor_valid((const char *)bytes + 2, length - 2))

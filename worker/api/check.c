@@ -153,8 +153,6 @@ static enum verdict ask_line(const struct check *check, const struct tl_pass *pa
     struct tl_local_queue *queue = check->queue;
     struct tl_ticket ticket = tl_restore_ticket(pass);
     struct tl_refusal refusal;
-    if (pass->generation == 0 || pass->place == 0)
-        return COUNTS; /* of a release that did not tell */
     if (tl_local_queue_recovering(queue))
         return tl_restore_session(queue, pass) ? COUNTS : VOID;
     (void)tl_local_queue_adopt(queue, &ticket);

@@ -40,8 +40,13 @@ static void test_a_known_pass_is_checked_again(void **state)
     (void)state;
     enum { NOW = 1795000000 };
     struct tl_jwt_keys *keys = forge_keys("e ES256\n" FORGE_EC_PRIVATE, TL_JWT_SIGN);
-    const struct tl_pass given = {
-        .visitor = "anna", .id = "a1", .issued = NOW, .expires = NOW + 60};
+    const struct tl_pass given = {.visitor = "anna",
+                                  .id = "a1",
+                                  .issued = NOW,
+                                  .expires = NOW + 60,
+                                  .generation = 1,
+                                  .place = 2,
+                                  .event = 3};
     struct tl_pass pass;
     char text[TL_PASS_MAX];
     struct tl_error err = {0};

@@ -155,8 +155,13 @@ static void test_public_key(void **state)
     struct tl_jwt_keys *shop = forge_keys("shop2 ES256\n" FORGE_EC_PRIVATE, TL_JWT_SIGN);
     assert_non_null(shop);
     assert_true(tl_jwt_keys_choose_signer(shop, TL_JWT_ES256));
-    const struct tl_pass pass = {
-        .visitor = "user-7", .id = "once", .issued = NOW, .expires = NOW + 60};
+    const struct tl_pass pass = {.visitor = "user-7",
+                                 .id = "once",
+                                 .issued = NOW,
+                                 .expires = NOW + 60,
+                                 .generation = 1,
+                                 .place = 2,
+                                 .event = 3};
     char text[TL_PASS_MAX];
     assert_true(tl_pass_sign(shop, "shop", "concert", &pass, text, &err));
     if (!tl_invite_verify(keys, "concert", text, strlen(text), NOW, &invite, &err))

@@ -55,8 +55,13 @@ static void write_pass(struct tl_jwt_keys *keys, enum tl_jwt_algorithm algorithm
 static void write_passes(void)
 {
     int64_t now = time(NULL);
-    const struct tl_pass pass = {
-        .visitor = "\"user\\7\"", .id = "adm-1", .issued = now, .expires = now + 600};
+    const struct tl_pass pass = {.visitor = "\"user\\7\"",
+                                 .id = "adm-1",
+                                 .issued = now,
+                                 .expires = now + 600,
+                                 .generation = 1,
+                                 .place = 2,
+                                 .event = 3};
     char second[TL_EC_PEM_MAX];
     char file[2 * TL_EC_PEM_MAX + 256];
     char expected[256];
@@ -67,7 +72,7 @@ static void write_passes(void)
     assert_non_null(keys);
     snprintf(expected, sizeof(expected),
              "{\"iss\":\"https://wait.example\",\"aud\":\"concert\",\"sub\":\"\\\"user\\\\7\\\"\","
-             "\"jti\":\"adm-1\",\"iat\":%lld,\"exp\":%lld}",
+             "\"jti\":\"adm-1\",\"iat\":%lld,\"exp\":%lld,\"gen\":1,\"place\":2,\"evt\":3}",
              (long long)now, (long long)now + 600);
     write_file("expected.json", expected);
     write_file("secret", FORGE_SECRET_A);

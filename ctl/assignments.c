@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/base/quote.h"
-#include "common/base/utf8.h"
+#include "common/base/text.h"
 #include "common/config/queue_table.h"
 
 #include "ctl/assignments.h"

@@ -8,7 +8,7 @@
 
 #include "common/auth/secret_file.h"
 #include "common/base/origin.h"
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/config/checks.h"
 
 #include "ctl/call_http.h"

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 

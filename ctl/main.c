@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/quote.h"
-#include "common/base/utf8.h"
+#include "common/base/text.h"
 #include "common/config/words.h"
 
 #include "ctl/commands.h"

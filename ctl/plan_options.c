@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 
 #include "ctl/plan_arrivals.h"

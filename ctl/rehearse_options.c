@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/origin.h"
-#include "common/base/quote.h"
+#include "common/base/text.h"
 
 #include "ctl/rehearse_options.h"
 

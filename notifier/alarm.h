@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/backoff.h"
+#include "common/base/clock.h"
 #include "notifier/hook.h"
 
 enum { TL_ALARM_LOST_MS = 3000 }; /* a store that is away for less is not told of */

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/backoff.h"
+#include "common/base/clock.h"
 #include "common/store/library.h"
 #include "notifier/batch.h"
 #include "notifier/hook.h"

@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "common/auth/keyring.h"
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 
 #define TL_PUZZLE_MAX          48  /* bytes of a puzzle's text, with the terminating zero */
 #define TL_PUZZLE_SOLUTION_MAX 136 /* bytes of a solution's text, with the terminating zero */

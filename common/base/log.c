@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/base/utf8.h"
+#include "common/base/text.h"
 
 /*
  * A line is at most LINE_MAX_BYTES long, the largest write that a pipe takes as a whole (PIPE_BUF),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A text that grows while it is written. */
+/* Texts: one that grows while it is written, UTF-8 (Unicode 15, table 3-7), and text from outside
+ * as part of a message. */
 #ifndef TL_TEXT_H
 #define TL_TEXT_H
 
@@ -18,5 +19,20 @@ struct tl_text {
 void tl_text_append(struct tl_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tl_text_free(struct tl_text *text);
+
+/* Decodes the character at text, which ends with a zero, into *code. Returns its bytes (1 for the
+ * zero), or 0 when it is malformed, overlong, a surrogate, cut short or beyond U+10FFFF. */
+size_t tl_utf8_decode(const char *text, unsigned *code);
+
+bool tl_utf8_valid(const char *text);
+
+/* Does the character show nothing of its own? It would hide text, turn its direction, or be obeyed
+ * by a terminal. */
+bool tl_utf8_invisible(unsigned code);
+
+/* Writes the text in double quotes, cut to what fits into size bytes (64 at least). What a terminal
+ * or a reader would obey instead of showing it becomes '?': control characters, marks of direction,
+ * invisible ones, and bytes that are not UTF-8. */
+void tl_quote(const char *text, char *quoted, size_t size);
 
 #endif

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 
 #define TIME_MIN_MS INT64_C(-62167219200000) /* 0000-01-01T00:00:00Z */

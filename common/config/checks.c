@@ -4,7 +4,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "common/base/networks.h"
+#include "common/base/net.h"
 #include "common/base/origin.h"
 #include "common/config/checks.h"
 #include "common/config/redis_url.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/config/environment.h"
 #include "common/config/read.h"
 #include "common/config/table.h"

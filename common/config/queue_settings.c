@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"

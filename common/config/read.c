@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/config/hook_table.h"
 #include "common/config/mode.h"
 #include "common/config/queue_settings.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/table.h"
 #include "common/config/value.h"

@@ -6,7 +6,7 @@
 
 #include <yaml.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/config/yaml.h"
 
 #define NAME_SHOWN 100 /* bytes of a file's name that a message has room for */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/networks.h"
+#include "common/base/net.h"
 #include "common/base/units.h"
 #include "common/control/blocks.h"
 #include "common/control/call.h"

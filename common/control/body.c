@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/control/body.h"
-#include "common/base/quote.h"
+#include "common/base/text.h"
 
 json_t *tl_control_read_body(const char *bytes, size_t length, struct tl_error *err)
 {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
 #include "common/store/reply.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/config/hook_table.h"
 #include "common/control/call.h"
 #include "common/control/hooks.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/auth/reference.h"
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
 #include "common/control/joined.h"

@@ -5,10 +5,10 @@
 
 #include <microhttpd.h>
 
-#include "common/base/address.h"
 #include "common/base/clock.h"
 #include "common/base/idle_sockets.h"
 #include "common/base/log.h"
+#include "common/base/net.h"
 #include "common/base/text.h"
 #include "common/role/admin.h"
 #include "common/role/listen.h"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/config/config.h"
 #include "common/role/probe.h"
 #include "common/role/program.h"

@@ -10,7 +10,6 @@
 
 #include <sodium.h>
 
-#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/role/signals.h"
 #include "common/role/supervisor.h"

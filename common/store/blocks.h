@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "common/store/redis.h"
 #include "common/wire/names.h"
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/store/keys.h"
 
 static const char *const suffixes[TL_KEY_COUNT] = {

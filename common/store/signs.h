@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 
 enum {
     TL_SIGNS_NETWORKS = 3, /* named of each kind */

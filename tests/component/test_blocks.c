@@ -54,7 +54,7 @@ static const char *found(const struct tl_blocks *blocks, const char *address, co
 {
     static char text[TL_BLOCK_TEXT_MAX];
     struct tl_address parsed;
-    assert_true(tl_address_parse_bare(address, &parsed));
+    assert_true(tl_address_parse(address, &parsed));
     const struct tl_block *block = tl_blocks_find(blocks, &parsed, queue, now_ms);
     text[0] = '\0';
     if (block != NULL)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/networks.h"
+#include "common/base/net.h"
 #include "common/base/units.h"
 #include "worker/page/languages.h"
 #include "worker/page/return_address.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "worker/admin/head.h"
 #include "worker/http/forwarded.h"
 

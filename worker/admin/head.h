@@ -6,8 +6,7 @@
 
 #include <microhttpd.h>
 
-#include "common/base/address.h"
-#include "common/base/networks.h"
+#include "common/base/net.h"
 
 /* The cookie of a browser that is signed in: the second name where it comes by https. */
 #define TL_ADMIN_COOKIE        "tellerline_admin"

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/address.h"
+#include "common/base/net.h"
 #include "common/base/origin.h"
 #include "worker/admin/origin.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/networks.h"
+#include "common/base/net.h"
 #include "worker/admin/answer.h"
 #include "worker/admin/server.h"
 #include "worker/http/framing.h"

@@ -10,7 +10,7 @@
 #include <uv.h>
 
 #include "common/base/error.h"
-#include "common/base/networks.h"
+#include "common/base/net.h"
 #include "common/config/config.h"
 #include "worker/http/limiter.h"
 #include "worker/http/request.h"

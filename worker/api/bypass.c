@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "worker/api/bypass.h"
 #include "worker/api/cross_site.h"
 #include "worker/api/misuse.h"

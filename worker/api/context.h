@@ -4,7 +4,7 @@
 #define TL_API_CONTEXT_H
 
 #include "common/base/log.h"
-#include "common/base/networks.h"
+#include "common/base/net.h"
 #include "common/config/config.h"
 #include "worker/api/effort.h"
 #include "worker/api/kept_passes.h"

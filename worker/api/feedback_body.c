@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "worker/api/feedback_body.h"
 
 enum { LATENCY_MAX_MS = 3600000 };

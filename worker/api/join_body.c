@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/config/config.h"
 #include "worker/api/join_body.h"
 

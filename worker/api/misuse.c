@@ -5,7 +5,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "common/store/signs.h"
 #include "worker/api/misuse.h"
 #include "worker/api/visitor.h"

@@ -5,7 +5,7 @@
 
 #include <jansson.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "worker/api/move_body.h"
 
 enum { VALUE_MAX = 1024, QUOTED_MAX = 64 };

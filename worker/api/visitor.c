@@ -6,7 +6,7 @@
 
 #include "common/auth/jwt.h"
 #include "common/base/clock.h"
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "worker/api/cookie.h"
 #include "worker/api/restore.h"
 #include "worker/api/visitor.h"

@@ -6,7 +6,6 @@
 
 #include <sodium.h>
 
-#include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/library.h"

@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "common/line/placemap.h"
 #include "worker/http/clients.h"
 

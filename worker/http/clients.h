@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/address.h"
+#include "common/base/net.h"
 
 struct tl_clients;
 

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "common/base/networks.h"
+#include "common/base/net.h"
 
 /*
  * Walks X-Forwarded-For from its end, which the nearest proxy wrote, to the first address that is

@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "worker/http/limiter.h"
 
 enum {

@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/base/address.h"
 #include "common/base/error.h"
+#include "common/base/net.h"
 
 struct tl_limiter;
 

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "common/base/address.h"
+#include "common/base/net.h"
 
 struct tl_request;
 struct tl_renderer;

@@ -14,7 +14,7 @@
 #include <uv.h>
 
 #include "common/base/error.h"
-#include "common/base/networks.h"
+#include "common/base/net.h"
 #include "worker/http/request.h"
 
 /* File descriptors that the server uses beyond max_connections for a moment: a connection that is

@@ -7,7 +7,7 @@
 
 #include <sodium.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "worker/http/sharing.h"
 
 enum {

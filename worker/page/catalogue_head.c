@@ -7,7 +7,7 @@
 #include "worker/page/catalogue_head.h"
 #include "worker/page/plural.h"
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 
 enum { YEAR_ADD_MAX = 10000, GROUP_FROM_MAX = 9, QUOTED_BYTES = 80 };
 

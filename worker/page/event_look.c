@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/checks.h"
 #include "worker/page/accent.h"

@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "common/role/reload.h"
 #include "common/role/signals.h"
 #include "common/role/start.h"

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 
 enum { TL_HITTERS = 32, TL_HITTERS_WINDOW_MS = 60000 };
 

@@ -16,7 +16,7 @@
 #include "common/auth/puzzle.h"
 #include "common/auth/secret_file.h"
 #include "common/auth/ticket.h"
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 #include "tests/unit/auth/puzzle_solve.h"
 
 #define KEY_A "0000000a 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"

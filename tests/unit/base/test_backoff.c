@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/backoff.h"
+#include "common/base/clock.h"
 #include "tests/unit/random.h"
 
 /* Full jitter is drawn evenly from [base/2, current]; the ends are reached with the right random

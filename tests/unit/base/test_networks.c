@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/networks.h"
+#include "common/base/net.h"
 
 static struct tl_address address(const char *text)
 {

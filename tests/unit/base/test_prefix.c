@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/prefix.h"
+#include "common/base/net.h"
 
 static struct tl_prefix prefix(const char *text)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/quote.h"
+#include "common/base/text.h"
 #include "common/base/units.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

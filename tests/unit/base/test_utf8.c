@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "common/base/utf8.h"
+#include "common/base/text.h"
 
 static void test_decodes_one_character(void **state)
 {

@@ -36,7 +36,7 @@ static struct tl_sharing_sight see_place(uint64_t place, const char *address, co
                                          int64_t now_ms)
 {
     struct tl_address parsed;
-    assert_true(tl_address_parse_bare(address, &parsed));
+    assert_true(tl_address_parse(address, &parsed));
     return tl_sharing_see(sharing, "bank", 1, place, &parsed, agent, now_ms);
 }
 

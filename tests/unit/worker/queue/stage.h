@@ -77,7 +77,7 @@ static inline bool blocked(void *context, struct tl_local_queue *queue,
     struct tl_address other;
     (void)queue;
     ((struct stage *)context)->block_questions++;
-    assert_true(tl_address_parse_bare("192.0.2.7", &other));
+    assert_true(tl_address_parse("192.0.2.7", &other));
     return memcmp(address, &other, sizeof(other)) == 0;
 }
 

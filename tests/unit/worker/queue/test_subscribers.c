@@ -499,8 +499,8 @@ static void blocked_clients_are_sent_off(void **state)
     struct tl_request streams[2] = {{0}}, poll = {0};
     struct tl_ticket first = ticket_of("d", 4), second = ticket_of("e", 5),
                      third = ticket_of("f", 6);
-    assert_true(tl_address_parse_bare("192.0.2.7", &bad));
-    assert_true(tl_address_parse_bare("192.0.2.8", &good));
+    assert_true(tl_address_parse("192.0.2.7", &bad));
+    assert_true(tl_address_parse("192.0.2.8", &good));
     assert_true(tl_subscribers_stream(stage->subscribers, &streams[0], &first, &bad, NULL, T));
     assert_true(tl_subscribers_stream(stage->subscribers, &streams[1], &second, &good, NULL, T));
     assert_true(tl_subscribers_wait(stage->subscribers, &poll, &third, &bad, T, T + 25000));

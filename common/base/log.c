@@ -65,15 +65,6 @@ static void put_text(struct line *line, const char *text)
     put_bytes(line, text, strlen(text));
 }
 
-/* Characters that move the cursor, break or reorder lines, or are invisible: a terminal or viewer
- * may act on them. */
-static bool is_unsafe(unsigned code)
-{
-    return code < 0x20 || (code >= 0x7F && code < 0xA0) || (code >= 0x200B && code <= 0x200F) ||
-           (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069) ||
-           code == 0xFEFF;
-}
-
 /* Appends at most `limit` bytes. Malformed bytes are shown as they are (\xNN) in logfmt; JSON has
  * no way to say so and gets U+FFFD. */
 static void put_escaped(struct line *line, const char *text, size_t limit)
@@ -95,7 +86,7 @@ static void put_escaped(struct line *line, const char *text, size_t limit)
                               code == '\n'   ? 'n'
                               : code == '\r' ? 'r'
                                              : 't');
-        } else if (is_unsafe(code)) {
+        } else if (code <= 0xFFFF && tl_utf8_invisible(code)) {
             length = snprintf(out, sizeof(out), "\\u%04x", code);
         } else {
             memcpy(out, text, taken);

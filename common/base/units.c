@@ -2,12 +2,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/base/text.h"
 #include "common/base/units.h"
 
 #define TIME_MIN_MS INT64_C(-62167219200000) /* 0000-01-01T00:00:00Z */
 #define TIME_MAX_MS INT64_C(253402300799999) /* 9999-12-31T23:59:59.999Z */
+
+_Static_assert(sizeof(time_t) >= sizeof(int64_t), "times beyond 2038");
 
 struct unit {
     const char *name;
@@ -152,46 +155,6 @@ void tl_size_format(uint64_t bytes, char *text, size_t size)
     snprintf(text, size, "%" PRIu64 "%s", bytes, unit);
 }
 
-struct date {
-    int64_t year, month, day;
-};
-
-/* Days from 1970-01-01 to a date of the Gregorian calendar, and back (H. Hinnant,
- * "chrono-compatible low-level date algorithms", 2013): the year starts in March, so that the leap
- * day is its last. */
-static int64_t days_from_date(struct date date)
-{
-    int64_t year = date.year - (date.month <= 2);
-    int64_t era = (year >= 0 ? year : year - 399) / 400;
-    int64_t year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (date.month + (date.month > 2 ? -3 : 9)) + 2) / 5 + date.day - 1;
-    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    return era * 146097 + day_of_era - 719468;
-}
-
-static struct date date_from_days(int64_t days)
-{
-    days += 719468;
-    int64_t era = (days >= 0 ? days : days - 146096) / 146097;
-    int64_t day_of_era = days - era * 146097;
-    int64_t year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t shifted = (5 * day_of_year + 2) / 153;
-    int64_t month = shifted < 10 ? shifted + 3 : shifted - 9;
-    return (struct date){.year = year_of_era + era * 400 + (month <= 2),
-                         .month = month,
-                         .day = day_of_year - (153 * shifted + 2) / 5 + 1};
-}
-
-/* How many days the month of this date has. */
-static int64_t days_in_month(struct date date)
-{
-    static const int8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (date.year % 4 == 0 && date.year % 100 != 0) || date.year % 400 == 0;
-    return days[date.month - 1] + (date.month == 2 && leap);
-}
-
 /* Exactly `digits` digits with a value from `min` to `max`, then one of the characters in `after`
  * (which may be empty: nothing is consumed then). Moves *at past all of it. */
 static bool take(const char **at, int digits, int64_t min, int64_t max, const char *after,
@@ -251,18 +214,17 @@ static bool take_offset(const char **at, int64_t *seconds)
 bool tl_time_parse(const char *text, int64_t *unix_ms, struct tl_error *err)
 {
     const char *at = text;
-    struct date date = {0};
-    int64_t hour;
-    int64_t minute;
-    int64_t second;
-    int64_t ms;
-    int64_t offset;
-    if (take(&at, 4, 0, 9999, "-", &date.year) && take(&at, 2, 1, 12, "-", &date.month) &&
-        take(&at, 2, 1, days_in_month(date), "Tt ", &date.day) && take(&at, 2, 0, 23, ":", &hour) &&
+    int64_t year, month, day, hour, minute, second, ms, offset;
+    if (take(&at, 4, 0, 9999, "-", &year) && take(&at, 2, 1, 12, "-", &month) &&
+        take(&at, 2, 1, 31, "Tt ", &day) && take(&at, 2, 0, 23, ":", &hour) &&
         take(&at, 2, 0, 59, ":", &minute) && take(&at, 2, 0, 60, "", &second) &&
         take_fraction(&at, &ms) && take_offset(&at, &offset) && *at == '\0') {
-        int64_t unix_s = days_from_date(date) * 86400 + hour * 3600 + minute * 60 + second - offset;
-        if (second < 60 || unix_s % 86400 == 0) { /* leap seconds end a day in UTC */
+        struct tm date = {
+            .tm_year = (int)year - 1900, .tm_mon = (int)month - 1, .tm_mday = (int)day};
+        int64_t unix_s = timegm(&date) + hour * 3600 + minute * 60 + second - offset;
+        /* A day that its month lacks is one of the next month now. Leap seconds end a day in UTC.
+         */
+        if (date.tm_mday == day && (second < 60 || unix_s % 86400 == 0)) {
             *unix_ms = unix_s * 1000 + ms;
             return true;
         }
@@ -272,19 +234,20 @@ bool tl_time_parse(const char *text, int64_t *unix_ms, struct tl_error *err)
 
 void tl_time_format(int64_t unix_ms, char *text, size_t size)
 {
+    struct tm date;
     text[0] = '\0';
     if (unix_ms < TIME_MIN_MS || unix_ms > TIME_MAX_MS)
         return;
-    int64_t days = unix_ms / 86400000 - (unix_ms % 86400000 < 0);
-    int64_t rest = unix_ms - days * 86400000;
-    struct date date = date_from_days(days);
-    int used = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", (int)date.year,
-                        (int)date.month, (int)date.day, (int)(rest / 3600000),
-                        (int)(rest / 60000 % 60), (int)(rest / 1000 % 60));
+    int ms = (int)((unix_ms % 1000 + 1000) % 1000);
+    time_t unix_s = (unix_ms - ms) / 1000;
+    if (gmtime_r(&unix_s, &date) == NULL)
+        return;
+    int used = snprintf(text, size, "%04d-%02d-%02dT%02d:%02d:%02d", date.tm_year + 1900,
+                        date.tm_mon + 1, date.tm_mday, date.tm_hour, date.tm_min, date.tm_sec);
     if (used < 0 || (size_t)used >= size)
         return;
-    if (rest % 1000 == 0)
+    if (ms == 0)
         snprintf(text + used, size - (size_t)used, "Z");
     else
-        snprintf(text + used, size - (size_t)used, ".%03dZ", (int)(rest % 1000));
+        snprintf(text + used, size - (size_t)used, ".%03dZ", ms);
 }

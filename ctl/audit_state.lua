@@ -105,7 +105,7 @@ local function check_totals(c)
             format('%.0f were admitted, but active %.0f + completed %.0f + unclaimed %.0f is more', v.admitted,
                 v.active, v.completed, v.unclaimed), CORRECT)
     end
-    local removed = tonumber(call('HGET', c.key.state, 'removed')) or 0 -- queues of older releases have none
+    local removed = tonumber(call('HGET', c.key.state, 'removed')) or 0
     if v.unclaimed + v.absent + removed > v.expired then
         found(c, 5, 'expired',
             format('%.0f expired, but unclaimed %.0f + absent %.0f + removed %.0f is more', v.expired, v.unclaimed,

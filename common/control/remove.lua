@@ -22,7 +22,7 @@ entry('remove', { 'allow-oom' }, function(keys, args)
     end
     state.check(c, WRITES)
     overbook.open(c)
-    c.removed = text.number(c.removed) or 0 -- a queue of an older release has none
+    c.removed = text.number(c.removed) or 0 -- mend does not restore it
     changes.record(c, changes.actor(args), 'remove', { visitor = id, state = place and 'waiting' or 'active' },
         { visitor = id, state = 'removed' })
     if place then

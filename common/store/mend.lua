@@ -101,7 +101,7 @@ local function read_counters(c)
         n[name] = parse_counter(texts[i + 1])
         if not n[name] then damaged[name] = texts[i + 1] or '' end
     end
-    if texts[1] and not parse_counter(texts[1]) then damaged.base_seq = texts[1] end -- older queues have none
+    if texts[1] and not parse_counter(texts[1]) then damaged.base_seq = texts[1] end
     return n, damaged
 end
 

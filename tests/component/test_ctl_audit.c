@@ -198,8 +198,6 @@ static const struct damaged {
     {"redis.call('DEL', sessions) redis.call('SET', sessions, 'x')", 0, "is a string, not a hash"},
     {"redis.call('DEL', waiting) redis.call('SET', waiting, 'x')", 0, "is a string, not a zset"},
     /* 12: the mode, the time of closing, the full line */
-    {"redis.call('HSET', config, 'mode', 'closed')", 0,
-     "the mode is closed, but paused is false: admitters of older releases admit"},
     {"redis.call('HSET', config, 'mode', 'closed', 'paused', 'true')", 12,
      "visitors joined although the mode is closed"},
     {"redis.call('HSET', config, 'paused', 'true')", 12,

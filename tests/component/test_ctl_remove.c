@@ -104,7 +104,6 @@ static void commands_of_the_removed_do_nothing(void **state)
     assert_int_equal(test_state(store, "waiting"), 2);
 }
 
-/* A state of a release that counted no removals. */
 static void a_state_without_the_counter_gets_one(void **state)
 {
     struct test_store *store = *state;

@@ -325,25 +325,6 @@ static void numbers_ahead_of_the_clock_go_on_from_there(void **state)
     assert_in_range(now.fence, least, most);
 }
 
-/* A queue of a release that did not note the store: its programs may still run beside ours, so its
- * numbers stay as small as they are. */
-static void a_queue_of_an_older_release_is_adopted(void **state)
-{
-    struct test_store *store = *state;
-    test_store_queue(store, "lanes=only capacity=2");
-    test_redis_ask(store->redis, "HDEL %s store incarnation base_seq",
-                   store->keys.names[TL_KEY_STATE]);
-    test_redis_pass_time(store->redis, 150); /* no step remembers the id of the server */
-    test_join_many(store, "v", 3, 0);
-    assert_int_equal(test_waiting_place(store, "v3"), 3);
-    assert_int_equal(test_state(store, "event"), 1);
-    assert_int_equal(test_state(store, "incarnation"), -1);
-    lose_tail(store, test_redis_history(store->server));
-    run(store, 2);
-    assert_int_equal(test_state(store, "incarnation"), 1);
-    assert_true(test_state(store, "seq") > 1LL << 44);
-}
-
 /* ---- the lease ---- */
 
 static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
@@ -407,7 +388,6 @@ int main(void)
         cmocka_unit_test_setup(the_lost_end_of_the_history_comes_back, test_store_clean),
         cmocka_unit_test_setup(an_hour_later_the_lost_end_stays_lost, test_store_clean),
         cmocka_unit_test_setup(numbers_ahead_of_the_clock_go_on_from_there, test_store_clean),
-        cmocka_unit_test_setup(a_queue_of_an_older_release_is_adopted, test_store_clean),
         cmocka_unit_test_setup(the_lease_is_taken_again_with_another_fence, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open_kept, test_store_close);

@@ -112,10 +112,6 @@ function settings.check_mode(c)
     local found = call('HMGET', c.key.state, 'full_since', 'base_seq', 'lost_generation')
     local mode, closes_at, full_since = v[1] or 'open', tonumber(v[3]) or 0, found[1]
     local base_seq, is_paused = tonumber(found[2]) or 0, v[2] == 'true'
-    if not ADMITS[mode] and not is_paused then
-        audit.found(c, 10, 'paused', format('the mode is %s, but paused is %s: admitters of older releases admit', mode,
-            tostring(v[2])), format('set it again: `tellerline set QUEUE mode=%s`', mode))
-    end
     if full_since and (tonumber(full_since) or 1 / 0) > c.now + 60000 then
         audit.found(c, 7, 'full_since', 'the time since when the line is full cannot be right: ' .. full_since,
             'HDEL ' .. c.key.state .. ' full_since')

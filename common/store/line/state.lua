@@ -156,11 +156,7 @@ end
 function state.open(c, fields, more)
     state.read(c, fields, more)
     if not is_of_this_server(c) then
-        if c.store then
-            begin_incarnation(c)
-        else -- the last write was by a release that did not note the store: nothing tells whether it lost anything
-            call('HSET', c.key.state, 'store', server.id)
-        end
+        begin_incarnation(c)
         state.read(c, fields, more)
     end
     return c

@@ -16,8 +16,9 @@ local REPORTS_READ = 100
 local ROOM = 0.9 -- the capacity is raised below this part of all limits; between it and the limits it stays
 local FIELDS = state.fields({}, { 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_cut', 'capacity_seen',
     'capacity_seen_ms', 'capacity_why' })
-local SETTINGS = { 'capacity', 'capacity_mode', 'capacity_min', 'adaptive_load_max', 'adaptive_latency_max',
-    'adaptive_errors_max', 'adaptive_every', 'adaptive_raise', 'adaptive_cut', 'adaptive_hold', 'adaptive_fresh' }
+local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'adaptive_load_max',
+    'adaptive_latency_max', 'adaptive_errors_max', 'adaptive_every', 'adaptive_raise', 'adaptive_cut', 'adaptive_hold',
+    'adaptive_fresh' })
 local WRITES = { 'events' }
 
 -- unreported: no fresh report; lowest: a limit is passed, but the capacity is as low as it may be.

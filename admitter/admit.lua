@@ -23,23 +23,10 @@
 
 local R = { admitted = 1, left = 2, waiting = 3, again = 5, active = 13, name = 15 } -- in the reply
 local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called' })
+local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
+    'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook' })
 local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
 local RECOVERY_WRITES = { 'waiting', 'active', 'ended', 'events' }
-
--- The settings. This step is the most frequent one of a queue where somebody waits, so it reads what it needs and no
--- more: each field costs it 1 %.
-local function read_settings(c)
-    local v = call('HMGET', c.key.config, 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused',
-        'mode', 'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook')
-    if not (v[2] and v[3] and v[4]) then state.fail('NOQUEUE', 'the queue has no settings') end
-    local s, optional = { policy = v[1], capacity = text.counter(v[2]), claim_ttl = text.counter(v[3]),
-        session_ttl = text.counter(v[4]), paused = v[6] == 'true', mode = v[7] or 'open', lane_weights = v[10] or '',
-        capacity_mode = v[11], opens_at = 0, closes_at = 0, overbook = 0, is_drawn = false }, settings.optional
-    s.opens_at, s.closes_at = optional(v[5], 0), optional(v[8], 0)
-    if s.policy ~= 'rate' then s.overbook = optional(v[12], 0) end
-    s.is_drawn = v[9] == 'draw' and s.opens_at > 0
-    return s
-end
 
 -- Fields of the state that only some queues need.
 local function more_fields(s)
@@ -96,7 +83,9 @@ end
 
 entry('admit', { 'allow-oom' }, function(keys, args)
     local most, c = args[1] + 0, state.begin(keys, args[2])
-    local s = read_settings(c)
+    local s = settings.read(c, SETTINGS)
+    s.is_drawn = s.opening == 'draw' and s.opens_at > 0
+    if s.policy == 'rate' then s.overbook = 0 end
     state.open(c, FIELDS, more_fields(s))
     local is_overbooked = s.overbook > 0 or (c.called or '') ~= ''
     state.check(c, LOOKS_AT)

@@ -25,7 +25,6 @@
 -- fails    STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
 --          NOQUEUE  the queue does not exist
---          INVALID  an argument makes no sense
 --          After an error nothing was changed, but a new incarnation may have begun.
 --
 -- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN takes waiting above
@@ -36,7 +35,6 @@ local OUTCOME, EVENT, REASON = defs.OUTCOME, defs.EVENT, defs.REASON
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
-local JOINS_MAX = 1000          -- in one JOIN
 
 -- The kinds of commands and steps as texts, as they come: to make numbers of them would take longer than to look.
 local function texts_of(kinds, names)
@@ -48,110 +46,60 @@ local COMMAND = texts_of(defs.COMMAND, { 'join', 'leave', 'complete', 'renew', '
     'claim', 'extend', 'hand_over' })
 local STEP = texts_of(defs.STEP, { 'entry', 'spend', 'of', 'since' })
 
----- what the steps need: a JOIN, a claim (also more time, another device), an end, presence, what was lost
+---- the steps; the dispatcher (apply.c) makes them of what its decoder has checked
 
-local CLAIM, ENDS, JOIN, SEEN, LOST = 1, 2, 3, 4, 5
-local NEEDS = { [COMMAND.leave] = ENDS, [COMMAND.complete] = ENDS, [COMMAND.renew] = CLAIM, [COMMAND.claim] = CLAIM,
-    [COMMAND.extend] = CLAIM, [COMMAND.hand_over] = CLAIM, [COMMAND.seen] = SEEN, [COMMAND.restore] = LOST,
-    [COMMAND.lost] = LOST, [COMMAND.called] = LOST, [STEP.spend] = JOIN }
 local LENGTHS = { [COMMAND.leave] = 2, [COMMAND.complete] = 2, [COMMAND.renew] = 2, [COMMAND.seen] = 2,
     [STEP.spend] = 2, [COMMAND.restore] = 6, [COMMAND.lost] = 4, [COMMAND.called] = 4, [STEP.of] = 1,
     [COMMAND.claim] = 2, [COMMAND.extend] = 2, [COMMAND.hand_over] = 4, [STEP.since] = 1 }
-local TEXTS = { [STEP.spend] = 1, [COMMAND.seen] = 0, [COMMAND.lost] = 0, [COMMAND.called] = 0, [STEP.of] = 0,
-    [STEP.since] = 0 } -- how many of them are texts: else the first
 
+-- What a step needs. A call reads and looks at what its steps need: of one kind, what that needs; of several, ALL.
+local CLAIM, ENDS, JOIN, SEEN, ALL = 1, 2, 3, 4, 5
+local NEEDS = { [COMMAND.leave] = ENDS, [COMMAND.complete] = ENDS, [COMMAND.renew] = CLAIM, [COMMAND.claim] = CLAIM,
+    [COMMAND.extend] = CLAIM, [COMMAND.hand_over] = CLAIM, [COMMAND.join] = JOIN, [COMMAND.seen] = SEEN,
+    [COMMAND.restore] = ALL, [COMMAND.lost] = ALL, [COMMAND.called] = ALL, [STEP.spend] = ALL, [STEP.since] = ALL }
 local FIELDS = {
     [CLAIM] = state.fields({ 'seq', 'fence' }, { 'called' }),
     [ENDS] = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
     [JOIN] = state.fields({ 'seq', 'fence', 'joined' }, { 'bucket' }),
-    [SEEN] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left' }, { 'bucket', 'called' }),
-    [LOST] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'bucket', 'called' }),
+    [SEEN] = state.fields({ 'seq', 'fence', 'joined' }, {}),
+    [ALL] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'bucket', 'called' }),
 }
+local SETTINGS = {
+    [CLAIM] = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }),
+    [ENDS] = settings.list({ 'waiting_ttl', 'opening' }),
+    [JOIN] = settings.list({ 'waiting_ttl', 'opening', 'max_waiting', 'mode', 'closes_at' }),
+    [SEEN] = settings.list({ 'waiting_ttl', 'opening' }),
+    [ALL] = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding', 'max_waiting',
+        'mode', 'closes_at' }),
+}
+local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
 local WRITES = {
     [CLAIM] = { 'active', 'events', 'sessions' },
     [ENDS] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
-    [JOIN] = { 'waiting', 'active', 'ended', 'events' },
-    [SEEN] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
-    [LOST] = { 'waiting', 'active', 'ended', 'events', 'sessions', 'lost' },
+    [JOIN] = { 'waiting', 'active', 'events' },
+    [SEEN] = { 'waiting', 'active', 'events' },
+    [ALL] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
 }
 
-local function invalid(at) state.fail('INVALID', 'argument ' .. at) end
-
--- A whole number as text, or the end of the call.
-local function check_number(t, at)
-    if not t or #t > 16 or not find(t, '^%d+$') then invalid(at) end
-    return t
-end
-
--- The entries in turn: { id, worker, batch, at: its first step, past: the argument after its last }; and what they
--- need: has[NEEDS] and has[kind].
+-- The entries in turn: { id, worker, batch, at: its first step }; the kinds of steps among them; and what they need.
 local function read_steps(args)
-    local entries, has, at, n_args, one = {}, {}, 3, #args, nil
-    while at <= n_args do
+    local entries, has, need, at, n = {}, {}, nil, 3, #args
+    while at <= n do
         local kind = args[at]
         if kind == STEP.entry then
-            if #entries == defs.APPLY_CALL_ENTRIES_MAX then invalid(at) end
-            one = { id = args[at + 1], worker = args[at + 2], batch = check_number(args[at + 3], at + 3) + 0,
-                at = at + 4, past = 0, result = NOT_PENDING, exceptions = false, index = 0 }
-            entries[#entries + 1], at = one, at + 4
-        elseif not one then
-            invalid(at)
-        elseif kind == COMMAND.join then
-            local n = check_number(args[at + 2], at + 2) + 0
-            if check_number(args[at + 1], at + 1) + 0 >= defs.LANES_MAX or n < 1 or n > JOINS_MAX
-                or at + 2 + n > n_args then
-                invalid(at)
-            end
-            has[JOIN], at = true, at + 3 + n
+            entries[#entries + 1] = { id = args[at + 1], worker = args[at + 2], batch = args[at + 3] + 0, at = at + 4,
+                result = NOT_PENDING, exceptions = false, index = 0 }
+            at = at + 4
         else
-            local length = LENGTHS[kind] or invalid(at)
-            for i = at + 1 + (TEXTS[kind] or 1), at + length do check_number(args[i], i) end
-            if kind == STEP.spend and not (args[at + 3] == COMMAND.join and args[at + 5] == '1') then
-                invalid(at + 3)
-            end
-            local need = NEEDS[kind]
-            if need then has[need] = true end
-            has[kind], at = true, at + 1 + length
+            local its = NEEDS[kind]
+            if its and its ~= need then need = need and ALL or its end
+            has[kind], at = true, at + (kind == COMMAND.join and 3 + args[at + 2] or 1 + LENGTHS[kind])
         end
-        one.past = at
     end
-    return #entries > 0 and entries or invalid(3), has
-end
-
--- The largest of the needs, or the one that covers several.
-local function need_of(has)
-    if has[LOST] then return LOST end
-    local n, need = 0, SEEN
-    for each = CLAIM, SEEN do
-        if has[each] then n, need = n + 1, each end
-    end
-    return n == 1 and not has[STEP.since] and not has[STEP.spend] and need or SEEN
+    return entries, has, need or SEEN
 end
 
 ---- what must be right before the first write
-
-local function required(t) return t and text.counter(t) or state.fail('NOQUEUE', 'the queue has no settings') end
-
--- Of the settings, those that the steps need: each costs a small step 1 %.
-local function read_settings(c, has)
-    local names, n = { 'waiting_ttl', 'opening' }, 2
-    local claims, joins = has[CLAIM] or has[LOST], has[JOIN]
-    if claims then names[3], names[4], names[5], n = 'session_ttl', 'session_max', 'session_sliding', 5 end
-    if joins then names[n + 1], names[n + 2], names[n + 3] = 'max_waiting', 'mode', 'closes_at' end
-    local v = call('HMGET', c.key.config, unpack(names))
-    local s = { waiting_ttl = required(v[1]), opening = v[2], session_ttl = 0, session_max = 0, session_sliding = false,
-        claim_ttl = 0, capacity = 0, max_waiting = 0, mode = 'open', closes_at = 0 }
-    if claims then
-        s.session_ttl, s.session_max, s.session_sliding = required(v[3]), required(v[4]), v[5] == 'true'
-    end
-    if joins then
-        s.max_waiting, s.mode = settings.optional(v[n + 1], 0), v[n + 2] or 'open'
-        s.closes_at = settings.optional(v[n + 3], 0)
-    end
-    if has[COMMAND.extend] then s.claim_ttl = settings.optional(call('HGET', c.key.config, 'claim_ttl'), 0) end
-    if has[LOST] then s.capacity = settings.optional(call('HGET', c.key.config, 'capacity'), 0) end
-    return s
-end
 
 -- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
 -- written after the opening, so the entry that was fixes it.
@@ -192,74 +140,78 @@ local function read_batches(c, entries)
     return batches, any_new
 end
 
-local function check(c, has, need, any_new)
+-- s: the settings, without those that few steps need.
+local function check(c, s, has, need, any_new)
     state.check(c, WRITES[need])
-    if any_new or has[SEEN] then call('ZCARD', c.key.reports) end
+    if any_new or has[COMMAND.seen] then call('ZCARD', c.key.reports) end
     if has[COMMAND.hand_over] then call('HLEN', c.key.serials) end
-    if (c.called or '') ~= '' then
-        local v = call('HMGET', c.key.config, 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min')
-        local capacity = settings.optional(v[1], 0)
-        if v[3] == 'auto' then
-            capacity = settings.capacity(capacity, v[4], call('HGET', c.key.state, 'capacity_now'))
-        end
-        overbook.open_claims(c, capacity, settings.optional(v[2], 0))
+    if has[COMMAND.restore] or has[COMMAND.lost] or has[COMMAND.called] then call('HLEN', c.key.lost) end
+    c.limit = has[COMMAND.join] and settings.limit(c, s) or 1 / 0
+    local counts = (c.called or '') ~= ''
+    if not (counts or has[COMMAND.restore] or has[COMMAND.extend]) then return end
+    local more = settings.read(c, CAPACITY)
+    s.capacity, s.claim_ttl = more.capacity, more.claim_ttl
+    if counts then
+        local capacity = more.capacity_mode ~= 'auto' and more.capacity
+            or settings.capacity(more.capacity, more.capacity_min, call('HGET', c.key.state, 'capacity_now'))
+        overbook.open_claims(c, capacity, more.claim_ttl)
     end
 end
 
----- the commands
+---- the commands: return an OUTCOME, a place and a deadline where that is not what was asked
 
-local function except(list, index, outcome, place, deadline)
-    list[#list + 1] = { index, outcome, place, deadline or 0 }
-end
-
--- Commands of a visitor at a place: return an OUTCOME and a place where that is not what was asked.
-local VERBS = {
-    [COMMAND.leave] = function(c, id, place) return visitor.leave(c, id, place, REASON.left) end,
-    [COMMAND.complete] = function(c, id, place) return visitor.leave(c, id, place, REASON.completed) end,
-    [COMMAND.renew] = function(c, id, place, s) return visitor.claim(c, id, place, s, false) end,
-    [COMMAND.claim] = function(c, id, place, s) return visitor.claim(c, id, place, s, true) end,
-    [COMMAND.extend] = function(c, id, place, s) return visitor.extend(c, id, place, s) end,
-    [COMMAND.hand_over] = function(c, id, place, _, args, at)
-        return visitor.hand_over(c, id, place, args[at + 3] + 0, args[at + 4] + 0)
+local COMMANDS = {
+    [COMMAND.leave] = function(c, args, at)
+        return visitor.leave(c, args[at + 1], args[at + 2] + 0, REASON.left)
+    end,
+    [COMMAND.complete] = function(c, args, at)
+        return visitor.leave(c, args[at + 1], args[at + 2] + 0, REASON.completed)
+    end,
+    [COMMAND.renew] = function(c, args, at, s)
+        return visitor.claim(c, args[at + 1], args[at + 2] + 0, s, false)
+    end,
+    [COMMAND.claim] = function(c, args, at, s)
+        return visitor.claim(c, args[at + 1], args[at + 2] + 0, s, true)
+    end,
+    [COMMAND.extend] = function(c, args, at, s)
+        return visitor.extend(c, args[at + 1], args[at + 2] + 0, s)
+    end,
+    [COMMAND.hand_over] = function(c, args, at)
+        return visitor.hand_over(c, args[at + 1], args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0)
+    end,
+    [COMMAND.lost] = function(c, args, at)
+        return recovery.lost(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0)
+    end,
+    [COMMAND.called] = function(c, args, at, s)
+        recovery.called(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0, s.session_max)
+    end,
+    [COMMAND.restore] = function(c, args, at, s)
+        return recovery.restore(c, args[at + 1], args[at + 2] + 0, { generation = args[at + 3] + 0,
+            deadline = args[at + 4] + 0, front = args[at + 5] + 0, event = args[at + 6] + 0 }, s)
     end,
 }
 
--- n joins of visitors args[from...], the first of which has this index; late ones since a time, or nil.
-local function join(c, one, lane, args, from, n, since)
-    local index, first = one.index, 0
-    if since then
-        local ends = call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
-        for i = 0, n - 1 do
-            if invites.is_late(c, args[from + i], ends[i + 1], since) then
-                if i > first then
-                    visitor.enter(c, lane, args, from + first, i - first, one.exceptions, index + first, except)
-                end
-                state.set(c, 'seq', c.seq + 1)
-                except(one.exceptions, index + i, OUTCOME.spent, 0)
-                first = i + 1
-            end
-        end
-    end
-    if first < n then visitor.enter(c, lane, args, from + first, n - first, one.exceptions, index + first, except) end
-    one.index = index + n
+-- Who is seen. Places of another generation say nothing about this one.
+local function see(c, worker, first, count, waiting_ttl, is_foreign)
+    local is_farewell = first == defs.SEEN_FAREWELL_SEQ and count == defs.SEEN_FAREWELL_COUNT
+    if is_foreign and not is_farewell then return end
+    if not is_farewell then presence.mark(c, first, count, waiting_ttl) end
+    presence.report(c, worker, is_farewell, waiting_ttl)
 end
 
--- What workers remember, who comes back, and who is seen. Returns what VERBS do, and a deadline.
-local function other(c, one, kind, args, at, s, is_foreign)
-    if kind == COMMAND.seen then
-        local first, count = args[at + 1] + 0, args[at + 2] + 0
-        local is_farewell = first == defs.SEEN_FAREWELL_SEQ and count == defs.SEEN_FAREWELL_COUNT
-        if is_foreign and not is_farewell then return end -- places of another generation say nothing about this one
-        if not is_farewell then presence.mark(c, first, count, s.waiting_ttl) end
-        presence.report(c, one.worker, is_farewell, s.waiting_ttl)
-    elseif kind == COMMAND.lost then
-        return recovery.lost(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0)
-    elseif kind == COMMAND.called then
-        recovery.called(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0, s.session_max)
-    else
-        return recovery.restore(c, args[at + 1], args[at + 2] + 0, { generation = args[at + 3] + 0,
-            deadline = args[at + 4] + 0, front = args[at + 5] + 0, event = args[at + 6] + 0 }, s)
+-- n joins of visitors args[from...]; late ones since a time, or nil.
+local function join(c, one, lane, args, from, n, since)
+    local ends = since and call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
+    local first = 0
+    for i = 0, since and n - 1 or -1 do
+        if invites.is_late(c, args[from + i], ends[i + 1], since) then
+            visitor.enter(c, lane, args, from + first, i - first, one.exceptions, one.index + first)
+            visitor.skip(c, one.exceptions, one.index + i, OUTCOME.spent)
+            first = i + 1
+        end
     end
+    visitor.enter(c, lane, args, from + first, n - first, one.exceptions, one.index + first)
+    one.index = one.index + n
 end
 
 -- If the entry was written after the opening, nobody from here on takes part in the draw.
@@ -275,9 +227,9 @@ local function apply_entry(c, args, one, s)
     local at, is_foreign, since, exceptions = one.at, false, nil, {}
     recovery.raise_seq(c)
     fix_cut(c, one)
-    one.exceptions, one.index = exceptions, 0
+    one.exceptions = exceptions
     state.event(c, EVENT.applied, one.worker, one.batch, c.seq + 1, exceptions)
-    while at < one.past do
+    while args[at] and args[at] ~= STEP.entry do
         local kind = args[at]
         if kind == COMMAND.join then
             local n = args[at + 2] + 0
@@ -291,8 +243,7 @@ local function apply_entry(c, args, one, s)
             visitor.settle(c)
             local outcome = invites.spend(c, args[at + 1], args[at + 2] + 0, args[at + 6])
             if outcome then
-                state.set(c, 'seq', c.seq + 1)
-                except(exceptions, one.index, outcome, 0)
+                visitor.skip(c, exceptions, one.index, outcome)
                 one.index = one.index + 1
             else
                 join(c, one, args[at + 4] + 0, args, at + 6, 1)
@@ -301,14 +252,14 @@ local function apply_entry(c, args, one, s)
         else
             visitor.settle(c) -- the other commands must see the visitors who joined before
             local outcome, place, deadline
-            if not VERBS[kind] then
-                outcome, place, deadline = other(c, one, kind, args, at, s, is_foreign)
-            elseif is_foreign then
+            if kind == COMMAND.seen then
+                see(c, one.worker, args[at + 1] + 0, args[at + 2] + 0, s.waiting_ttl, is_foreign)
+            elseif is_foreign and NEEDS[kind] ~= ALL then
                 outcome, place = OUTCOME.gone, kind ~= COMMAND.hand_over and args[at + 2] + 0 or 0
             else
-                outcome, place = VERBS[kind](c, args[at + 1], args[at + 2] + 0, s, args, at)
+                outcome, place, deadline = COMMANDS[kind](c, args, at, s)
             end
-            if outcome then except(exceptions, one.index, outcome, place, deadline) end
+            if outcome then visitor.except(exceptions, one.index, outcome, place, deadline) end
             one.index, at = one.index + 1, at + 1 + LENGTHS[kind]
         end
     end
@@ -346,22 +297,15 @@ local function store_batches(c, batches, waiting_ttl)
 end
 
 entry('apply', { 'allow-oom' }, function(keys, args)
-    local entries, has = read_steps(args)
-    local need = need_of(has)
+    local entries, has, need = read_steps(args)
     local c = state.open(state.begin(keys, args[2]), FIELDS[need])
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
     if #pending > 0 then
-        local s, seq_before = read_settings(c, has), text.int(c.seq)
+        local s, seq_before = settings.read(c, SETTINGS[need]), text.int(c.seq)
         if s.opening == 'draw' then open_draw(c, entries) end
         local batches, any_new = read_batches(c, entries)
-        check(c, has, need, any_new)
-        if has[JOIN] and s.max_waiting > 0 then
-            local v = call('HMGET', c.key.config, 'full_margin', 'full_cooldown')
-            s.full_margin, s.full_cooldown = settings.optional(v[1], 5), settings.optional(v[2], 10000)
-            c.full_since = call('HGET', c.key.state, 'full_since')
-        end
-        c.limit = has[JOIN] and settings.limit(c, s) or 1 / 0
+        check(c, s, has, need, any_new)
 
         call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
         for i = 1, #entries do
@@ -382,7 +326,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
             if state.is_told(c, EVENT.joined, 0) then presence.note_joins(c, seq_before, s.waiting_ttl) end
             if c.is_named then state.event_later(c, EVENT.config) end
             if c.overbook then overbook.save(c) end
-            settings.note_full(c, s)
+            settings.note_full(c)
             state.commit(c)
         end
     end

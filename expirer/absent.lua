@@ -9,11 +9,12 @@
 -- where no visitor waits any more is skipped. Work is bounded by the given places.
 
 local FIELDS = state.fields({ 'expired', 'absent' }, {})
+local SETTINGS = settings.list({ 'waiting_ttl' })
 local WRITES = { 'waiting', 'active', 'ended', 'events' }
 
 entry('absent', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[2]), FIELDS)
-    local bucket = presence.bucket(c.now, settings.read(c, { 'waiting_ttl' }).waiting_ttl)
+    local bucket = presence.bucket(c.now, settings.read(c, SETTINGS).waiting_ttl)
     if bucket ~= tonumber(args[1]) then return { 0, c.now } end
     state.check(c, WRITES)
     -- All are judged before the first is dropped: a bitmap that cannot be read ends the step.

@@ -12,7 +12,7 @@
 
 local FIELDS = state.fields({ 'expired', 'unclaimed' },
     { 'called', 'full_since', 'recover_since', 'recover_until', 'started' })
-local SETTINGS = { 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' }
+local SETTINGS = settings.list({ 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' })
 local WRITES = { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
 
 -- Entries of the ingest stream wait while no dispatcher runs. One that was written before a deadline may hold the claim

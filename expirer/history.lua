@@ -17,7 +17,7 @@ local TOTALS = { 'seq', 'joined', 'admitted', 'completed', 'expired', 'unclaimed
 local FIELDS = state.fields({}, TOTALS)
 local MORE_FIELDS = { 'capacity_now' }
 local TOLD = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
-local SETTINGS = { 'capacity', 'capacity_mode', 'capacity_min', 'mode', 'paused' }
+local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'mode', 'paused' })
 
 -- The point as XADD takes it: name, value, name, value, ...
 local function point_of(c)

@@ -8,10 +8,11 @@
 -- fails    NOQUEUE  the queue does not exist
 
 local FIELDS = state.fields({ 'seq' }, { 'marks' })
+local SETTINGS = settings.list({ 'waiting_ttl' })
 
 entry('presence', { 'no-writes' }, function(keys)
     local c = state.read(state.begin(keys), FIELDS)
-    local waiting_ttl = settings.read(c, { 'waiting_ttl' }).waiting_ttl
+    local waiting_ttl = settings.read(c, SETTINGS).waiting_ttl
     local length, bucket = presence.length(waiting_ttl), presence.bucket(c.now, waiting_ttl)
     local last_seq = presence.last_seq_before(bucket - defs.PRESENCE_BUCKETS, c.marks, c.seq)
     return { bucket, length, presence.is_observed(c, bucket, waiting_ttl) and 1 or 0, last_seq,

@@ -17,7 +17,7 @@
 
 local int = text.int
 local FIELDS = state.fields({}, { 'draw', 'recover_until' })
-local SETTINGS = { 'opens_at', 'opening', 'closes_at', 'at_close', 'mode', 'paused' }
+local SETTINGS = settings.list({ 'opens_at', 'opening', 'closes_at', 'at_close', 'mode', 'paused' })
 
 -- What is so now.
 local function look(c)

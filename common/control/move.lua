@@ -14,16 +14,6 @@ local NONE, MOVED, ACTIVE, ENDED, THERE, NO_LANE = 0, 1, 2, 3, 4, 5
 local FIELDS = state.fields({}, {})
 local WRITES = { 'waiting', 'active', 'events' }
 
--- The number of the lane with this name, and the names of all by number.
-local function find_lane(c, name)
-    local found, names, n = nil, {}, 0
-    for each in gmatch(settings.read(c, { 'lanes' }).lanes or '', '[^,]+') do
-        if each == name then found = n end
-        names[n], n = each, n + 1
-    end
-    return found, names
-end
-
 entry('move', { 'allow-oom' }, function(keys, args)
     local c, id, name = state.open(state.begin(keys, args[1]), FIELDS), args[2], args[3]
     local place = visitor.place(c, id)
@@ -32,12 +22,15 @@ entry('move', { 'allow-oom' }, function(keys, args)
         local ended = call('ZSCORE', c.key.ended, id)
         return ended and { ENDED, ended } or { NONE }
     end
-    local lane, names = find_lane(c, name)
+    local names, lane = settings.lanes(c), nil
+    for i = 1, #names do
+        if names[i] == name then lane = i - 1 end
+    end
     local lane_now = floor(place / defs.LANE)
     if not lane then return { NO_LANE } end
     if lane == lane_now then return { THERE } end
     state.check(c, WRITES)
-    local before = names[lane_now] or ''
+    local before = names[lane_now + 1] or ''
     changes.record(c, changes.actor(args), 'move', { visitor = id, lane = before }, { visitor = id, lane = name })
     visitor.move(c, id, place, lane)
     state.set(c, 'moved:' .. text.int(lane), c.now) -- an audit does not take those called there before for out of turn

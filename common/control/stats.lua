@@ -31,15 +31,14 @@ local TOLD = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
 
 -- The lanes, and how many there are.
 local function lanes_of(c, both)
-    local list, n = {}, 0
-    for _ in gmatch(settings.read(c, { 'lanes' }).lanes or '', '[^,]+') do
+    local list, n_lanes = {}, #settings.lanes(c)
+    for n = 0, n_lanes - 1 do
         local from, below = int(n * LANE), '(' .. int((n + 1) * LANE)
         local first = call('ZRANGE', c.key.waiting, from, below, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
         list[2 * n + 1] = call('ZCOUNT', c.key.waiting, from, below)
         list[2 * n + 2] = first and int((history.joined_at(both, first % LANE, c.now))) or '-1'
-        n = n + 1
     end
-    return list, n
+    return list, n_lanes
 end
 
 local function waiting_up_to(c, n_lanes, seq)

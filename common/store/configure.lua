@@ -12,6 +12,7 @@
 
 local EVENT = defs.EVENT
 local FIELDS = state.fields({}, { 'notice' })
+local OPENING = settings.list({ 'opens_at' })
 
 -- Are these, names and values in turn, all the settings there are?
 local function settings_are(c, texts)
@@ -28,7 +29,7 @@ local function name_of_change(c, from, to)
     if from == to then return nil end
     if to ~= 'open' then return to end
     if from == 'paused' then return 'resumed' end
-    return c.now >= settings.read(c, { 'opens_at' }).opens_at and 'opened' or nil
+    return c.now >= settings.read(c, OPENING).opens_at and 'opened' or nil
 end
 
 local function mode_of(c)

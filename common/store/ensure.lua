@@ -68,7 +68,7 @@ local function create(c, given, retired, away, knew, by_hand)
         call('HDEL', c.key.retired, 'away')
         call('PERSIST', c.key.changes)
     end
-    local window = knew and settings.read(c, { 'recovery_window' }).recovery_window or 0
+    local window = knew and recovery.window(c) or 0
     if window > 0 then fields.recover_since, fields.recover_until = int(c.now), int(c.now + window) end
     state.create(c, fields)
 end

@@ -217,23 +217,6 @@ static void a_repeated_join_after_an_earlier_end_finds_the_place(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
-static void an_invite_without_a_join_changes_nothing(void **state)
-{
-    struct test_store *store = *state;
-    char id[TL_STREAM_ID_MAX], arguments[128], error[320];
-    test_store_queue(store, "lanes=only");
-    test_join(store, "anna", 0);
-    test_send(store, "w", 1, id);
-    assert_int_equal(test_deliver(store), 1);
-    uint64_t before = test_redis_fingerprint(store->redis);
-    snprintf(arguments, sizeof(arguments), "1 1000 0 %s w 1 6 x 1 2 anna 1", id);
-    assert_null(test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, error));
-    assert_non_null(strstr(error, "INVALID"));
-    snprintf(arguments, sizeof(arguments), "1 1000 0 %s w 1 1 0 1 anna 6 x 1", id);
-    assert_null(test_function(store->redis, TL_FN_APPLY, &store->keys, arguments, error));
-    assert_int_equal(test_redis_fingerprint(store->redis), before);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,7 +235,6 @@ int main(void)
         cmocka_unit_test_setup(a_repeated_join_ends_with_the_place, test_store_clean),
         cmocka_unit_test_setup(a_repeated_join_after_an_earlier_end_finds_the_place,
                                test_store_clean),
-        cmocka_unit_test_setup(an_invite_without_a_join_changes_nothing, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

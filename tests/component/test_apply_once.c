@@ -136,48 +136,6 @@ static void an_outdated_fence_is_refused(void **state)
     assert_int_equal(counts.applied, 1);
 }
 
-static void what_makes_no_sense_changes_nothing(void **state)
-{
-    static const char *const commands[] = {
-        "1 0 1 anna 9 bert 0",
-        "0 anna 0",
-        "1 0",
-        "1 0 1",
-        "1 0 2 anna",
-        "1 0 0",
-        "1 0 0 2 anna 1",
-        "1 16 1 anna",
-        "1 -1 1 anna",
-        "1 0.5 1 anna",
-        "1 x 1 anna",
-        "1 0 1.5 anna",
-        "1 0 x anna",
-        "1 0 1001 anna",
-        "1.5 anna 0",
-        "1 0 1 anna 2 bert",
-        "1 0 1 anna x y 0",
-        "1 0 1 anna 2 bert x",
-        "1 0 1 anna 3 bert",
-        "5 x 1",
-        "1 0 1 anna 5 y 3",
-        "1 0 1 anna 5 -1 3",
-        "6 invite 9 1 0 2 anna bert",
-        "1 0 1 anna 6 invite 9",
-    };
-    struct test_store *store = *state;
-    char id[TL_STREAM_ID_MAX], error[320];
-    test_store_queue(store, "lanes=only");
-    send_join(store, "w", 1, "anna", id);
-    uint64_t before = test_redis_fingerprint(store->redis);
-    for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        long long result = apply(store, "1", id, "w 1", commands[i], error);
-        if (result != -1 || strstr(error, "INVALID") == NULL)
-            fail_msg("%s: %lld %s", commands[i], result, error);
-        assert_int_equal(test_redis_fingerprint(store->redis), before);
-    }
-    assert_int_equal(apply(store, "1", id, "w 1", "1 0 1 anna", NULL), 1);
-}
-
 static void without_a_queue_nothing_is_applied(void **state)
 {
     struct test_store *store = *state;
@@ -420,19 +378,6 @@ static void one_call_is_refused_as_a_whole(void **state)
     snprintf(arguments, sizeof(arguments), "2 1000 0 %s w 1 1 0 1 anna 0 %s w 2 1 0 1 bert", ids[0],
              ids[1]);
     refused(store, arguments, "STALE");
-    static const struct {
-        const char *first, *second; /* what follows the two ids */
-    } broken[] = {{"w 1 1 0 1 anna", "w 2 1 0 2 bert"}, {"w 1 1 0 2 anna", "w 2 1 0 1 bert"},
-                  {"w 1 1 0 1 anna", "w x 1 0 1 bert"}, {"w 1 1 0 1 anna", "w"},
-                  {"w 1 6 i 9", "w 2 1 0 1 bert"},      {"w 1 1 0 1001 anna", "w 2 1 0 1 bert"}};
-    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
-        snprintf(arguments, sizeof(arguments), "1 1000 0 %s %s 0 %s %s", ids[0], broken[i].first,
-                 ids[1], broken[i].second);
-        refused(store, arguments, "INVALID");
-    }
-    snprintf(arguments, sizeof(arguments), "1 1000 1 0 1 anna 0 %s w 1 1 0 1 bert", ids[0]);
-    refused(store, arguments, "INVALID");
-    refused(store, "1 1000", "INVALID");
 }
 
 /* As many calls as there are numbers of events: a call takes what one batch may hold, not more. */
@@ -578,7 +523,6 @@ int main(void)
         cmocka_unit_test_setup(a_batch_sent_twice_is_recognised, test_store_clean),
         cmocka_unit_test_setup(an_older_entry_comes_first, test_store_clean),
         cmocka_unit_test_setup(an_outdated_fence_is_refused, test_store_clean),
-        cmocka_unit_test_setup(what_makes_no_sense_changes_nothing, test_store_clean),
         cmocka_unit_test_setup(without_a_queue_nothing_is_applied, test_store_clean),
         cmocka_unit_test_setup(at_the_memory_limit_nothing_is_applied_by_half, test_store_clean),
         cmocka_unit_test_setup(silent_workers_are_forgotten, test_store_clean),

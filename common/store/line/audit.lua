@@ -26,8 +26,7 @@ function audit.place(place) return 'number ' .. int(place % LANE) .. ' of lane '
 
 -- How many lanes the queue has; nil when its settings do not say.
 function audit.lanes(c)
-    local n = 0
-    for _ in gmatch(call('HGET', c.key.config, 'lanes') or '', '[^,]+') do n = n + 1 end
+    local n = #settings.lanes(c)
     return n > 0 and n or nil
 end
 

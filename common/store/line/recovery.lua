@@ -21,9 +21,13 @@ local MIN_MS = 5000             -- also when all are back: what every worker rem
 local ENDS_KNOWN_MS = 3600000   -- how long ends are kept, at least: later nobody knows whether a place has ended
 local UNREACHED_MS = 1000       -- to look again, while no worker has come
 
+local WINDOW = settings.list({ 'recovery_window' })
+local OPENING = settings.list({ 'opening', 'opens_at' })
+
 recovery.NAMED_BY = { memory = '1', ticket = '2', operator = '3' }
 
-local function window_of(c) return settings.read(c, { 'recovery_window' }).recovery_window end
+-- How long a recovery takes, ms; 0: none begins.
+function recovery.window(c) return settings.read(c, WINDOW).recovery_window end
 
 -- When the recovery ends, ms; 0: the queue does not recover. till, started: as the state has them. Before the first
 -- batch there was no worker to whom visitors could come back, so the window has not begun to pass.
@@ -48,7 +52,7 @@ function recovery.open(c)
     if c.recovery then return c.recovery end
     local v = call('HMGET', c.key.state, 'lost_generation', 'lost_by', 'lost_event', 'lost_size', 'recover_until',
         'started', 'restored', 'found_seq', 'base_seq', 'admit_capacity', 'base_ms', 'found_event')
-    local window = window_of(c)
+    local window = recovery.window(c)
     c.recovery = { generation = tonumber(v[1]) or 0, by = v[2] or '', event = tonumber(v[3]) or 0,
         size = tonumber(v[4]) or 0, till = end_of(c, v[5], v[6], window), started = tonumber(v[6]) or c.now,
         restored = tonumber(v[7]) or 0, found_seq = tonumber(v[8]), base_seq = tonumber(v[9]) or 0,
@@ -221,7 +225,7 @@ function recovery.note_start(c)
     local found = call('HMGET', c.key.state, 'started', 'recover_until')
     if found[1] then return end
     state.set(c, 'started', c.now)
-    local till = end_of(c, c.changes.recover_until or found[2], nil, window_of(c))
+    local till = end_of(c, c.changes.recover_until or found[2], nil, recovery.window(c))
     if till > 0 then state.set(c, 'recover_until', till) end
 end
 
@@ -238,7 +242,7 @@ end
 -- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a
 -- draw are not among them: the fronts are those of the drawn.
 local function called_before(c, most)
-    local s, ids, places = settings.read(c, { 'opening', 'opens_at' }), {}, {}
+    local s, ids, places = settings.read(c, OPENING), {}, {}
     local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
     for lane = 0, LANES - 1 do
         local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
@@ -273,7 +277,7 @@ end
 function recovery.begins(c, known, check)
     local v = call('HMGET', c.key.state, 'lost_generation', 'lost_by', 'started')
     local r = { generation = tonumber(v[1]) or 0, by = v[2], till = 0, started = tonumber(v[3]) or c.now,
-        window = window_of(c) }
+        window = recovery.window(c) }
     if known >= c.generation or not recovery.may_name(r, known, c.now) then return false end
     state.check(c, check)
     state.set(c, 'lost_generation', known)

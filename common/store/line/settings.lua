@@ -2,7 +2,7 @@
 -- The settings of a queue, as a step needs them. C checks and writes them all, and mend restores the five numbers that
 -- no step can do without; another one that is missing or damaged has its default here, so that it stops nobody.
 
-local number = text.number
+local number, counter = text.number, text.counter
 
 local REQUIRED = { capacity = true, session_ttl = true, session_max = true, claim_ttl = true, waiting_ttl = true }
 local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, full_margin = 5, full_cooldown = 10000, overbook = 0,
@@ -14,22 +14,43 @@ local TEXTS = { opening = 'fifo', mode = 'open', at_close = 'drain', lane_weight
 -- The number of a setting that has this default. Most are 0.
 function settings.optional(t, default) return t == '0' and 0 or number(t) or default end
 
--- Reads these settings: name -> number, boolean or text; a text without a default may be false. Raises NOQUEUE.
-function settings.read(c, names)
-    local found, s = call('HMGET', c.key.config, unpack(names)), {}
+-- The settings that a step reads. A step reads what it needs and no more: each costs a small one 1 %.
+function settings.list(names)
+    local list = { names = names, kinds = {}, defaults = {}, values = {} }
     for i = 1, #names do
-        local name, value = names[i], found[i]
-        if REQUIRED[name] then
-            s[name] = number(value) or state.fail('NOQUEUE', 'the queue has no settings')
-        elseif NUMBERS[name] then
-            s[name] = settings.optional(value, NUMBERS[name])
-        elseif FLAGS[name] then
-            s[name] = value == 'true'
+        local name = names[i]
+        list.kinds[i] = REQUIRED[name] and 'required' or NUMBERS[name] and 'number' or FLAGS[name] and 'flag' or 'text'
+        list.defaults[i] = NUMBERS[name] or TEXTS[name] or false
+    end
+    return list
+end
+
+-- Reads them: name -> number, boolean or text; a text without a default may be false. The table is the same each time,
+-- because Lua takes longer to make one than to fill it. Raises NOQUEUE; and DAMAGED for a required one.
+function settings.read(c, list)
+    local names, kinds, s = list.names, list.kinds, list.values
+    local found = call('HMGET', c.key.config, unpack(names))
+    for i = 1, #names do
+        local kind, value = kinds[i], found[i]
+        if kind == 'number' then
+            value = settings.optional(value, list.defaults[i])
+        elseif kind == 'flag' then
+            value = value == 'true'
+        elseif kind == 'text' then
+            value = value or list.defaults[i]
         else
-            s[name] = value or TEXTS[name] or false
+            value = value and counter(value) or state.fail('NOQUEUE', 'the queue has no settings')
         end
+        s[names[i]] = value
     end
     return s
+end
+
+-- The names of the lanes, that of lane 0 first.
+function settings.lanes(c)
+    local names = {}
+    for name in gmatch(call('HGET', c.key.config, 'lanes') or '', '[^,]+') do names[#names + 1] = name end
+    return names
 end
 
 -- The capacity that counts now where `capacity_mode` is auto: what the site's reports have made of it
@@ -47,30 +68,33 @@ end
 -- who leaves. `full_since` of the state tells all readers: the time in ms since when it is full, or 0; when it changes
 -- they get a CONFIG event. common/config/mode.c decides the same.
 
--- Is the line full, or was it a moment ago? c: with the field full_since.
-local function is_full(c, s)
-    local most, since, margin = s.max_waiting, number(c.full_since) or 0, ceil(s.max_waiting * s.full_margin / 100)
+local FULL = settings.list({ 'full_margin', 'full_cooldown' })
+
+-- Is the line full, or was it a moment ago?
+local function is_full(c, most)
+    local s, before = settings.read(c, FULL), number(call('HGET', c.key.state, 'full_since')) or 0
+    local since, margin = before, ceil(most * s.full_margin / 100)
     if since == 0 and c.waiting >= most then since = c.now end
     local stays = c.now < since + s.full_cooldown or margin > 0 and c.waiting + margin > most
     if not stays and c.waiting < most then since = 0 end
-    s.full_since = since
+    c.full = { most = most, before = before, since = since }
     return since > 0 and stays
 end
 
--- With as many waiting visitors, a JOIN gets no new place. s: max_waiting, mode and closes_at; where max_waiting is not
--- 0, full_margin and full_cooldown.
+-- With as many waiting visitors, a JOIN gets no new place. s: max_waiting, mode and closes_at.
 function settings.limit(c, s)
     local most = s.max_waiting
-    local full = most > 0 and is_full(c, s)
+    local full = most > 0 and is_full(c, most)
     local closed = s.mode ~= 'open' and s.mode ~= 'paused' or s.closes_at > 0 and c.now >= s.closes_at
     return (closed or full) and 0 or most > 0 and most or 1 / 0
 end
 
 -- After the joins: tells readers when the line became full, or is so no more.
-function settings.note_full(c, s)
-    if not s.full_since then return end
-    local since = s.full_since == 0 and c.waiting >= s.max_waiting and c.now or s.full_since
-    if since ~= (number(c.full_since) or 0) then
+function settings.note_full(c)
+    local full = c.full
+    if not full then return end
+    local since = full.since == 0 and c.waiting >= full.most and c.now or full.since
+    if since ~= full.before then
         state.set(c, 'full_since', since)
         state.event_later(c, defs.EVENT.config)
     end

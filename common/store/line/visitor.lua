@@ -40,22 +40,29 @@ local function refuse(c, id, place) return visitor.waits_at(c, id, place) and OU
 
 ---- into the line
 
+-- A command did not come out as asked: notes it in `list`.
+function visitor.except(list, index, outcome, place, deadline)
+    list[#list + 1] = { index, outcome, place, deadline or 0 }
+end
+
 -- n visitors ids[from], ... enter a lane in this order; each uses up one seq. They are gathered, over commands and
--- batches, until visitor.settle lets them in together. except(list, i, outcome, place, deadline) is called then for
--- each who gets no new place: i counts from `index`, that of the first.
-function visitor.enter(c, lane, ids, from, n, list, index, except)
-    local joining = c.joining or { n = 0, spans = {}, texts = {} }
-    if joining.n + n > JOINS_MAX then
-        visitor.settle(c)
-        joining.n, joining.spans, joining.texts = 0, {}, {}
-    end
-    c.joining = joining
-    local first = lane * LANE + c.seq + 1
+-- batches, until visitor.settle lets them in together. list: is to have an exception for each who gets no new place;
+-- index: that of the first.
+function visitor.enter(c, lane, ids, from, n, list, index)
+    if n == 0 then return end
+    if c.joining and c.joining.n + n > JOINS_MAX then visitor.settle(c) end
+    local joining, first = c.joining or { n = 0, spans = {}, texts = {} }, lane * LANE + c.seq + 1
     text.row_with(joining.texts, 2 * joining.n + 1, first, n, ids, from)
     joining.n = joining.n + n
-    joining.spans[#joining.spans + 1] = { first = first, n = n, ids = ids, from = from, list = list, index = index,
-        except = except }
+    joining.spans[#joining.spans + 1] = { first = first, n = n, ids = ids, from = from, list = list, index = index }
+    c.joining = joining
     state.set(c, 'seq', c.seq + n)
+end
+
+-- A visitor does not enter, but uses up a seq.
+function visitor.skip(c, list, index, outcome)
+    state.set(c, 'seq', c.seq + 1)
+    visitor.except(list, index, outcome, 0)
 end
 
 -- Of the gathered visitors, those in a sorted set: visitor -> score.
@@ -69,31 +76,32 @@ local function scores_of(key, spans)
     return found
 end
 
--- Those who would be new in a line that has no room for them: visitor -> true.
-local function find_full(c, joining, active)
-    local room, full, new = c.limit - c.waiting, {}, {}
+-- Of the gathered visitors, keeps those who are new and for whom there is room. Returns how many.
+local function keep_new(c, joining, active)
+    local texts, n, room, new = joining.texts, 0, c.limit - c.waiting, {}
     local held = scores_of(c.key.waiting, joining.spans)
     for i = 2, 2 * joining.n, 2 do
-        local id = joining.texts[i]
-        if not (held[id] or new[id] or active[id]) then
-            if room > 0 then room, new[id] = room - 1, true else full[id] = true end
+        local id = texts[i]
+        if room > 0 and not (held[id] or new[id] or active[id]) then
+            texts[2 * n + 1], texts[2 * n + 2], new[id] = texts[i - 1], id, true
+            n, room = n + 1, room - 1
         end
     end
-    return full
+    return n
 end
 
--- Not all of this span were new: tells who was, and calls `except` for each other.
-local function resolve(c, span, active, full)
+-- Not all of this span were new: tells who was.
+local function resolve(c, span, active)
     local held = call('ZMSCORE', c.key.waiting, unpack(span.ids, span.from, span.from + span.n - 1))
     for i = 0, span.n - 1 do
         local id, place = span.ids[span.from + i], number(held[i + 1])
         if active[id] then
             local session = visitor.session(c, id)
-            span.except(span.list, span.index + i, OUTCOME.active, session and session.place, tonumber(active[id]))
-        elseif full[id] then
-            span.except(span.list, span.index + i, OUTCOME.full, 0, 0)
+            visitor.except(span.list, span.index + i, OUTCOME.active, session and session.place, tonumber(active[id]))
+        elseif not held[i + 1] then
+            visitor.except(span.list, span.index + i, OUTCOME.full, 0)
         elseif place ~= span.first + i then
-            span.except(span.list, span.index + i, OUTCOME.waiting, place, 0)
+            visitor.except(span.list, span.index + i, OUTCOME.waiting, place)
         else
             state.tell(c, EVENT.joined, 0, place, 1)
         end
@@ -106,25 +114,14 @@ function visitor.settle(c)
     local joining = c.joining
     if not joining then return end
     c.joining = nil
-    local texts, n = joining.texts, joining.n
-    local active = c.active > 0 and scores_of(c.key.active, joining.spans) or {}
-    local full = n > c.limit - c.waiting and find_full(c, joining, active) or {}
-    local kept = 2 * n
-    if next(active) or next(full) then
-        kept = 0
-        for i = 2, 2 * n, 2 do
-            local id = texts[i]
-            if not (active[id] or full[id]) then
-                texts[kept + 1], texts[kept + 2], kept = texts[i - 1], id, kept + 2
-            end
-        end
-    end
-    local added = kept > 0 and call('ZADD', c.key.waiting, 'NX', unpack(texts, 1, kept)) or 0
+    local active, n = c.active > 0 and scores_of(c.key.active, joining.spans) or {}, joining.n
+    if next(active) or n > c.limit - c.waiting then n = keep_new(c, joining, active) end
+    local added = n > 0 and call('ZADD', c.key.waiting, 'NX', unpack(joining.texts, 1, 2 * n)) or 0
     for _, span in ipairs(joining.spans) do
-        if added == n then
+        if added == joining.n then
             state.tell(c, EVENT.joined, 0, span.first, span.n)
         else
-            resolve(c, span, active, full)
+            resolve(c, span, active)
         end
     end
     c.waiting = c.waiting + added

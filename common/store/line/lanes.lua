@@ -72,33 +72,10 @@ local function sizes_of(c, t)
     return sizes, counted
 end
 
-local LEAP_MIN = 50 -- for fewer visitors, turn by turn is faster
-
--- Takes many turns at once: all that are due up to a time before the last of the next n, which comes at the earliest
--- when each lane has one more. Returns how many it took, and that time.
-local function leap(t, sizes, share, n, clock)
-    local pace, lanes_left, taken = 0, 0, 0
-    for lane = 1, #sizes do
-        if share[lane] < sizes[lane] then pace, lanes_left = pace + 1 / t.stride[lane], lanes_left + 1 end
-    end
-    local time = clock + floor((n - lanes_left) / pace)
-    for lane = 1, #sizes do
-        local due, stride = t.due[lane], t.stride[lane]
-        local turns = due <= time and min(sizes[lane] - share[lane], floor((time - due) / stride) + 1) or 0
-        share[lane], t.due[lane], taken = share[lane] + turns, due + turns * stride, taken + turns
-    end
-    return taken, time
-end
-
 -- Of the next n visitors, how many come from each lane. Moves the turns on.
 local function shares_of(t, sizes, n)
     local share, due, stride, n_lanes, clock = {}, t.due, t.stride, #sizes, 0
     for lane = 1, n_lanes do share[lane] = 0 end
-    while n >= LEAP_MIN do
-        local taken, time = leap(t, sizes, share, n, clock)
-        if taken == 0 then break end
-        n, clock = n - taken, time
-    end
     for _ = 1, n do
         local turn, at = nil, 1 / 0
         for lane = 1, n_lanes do

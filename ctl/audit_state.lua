@@ -11,7 +11,7 @@
 --   v        the counters of the state by name; nil when missing or unreadable
 --   patience args[1]
 
-local EVENT, LANE, found = defs.EVENT, defs.LANE, audit.found
+local found = audit.found
 local RESTORE_DATA = 'stop the programs and restore the keys of the queue from a backup, or give the queue up'
 local CORRECT = 'pause the queue, correct the counter with HSET, and report how it came to this'
 
@@ -130,21 +130,6 @@ end
 
 ---- numbers that must not go back
 
--- The highest seq that the entry says somebody joined with; 0 for none.
-local function highest_joined(written)
-    local highest = 0
-    for _, event in ipairs(type(written[6]) == 'table' and written[6] or {}) do
-        if event[1] == EVENT.joined and type(event[2]) == 'table' then
-            local past = 0
-            for i = 1, #event[2], 2 do
-                past = past + event[2][i] + (event[2][i + 1] or 1)
-                highest = max(highest, (past - 1) % LANE)
-            end
-        end
-    end
-    return highest
-end
-
 local function check_last_entry(c, written)
     local v = c.v
     if not written then
@@ -179,14 +164,14 @@ local function check_numbers(c)
     end
     local last = c.exists.events and call('XREVRANGE', c.key.events, '+', '-', 'COUNT', 20) or {}
     if last[1] then
-        check_last_entry(c, audit.entry(last[1][2]))
+        check_last_entry(c, state.entry(last[1][2]))
     elseif (v.joined or 0) > 0 then
         found(c, 8, 'events', 'the events stream is gone, though visitors have joined',
             'raise `event` of the state by one: every program then reads the line again')
     end
     for _, row in ipairs(last) do
-        local written = audit.entry(row[2])
-        highest = max(highest, written and written[3] == v.generation and highest_joined(written) or 0)
+        local written = state.entry(row[2])
+        highest = max(highest, written and written[3] == v.generation and state.highest_seq(written) or 0)
     end
     if v.seq and v.seq < highest then
         found(c, 7, 'seq',

@@ -43,15 +43,9 @@ end
 
 ---- the state, written again where it is missing or cannot be read
 
--- nil for one that another program wrote.
-local function unpack_entry(fields)
-    local is_read, one = pcall(unpack_message, fields[2] or '')
-    return is_read and type(one) == 'table' and one[1] == defs.EVENTS_VERSION and type(one[6]) == 'table' and one or nil
-end
-
 local function last_entry(c)
     local last = call('XREVRANGE', c.key.events, '+', '-', 'COUNT', 1)[1]
-    return last and unpack_entry(last[2])
+    return last and state.entry(last[2])
 end
 
 -- The highest seq that the line and the last events name.
@@ -63,13 +57,8 @@ local function highest_seq(c)
         highest = max(highest, last and last % LANE or 0)
     end
     for _, one in ipairs(call('XREVRANGE', c.key.events, '+', '-', 'COUNT', LOOK_BACK)) do
-        for _, event in ipairs((unpack_entry(one[2]) or { [6] = {} })[6]) do
-            local at, list = 0, (event[1] == EVENT.joined or event[1] == EVENT.admitted) and event[2] or {}
-            for i = 1, #list, 2 do
-                at = at + list[i] + list[i + 1]
-                highest = max(highest, (at - 1) % LANE)
-            end
-        end
+        local found = state.entry(one[2])
+        highest = max(highest, found and state.highest_seq(found) or 0)
     end
     return highest
 end

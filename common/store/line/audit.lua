@@ -19,6 +19,17 @@ function audit.found(c, rule, kind, sentence, advice)
     if c.n_findings <= FINDINGS_MOST then c.findings[c.n_findings] = { rule, kind, sentence, advice } end
 end
 
+-- The text of a record in the state; nil where there is none.
+function audit.record(c, field)
+    local t = call('HGET', c.key.state, field)
+    return t and t ~= '' and t or nil
+end
+
+-- The record cannot be right. after: what follows when it is set to nothing.
+function audit.found_record(c, rule, field, kind, sentence, after)
+    audit.found(c, rule, kind, sentence, format("set it to nothing: HSET %s %s ''; %s", c.key.state, field, after))
+end
+
 ---- places
 
 -- Text of a place for an operator.
@@ -60,19 +71,13 @@ end
 
 ---- events
 
--- An entry of the events by its fields; nil when it cannot be read.
-function audit.entry(fields)
-    local ok, found = pcall(unpack_message, fields[2] or '')
-    return ok and type(found) == 'table' and type(found[2]) == 'number' and type(found[5]) == 'number' and found or nil
-end
-
 -- Of the last `most` entries of the events, those since the last change of the settings, and not of another generation,
 -- newest first: { written at ms, events }.
 function audit.entries(c, most)
     local list = {}
     for _, row in ipairs(call('XREVRANGE', c.key.events, '+', '-', 'COUNT', most)) do
-        local found = audit.entry(row[2])
-        if not found or found[3] ~= c.generation or type(found[6]) ~= 'table' then return list end
+        local found = state.entry(row[2])
+        if not found or found[3] ~= c.generation then return list end
         for _, event in ipairs(found[6]) do
             if event[1] == defs.EVENT.config then return list end
         end

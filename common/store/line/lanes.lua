@@ -106,13 +106,11 @@ end
 
 -- Of an audit: are there so many turns as weights at least, and none further away than its lane's stride?
 function lanes.check(c)
-    local t = call('HGET', c.key.state, 'turns') or ''
+    local t, after = audit.record(c, 'turns'), 'all lanes are due then'
+    if not t then return end
     local weights, period, dues = match(t, '^([%d,]+):(%d+):([%d,]+)$')
-    local begin_again = 'set it to nothing: HSET ' .. c.key.state .. " turns ''; all lanes are due then"
-    if t == '' then
-        return
-    elseif not weights then
-        audit.found(c, 4, 'turns', 'the turns of the lanes cannot be read: ' .. t, begin_again)
+    if not weights then
+        audit.found_record(c, 4, 'turns', 'turns', 'the turns of the lanes cannot be read: ' .. t, after)
         return
     end
     local found, lane, fits = strides_of(weights), 0, true
@@ -121,6 +119,6 @@ function lanes.check(c)
         fits = fits and due + 0 <= (found.stride[lane] or period + 0)
     end
     if not fits or lane < found.n then
-        audit.found(c, 4, 'turns bounds', 'the turns of the lanes are out of their bounds: ' .. t, begin_again)
+        audit.found_record(c, 4, 'turns', 'turns bounds', 'the turns of the lanes are out of their bounds: ' .. t, after)
     end
 end

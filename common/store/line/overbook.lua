@@ -173,25 +173,19 @@ end
 
 -- admit_capacity: as the state has it, or nil.
 function overbook.check(c, active, admit_capacity)
-    local t = call('HGET', c.key.state, 'called') or ''
-    local o, count_again = parse(t),
-        'set it to nothing: HSET ' .. c.key.state .. " called ''; the admitter begins to count again"
-    if t == '' then
-        return
-    elseif not o then
-        audit.found(c, 1, 'called', 'what is counted of those called cannot be read: ' .. t, count_again)
-        return
-    end
-    local n = active <= COUNTED_MOST and count_unclaimed(c, o) or o.n
-    if o.n > active then
-        audit.found(c, 1, 'called',
-            format('%.0f were called and have not claimed, but only %.0f are active', o.n, active), count_again)
-    elseif n ~= o.n then
-        audit.found(c, 1, 'called', format('%.0f sessions are not claimed, but the state counts %.0f', n, o.n),
-            count_again)
+    local t = audit.record(c, 'called')
+    if not t then return end
+    local o = parse(t)
+    local n = o and (active <= COUNTED_MOST and count_unclaimed(c, o) or o.n)
+    local wrong = not o and 'what is counted of those called cannot be read: ' .. t
+        or o.n > active
+        and format('%.0f were called and have not claimed, but only %.0f are active', o.n, active)
+        or n ~= o.n and format('%.0f sessions are not claimed, but the state counts %.0f', n, o.n)
+    if wrong then
+        audit.found_record(c, 1, 'called', 'called', wrong, 'the admitter begins to count again')
     end
     local capacity = tonumber(call('HGET', c.key.config, 'capacity')) or 0
-    if admit_capacity and active - o.n > max(admit_capacity, capacity) then
+    if o and admit_capacity and active - o.n > max(admit_capacity, capacity) then
         audit.found(c, 2, 'claimed', format('%.0f have claimed, more than the capacity was', active - o.n),
             'none is admitted until enough have gone; report how it came to this')
     end

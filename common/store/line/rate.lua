@@ -143,15 +143,15 @@ local CORRECTED_MS = 5000 -- a budget ahead of the clock: an idle admitter calls
 local function check_record(c, t)
     local b = rate.parse(t)
     local rule = b and rule_of(match(b.rule_text, '^(%d+):(%d+):(%d+):(%l+)$'))
-    local begin_again = 'set it to nothing: HSET ' .. c.key.state .. " budget ''; the admitter begins with a spent one"
+    local after = 'the admitter begins with a spent one'
     if not rule then
-        audit.found(c, 2, 'budget', 'the rate budget cannot be read: ' .. t, begin_again)
+        audit.found_record(c, 2, 'budget', 'budget', 'the rate budget cannot be read: ' .. t, after)
     elseif b.last > c.now + CORRECTED_MS then
         audit.found(c, 2, 'budget clock',
             format('the last admission by rate was %.0f ms ahead of the clock', b.last - c.now),
             'did the clock of Redis go back? The admitter corrects it with its next step; is one running?')
     elseif b.used >= rule.admit or b.from > b.last + rule.every or b.used > 0 and b.from + b.late > b.last then
-        audit.found(c, 2, 'budget bounds', 'the rate budget is out of its bounds: ' .. t, begin_again)
+        audit.found_record(c, 2, 'budget', 'budget bounds', 'the rate budget is out of its bounds: ' .. t, after)
     end
 end
 
@@ -192,8 +192,8 @@ end
 function rate.check(c)
     local v = call('HMGET', c.key.config, 'policy', 'claim_ttl', 'session_ttl', 'rate_admit', 'rate_every',
         'rate_burst', 'rate_shape')
-    local rule, t = rule_of(unpack(v, 4)), call('HGET', c.key.state, 'budget') or ''
-    if not rule or v[1] ~= 'rate' and v[1] ~= 'both' or t == '' then return end
+    local rule, t = rule_of(unpack(v, 4)), audit.record(c, 'budget')
+    if not rule or v[1] ~= 'rate' and v[1] ~= 'both' or not t then return end
     check_record(c, t)
     check_window(c, rule, last_admissions(c, min(tonumber(v[2]) or 0, tonumber(v[3]) or 0)))
 end

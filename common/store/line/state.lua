@@ -235,37 +235,20 @@ end
 
 local OF_EVENT = 8796093022208 -- 2^43: events by their kinds, then by reasons or deadlines
 
--- Tells readers of n places from this one on. detail: the reason; of ADMITTED the deadline; of JOINED 0.
-function state.tell(c, event, detail, place, n)
-    local key = event * OF_EVENT + detail
-    local spans = c.told[key]
-    if not spans then
-        c.told[key] = { place, n }
-        return
-    end
-    local last = #spans
-    if spans[last - 1] + spans[last] == place then
-        spans[last] = spans[last] + n
-    else
-        spans[last + 1], spans[last + 2] = place, n
-    end
-end
-
-function state.is_told(c, event, detail) return c.told[event * OF_EVENT + detail] ~= nil end
-
--- The same for spans: place, n, place, n, ...
-function state.tell_spans(c, event, detail, spans)
+-- Tells readers of places, as spans: first, n, first, n, ... The table becomes a part of the context. detail: the reason;
+-- of ADMITTED the deadline; of JOINED 0.
+function state.tell(c, event, detail, spans)
     local key = event * OF_EVENT + detail
     local told, n = c.told[key], #spans
-    if n == 0 then
-        return
-    elseif not told then
-        c.told[key] = spans
+    if not told then
+        c.told[key] = n > 0 and spans or nil
         return
     end
     local last = #told
     for i = 1, n do told[last + i] = spans[i] end
 end
+
+function state.is_told(c, event, detail) return c.told[event * OF_EVENT + detail] ~= nil end
 
 -- The events told by places, in the order of their kinds, then of reasons or deadlines; and the later ones.
 local function add_told(c)
@@ -301,4 +284,28 @@ function state.commit(c)
     call('HSET', c.key.state, unpack(list))
     call('XADD', c.key.events, 'MAXLEN', '~', c.keep, '*', 'd',
         pack({ defs.EVENTS_VERSION, c.event, c.generation, c.waiting, c.active, events }))
+end
+
+---- what is in the events
+
+-- An entry by its fields: { version, number, generation, waiting, active, events }. nil when it cannot be read: something
+-- else wrote it.
+function state.entry(fields)
+    local is_read, found = pcall(unpack_message, fields[2] or '')
+    return is_read and type(found) == 'table' and found[1] == defs.EVENTS_VERSION and type(found[2]) == 'number'
+        and type(found[5]) == 'number' and type(found[6]) == 'table' and found or nil
+end
+
+-- The highest seq with which somebody joined or was called by this entry; 0: nobody.
+function state.highest_seq(found)
+    local highest = 0
+    for _, event in ipairs(found[6]) do
+        local is_new = event[1] == defs.EVENT.joined or event[1] == defs.EVENT.admitted
+        local list, past = is_new and type(event[2]) == 'table' and event[2] or {}, 0
+        for i = 1, #list, 2 do
+            past = past + list[i] + (list[i + 1] or 1)
+            highest = max(highest, (past - 1) % defs.LANE)
+        end
+    end
+    return highest
 end

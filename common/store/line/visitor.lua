@@ -103,7 +103,7 @@ local function resolve(c, span, active)
         elseif place ~= span.first + i then
             visitor.except(span.list, span.index + i, OUTCOME.waiting, place)
         else
-            state.tell(c, EVENT.joined, 0, place, 1)
+            state.tell(c, EVENT.joined, 0, { place, 1 })
         end
     end
 end
@@ -119,7 +119,7 @@ function visitor.settle(c)
     local added = n > 0 and call('ZADD', c.key.waiting, 'NX', unpack(joining.texts, 1, 2 * n)) or 0
     for _, span in ipairs(joining.spans) do
         if added == joining.n then
-            state.tell(c, EVENT.joined, 0, span.first, span.n)
+            state.tell(c, EVENT.joined, 0, { span.first, span.n })
         else
             resolve(c, span, active)
         end
@@ -135,11 +135,11 @@ function visitor.restore(c, id, place, session, deadline)
         call('HSET', c.key.sessions, id, text.session(session))
         c.active = c.active + 1
         state.count(c, 'admitted', 1)
-        state.tell(c, EVENT.admitted, deadline, place, 1)
+        state.tell(c, EVENT.admitted, deadline, { place, 1 })
     else
         call('ZADD', c.key.waiting, int(place), id)
         c.waiting = c.waiting + 1
-        state.tell(c, EVENT.joined, 0, place, 1)
+        state.tell(c, EVENT.joined, 0, { place, 1 })
     end
     state.count(c, 'joined', 1)
 end
@@ -191,7 +191,7 @@ local function take(c, rank, n, deadline, tail)
         if first and number(call('ZRANGE', key, last, last, 'WITHSCORES')[2]) == first + n - 1 then
             local ids = call('ZRANGE', key, rank, last)
             call('ZREMRANGEBYRANK', key, rank, last)
-            state.tell(c, EVENT.admitted, deadline, first, n)
+            state.tell(c, EVENT.admitted, deadline, { first, n })
             return ids, text.row(first, n, tail)
         end
     end
@@ -207,7 +207,7 @@ local function take(c, rank, n, deadline, tail)
         local at, place, digits = (i + 1) / 2, place_of(taken[i + 1])
         ids[at], sessions[at], spans[i], spans[i + 1] = taken[i], digits .. tail, place, 1
     end
-    state.tell_spans(c, EVENT.admitted, deadline, spans)
+    state.tell(c, EVENT.admitted, deadline, spans)
     return ids, sessions
 end
 
@@ -333,7 +333,7 @@ end
 local function take_out(c, event, reason, ids, ended, spans, are_first)
     local n = #ids
     forget_serials(c, spans)
-    state.tell_spans(c, event, reason, spans)
+    state.tell(c, event, reason, spans)
     if event == EVENT.removed then
         call('ZREM', c.key.waiting, unpack(ids))
         c.waiting = c.waiting - n
@@ -364,7 +364,7 @@ function visitor.leave(c, id, place, reason)
     if held then
         finish(c, EVENT.removed, id, held, reason)
         if not is_same(held, place) then -- drawn: the lines of workers have the place of before until the draw is done
-            state.tell(c, EVENT.removed, reason, place, 1)
+            state.tell(c, EVENT.removed, reason, { place, 1 })
         end
         return
     end
@@ -397,7 +397,7 @@ function visitor.give_up(c, id, held)
     call('ZREM', c.key.waiting, id)
     c.waiting = c.waiting - 1
     state.count(c, 'left', 1)
-    state.tell(c, EVENT.removed, REASON.left, held, 1)
+    state.tell(c, EVENT.removed, REASON.left, { held, 1 })
     forget_serials(c, { held, 1 })
 end
 
@@ -431,7 +431,7 @@ function visitor.expire(c, ids, are_first)
             end
         end
         forget_serials(c, not_come)
-        state.tell_spans(c, EVENT.freed, REASON.unclaimed, not_come)
+        state.tell(c, EVENT.freed, REASON.unclaimed, not_come)
         state.count(c, 'unclaimed', n_not / 2)
         take_out(c, EVENT.freed, REASON.expired, portion, ended, came, are_first)
     end

@@ -79,7 +79,7 @@ BUGS = [
         "lane*LANE + c.seq + 99\n",
         r"status of place \d+.*(expired|unknown)"),
     Bug("joins not announced",
-        "state.tell(c, EVENT.joined, 0, span.first, span.n)",
+        "state.tell(c, EVENT.joined, 0, { span.first, span.n })",
         "",
         r"lack their beginning|tells of|no ticket|was asked for"),
     Bug("batch applied twice",

@@ -36,65 +36,68 @@ local function end_of(c, till, started, window)
     return till > 0 and not started and max(till, c.now + window) or till
 end
 
--- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by one who
--- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
--- ticket, or a worker that was away for long, may name an earlier one first.
--- r: generation (0: not named), by, started and window, as in the state; till: when the recovery ends.
-function recovery.may_name(r, generation, now)
-    local is_open = r.till > now or r.till == 0 and r.window > 0 and now - r.started <= r.window
-    return is_open and generation > r.generation and r.by ~= recovery.NAMED_BY.operator
-end
+---- what workers remember, and who comes back
 
----- commands: what workers remember, and who comes back
+local READ = { 'lost_generation', 'lost_event', 'lost_size', 'restored', 'admit_capacity', 'found_seq', 'base_ms',
+    'found_event', 'recover_until', 'started', 'lost_by' }
 
--- What the state says, read once in a call.
-function recovery.open(c)
-    if c.recovery then return c.recovery end
-    local v = call('HMGET', c.key.state, 'lost_generation', 'lost_by', 'lost_event', 'lost_size', 'recover_until',
-        'started', 'restored', 'found_seq', 'base_seq', 'admit_capacity', 'base_ms', 'found_event')
-    local window = recovery.window(c)
-    c.recovery = { generation = tonumber(v[1]) or 0, by = v[2] or '', event = tonumber(v[3]) or 0,
-        size = tonumber(v[4]) or 0, till = end_of(c, v[5], v[6], window), started = tonumber(v[6]) or c.now,
-        restored = tonumber(v[7]) or 0, found_seq = tonumber(v[8]), base_seq = tonumber(v[9]) or 0,
-        admit_capacity = tonumber(v[10]) or 0, base_ms = tonumber(v[11]) or 0, found_event = tonumber(v[12]),
-        window = window, fronts = {} }
-    return c.recovery
-end
-
-local function set(c, name, field, value)
-    c.recovery[name] = value
-    state.set(c, field, value)
+-- Reads what the state says, once in a call, into the fields of c of these names: numbers, 0 for none, but lost_by.
+-- recover_until: when the recovery ends.
+local function open(c)
+    if c.window then return end
+    local v = call('HMGET', c.key.state, unpack(READ))
+    c.window, c.fronts = recovery.window(c), {}
+    for i = 1, #READ do c[READ[i]] = tonumber(v[i]) or 0 end
+    c.recover_until, c.started = end_of(c, v[9], v[10], c.window), tonumber(v[10]) or c.now
+    c.lost_by = v[11] or ''
 end
 
 local function front_of(c, lane)
-    local fronts = c.recovery.fronts
+    local fronts = c.fronts
     fronts[lane] = fronts[lane] or tonumber(call('HGET', c.key.state, 'front:' .. lane)) or 0
     return fronts[lane]
 end
 
 local function raise_front(c, lane, seq)
     if seq > front_of(c, lane) then
-        c.recovery.fronts[lane] = seq
+        c.fronts[lane] = seq
         state.set(c, 'front:' .. lane, seq)
+    end
+end
+
+-- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by one who
+-- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
+-- ticket, or a worker that was away for long, may name an earlier one first.
+local function may_name(c, generation)
+    local is_open = c.recover_until > c.now
+        or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
+    return is_open and generation > c.lost_generation and generation < c.generation
+        and c.lost_by ~= recovery.NAMED_BY.operator
+end
+
+local function forget_told(c, event, size)
+    state.set(c, 'lost_event', event)
+    state.set(c, 'lost_size', size)
+    call('UNLINK', c.key.lost)
+end
+
+-- Names the lost generation. What workers told of an earlier one says nothing of this.
+local function name(c, generation, by)
+    if c.lost_generation > 0 then forget_told(c, 0, 0) end
+    state.set(c, 'lost_generation', generation)
+    state.set(c, 'lost_by', by)
+    if c.recover_until == 0 then
+        state.set(c, 'recover_until', c.now + c.window)
+        state.set(c, 'recover_since', c.now)
     end
 end
 
 -- Is this the lost generation? Who asks may name it, if that is still open.
 local function names_lost(c, generation, by)
-    local r = recovery.open(c)
-    if r.generation == generation then return r.till > c.now end
-    if generation >= c.generation or not recovery.may_name(r, generation, c.now) then return false end
-    if r.generation > 0 then -- what workers told of an earlier one says nothing of this
-        set(c, 'event', 'lost_event', 0)
-        set(c, 'size', 'lost_size', 0)
-        call('UNLINK', c.key.lost)
-    end
-    set(c, 'generation', 'lost_generation', generation)
-    set(c, 'by', 'lost_by', by)
-    if r.till == 0 then
-        set(c, 'till', 'recover_until', c.now + r.window)
-        state.set(c, 'recover_since', c.now)
-    end
+    open(c)
+    if c.lost_generation == generation then return c.recover_until > c.now end
+    if not may_name(c, generation) then return false end
+    name(c, generation, by)
     c.is_named = true -- workers are to read which generation comes back: a CONFIG event
     return true
 end
@@ -106,11 +109,7 @@ function recovery.lost(c, generation, event, last, size)
     if last >= c.seq then -- the clock went back: places of this generation must lie above the lost ones
         c.seq_floor = state.seq_after(last)
     end
-    if event > c.recovery.event then -- this worker knows more than those before
-        set(c, 'event', 'lost_event', event)
-        set(c, 'size', 'lost_size', size)
-        call('UNLINK', c.key.lost)
-    end
+    if event > c.lost_event then forget_told(c, event, size) end -- this worker knows more than those before
 end
 
 -- After a batch.
@@ -121,8 +120,7 @@ end
 -- A worker remembers this end of a session of the present generation, as of an event in the lost end of its history.
 -- The latest that any remembers counts. The expirer looks here before it ends the session (keep_remembered).
 local function remember(c, event, place, deadline, session_max)
-    local found = recovery.open(c).found_event
-    if not found or event <= found or deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
+    if c.base_ms == 0 or event <= c.found_event or deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
     call('HSET', c.key.lost, int(place), int(deadline))
     call('PEXPIRE', c.key.lost, int(session_max + ENDS_KNOWN_MS))
 end
@@ -130,14 +128,14 @@ end
 -- A worker remembers of a generation: with a deadline, a session at this place; with 0, that all places of the lane up
 -- to this one are used up.
 function recovery.called(c, generation, event, place, deadline, session_max)
-    local r = recovery.open(c)
+    open(c)
     if generation == c.generation then
         remember(c, event, place, deadline, session_max)
-    elseif generation ~= r.generation or r.till <= c.now then
+    elseif generation ~= c.lost_generation or c.recover_until <= c.now then
         return
     elseif deadline == 0 then
         raise_front(c, floor(place / LANE), place % LANE)
-    elseif event == r.event then
+    elseif event == c.lost_event then
         call('HSET', c.key.lost, int(place), int(deadline))
     end
 end
@@ -145,11 +143,11 @@ end
 -- Until when the visitor at this place of the lost generation has a session, or 0. `deadline` is what the visitor's
 -- pass says, as of this event. What a worker remembers counts more, unless the pass is younger.
 local function session_until(c, place, deadline, event, capacity)
-    local r = c.recovery
-    local remembered = r.event > 0 and tonumber(call('HGET', c.key.lost, int(place)))
-    if deadline == 0 or remembered then return max(remembered or 0, event > r.event and deadline or 0) end
-    local is_over = r.event > 0 and event <= r.event
-    return not is_over and c.active < max(capacity, r.admit_capacity) and deadline or 0
+    local remembered = c.lost_event > 0 and tonumber(call('HGET', c.key.lost, int(place)))
+    local is_younger = event > c.lost_event
+    if deadline == 0 or remembered then return max(remembered or 0, is_younger and deadline or 0) end
+    local is_over = c.lost_event > 0 and not is_younger
+    return not is_over and c.active < max(capacity, c.admit_capacity) and deadline or 0
 end
 
 local function has_ended_since(c, id, ms)
@@ -159,14 +157,15 @@ end
 
 -- Does this place come back? Returns also the deadline of its session, or 0.
 local function may_return(c, id, place, ticket, s)
-    local r, lane, seq = recovery.open(c), floor(place / LANE), place % LANE
+    open(c)
+    local lane, seq = floor(place / LANE), place % LANE
     if ticket.generation == c.generation then
         -- Only while ends are remembered: later a ticket would bring back a place that was restored and has ended. What
         -- the store knows from before the incarnation is older than the lost places: an end of then was that of an
         -- earlier place of this visitor.
-        local in_lost_end = r.found_seq and seq > r.found_seq and seq <= r.base_seq
-            and c.now - r.base_ms <= ENDS_KNOWN_MS
-        return in_lost_end and not has_ended_since(c, id, r.base_ms), ticket.deadline
+        local in_lost_end = c.base_ms > 0 and seq > c.found_seq and seq <= (tonumber(c.base_seq) or 0)
+            and c.now - c.base_ms <= ENDS_KNOWN_MS
+        return in_lost_end and not has_ended_since(c, id, c.base_ms), ticket.deadline
     elseif not names_lost(c, ticket.generation, recovery.NAMED_BY.ticket) then
         return false, 0
     end
@@ -181,7 +180,7 @@ local function restore_session(c, id, place, till, s)
     local deadline = min(till, c.now + (s.session_sliding and s.session_max or s.session_ttl))
     visitor.restore(c, id, place,
         { place = place, admitted = min(c.now, deadline - s.session_ttl), claimed = true }, deadline)
-    if c.active > c.recovery.admit_capacity then set(c, 'admit_capacity', 'admit_capacity', c.active) end
+    if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
 end
 
 -- A visitor comes back to a place that the store lost. ticket: generation, deadline (the end of the session there, as
@@ -216,7 +215,7 @@ function recovery.restore(c, id, place, ticket, s)
         visitor.restore(c, id, place)
         presence.mark(c, place % LANE, 1, s.waiting_ttl)
     end
-    set(c, 'restored', 'restored', c.recovery.restored + 1)
+    state.count(c, 'restored', 1)
     if place ~= asked then return is_active and OUTCOME.active or OUTCOME.waiting, place, till end
 end
 
@@ -275,15 +274,10 @@ end
 -- The caller remembers another generation of this queue. If no one has named it or a later one, recovery begins: nobody
 -- is admitted before those who were there. Returns whether it does. check: the keys for state.check.
 function recovery.begins(c, known, check)
-    local v = call('HMGET', c.key.state, 'lost_generation', 'lost_by', 'started')
-    local r = { generation = tonumber(v[1]) or 0, by = v[2], till = 0, started = tonumber(v[3]) or c.now,
-        window = recovery.window(c) }
-    if known >= c.generation or not recovery.may_name(r, known, c.now) then return false end
+    open(c)
+    if not may_name(c, known) then return false end
     state.check(c, check)
-    state.set(c, 'lost_generation', known)
-    state.set(c, 'lost_by', recovery.NAMED_BY.memory)
-    state.set(c, 'recover_since', c.now)
-    state.set(c, 'recover_until', c.now + r.window)
+    name(c, known, recovery.NAMED_BY.memory)
     state.event(c, EVENT.config)
     state.commit(c)
     return true

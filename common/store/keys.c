@@ -39,10 +39,9 @@ bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, str
 
 uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset)
 {
-    uint64_t chunk = seq < TL_PRESENCE_CHUNK_0 ? 0 : seq / TL_PRESENCE_CHUNK;
     if (offset != NULL)
-        *offset = seq - chunk * TL_PRESENCE_CHUNK;
-    return chunk;
+        *offset = seq % TL_PRESENCE_CHUNK;
+    return seq / TL_PRESENCE_CHUNK;
 }
 
 void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk, char name[TL_KEY_MAX])

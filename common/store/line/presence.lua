@@ -19,9 +19,8 @@ end
 
 -- The chunk of this seq, its first seq and the one after its last.
 local function chunk_of(seq)
-    if seq < defs.PRESENCE_CHUNK_0 then return 0, 0, defs.PRESENCE_CHUNK_0 end
-    local chunk = floor(seq / defs.PRESENCE_CHUNK)
-    return chunk, chunk * defs.PRESENCE_CHUNK, (chunk + 1) * defs.PRESENCE_CHUNK
+    local first = seq - seq % defs.PRESENCE_CHUNK
+    return first / defs.PRESENCE_CHUNK, first, first + defs.PRESENCE_CHUNK
 end
 
 ---- workers that report

@@ -154,7 +154,7 @@ local function check(c, s, has, need, any_new)
     if counts then
         local capacity = more.capacity_mode ~= 'auto' and more.capacity
             or settings.capacity(more.capacity, more.capacity_min, call('HGET', c.key.state, 'capacity_now'))
-        overbook.open_claims(c, capacity, more.claim_ttl)
+        overbook.open(c, capacity, more.claim_ttl)
     end
 end
 

@@ -35,16 +35,12 @@ local function text_of(o)
     return format('%.0f:%.0f:%.0f:%.0f', o.since, o.n, o.claims, o.noshows)
 end
 
--- c: with the field called. Call it after state.check, which may have begun to count again.
-function overbook.open(c) c.overbook = parse(c.called) end
-
--- The same for a step with claims. s: the capacity that counts now, and claim_ttl.
-function overbook.open_claims(c, capacity, claim_ttl)
-    overbook.open(c)
-    if c.overbook then
-        c.overbook.capacity, c.overbook.claim_ttl = capacity, claim_ttl
-        c.overbook.held = call('ZCARD', c.key.held)
-    end
+-- c: with the field called. Call it after state.check, which may have begun to count again. Of a step with claims, the
+-- capacity that counts now, and claim_ttl.
+function overbook.open(c, capacity, claim_ttl)
+    local o = parse(c.called)
+    c.overbook = o
+    if o and capacity then o.capacity, o.claim_ttl, o.held = capacity, claim_ttl, call('ZCARD', c.key.held) end
 end
 
 -- Before the commit.
@@ -99,8 +95,7 @@ end
 -- fit. Returns whether anything is counted, or was.
 function overbook.open_admit(c, most, capacity)
     if most == 0 and (not c.called or c.called == '') then return false end
-    overbook.open(c)
-    local o, held = c.overbook, call('ZCARD', c.key.held)
+    local o, held = parse(c.called), call('ZCARD', c.key.held)
     if most > 0 and (not o or o.since > c.now + 1000) then -- or the clock was ahead
         o = { since = c.now + 1, n = 0, claims = 0, noshows = 0 }
     elseif most == 0 and o and held == 0 and c.active <= capacity then

@@ -20,6 +20,7 @@ local int = text.int
 local MIN_MS = 5000             -- also when all are back: what every worker remembers must have arrived
 local ENDS_KNOWN_MS = 3600000   -- how long ends are kept, at least: later nobody knows whether a place has ended
 local UNREACHED_MS = 1000       -- to look again, while no worker has come
+local DROPPED_MAX = 1000        -- visitors, in one step
 
 local WINDOW = settings.list({ 'recovery_window' })
 local OPENING = settings.list({ 'opening', 'opens_at' })
@@ -258,7 +259,7 @@ function recovery.step(c, till, most, check)
     local left = time_left(c, till)
     if left > 0 then return left end
     state.check(c, check)
-    local ids, places = called_before(c, most)
+    local ids, places = called_before(c, min(most, DROPPED_MAX))
     if #ids > 0 then
         c.expired = text.counter(call('HGET', c.key.state, 'expired'))
         visitor.drop(c, ids, places, REASON.expired)

@@ -35,6 +35,12 @@ function visitor.waits_at(c, id, place)
     return (is_same(held, place) or held and c.drawn and draw.is_drawn_to(c.drawn, place, held)) and held
 end
 
+-- The session of the visitor, if it is at this place; else nil.
+local function session_at(c, id, place)
+    local session = visitor.session(c, id)
+    return session and is_same(session.place, place) and session or nil
+end
+
 -- The visitor has no session at this place.
 local function refuse(c, id, place) return visitor.waits_at(c, id, place) and OUTCOME.waiting or OUTCOME.gone, place end
 
@@ -263,8 +269,8 @@ function visitor.set_session(c, id, session) call('HSET', c.key.sessions, id, te
 -- The visitor has come: session_ttl takes the place of claim_ttl. Later a session that slides is extended, and never
 -- past session_max, unless the command only claims. s: settings session_ttl, session_max, session_sliding.
 function visitor.claim(c, id, place, s, only_claims)
-    local session = visitor.session(c, id)
-    if not session or not is_same(session.place, place) then return refuse(c, id, place) end
+    local session = session_at(c, id, place)
+    if not session then return refuse(c, id, place) end
     if c.overbook and not session.claimed and not overbook.may_claim(c, id, place, session) then
         return OUTCOME.waiting, place
     end
@@ -283,8 +289,8 @@ end
 -- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline.
 -- s: settings claim_ttl, session_ttl.
 function visitor.extend(c, id, place, s)
-    local session = visitor.session(c, id)
-    if not session or not is_same(session.place, place) then return refuse(c, id, place) end
+    local session = session_at(c, id, place)
+    if not session then return refuse(c, id, place) end
     local deadline = session.admitted + min(2 * s.claim_ttl, s.session_ttl)
     if not session.claimed and not overbook.is_held(c, id)
         and deadline > (tonumber(call('ZSCORE', c.key.active, id)) or deadline) then
@@ -303,8 +309,8 @@ end
 -- lasts.
 function visitor.hand_over(c, id, place, serial, device)
     local waits = visitor.waits_at(c, id, place)
-    local session = not waits and visitor.session(c, id)
-    local held = waits or session and is_same(session.place, place) and session.place
+    local session = not waits and session_at(c, id, place)
+    local held = waits or session and session.place
     if not held or c.opens_at and not (c.drawn and c.drawn.phase == draw.DONE) then return OUTCOME.gone, place end
     local seq = int(held % LANE)
     local known, by = match(call('HGET', c.key.serials, seq) or '', '^(%d+):(%d+):')
@@ -368,27 +374,23 @@ function visitor.leave(c, id, place, reason)
         end
         return
     end
-    local session = visitor.session(c, id)
-    if session and is_same(session.place, place) then
+    local session = session_at(c, id, place)
+    if session then
         overbook.note_end(c, id, session, reason)
         finish(c, EVENT.freed, id, session.place, reason)
-    elseif reason == REASON.completed then
-        return refuse(c, id, place)
     else
-        return OUTCOME.gone, place
+        return refuse(c, id, place)
     end
 end
 
--- Takes visitors from the line: absent ones, those who were called before a loss, one whom the operator removes.
+-- Takes at most 1000 visitors from the line: absent ones, those who were called before a loss, one whom the operator
+-- removes.
 function visitor.drop(c, ids, places, reason)
-    local score = text.end_score(c.now, reason)
-    for from = 1, #ids, PORTION do
-        local portion, ended, spans = { unpack(ids, from, min(from + PORTION - 1, #ids)) }, {}, {}
-        for i = 1, #portion do
-            ended[2 * i - 1], ended[2 * i], spans[2 * i - 1], spans[2 * i] = score, portion[i], places[from + i - 1], 1
-        end
-        take_out(c, EVENT.removed, reason, portion, ended, spans)
+    local score, ended, spans = text.end_score(c.now, reason), {}, {}
+    for i = 1, #ids do
+        ended[2 * i - 1], ended[2 * i], spans[2 * i - 1], spans[2 * i] = score, ids[i], places[i], 1
     end
+    if #ids > 0 then take_out(c, EVENT.removed, reason, ids, ended, spans) end
 end
 
 -- The visitor comes back to a lost place, and has joined again meanwhile, at `held`: gives that place up. Counts as

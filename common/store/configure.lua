@@ -16,11 +16,8 @@ local OPENING = settings.list({ 'opens_at' })
 
 -- Are these, names and values in turn, all the settings there are?
 local function settings_are(c, texts)
-    if call('HLEN', c.key.config) * 2 ~= #texts then return false end
-    for i = 1, #texts, 2 do
-        if call('HGET', c.key.config, texts[i]) ~= texts[i + 1] then return false end
-    end
-    return true
+    local _, others = settings.differences(c, texts)
+    return #texts == 2 * call('HLEN', c.key.config) and not next(others)
 end
 
 -- What a change of the mode is called in the journal; nil: nothing to tell. A queue that is opened before its opening
@@ -37,22 +34,10 @@ local function mode_of(c)
     return found[1] or found[2] == 'true' and 'paused' or 'open'
 end
 
--- What writing these settings changes; and is it the mode alone? (`paused` goes with it.)
-local function changes_by(c, texts)
-    local before, after, others = {}, {}, false
-    for i = 1, #texts, 2 do
-        local name, value = texts[i], texts[i + 1]
-        local old = call('HGET', c.key.config, name)
-        if old ~= value then
-            before[name], after[name] = old or nil, value
-            others = others or name ~= 'mode' and name ~= 'paused'
-        end
-    end
-    return before, after, after.mode and not others
-end
-
 local function set(c, actor, texts)
-    local before, after, is_mode = changes_by(c, texts)
+    local before, after = settings.differences(c, texts)
+    local is_mode = after.mode
+    for name in pairs(after) do is_mode = is_mode and (name == 'mode' or name == 'paused') end -- the latter goes with it
     local made, mode_before = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
     local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
     call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))

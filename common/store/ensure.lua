@@ -27,24 +27,10 @@ local function open_retired(c, by_hand)
     return tonumber(found[1]) or 0, found[2]
 end
 
--- The settings given that differ from those of the store, what these are, and when both were changed.
-local function differences(c, given)
-    local names, before, after, changed, changed_before = {}, {}, {}, 0, 0
-    for i = 1, #given, 2 do names[#names + 1] = given[i] end
-    for i, old in ipairs(call('HMGET', c.key.config, unpack(names))) do
-        local name, value = names[i], given[2 * i]
-        if name == 'changed' then
-            changed, changed_before = tonumber(value), tonumber(old) or 0
-        elseif old ~= value then
-            before[name], after[name] = old or nil, value
-        end
-    end
-    return before, after, changed, changed_before
-end
-
 local function replace_settings(c, actor, given)
-    local before, after, changed, changed_before = differences(c, given)
-    if changed <= changed_before then return end
+    local before, after = settings.differences(c, given)
+    if (tonumber(after.changed) or 0) <= (tonumber(before.changed) or 0) then return end
+    before.changed, after.changed = nil, nil
     state.open(c, FIELDS)
     state.check(c, { 'waiting', 'active', 'events' })
     changes.record(c, actor, 'restore', before, after)
@@ -95,8 +81,9 @@ entry('ensure', { 'allow-oom' }, function(keys, args)
     end
 
     -- The record comes first: were its key of another type, nothing would be written.
-    local before, given_now = differences(c, given)
+    local before, given_now = settings.differences(c, given)
     for name in pairs(before) do given_now[name] = nil end -- settings that survived the state are newer
+    given_now.changed = nil
     changes.record(c, actor, 'create', {}, given_now)
     create(c, given, retired, away, knew, by_hand)
     return 1

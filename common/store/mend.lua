@@ -164,20 +164,15 @@ end
 
 -- Writes the settings that are missing or no number although they must be one.
 local function restore_settings(c, paused)
-    local given, current = c.given, {}
-    for i = 1, #given, 2 do current[given[i]] = call('HGET', c.key.config, given[i]) end
-    for _, name in ipairs(NUMBERS) do current[name] = text.number(current[name]) and current[name] end
-    local missing = paused and { paused = 'true' } or {}
-    for i = 1, #given, 2 do
-        missing[given[i]] = missing[given[i]] or not current[given[i]] and given[i + 1] or nil
-    end
-    missing.changed = nil
+    local before, missing = settings.differences(c, c.given)
+    for _, name in ipairs(NUMBERS) do before[name] = text.number(before[name]) and before[name] end
+    for name in pairs(before) do missing[name] = nil end
+    local changed = missing.changed
+    missing.changed, missing.paused = nil, paused and 'true' or missing.paused
     changes.record(c, c.actor, 'restore', {}, missing)
-    for i = 1, #given, 2 do
-        if not current[given[i]] then call('HSET', c.key.config, given[i], given[i + 1]) end
-    end
+    missing.changed = changed
+    for name, value in pairs(missing) do call('HSET', c.key.config, name, value) end
     call('HSETNX', c.key.config, 'about', state.ABOUT)
-    if paused then call('HSET', c.key.config, 'paused', 'true') end
     state.repair(c, { config_lost_ms = false })
     state.event(c, EVENT.config)
     state.commit(c)

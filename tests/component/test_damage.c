@@ -55,6 +55,7 @@ static void a_set_instead_of_a_sorted_set_stops_a_batch_whole(void **state)
         test_redis_ask(store->redis, "RENAME tl:{q}:aside tl:{q}:%s", names[i]);
 
         test_join(store, "bob", 0);
+        test_command(store, TL_COMMAND_LEAVE, "nobody", 99); /* joins alone do not touch ended */
         send_from_another_worker(store);
         long long event = test_state(store, "event");
         assert_false(test_apply_pending(store, 1, &counts, &err));

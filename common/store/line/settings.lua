@@ -46,6 +46,16 @@ function settings.read(c, list)
     return s
 end
 
+-- What these settings, names and values in turn, would change: as they are now, and those given; name -> text.
+function settings.differences(c, given)
+    local names, before, after = {}, {}, {}
+    for i = 1, #given, 2 do names[#names + 1] = given[i] end
+    for i, old in ipairs(#names > 0 and call('HMGET', c.key.config, unpack(names)) or {}) do
+        if old ~= given[2 * i] then before[names[i]], after[names[i]] = old or nil, given[2 * i] end
+    end
+    return before, after
+end
+
 -- The names of the lanes, that of lane 0 first.
 function settings.lanes(c)
     local names = {}

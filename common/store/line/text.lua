@@ -50,22 +50,6 @@ function text.row(first, count, tail)
     return list
 end
 
--- The same without a tail, each followed by one of ids[from], ...; put into list from `at` on.
-function text.row_with(list, at, first, count, ids, from)
-    if count < ROW_MIN or first < 100 then
-        for i = 0, count - 1 do
-            list[at], list[at + 1], at = format('%d', first + i), ids[from + i], at + 2
-        end
-        return
-    end
-    local low = first % 100
-    local head = format('%d', (first - low) / 100)
-    for i = from, from + count - 1 do
-        list[at], list[at + 1], at, low = head .. (digits[low] or two_digits(low)), ids[i], at + 2, low + 1
-        if low == 100 then head, low = format('%d', (first + i - from + 1) / 100), 0 end
-    end
-end
-
 -- tl:{q}:sessions: visitor -> "place:admitted ms:claimed". claimed is 1 after the visitor's first RENEW or CLAIM.
 function text.session(s) return format('%d:%d:%d', s.place, s.admitted, s.claimed and 1 or 0) end
 

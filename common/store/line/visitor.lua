@@ -58,7 +58,8 @@ function visitor.enter(c, lane, ids, from, n, list, index)
     if n == 0 then return end
     if c.joining and c.joining.n + n > JOINS_MAX then visitor.settle(c) end
     local joining, first = c.joining or { n = 0, spans = {}, texts = {} }, lane * LANE + c.seq + 1
-    text.row_with(joining.texts, 2 * joining.n + 1, first, n, ids, from)
+    local texts, at, row = joining.texts, 2 * joining.n, text.row(first, n, '')
+    for i = 1, n do texts[at + 1], texts[at + 2], at = row[i], ids[from + i - 1], at + 2 end
     joining.n = joining.n + n
     joining.spans[#joining.spans + 1] = { first = first, n = n, ids = ids, from = from, list = list, index = index }
     c.joining = joining

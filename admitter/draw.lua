@@ -23,7 +23,7 @@
 local OTHER_HASH, NOT_YET, GONE, MOVED, DONE = 0, 1, 2, 3, 4
 local RETURN_MS = 5000 -- in which visitors come back whose joins the store has lost
 local LANE, EVENT, int = defs.LANE, defs.EVENT, text.int
-local FIELDS = state.fields({ 'seq' }, { 'draw', 'draw_hash', 'recover_until', 'bucket', 'base_ms' })
+local FIELDS = state.fields({ 'seq' }, { 'draw', 'draw_hash', 'recover_until', 'marks', 'base_ms' })
 local SETTINGS = settings.list({ 'opening', 'opens_at', 'waiting_ttl' })
 local WRITES = { 'waiting', 'active', 'events', 'serials', 'drawn' }
 

@@ -60,9 +60,9 @@ local NEEDS = { [COMMAND.leave] = ENDS, [COMMAND.complete] = ENDS, [COMMAND.rene
 local FIELDS = {
     [CLAIM] = state.fields({ 'seq', 'fence' }, { 'called' }),
     [ENDS] = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
-    [JOIN] = state.fields({ 'seq', 'fence', 'joined' }, { 'bucket' }),
+    [JOIN] = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
     [SEEN] = state.fields({ 'seq', 'fence', 'joined' }, {}),
-    [ALL] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'bucket', 'called' }),
+    [ALL] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'marks', 'called' }),
 }
 local SETTINGS = {
     [CLAIM] = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }),

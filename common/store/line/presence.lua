@@ -3,8 +3,7 @@
 -- tl:{q}:seen:<bucket>:<chunk> is set for a waiting visitor who was seen in that bucket. Chunk 0 is
 -- tl:{q}:seen:<bucket>; it exists once presence was recorded at all in that bucket. tl:{q}:reports: worker -> when its
 -- last SEEN was applied. A worker that ends sends a farewell and is not in it. And "silence:<worker>" -> when its last
--- SEEN before a silence was applied. Only this module writes these keys, and the fields `bucket` and `marks` through
--- state.set.
+-- SEEN before a silence was applied. Only this module writes these keys, and the field `marks` through state.set.
 
 local int, BUCKETS = text.int, defs.PRESENCE_BUCKETS
 local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8
@@ -136,12 +135,10 @@ function presence.add_mark(marks, bucket, last_seq)
     return match(all, '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*') or all
 end
 
--- After joins: last_seq was the last one before them, as text. c: with the field bucket.
+-- After joins: last_seq was the last one before them, as text. c: with the field marks.
 function presence.note_joins(c, last_seq, waiting_ttl)
-    local bucket = presence.bucket(c.now, waiting_ttl)
-    if tonumber(c.bucket) == bucket then return end
-    state.set(c, 'bucket', bucket)
-    state.set(c, 'marks', presence.add_mark(call('HGET', c.key.state, 'marks') or '', bucket, last_seq))
+    local bucket, marks = presence.bucket(c.now, waiting_ttl), c.marks or ''
+    if match(marks, '^%d+') ~= int(bucket) then state.set(c, 'marks', presence.add_mark(marks, bucket, last_seq)) end
 end
 
 -- The last seq that joined before this bucket began: by the earliest mark that is not older than the bucket, else

@@ -171,7 +171,7 @@ state.ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find f
 function state.create(c, fields)
     call('HSET', c.key.state, 'about', state.ABOUT, 'store', fields.store or look_up(c.now), 'waiting', 0, 'active', 0,
         'joined', 0, 'admitted', 0, 'completed', 0, 'expired', 0, 'left', 0, 'unclaimed', 0, 'absent', 0, 'removed', 0,
-        'marks', '', 'bucket', '', 'admit_capacity', 0, 'notice', '')
+        'marks', '', 'admit_capacity', 0, 'notice', '')
     state.repair(c, fields)
 end
 

@@ -5,7 +5,6 @@
 -- args     1 about how many events to keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
 -- returns  { 1 (0: the capacity is fixed), capacity before, capacity now, why (WHY), the worst of the reports: load in
 --            thousandths, latency ms, errors in thousandths; -1 where none tells }
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive_every`, and cut once in
 -- `adaptive_hold`, by the server's clock; it stays between capacity_min and capacity; without a fresh report it is

@@ -11,8 +11,7 @@
 --            (0: no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1
 --            if the capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0; for reports: capacity,
 --            active, how many may be active (0: any number), state of the queue }
--- fails    NOQUEUE  the queue does not exist
---          POLICY   a policy this version does not know, or one by rate without a rate
+-- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
 -- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have
 -- claimed (line/overbook.lua); by rate, no window of rate_every holds more than rate_admit + rate_burst admissions, and

@@ -14,7 +14,6 @@
 --          { GONE }             there is no such draw any more: it is done, or the opening was moved
 --          { MOVED, next }      the line must be read again: another process has numbered, or some are not numbered yet
 --          { DONE, next, cut }  the step is done; of announce: { DONE, 1 when it was published now }
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands
 -- before those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the

@@ -24,7 +24,6 @@
 -- returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
 -- fails    STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
---          NOQUEUE  the queue does not exist
 --          After an error nothing was changed, but a new incarnation may have begun.
 --
 -- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN takes waiting above

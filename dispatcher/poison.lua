@@ -4,7 +4,6 @@
 -- args     1 fence   2 stream id of the entry   3 why it is set aside   4 its payload
 -- returns  1 set aside in tl:{q}:poison, which keeps the last 100 entries; 0 the entry was no longer pending
 -- fails    STALE    the fence is out of date: another dispatcher holds the lease
---          NOQUEUE  the queue does not exist
 
 local FIELDS = state.fields({}, { 'fence' })
 

@@ -3,7 +3,6 @@
 --
 -- args     1 bucket in which the caller judged   2 about how many events to keep   3... places it found absent
 -- returns  { dropped, Redis time ms }; dropped is 0 if the caller judged in an earlier bucket
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: a visitor who was seen since the caller looked stays, because presence is looked up again here; a place
 -- where no visitor waits any more is skipped. Work is bounded by the given places.

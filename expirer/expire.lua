@@ -4,7 +4,6 @@
 -- args     1 most sessions to end in this step   2 about how many events to keep
 --          3 how long ends are kept, ms; missing: an hour
 -- returns  { ended, when the next session may end, ms, or 0, Redis time ms, ends forgotten, base_seq }
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: only sessions whose deadline has passed by Redis's clock end, and none whose claim or renewal may be on
 -- its way (ends_until); a session ends once. Also forgets ends that are too old, or too many, and corrects what a clock

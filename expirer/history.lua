@@ -3,7 +3,6 @@
 --
 -- args     none
 -- returns  ms until the next point may be due
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: at most one point in each 10 s and one in each minute, whoever calls it and however often; times never go
 -- back. Points older than a day (10 s) or a week (minutes) are dropped. While nothing changes, a point is written every

@@ -5,7 +5,6 @@
 -- returns  { current bucket, bucket length ms, observed (1|0), last seq that joined before the oldest bucket began,
 --            ms until the next bucket begins }
 --          observed is 1 when absence may be judged (presence.is_observed)
--- fails    NOQUEUE  the queue does not exist
 
 local FIELDS = state.fields({ 'seq' }, { 'marks' })
 local SETTINGS = settings.list({ 'waiting_ttl' })

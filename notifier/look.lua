@@ -10,7 +10,6 @@
 -- returns  { generation, number of the last event, that of the last entry, Redis time ms, ms after which to look again
 --            though no event came (0: no need), cursor of each hook in turn, "ID N": all entries up to this id and
 --            number are told }
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
 -- Writes that key and the journal, nothing of the line. Work is bounded by the number of hooks.

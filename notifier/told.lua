@@ -5,7 +5,6 @@
 -- args     1 name of the hook   2 its cursor, "ID N", or '': it stays   3 how many events it was told of
 --          4 how many were lost to it   5 HTTP status of its last answer, 0: none   6 what went wrong, or ''
 -- returns  { Redis time ms, since when it fails, ms, or 0 }
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: a cursor never goes back, so a process that lost its lease undoes nothing. An entry is trimmed when all
 -- cursors are past it.

@@ -3,7 +3,6 @@
 --
 -- args     none
 -- returns  { now ms, the hooks as in line/hooks.lua }
--- fails    NOQUEUE  the queue does not exist
 entry('hooks', { 'no-writes' }, function(keys)
     local c = state.find(keys)
     return { text.int(c.now), hooks.of(c) }

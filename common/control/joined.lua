@@ -5,7 +5,6 @@
 -- returns  { now ms, whether the first is known: 1, or 0: it was given before the history began, time, seq, ... }
 --            points in turn, from the first that knows the first seq to the first that knows the last; none: no point
 --            knows it yet
--- fails    NOQUEUE  the queue does not exist
 --
 -- Work is bounded: two searches, and up to twice as many points.
 

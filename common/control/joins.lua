@@ -3,8 +3,7 @@
 --
 -- args     1 the batch   2 how many joins it has   and who (line/changes.lua)
 -- returns  the stream id of the last event before, or '0-0': the outcome comes after it
--- fails    NOQUEUE  the queue does not exist
---          OOM      the store is at its memory limit, where joins end: nothing was changed
+-- fails    OOM      the store is at its memory limit, where joins end: nothing was changed
 entry('joins', {}, function(keys, args)
     local c = state.find(keys)
     if call('EXISTS', c.key.ingest) == 0 then

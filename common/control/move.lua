@@ -5,7 +5,6 @@
 -- args     1 about how many events to keep   2 the visitor   3 the name of the lane   and who (line/changes.lua)
 -- returns  { MOVED, name of the lane before } | { THERE } the visitor waits in that lane already | { NO_LANE } |
 --          { ACTIVE } | { ENDED, score in tl:{q}:ended } | { NONE }; only the first changed something
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: the visitor waits, once, with the same seq; sizes and totals stay as they are. A ticket of the old place
 -- is one of the new place, by its seq.

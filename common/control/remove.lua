@@ -4,7 +4,6 @@
 -- args     1 about how many events to keep   2 the visitor   and who (line/changes.lua)
 -- returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the
 --          first two changed something
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: the visitor is in neither set afterwards; the end counts as expired, and is kept as long as any other, so
 -- that the ticket and the pass stay void.

@@ -20,7 +20,6 @@
 --                      how many; of these, admitted before and after the range; distances in percent of the wait, added
 --                      up
 --          times and waits are -1 where the history does not reach back
--- fails    NOQUEUE  the queue does not exist
 --
 -- Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks.
 

@@ -8,7 +8,6 @@
 --          and who (line/changes.lua)
 -- returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
 --          changed
--- fails    NOQUEUE  the queue does not exist
 
 local EVENT = defs.EVENT
 local FIELDS = state.fields({}, { 'notice' })

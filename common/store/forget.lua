@@ -13,8 +13,7 @@
 --          and who (line/changes.lua)
 -- returns  { how many places were erased, what follows: the next cursor or id, or '' when the step is done; 'found' of
 --          look }
--- fails    NOQUEUE  the queue does not exist
---          INLINE   the visitor waits or is active: nothing was changed
+-- fails    INLINE   the visitor waits or is active: nothing was changed
 --
 -- Invariants: the ids of entries stay, so readers of a stream go on where they are. Others are not touched.
 

@@ -4,7 +4,6 @@
 -- args     none
 -- returns  { generation, number of the last event, stream id of the last entry or '0-0', base_seq, found_seq,
 --            the last seq used, the turns of the lanes (line/lanes.lua) or '' }
--- fails    NOQUEUE  the queue does not exist
 entry('head', { 'no-writes' }, function(keys)
     local c = state.find(keys)
     local v = call('HMGET', c.key.state, 'generation', 'event', 'base_seq', 'found_seq', 'seq', 'turns')

@@ -3,7 +3,6 @@
 --
 -- args     1 about how many events to keep   2 name of the hook
 -- returns  the id of the entry; '' when no notifier keeps the journal for this hook: nothing was changed
--- fails    NOQUEUE  the queue does not exist
 
 local FIELDS = state.fields({}, {})
 

@@ -6,7 +6,6 @@
 -- args     1 role   2 owner   3 time to live in ms, 0 gives the lease back   4 1: count the fence, else 0
 --          5 the longest time to live that any replica asks for, in ms
 -- returns  { 1 held by the owner | 0 held by another, fence }
--- fails    NOQUEUE  the queue does not exist
 
 local FIELDS, FENCED = state.fields({}, {}), state.fields({ 'fence' }, {})
 

@@ -5,7 +5,6 @@
 --          2 ms from now; 0 ends the recovery, and names no generation any more if none is known
 --          and who (line/changes.lua)
 -- returns  nothing
--- fails    NOQUEUE  the queue does not exist
 
 local int = text.int
 local FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started' })

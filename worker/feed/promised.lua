@@ -5,7 +5,6 @@
 -- args     1 waits told that came true  2 of these, admitted before the range told  3 after it
 --          4 distances of the waits told from the true ones, in percent of these, added up
 -- returns  nothing
--- fails    NOQUEUE  the queue does not exist
 --
 -- Invariants: only these four totals change. No function that decides reads them.
 

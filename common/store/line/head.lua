@@ -19,7 +19,8 @@ local function bind()
 end
 
 -- Registers a function that programs call. Its name carries the hash of the library, because names are global to the
--- server. run(keys, args): keys[1] is tl:{q}:state, unless the function says otherwise.
+-- server. run(keys, args): keys[1] is tl:{q}:state, unless the function says otherwise. It fails with NOQUEUE where
+-- that queue does not exist, unless it says what it does then.
 local function entry(name, flags, run)
     redis.register_function({ function_name = 'tl_@HASH@_' .. name, flags = flags, callback = function(keys, args)
         if not call then

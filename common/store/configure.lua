@@ -35,8 +35,8 @@ end
 
 local function set(c, actor, texts)
     local before, after = settings.differences(c, texts)
-    local is_mode = after.mode
-    for name in pairs(after) do is_mode = is_mode and (name == 'mode' or name == 'paused') end -- the latter goes with it
+    local is_mode = after.mode -- and nothing else; `paused` goes with it
+    for name in pairs(after) do is_mode = is_mode and (name == 'mode' or name == 'paused') end
     local made, mode_before = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
     local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
     call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))

@@ -119,6 +119,7 @@ function lanes.check(c)
         fits = fits and due + 0 <= (found.stride[lane] or period + 0)
     end
     if not fits or lane < found.n then
-        audit.found_record(c, 4, 'turns', 'turns bounds', 'the turns of the lanes are out of their bounds: ' .. t, after)
+        audit.found_record(c, 4, 'turns', 'turns bounds', 'the turns of the lanes are out of their bounds: ' .. t,
+            after)
     end
 end

@@ -121,7 +121,8 @@ end
 -- A worker remembers this end of a session of the present generation, as of an event in the lost end of its history.
 -- The latest that any remembers counts. The expirer looks here before it ends the session (keep_remembered).
 local function remember(c, event, place, deadline, session_max)
-    if c.base_ms == 0 or event <= c.found_event or deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
+    if c.base_ms == 0 or event <= c.found_event then return end
+    if deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
     call('HSET', c.key.lost, int(place), int(deadline))
     call('PEXPIRE', c.key.lost, int(session_max + ENDS_KNOWN_MS))
 end

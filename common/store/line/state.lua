@@ -235,8 +235,8 @@ end
 
 local OF_EVENT = 8796093022208 -- 2^43: events by their kinds, then by reasons or deadlines
 
--- Tells readers of places, as spans: first, n, first, n, ... The table becomes a part of the context. detail: the reason;
--- of ADMITTED the deadline; of JOINED 0.
+-- Tells readers of places, as spans: first, n, first, n, ... The table becomes a part of the context.
+-- detail: the reason; of ADMITTED the deadline; of JOINED 0.
 function state.tell(c, event, detail, spans)
     local key = event * OF_EVENT + detail
     local told, n = c.told[key], #spans
@@ -288,8 +288,8 @@ end
 
 ---- what is in the events
 
--- An entry by its fields: { version, number, generation, waiting, active, events }. nil when it cannot be read: something
--- else wrote it.
+-- An entry by its fields: { version, number, generation, waiting, active, events }. nil when it cannot be read:
+-- something else wrote it.
 function state.entry(fields)
     local is_read, found = pcall(unpack_message, fields[2] or '')
     return is_read and type(found) == 'table' and found[1] == defs.EVENTS_VERSION and type(found[2]) == 'number'

@@ -324,32 +324,31 @@ function visitor.hand_over(c, id, place, serial, device)
     state.event_later(c, EVENT.handed, held, serial)
 end
 
--- The serials of places, given as spans place, 1, place, 1, ..., go with them. A key of another type must not stop a
--- step half-way.
-local function forget_serials(c, spans)
+-- The serials of these places go with them. A key of another type must not stop a step half-way.
+local function forget_serials(c, places)
     if c.has_serials == nil then c.has_serials = call('EXISTS', c.key.serials) == 1 end
     if not c.has_serials then return end
     local seqs = {}
-    for i = 1, #spans, 2 do seqs[#seqs + 1] = int(spans[i] % LANE) end
+    for i = 1, #places do seqs[#seqs + 1] = places[i] and int(places[i] % LANE) or nil end
     if #seqs > 0 then pcall_redis('HDEL', c.key.serials, unpack(seqs)) end
 end
 
--- Takes visitors out of the sets, at most PORTION, and tells it. event: removed, from the line; or freed, from a
--- session. ended: score, visitor, ...; spans: of those whose place is known. are_first: their deadlines are the
--- earliest.
-local function take_out(c, event, reason, ids, ended, spans, are_first)
-    local n = #ids
-    forget_serials(c, spans)
+-- Ends visitors, at most PORTION, and tells it. event: removed, from the line; or freed, from a session. A place may be
+-- false, where a damaged session does not tell it: readers find that the sizes differ, and rebuild.
+local function finish(c, event, reason, ids, places)
+    local n, score, ended, spans = #ids, text.end_score(c.now, reason), {}, {}
+    if n == 0 then return end
+    for i = 1, n do
+        ended[2 * i - 1], ended[2 * i] = score, ids[i]
+        if places[i] then spans[#spans + 1], spans[#spans + 2] = places[i], 1 end
+    end
+    forget_serials(c, places)
     state.tell(c, event, reason, spans)
     if event == EVENT.removed then
         call('ZREM', c.key.waiting, unpack(ids))
         c.waiting = c.waiting - n
     else
-        if are_first then
-            call('ZREMRANGEBYRANK', c.key.active, 0, n - 1)
-        else
-            call('ZREM', c.key.active, unpack(ids))
-        end
+        call('ZREM', c.key.active, unpack(ids))
         call('HDEL', c.key.sessions, unpack(ids))
         c.active = c.active - n
     end
@@ -359,17 +358,11 @@ local function take_out(c, event, reason, ids, ended, spans, are_first)
     for i = 1, #totals do state.count(c, totals[i], n) end
 end
 
--- Ends one visitor. place: nil where a damaged session does not tell it: readers find that the sizes differ, and
--- rebuild.
-local function finish(c, event, id, place, reason)
-    take_out(c, event, reason, { id }, { text.end_score(c.now, reason), id }, place and { place, 1 } or {})
-end
-
 -- Gives up the place or the session. Only a session completes: who waits is refused.
 function visitor.leave(c, id, place, reason)
     local held = reason ~= REASON.completed and visitor.waits_at(c, id, place)
     if held then
-        finish(c, EVENT.removed, id, held, reason)
+        finish(c, EVENT.removed, reason, { id }, { held })
         if not is_same(held, place) then -- drawn: the lines of workers have the place of before until the draw is done
             state.tell(c, EVENT.removed, reason, { place, 1 })
         end
@@ -378,21 +371,15 @@ function visitor.leave(c, id, place, reason)
     local session = session_at(c, id, place)
     if session then
         overbook.note_end(c, id, session, reason)
-        finish(c, EVENT.freed, id, session.place, reason)
+        finish(c, EVENT.freed, reason, { id }, { session.place })
     else
         return refuse(c, id, place)
     end
 end
 
--- Takes at most 1000 visitors from the line: absent ones, those who were called before a loss, one whom the operator
+-- Takes at most PORTION visitors from the line: absent ones, those who were called before a loss, one whom the operator
 -- removes.
-function visitor.drop(c, ids, places, reason)
-    local score, ended, spans = text.end_score(c.now, reason), {}, {}
-    for i = 1, #ids do
-        ended[2 * i - 1], ended[2 * i], spans[2 * i - 1], spans[2 * i] = score, ids[i], places[i], 1
-    end
-    if #ids > 0 then take_out(c, EVENT.removed, reason, ids, ended, spans) end
-end
+function visitor.drop(c, ids, places, reason) finish(c, EVENT.removed, reason, ids, places) end
 
 -- The visitor comes back to a lost place, and has joined again meanwhile, at `held`: gives that place up. Counts as
 -- left, but is no end of the visitor.
@@ -401,42 +388,34 @@ function visitor.give_up(c, id, held)
     c.waiting = c.waiting - 1
     state.count(c, 'left', 1)
     state.tell(c, EVENT.removed, REASON.left, { held, 1 })
-    forget_serials(c, { held, 1 })
+    forget_serials(c, { held })
 end
 
 -- Ends the session of a visitor whom the operator removes.
 function visitor.revoke(c, id)
     local session = visitor.session(c, id)
     overbook.note_end(c, id, session, REASON.removed)
-    finish(c, EVENT.freed, id, session and session.place, REASON.removed)
+    finish(c, EVENT.freed, REASON.removed, { id }, { session and session.place or false })
 end
 
 -- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed. A damaged one
--- ends, too. are_first: nobody else's deadline is earlier.
-function visitor.expire(c, ids, are_first)
-    local expired, unclaimed = text.end_score(c.now, REASON.expired), text.end_score(c.now, REASON.unclaimed)
-    local overbooked = c.overbook
+-- ends, too.
+function visitor.expire(c, ids)
     for from = 1, #ids, PORTION do
         local portion = { unpack(ids, from, min(from + PORTION - 1, #ids)) }
         local sessions = call('HMGET', c.key.sessions, unpack(portion))
-        local ended, n, came, n_came, not_come, n_not = {}, 0, {}, 0, {}, 0
+        local came, came_at, not_come, not_come_at = {}, {}, {}, {}
         for i = 1, #portion do
-            local place, claimed = match(sessions[i] or '', text.SESSION)
+            local id, place, claimed = portion[i], match(sessions[i] or '', text.SESSION)
             if claimed == '0' then
-                not_come[n_not + 1], not_come[n_not + 2], n_not = place + 0, 1, n_not + 2
-                ended[n + 1], ended[n + 2], n = unclaimed, portion[i], n + 2
+                not_come[#not_come + 1], not_come_at[#not_come + 1] = id, place + 0
             else
-                if place then came[n_came + 1], came[n_came + 2], n_came = place + 0, 1, n_came + 2 end
-                ended[n + 1], ended[n + 2], n = expired, portion[i], n + 2
+                came[#came + 1], came_at[#came + 1] = id, place and place + 0 or false
             end
-            if overbooked then
-                overbook.note_end(c, portion[i], text.parse_session(sessions[i]), REASON.unclaimed)
-            end
+            if c.overbook then overbook.note_end(c, id, text.parse_session(sessions[i]), REASON.unclaimed) end
         end
-        forget_serials(c, not_come)
-        state.tell(c, EVENT.freed, REASON.unclaimed, not_come)
-        state.count(c, 'unclaimed', n_not / 2)
-        take_out(c, EVENT.freed, REASON.expired, portion, ended, came, are_first)
+        finish(c, EVENT.freed, REASON.expired, came, came_at)
+        finish(c, EVENT.freed, REASON.unclaimed, not_come, not_come_at)
     end
 end
 

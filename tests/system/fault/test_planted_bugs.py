@@ -191,8 +191,8 @@ BUGS = [
         "do return end",
         r"before the time that its visitor was told", during="rewound"),
     Bug("ends not announced",
-        "REASON.expired, portion, ended, came, are_first)",
-        "REASON.expired, portion, ended, {}, are_first)",
+        "finish(c, EVENT.freed, REASON.expired, came, came_at)",
+        "finish(c, EVENT.freed, REASON.expired, came, {})",
         r"tells of", during="desertion"),
     # absent
     Bug("absent one still counted",

@@ -10,7 +10,8 @@
 
 local FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED = 0, 1, 2, 3
 local FIELDS = state.fields({ 'expired' }, { 'removed', 'called' })
-local WRITES = { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
+local FROM_LINE, FROM_SESSION = { 'waiting', 'active', 'ended', 'events' },
+    { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
 
 entry('remove', { 'allow-oom' }, function(keys, args)
     local c, id = state.open(state.begin(keys, args[1]), FIELDS), args[2]
@@ -19,7 +20,7 @@ entry('remove', { 'allow-oom' }, function(keys, args)
         local ended = call('ZSCORE', c.key.ended, id)
         return ended and { FOUND_ENDED, ended } or { FOUND_NONE }
     end
-    state.check(c, WRITES)
+    state.check(c, place and FROM_LINE or FROM_SESSION)
     overbook.open(c)
     c.removed = text.number(c.removed) or 0 -- mend does not restore it
     changes.record(c, changes.actor(args), 'remove', { visitor = id, state = place and 'waiting' or 'active' },

@@ -17,7 +17,7 @@
 #include "ingest.h"
 
 /* The first seq of a chunk of presence of its own: those of the other visitors are in chunk 0. */
-#define FAR (UINT64_C(7) * TL_PRESENCE_CHUNK)
+#define FAR ((UINT64_C(1) << 32) + 7 * TL_PRESENCE_CHUNK)
 
 /* ---- the queue before each step ---- */
 

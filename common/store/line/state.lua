@@ -138,6 +138,11 @@ local function is_of_this_server(c)
     return known and c.store == known or c.store == look_up(c.now)
 end
 
+-- An entry of the events: a msgpack array of six, which is written without making a table of them.
+local function entry_of(c, event, events)
+    return '\150' .. pack(defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, events)
+end
+
 -- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an
 -- entry without events, so that every reader finds a gap and rebuilds.
 local function begin_incarnation(c)
@@ -149,7 +154,7 @@ local function begin_incarnation(c)
     call('HSET', c.key.state, 'store', server.id, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
         int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event',
         int(event), 'fence', int(number_after(fence, base)))
-    call('XADD', c.key.events, '*', 'd', pack({ defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, {} }))
+    call('XADD', c.key.events, '*', 'd', entry_of(c, event, {}))
 end
 
 -- As read, for a step that writes: first begins a new incarnation if the store is not the one of the last write.
@@ -282,8 +287,7 @@ function state.commit(c)
     c.event = c.event + 1
     list[2] = int(c.event)
     call('HSET', c.key.state, unpack(list))
-    call('XADD', c.key.events, 'MAXLEN', '~', c.keep, '*', 'd',
-        pack({ defs.EVENTS_VERSION, c.event, c.generation, c.waiting, c.active, events }))
+    call('XADD', c.key.events, 'MAXLEN', '~', c.keep, '*', 'd', entry_of(c, c.event, events))
 end
 
 ---- what is in the events

@@ -64,21 +64,17 @@ local function check_bitmap(c, bitmap)
     if is ~= 'string' and is ~= 'none' then call('UNLINK', bitmap) end
 end
 
--- Sets the bits [from, past), whole bytes at once.
+local function set_few(bitmap, from, past)
+    if from < past then call('BITFIELD', bitmap, 'SET', 'u' .. past - from, int(from), 2 ^ (past - from) - 1) end
+end
+
+-- Sets the bits [from, past): whole bytes at once, and those before and after them.
 local function set_bits(bitmap, from, past)
-    while from < past and from % 8 ~= 0 do
-        call('SETBIT', bitmap, from, 1)
-        from = from + 1
-    end
-    local bytes = floor((past - from) / 8)
-    if bytes > 0 then
-        call('SETRANGE', bitmap, from / 8, rep('\255', bytes))
-        from = from + bytes * 8
-    end
-    while from < past do
-        call('SETBIT', bitmap, from, 1)
-        from = from + 1
-    end
+    local first, last = ceil(from / 8) * 8, floor(past / 8) * 8
+    if first >= last then return set_few(bitmap, from, past) end
+    set_few(bitmap, from, first)
+    call('SETRANGE', bitmap, first / 8, rep('\255', (last - first) / 8))
+    set_few(bitmap, last, past)
 end
 
 -- Marks the seqs [first, first + count). One that was not given out yet is skipped, and no more are marked than ever

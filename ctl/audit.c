@@ -352,8 +352,7 @@ static bool check_seqs(struct audit *audit, const char *const seqs[], size_t n,
 static bool check_serials(struct audit *audit, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    tl_keys_serials(audit->keys, key);
-    return check_pages(audit, "HSCAN", key, check_seqs, err);
+    return check_pages(audit, "HSCAN", tl_key(audit->keys, TL_KEY_SERIALS, key), check_seqs, err);
 }
 
 /* ---- all ---- */

@@ -17,32 +17,19 @@ local CORRECT = 'pause the queue, correct the counter with HSET, and report how 
 
 ---- the types of the keys: what has another one is treated as missing below
 
-local TYPES = { state = 'hash', config = 'hash', waiting = 'zset', active = 'zset', sessions = 'hash', ended = 'zset',
-    events = 'stream', ingest = 'stream', batches = 'hash', dispatcher = 'string', admitter = 'string',
-    expirer = 'string' }
-local LEASES = { 'dispatcher', 'admitter', 'expirer' }
-local RARE_TYPES = { serials = 'hash', reports = 'zset', lost = 'hash', held = 'zset', drawn = 'string',
-    poison = 'stream', changes = 'stream' }
-
--- Returns the type of a key, which should be the wanted one where the key exists.
-local function check_type(c, name, wanted)
-    local key = c.key.base .. name
-    local is = call('TYPE', key).ok
-    if is ~= 'none' and is ~= wanted then
-        found(c, 10, 'type:' .. key, key .. ' is a ' .. is .. ', not a ' .. wanted,
-            'rename the key away; the programs make it again, or restore it from a backup')
-    end
-    return is
-end
-
--- Returns whether anything exists.
+-- Returns whether there is anything of the line, or a lease.
 local function check_types(c)
     local anything = false
     c.exists = {}
-    for name, wanted in pairs(TYPES) do
-        local is = check_type(c, name, wanted)
-        anything = anything or is ~= 'none'
-        c.exists[name] = is == wanted
+    for _, each in ipairs(defs.KEY) do
+        local key = c.key[each.name]
+        local is = call('TYPE', key).ok
+        anything = anything or is ~= 'none' and (each.whose == 'line' or each.whose == 'lease')
+        c.exists[each.name] = is == each.type
+        if is ~= 'none' and is ~= each.type then
+            found(c, 10, 'type:' .. key, key .. ' is a ' .. is .. ', not a ' .. each.type,
+                'rename the key away; the programs make it again, or restore it from a backup')
+        end
     end
     return anything
 end
@@ -225,9 +212,9 @@ local function check_ingest(c)
 end
 
 local function check_leases(c)
-    for _, role in ipairs(LEASES) do
-        local key = c.key.base .. role
-        if c.exists[role] and call('PTTL', key) == -1 then
+    for _, each in ipairs(defs.KEY) do
+        local role, key = each.name, c.key[each.name]
+        if each.whose == 'lease' and c.exists[role] and call('PTTL', key) == -1 then
             found(c, 9, 'lease:' .. role, format('the lease %s never runs out: no other %s can take it', key, role),
                 'DEL ' .. key .. '; a running ' .. role .. ' takes it again')
         end
@@ -291,7 +278,6 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
     local c, note = audit.begin(keys), ''
     c.patience, c.v = args[1] + 0, {}
     if not check_types(c) then return nil end
-    for name, wanted in pairs(RARE_TYPES) do check_type(c, name, wanted) end
     c.size = { waiting = size(c, 'ZCARD', 'waiting'), active = size(c, 'ZCARD', 'active'),
         sessions = size(c, 'HLEN', 'sessions') }
     local exists = c.exists

@@ -150,8 +150,8 @@ static bool take_off_list(struct removal *removal, struct tl_error *err)
 {
     char queues[TL_KEY_MAX];
     struct tl_reply *reply;
-    tl_keys_queues(removal->prefix, queues);
-    tl_args_strs(&removal->args, "SREM", queues, removal->name, NULL);
+    tl_args_strs(&removal->args, "SREM", tl_key_common(removal->prefix, TL_COMMON_QUEUES, queues),
+                 removal->name, NULL);
     bool ok = call(removal, &reply, err);
     tl_reply_free(reply);
     return ok;
@@ -257,7 +257,7 @@ static struct removal removal_of(struct tl_ctl_session *session, const char *nam
                               .prefix = session->config->redis.key_prefix,
                               .name = name};
     tl_keys_init(&keys, removal.prefix, name);
-    tl_keys_retired(&keys, removal.mark);
+    tl_key(&keys, TL_KEY_RETIRED, removal.mark);
     return removal;
 }
 

@@ -44,8 +44,9 @@ static void keep_most(const struct sums *sums, struct tl_sign_networks *networks
 static struct tl_reply *ask(struct tl_redis *redis, const struct tl_keys *keys, int64_t since_ms,
                             struct tl_error *err)
 {
+    char key[TL_KEY_MAX];
     struct tl_args args = {0};
-    tl_args_strs(&args, "XREVRANGE", keys->signs, "+", NULL);
+    tl_args_strs(&args, "XREVRANGE", tl_key(keys, TL_KEY_SIGNS, key), "+", NULL);
     tl_args_int(&args, since_ms > 0 ? since_ms : 0);
     tl_args_strs(&args, "COUNT", NULL);
     tl_args_int(&args, TL_SIGNS_KEPT);

@@ -182,9 +182,9 @@ bool tl_hook_batch_read(struct tl_redis *redis, const struct tl_batch_wish *wish
     char start[TL_CURSOR_ID_MAX + 1];
     struct tl_args args = {0};
     *batch = (struct tl_hook_batch){.until = wish->from};
-    tl_keys_journal(wish->keys, key);
     snprintf(start, sizeof(start), "(%s", wish->from.id);
-    tl_args_strs(&args, "XRANGE", key, start, "+", "COUNT", NULL);
+    tl_args_strs(&args, "XRANGE", tl_key(wish->keys, TL_KEY_JOURNAL, key), start, "+", "COUNT",
+                 NULL);
     tl_args_uint(&args, ENTRIES_MAX);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);

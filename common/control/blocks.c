@@ -24,11 +24,10 @@ static bool change(struct tl_control_call *call, const char *what, const struct 
     char entry[TL_BLOCK_TEXT_MAX];
     struct tl_error err = {0};
     struct tl_args args = {0};
-    tl_keys_blocks(prefix, blocks);
-    tl_keys_changes(prefix, NULL, changes);
     tl_block_format(block, entry);
     tl_call_begin_on(&args, TL_FN_BLOCK, 2);
-    tl_args_strs(&args, blocks, changes, what, entry, NULL);
+    tl_args_strs(&args, tl_key_common(prefix, TL_COMMON_BLOCKS, blocks),
+                 tl_key_common(prefix, TL_COMMON_CHANGES, changes), what, entry, NULL);
     tl_args_int(&args, for_ms);
     tl_actor_append(call->request->actor, &args);
     struct tl_reply *reply = tl_call(call->redis, &args, &err);
@@ -105,8 +104,9 @@ static bool queue_exists(struct tl_control_call *call, const char *queue)
     struct tl_args args = {0};
     if (queue[0] == '\0')
         return true;
-    tl_keys_queues(call->control->config->redis.key_prefix, queues);
-    tl_args_strs(&args, "SISMEMBER", queues, queue, NULL);
+    tl_args_strs(&args, "SISMEMBER",
+                 tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, queues),
+                 queue, NULL);
     struct tl_reply *reply = tl_redis_call(call->redis, &args, &err);
     tl_args_free(&args);
     if (reply == NULL)

@@ -10,16 +10,15 @@
 -- more; until then tl:{q}:retired says who it was.
 --
 -- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes
--- of its generation never mean anything again (line/recovery.lua). What stays: the record of changes, for as long as
--- the setting says; the answers to repeated calls, for a day; presence and spent invites, until they expire.
-
-local NAMES = { 'state', 'config', 'waiting', 'active', 'sessions', 'ended', 'events', 'ingest', 'batches', 'reports',
-    'lost', 'drawn', 'poison', 'signs', 'feedback', 'held', 'serials', 'promised', 'history', 'history:minutes',
-    'journal', 'dispatcher', 'admitter', 'expirer', 'notifier' }
+-- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def: the record of
+-- changes, for as long as the setting says; the answers to repeated calls, for a day; presence and spent invites, until
+-- they expire.
 
 entry('delete', { 'allow-oom' }, function(keys, args)
     local c, actor, all = state.begin(keys), changes.actor(args), {}
-    for i, name in ipairs(NAMES) do all[i] = c.key.base .. name end
+    for _, each in ipairs(defs.KEY) do
+        if each.whose ~= 'kept' then all[#all + 1] = c.key[each.name] end
+    end
     local generation = call('HGET', c.key.state, 'generation')
     if call('EXISTS', unpack(all)) == 0 and args[2] ~= '1' then return { 0, '0' } end
     local retired = call('HGET', c.key.retired, 'generation')

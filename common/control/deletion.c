@@ -11,10 +11,9 @@ static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *q
     char queues[TL_KEY_MAX];
     char changes[TL_KEY_MAX];
     struct tl_args args = {0};
-    tl_keys_queues(key_prefix, queues);
-    tl_keys_changes(key_prefix, NULL, changes);
     tl_call_begin_on(&args, TL_FN_UNLIST_QUEUE, 2);
-    tl_args_strs(&args, queues, changes, queue, generation, NULL);
+    tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_QUEUES, queues),
+                 tl_key_common(key_prefix, TL_COMMON_CHANGES, changes), queue, generation, NULL);
     tl_actor_append(actor, &args);
     struct tl_reply *reply = tl_call(redis, &args, err);
     tl_args_free(&args);
@@ -30,8 +29,8 @@ static bool is_listed(struct tl_redis *redis, const char *key_prefix, const char
 {
     char queues[TL_KEY_MAX];
     struct tl_args args = {0};
-    tl_keys_queues(key_prefix, queues);
-    tl_args_strs(&args, "SISMEMBER", queues, queue, NULL);
+    tl_args_strs(&args, "SISMEMBER", tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), queue,
+                 NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     *listed = tl_reply_integer(reply) == 1;

@@ -29,8 +29,7 @@ static json_t *read_ids(struct tl_control_call *call, uint64_t from, uint64_t li
     char hex[2 * TL_DRAW_ID_BYTES + 1];
     size_t length;
     struct tl_args args = {0};
-    tl_keys_drawn(&call->keys, key);
-    tl_args_strs(&args, "GETRANGE", key, NULL);
+    tl_args_strs(&args, "GETRANGE", tl_key(&call->keys, TL_KEY_DRAWN, key), NULL);
     tl_args_uint(&args, from * TL_DRAW_ID_BYTES);
     tl_args_uint(&args, (from + limit) * TL_DRAW_ID_BYTES - 1);
     struct tl_reply *reply = tl_redis_call(call->redis, &args, err);

@@ -32,7 +32,7 @@ end
 
 entry('idempotent', { 'allow-oom' }, function(keys, args)
     local c, what, key, request = state.begin(keys), args[1], args[2], args[3]
-    local answers, times, now = c.key.base .. 'idempotent', c.key.base .. 'idempotent_at', text.int(c.now)
+    local answers, times, now = c.key.idempotent, c.key.idempotent_at, text.int(c.now)
     call('HLEN', answers) -- fail when they are of another type, before anything is written
     call('ZCARD', times)
     if what == 'release' then

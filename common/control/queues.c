@@ -97,8 +97,9 @@ static bool count_queues(struct tl_control_call *call, uint64_t *n)
     char key[TL_KEY_MAX];
     struct tl_error err = {0};
     struct tl_args args = {0};
-    tl_keys_queues(call->control->config->redis.key_prefix, key);
-    tl_args_strs(&args, "SCARD", key, NULL);
+    tl_args_strs(&args, "SCARD",
+                 tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, key),
+                 NULL);
     struct tl_reply *reply = tl_redis_call(call->redis, &args, &err);
     tl_args_free(&args);
     if (reply == NULL)

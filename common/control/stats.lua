@@ -68,8 +68,8 @@ end
 local function leases_of(c)
     local list = {}
     for _, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
-        list[#list + 1] = call('GET', c.key.base .. role) or ''
-        list[#list + 1] = call('PTTL', c.key.base .. role)
+        list[#list + 1] = call('GET', c.key[role]) or ''
+        list[#list + 1] = call('PTTL', c.key[role])
     end
     return list
 end

@@ -13,8 +13,7 @@ static struct tl_reply *ask(struct tl_redis *redis, const char *key_prefix, cons
 {
     char key[TL_KEY_MAX];
     struct tl_args args = {0};
-    tl_keys_blocks(key_prefix, key);
-    tl_args_strs(&args, command, key, field, NULL);
+    tl_args_strs(&args, command, tl_key_common(key_prefix, TL_COMMON_BLOCKS, key), field, NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     return reply;

@@ -212,8 +212,9 @@ static bool read_queue(struct tl_redis *redis, const char *key_prefix, const cha
                        struct newest *newest, const struct position *before, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    tl_keys_changes(key_prefix, queue, key);
-    const struct source source = {.key = key, .queue = queue};
+    struct tl_keys keys;
+    tl_keys_init(&keys, key_prefix, queue);
+    const struct source source = {.key = tl_key(&keys, TL_KEY_CHANGES, key), .queue = queue};
     return read_stream(redis, &source, newest, before, err);
 }
 
@@ -249,8 +250,9 @@ bool tl_changes_read(struct tl_redis *redis, const char *key_prefix,
                             .list = calloc(query->limit, sizeof(*newest.list))};
     if (newest.list == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu changes", query->limit);
-    tl_keys_changes(key_prefix, NULL, key);
-    const struct source of_none = {.key = key, .queue = "", .only = query->queue};
+    const struct source of_none = {.key = tl_key_common(key_prefix, TL_COMMON_CHANGES, key),
+                                   .queue = "",
+                                   .only = query->queue};
     bool ok =
         read_stream(redis, &of_none, &newest, &before, err) &&
         (query->queue != NULL ? read_queue(redis, key_prefix, query->queue, &newest, &before, err)

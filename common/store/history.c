@@ -81,7 +81,7 @@ bool tl_history_read(struct tl_redis *redis, const struct tl_keys *keys, bool mi
                      size_t *n, struct tl_error *err)
 {
     char key[TL_KEY_MAX], from[24], to[24];
-    tl_keys_history(keys, minutes, key);
+    tl_key(keys, minutes ? TL_KEY_HISTORY_MINUTES : TL_KEY_HISTORY, key);
     snprintf(from, sizeof(from), "%" PRId64, from_ms);
     snprintf(to, sizeof(to), "%" PRId64, to_ms);
     *points = NULL;

@@ -6,21 +6,14 @@
 #include "common/base/text.h"
 #include "common/store/keys.h"
 
-static const char *const suffixes[TL_KEY_COUNT] = {
-    [TL_KEY_STATE] = "state",   [TL_KEY_CONFIG] = "config",     [TL_KEY_WAITING] = "waiting",
-    [TL_KEY_ACTIVE] = "active", [TL_KEY_SESSIONS] = "sessions", [TL_KEY_ENDED] = "ended",
-    [TL_KEY_EVENTS] = "events", [TL_KEY_INGEST] = "ingest",     [TL_KEY_BATCHES] = "batches",
-    [TL_KEY_SEEN] = "seen:",
-};
+static const char *const texts[] = {TL_KEY_TEXTS};
+static const char *const common_texts[] = {TL_COMMON_TEXTS};
 
 void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue)
 {
     snprintf(keys->queue, sizeof(keys->queue), "%s", queue);
-    for (size_t i = 0; i < TL_KEY_COUNT; i++)
-        snprintf(keys->names[i], TL_KEY_MAX, "%s{%s}:%s", prefix, queue, suffixes[i]);
-    snprintf(keys->poison, TL_KEY_MAX, "%s{%s}:poison", prefix, queue);
-    snprintf(keys->signs, TL_KEY_MAX, "%s{%s}:signs", prefix, queue);
-    snprintf(keys->feedback, TL_KEY_MAX, "%s{%s}:feedback", prefix, queue);
+    for (size_t i = 0; i < sizeof(keys->names) / sizeof(keys->names[0]); i++)
+        snprintf(keys->names[i], TL_KEY_MAX, "%s{%s}:%s", prefix, queue, texts[i]);
 }
 
 bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, struct tl_error *err)
@@ -44,77 +37,30 @@ uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset)
     return seq / TL_PRESENCE_CHUNK;
 }
 
+const char *tl_key(const struct tl_keys *keys, enum tl_key key, char name[TL_KEY_MAX])
+{
+    const char *state = keys->names[TL_KEY_STATE];
+    snprintf(name, TL_KEY_MAX, "%.*s%s", (int)(strlen(state) - strlen(texts[TL_KEY_STATE])), state,
+             texts[key]);
+    return name;
+}
+
+const char *tl_key_common(const char *prefix, enum tl_common_key key, char name[TL_KEY_MAX])
+{
+    snprintf(name, TL_KEY_MAX, "%s%s", prefix, common_texts[key]);
+    return name;
+}
+
 void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk, char name[TL_KEY_MAX])
 {
-    const char *prefix = keys->names[TL_KEY_SEEN];
+    size_t n = strlen(tl_key(keys, TL_KEY_SEEN, name));
     if (chunk == 0)
-        snprintf(name, TL_KEY_MAX, "%.*s%" PRId64, TL_KEY_MAX - 22, prefix, bucket);
+        snprintf(name + n, TL_KEY_MAX - n, "%" PRId64, bucket);
     else
-        snprintf(name, TL_KEY_MAX, "%.*s%" PRId64 ":%" PRIu64, TL_KEY_MAX - 43, prefix, bucket,
-                 chunk);
-}
-
-/* Another key of the queue. */
-static void write_other(const struct tl_keys *keys, const char *suffix, char name[TL_KEY_MAX])
-{
-    const char *prefix = keys->names[TL_KEY_SEEN]; /* "...{q}:seen:" */
-    snprintf(name, TL_KEY_MAX, "%.*s%s", (int)(strlen(prefix) - strlen("seen:")), prefix, suffix);
-}
-
-void tl_keys_journal(const struct tl_keys *keys, char name[TL_KEY_MAX])
-{
-    write_other(keys, "journal", name);
-}
-
-void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX])
-{
-    write_other(keys, "drawn", name);
-}
-
-void tl_keys_serials(const struct tl_keys *keys, char name[TL_KEY_MAX])
-{
-    write_other(keys, "serials", name);
-}
-
-void tl_keys_retired(const struct tl_keys *keys, char name[TL_KEY_MAX])
-{
-    write_other(keys, "retired", name);
-}
-
-void tl_keys_history(const struct tl_keys *keys, bool minutes, char name[TL_KEY_MAX])
-{
-    write_other(keys, minutes ? "history:minutes" : "history", name);
+        snprintf(name + n, TL_KEY_MAX - n, "%" PRId64 ":%" PRIu64, bucket, chunk);
 }
 
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX])
 {
     snprintf(name, TL_KEY_MAX, "%s{%s}:%s", prefix, queue, role);
-}
-
-void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX])
-{
-    snprintf(name, TL_KEY_MAX, "%squeues", prefix);
-}
-
-void tl_keys_blocks(const char *prefix, char name[TL_KEY_MAX])
-{
-    snprintf(name, TL_KEY_MAX, "%sblocks", prefix);
-}
-
-void tl_keys_changes(const char *prefix, const char *queue, char name[TL_KEY_MAX])
-{
-    if (queue == NULL)
-        snprintf(name, TL_KEY_MAX, "%schanges", prefix);
-    else
-        snprintf(name, TL_KEY_MAX, "%s{%s}:changes", prefix, queue);
-}
-
-void tl_keys_libraries(const char *prefix, char name[TL_KEY_MAX])
-{
-    snprintf(name, TL_KEY_MAX, "%slibraries", prefix);
-}
-
-void tl_keys_tokens(const char *prefix, char name[TL_KEY_MAX])
-{
-    snprintf(name, TL_KEY_MAX, "%stokens", prefix);
 }

@@ -14,20 +14,6 @@
 
 #include "generated/protocol.h"
 
-enum tl_key {
-    TL_KEY_STATE,
-    TL_KEY_CONFIG,
-    TL_KEY_WAITING,
-    TL_KEY_ACTIVE,
-    TL_KEY_SESSIONS,
-    TL_KEY_ENDED,
-    TL_KEY_EVENTS,
-    TL_KEY_INGEST,
-    TL_KEY_BATCHES,
-    TL_KEY_SEEN, /* prefix: bucket and chunk follow (tl_keys_seen) */
-    TL_KEY_COUNT,
-};
-
 #define TL_KEY_MAX 160
 
 /* The one consumer of the group in which dispatchers read the ingest stream (TL_INGEST_GROUP): what
@@ -38,12 +24,10 @@ enum tl_key {
  * stream. These trim to their own setting. An argument of functions, so a text. */
 #define TL_EVENTS_KEPT "20000"
 
+/* The keys of a queue that is at hand: those of its line, which come first in enum tl_key. */
 struct tl_keys {
     char queue[TL_QUEUE_NAME_MAX + 1];
-    char names[TL_KEY_COUNT][TL_KEY_MAX];
-    char poison[TL_KEY_MAX];
-    char signs[TL_KEY_MAX];
-    char feedback[TL_KEY_MAX];
+    char names[TL_KEY_BATCHES + 1][TL_KEY_MAX];
 };
 
 /* prefix is the configured redis.key_prefix (at most 31 bytes), queue a valid queue name. */
@@ -53,32 +37,15 @@ bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, str
 
 /* The chunk of a seq; *offset (may be NULL) gets its bit in that chunk's bitmap. */
 uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);
+/* Writes the name of any key of the queue, or the prefix of keys. Returns name. */
+const char *tl_key(const struct tl_keys *keys, enum tl_key key, char name[TL_KEY_MAX]);
+/* The same for a key of no queue. */
+const char *tl_key_common(const char *prefix, enum tl_common_key key, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:seen:<bucket>, or tl:{q}:seen:<bucket>:<chunk> for another chunk than 0: a presence
  * bitmap. */
 void tl_keys_seen(const struct tl_keys *keys, int64_t bucket, uint64_t chunk,
                   char name[TL_KEY_MAX]);
-/* Writes tl:{q}:drawn, the list of the draw. */
-void tl_keys_drawn(const struct tl_keys *keys, char name[TL_KEY_MAX]);
-/* Writes tl:{q}:serials, the places that were handed over to another device. */
-void tl_keys_serials(const struct tl_keys *keys, char name[TL_KEY_MAX]);
-/* Writes tl:{q}:history, points every 10 s, or tl:{q}:history:minutes. */
-void tl_keys_history(const struct tl_keys *keys, bool minutes, char name[TL_KEY_MAX]);
-/* Writes tl:{q}:retired, which stays when an operator deletes the queue. */
-void tl_keys_retired(const struct tl_keys *keys, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:<role>, the lease of a role on the queue. */
 void tl_keys_lease(const char *queue, const char *prefix, const char *role, char name[TL_KEY_MAX]);
-/* Writes tl:{q}:journal, what hooks are told. */
-void tl_keys_journal(const struct tl_keys *keys, char name[TL_KEY_MAX]);
-/* Writes tl:queues, the set of all queue names. */
-void tl_keys_queues(const char *prefix, char name[TL_KEY_MAX]);
-/* Writes tl:blocks, the blocked prefixes of addresses. */
-void tl_keys_blocks(const char *prefix, char name[TL_KEY_MAX]);
-/* Writes tl:{q}:changes, the record of changes of a queue; queue NULL: tl:changes, of those that
- * belong to none. */
-void tl_keys_changes(const char *prefix, const char *queue, char name[TL_KEY_MAX]);
-/* Writes tl:libraries, the libraries of functions that programs use. */
-void tl_keys_libraries(const char *prefix, char name[TL_KEY_MAX]);
-/* Writes tl:tokens, the tokens of operators. */
-void tl_keys_tokens(const char *prefix, char name[TL_KEY_MAX]);
 
 #endif

@@ -97,9 +97,8 @@ bool tl_library_note(struct tl_redis *redis, const char *key_prefix, int64_t *du
     if (now_ms < *due_ms)
         return true;
     *due_ms = now_ms + NOTE_MS;
-    tl_keys_libraries(key_prefix, key);
     tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
-    tl_args_strs(&args, key, TL_LIBRARY, NULL);
+    tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_LIBRARIES, key), TL_LIBRARY, NULL);
     struct tl_reply *reply = tl_call(redis, &args, err);
     tl_args_free(&args);
     tl_reply_free(reply);
@@ -129,9 +128,8 @@ bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *
     struct tl_args args = {0};
     struct tl_reply *all = list(redis, &args, err);
     *n = 0;
-    tl_keys_libraries(key_prefix, key);
     tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
-    tl_args_strs(&args, key, TL_LIBRARY, NULL);
+    tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_LIBRARIES, key), TL_LIBRARY, NULL);
     for (size_t i = 0; i < tl_reply_count(all); i++)
         tl_args_str(&args, name_of(tl_reply_at(all, i)));
     struct tl_reply *unused = all != NULL ? tl_call(redis, &args, err) : NULL;

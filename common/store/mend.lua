@@ -21,21 +21,17 @@ local FIELDS = state.fields({}, { 'config_lost_ms' })
 local NUMBERS = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' }
 local COUNTERS = { 'generation', 'event', 'seq', 'fence', 'waiting', 'active', 'joined', 'left', 'expired', 'completed',
     'admitted', 'unclaimed', 'absent' }
-local TYPES = { { 'state', 'hash' }, { 'config', 'hash' }, { 'waiting', 'zset' }, { 'active', 'zset' },
-    { 'sessions', 'hash' }, { 'ended', 'zset' }, { 'events', 'stream' }, { 'ingest', 'stream' }, { 'batches', 'hash' },
-    { 'reports', 'zset' }, { 'serials', 'hash' }, { 'lost', 'hash' }, { 'changes', 'stream' }, { 'held', 'zset' },
-    { 'drawn', 'string' }, { 'poison', 'stream' }, { 'promised', 'hash' } }
 
 local function note_mended(c, sentence) c.mended[#c.mended + 1] = sentence end
 
 ---- keys of another type
 
 local function find_other_type(c)
-    for _, pair in ipairs(TYPES) do
-        local key = c.key[pair[1]]
+    for _, each in ipairs(defs.KEY) do
+        local key = c.key[each.name]
         local is = call('TYPE', key).ok
-        if is ~= 'none' and is ~= pair[2] then
-            return 'the key ' .. key .. ' is a ' .. is .. ' instead of a ' .. pair[2] .. '; rename or delete it, '
+        if is ~= 'none' and is ~= each.type then
+            return 'the key ' .. key .. ' is a ' .. is .. ' instead of a ' .. each.type .. '; rename or delete it, '
                 .. 'or restore it from a backup'
         end
     end

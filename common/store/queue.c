@@ -61,9 +61,8 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
         /* If this fails, the next ensure repeats it. A function, because a plain SADD is refused at
          * the memory limit. */
         char queues[TL_KEY_MAX];
-        tl_keys_queues(key_prefix, queues);
         tl_call_begin_on(&args, TL_FN_LIST_QUEUE, 1);
-        tl_args_strs(&args, queues, name, NULL);
+        tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), name, NULL);
         reply = tl_call(redis, &args, err);
         ok = reply != NULL;
         tl_reply_free(reply);
@@ -361,9 +360,8 @@ bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,
                    char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
     char queues[TL_KEY_MAX];
-    tl_keys_queues(key_prefix, queues);
     struct tl_args args = {0};
-    tl_args_strs(&args, "SMEMBERS", queues, NULL);
+    tl_args_strs(&args, "SMEMBERS", tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)

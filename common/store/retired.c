@@ -11,8 +11,7 @@ bool tl_retired_read(struct tl_redis *redis, const char *key_prefix, const char 
     struct tl_keys keys;
     struct tl_args args = {0};
     tl_keys_init(&keys, key_prefix, queue);
-    tl_keys_retired(&keys, key);
-    tl_args_strs(&args, "HGET", key, "away", NULL);
+    tl_args_strs(&args, "HGET", tl_key(&keys, TL_KEY_RETIRED, key), "away", NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)

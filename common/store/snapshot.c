@@ -246,9 +246,9 @@ static bool add_serial(struct tl_snapshot *snapshot, const char *seq, const char
 static bool read_serials(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    tl_keys_serials(snapshot->keys, key);
     tl_args_reset(&snapshot->args);
-    tl_args_strs(&snapshot->args, "HSCAN", key, snapshot->cursor, "COUNT", SERIALS_PAGE, NULL);
+    tl_args_strs(&snapshot->args, "HSCAN", tl_key(snapshot->keys, TL_KEY_SERIALS, key),
+                 snapshot->cursor, "COUNT", SERIALS_PAGE, NULL);
     struct tl_reply *reply = tl_redis_call(redis, &snapshot->args, err);
     if (reply == NULL)
         return false;

@@ -18,10 +18,9 @@ static bool call(struct tl_redis *redis, const char *key_prefix, const char *con
 {
     char tokens[TL_KEY_MAX], changes[TL_KEY_MAX];
     struct tl_args args = {0};
-    tl_keys_tokens(key_prefix, tokens);
-    tl_keys_changes(key_prefix, NULL, changes);
     tl_call_begin_on(&args, TL_FN_TOKENS, 2);
-    tl_args_strs(&args, tokens, changes, NULL);
+    tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_TOKENS, tokens),
+                 tl_key_common(key_prefix, TL_COMMON_CHANGES, changes), NULL);
     for (size_t i = 0; i < 4 && words[i] != NULL; i++)
         tl_args_str(&args, words[i]);
     tl_actor_append(actor, &args);
@@ -119,8 +118,7 @@ bool tl_tokens_find(struct tl_redis *redis, const char *key_prefix, const char *
     char key[TL_KEY_MAX];
     bool memory = true;
     struct tl_args args = {0};
-    tl_keys_tokens(key_prefix, key);
-    tl_args_strs(&args, "HGET", key, name, NULL);
+    tl_args_strs(&args, "HGET", tl_key_common(key_prefix, TL_COMMON_TOKENS, key), name, NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)
@@ -142,8 +140,7 @@ bool tl_tokens_list(struct tl_redis *redis, const char *key_prefix, struct tl_to
     char key[TL_KEY_MAX];
     bool memory = true;
     struct tl_args args = {0};
-    tl_keys_tokens(key_prefix, key);
-    tl_args_strs(&args, "HGETALL", key, NULL);
+    tl_args_strs(&args, "HGETALL", tl_key_common(key_prefix, TL_COMMON_TOKENS, key), NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, err);
     tl_args_free(&args);
     if (reply == NULL)

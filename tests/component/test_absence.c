@@ -71,7 +71,7 @@ static void pretend_buckets(struct test_store *store)
 {
     long long bucket = judge(store).bucket;
     for (long long b = bucket - 4; b < bucket + GIVE_UP_MS / BUCKET_MS; b++)
-        test_redis_ask(store->redis, "SETBIT %s%lld 0 0", store->keys.names[TL_KEY_SEEN], b);
+        test_redis_ask(store->redis, "SETBIT tl:{q}:seen:%lld 0 0", b);
 }
 
 /* The same, and all joins are old, while no visitor was seen. */
@@ -150,7 +150,7 @@ static void without_observation_no_visitor_is_dropped(void **state)
     assert_int_equal(pass(store), 0);
     pretend_observed(store);
     long long bucket = judge(store).bucket;
-    test_redis_ask(store->redis, "DEL %s%lld", store->keys.names[TL_KEY_SEEN], bucket - 1);
+    test_redis_ask(store->redis, "DEL tl:{q}:seen:%lld", bucket - 1);
     assert_int_equal(pass(store), 0); /* one bucket without is enough */
     assert_int_equal(test_state(store, "waiting"), 3);
 }
@@ -215,8 +215,7 @@ static void the_line_after_a_pass_is_what_events_say(void **state)
     test_store_queue(store, SETTINGS);
     test_join_many(store, "v", 5, 0);
     pretend_observed(store);
-    test_redis_ask(store->redis, "SETBIT %s%lld 4 1", store->keys.names[TL_KEY_SEEN],
-                   judge(store).bucket);
+    test_redis_ask(store->redis, "SETBIT tl:{q}:seen:%lld 4 1", judge(store).bucket);
     assert_int_equal(pass(store), 4);
     struct test_entry last;
     test_entry_read(store, &last);
@@ -304,7 +303,7 @@ static void seen_since_the_judgement_stays(void **state)
     assert_int_equal(drop(store, "1 2"), 1);
     assert_int_equal(test_waiting_place(store, "v2"), 2);
     assert_int_equal(test_end_reason(store, "v1"), TL_REASON_ABSENT);
-    test_redis_ask(store->redis, "SETBIT %s%lld 3 1", store->keys.names[TL_KEY_SEEN],
+    test_redis_ask(store->redis, "SETBIT tl:{q}:seen:%lld 3 1",
                    judge(store).bucket - 3); /* seen long ago, but within waiting_ttl */
     assert_int_equal(drop(store, "3"), 0);
 }

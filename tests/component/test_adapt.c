@@ -70,13 +70,14 @@ static void assert_step(struct world *world, long long after, enum why why)
 
 static void report(struct world *world, long long load, long long latency, long long errors)
 {
-    char text[TL_FEEDBACK_TEXT_MAX], id[48];
+    char text[TL_FEEDBACK_TEXT_MAX], id[48], key[TL_KEY_MAX];
     struct tl_error err = {0};
     struct tl_args args = {0};
     tl_feedback_format(&(struct tl_feedback){.load = load, .latency_ms = latency, .errors = errors},
                        text);
     snprintf(id, sizeof(id), "%lld-*", world->ms);
-    tl_args_strs(&args, "XADD", world->store->keys.feedback, id, "d", text, NULL);
+    tl_key(&world->store->keys, TL_KEY_FEEDBACK, key);
+    tl_args_strs(&args, "XADD", key, id, "d", text, NULL);
     if (!tl_redis_do(world->store->redis, &args, &err)) { /* the clock went back: as Redis does */
         tl_args_reset(&args);
         struct tl_reply *info =
@@ -85,7 +86,7 @@ static void report(struct world *world, long long load, long long latency, long 
         snprintf(id, sizeof(id), "%lld-*",
                  strtoll(tl_reply_string(tl_reply_at(tl_reply_at(info, 0), 0), NULL), NULL, 10));
         tl_reply_free(info);
-        tl_args_strs(&args, "XADD", world->store->keys.feedback, id, "d", text, NULL);
+        tl_args_strs(&args, "XADD", key, id, "d", text, NULL);
         assert_true(tl_redis_do(world->store->redis, &args, &err));
     }
     tl_args_free(&args);

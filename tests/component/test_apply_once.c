@@ -232,7 +232,7 @@ static void a_payload_that_is_gone_is_set_aside(void **state)
     assert_int_equal(counts.lost, 1);
     assert_int_equal(counts.applied, 1);
     assert_int_equal(test_waiting_place(store, "bert"), 1);
-    assert_int_equal(test_redis_ask(store->redis, "XLEN %s", store->keys.poison), 1);
+    assert_int_equal(test_redis_ask(store->redis, "XLEN tl:{q}:poison"), 1);
     test_invariants(store->redis, &store->keys);
 }
 
@@ -252,7 +252,7 @@ static void poison_does_not_stop_the_queue(void **state)
     assert_int_equal(counts.poison, 102);
     assert_int_equal(counts.lost, 0);
     assert_int_equal(counts.applied, 1);
-    assert_int_equal(test_redis_ask(store->redis, "XLEN %s", store->keys.poison), 100);
+    assert_int_equal(test_redis_ask(store->redis, "XLEN tl:{q}:poison"), 100);
     struct tl_reply *range = test_redis_call(store->redis, "XRANGE tl:{q}:poison - + COUNT 1");
     const struct tl_reply *fields = tl_reply_at(tl_reply_at(range, 0), 1);
     assert_string_equal(tl_reply_string(tl_reply_at(fields, 1), NULL), "3-1");

@@ -321,7 +321,7 @@ static void a_damaged_bitmap_is_made_again(void **state)
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only waiting_ttl=7d");
     long long bucket = test_redis_ms(store->redis) / (7LL * 24 * 3600 * 1000 / 4);
-    test_redis_ask(store->redis, "RPUSH %s%lld damaged", store->keys.names[TL_KEY_SEEN], bucket);
+    test_redis_ask(store->redis, "RPUSH tl:{q}:seen:%lld damaged", bucket);
     test_join(store, "anna", 0);
     test_join(store, "bert", 0);
     test_seen(store, 1, 2);
@@ -375,7 +375,7 @@ static void seen_without_visitors_is_an_observation_too(void **state)
     long long bucket_ms = 7LL * 24 * 3600 * 1000 / 4;
     assert_in_range(test_redis_ask(store->redis, "PTTL %s", key), 7 * bucket_ms, 8 * bucket_ms);
     char expected[256];
-    snprintf(expected, sizeof(expected), "%s%lld", store->keys.names[TL_KEY_SEEN],
+    snprintf(expected, sizeof(expected), "tl:{q}:seen:%lld",
              test_redis_ms(store->redis) / bucket_ms);
     assert_string_equal(key, expected);
     tl_reply_free(keys);

@@ -51,8 +51,7 @@ static size_t count(struct test_store *store, bool minutes)
 static const char *key(struct test_store *store, bool minutes)
 {
     static char names[2][TL_KEY_MAX];
-    tl_keys_history(&store->keys, minutes, names[minutes]);
-    return names[minutes];
+    return tl_key(&store->keys, minutes ? TL_KEY_HISTORY_MINUTES : TL_KEY_HISTORY, names[minutes]);
 }
 
 static void put(struct test_store *store, long long at_ms, int waiting)

@@ -181,9 +181,8 @@ static bool append_drawn(const struct tl_exchange *exchange, struct tl_redis *re
                          struct tl_args *args, const struct tl_keys *keys, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    tl_keys_drawn(keys, key);
     tl_args_reset(args);
-    tl_args_strs(args, "GETRANGE", key, NULL);
+    tl_args_strs(args, "GETRANGE", tl_key(keys, TL_KEY_DRAWN, key), NULL);
     tl_args_uint(args, exchange->from * TL_DRAW_ID_BYTES);
     tl_args_uint(args, (exchange->from + exchange->n) * TL_DRAW_ID_BYTES - 1);
     return tl_redis_append(redis, args, err);
@@ -222,6 +221,7 @@ static bool append_promised(const struct tl_exchange *exchange, struct tl_redis 
 bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *redis,
                         struct tl_args *args, const char *key_prefix, struct tl_error *err)
 {
+    char key[TL_KEY_MAX];
     struct tl_keys keys;
     tl_keys_init(&keys, key_prefix, exchange->queue);
     switch (exchange->kind) {
@@ -232,9 +232,11 @@ bool tl_exchange_append(const struct tl_exchange *exchange, struct tl_redis *red
     case TL_EXCHANGE_LOOKUP:
         return append_lookup(exchange, redis, args, &keys, err);
     case TL_EXCHANGE_SIGNS:
-        return append_note(exchange, redis, args, keys.signs, TL_SIGNS_KEPT, err);
+        return append_note(exchange, redis, args, tl_key(&keys, TL_KEY_SIGNS, key), TL_SIGNS_KEPT,
+                           err);
     case TL_EXCHANGE_FEEDBACK:
-        return append_note(exchange, redis, args, keys.feedback, TL_FEEDBACK_KEPT, err);
+        return append_note(exchange, redis, args, tl_key(&keys, TL_KEY_FEEDBACK, key),
+                           TL_FEEDBACK_KEPT, err);
     case TL_EXCHANGE_DRAWN:
         return append_drawn(exchange, redis, args, &keys, err);
     case TL_EXCHANGE_PROMISED:

@@ -24,7 +24,7 @@ end
 -- was told yet), and the three of `behind` }. At most 20 hooks: the notifier drops those that are gone.
 function hooks.of(c)
     local found, fields = read_or({}, 'HGETALL', c.key.hooks), {}
-    local list = { read_or('', 'GET', c.key.base .. 'notifier') or '' }
+    local list = { read_or('', 'GET', c.key.notifier) or '' }
     for i = 1, #found, 2 do fields[found[i]] = found[i + 1] end
     for field, cursor in pairs(fields) do
         local name = match(field, '^cursor:(.*)')

@@ -19,10 +19,7 @@
 
 local int, number, counter = text.int, text.number, text.counter
 
--- What follows the tag of the queue in the name of a key, and the command that counts what is in it, or fails.
-local KEYS = { 'config', 'waiting', 'active', 'sessions', 'ended', 'events', 'ingest', 'batches', 'seen:', 'reports',
-    'serials', 'lost', 'held', 'drawn', 'hooks', 'journal', 'changes', 'signs', 'feedback', 'history',
-    'history:minutes', 'spent:', 'poison', 'promised', 'retired' }
+-- The command that counts what is in a key, or fails.
 local COUNTS = { waiting = 'ZCARD', active = 'ZCARD', ended = 'ZCARD', held = 'ZCARD', reports = 'ZCARD',
     sessions = 'HLEN', batches = 'HLEN', serials = 'HLEN', lost = 'HLEN', events = 'XLEN', drawn = 'STRLEN' }
 
@@ -39,8 +36,8 @@ local function names_of(key)
     if not found then
         if n_names == NAMES_MAX then names, n_names = {}, 0 end
         local base = sub(key, 1, -6)
-        found = { state = key, base = base }
-        for i = 1, #KEYS do found[KEYS[i]] = base .. KEYS[i] end
+        found = { base = base }
+        for _, each in ipairs(defs.KEY) do found[each.name] = base .. each.name end
         names[key], n_names = found, n_names + 1
     end
     return found

@@ -17,27 +17,28 @@
 static void a_queue_has_its_keys(void **state)
 {
     (void)state;
-    static const char *const names[TL_KEY_COUNT] = {
-        "tl:{sale}:state",    "tl:{sale}:config", "tl:{sale}:waiting", "tl:{sale}:active",
-        "tl:{sale}:sessions", "tl:{sale}:ended",  "tl:{sale}:events",  "tl:{sale}:ingest",
-        "tl:{sale}:batches",  "tl:{sale}:seen:",
+    static const char *const names[] = {
+        "tl:{sale}:state",  "tl:{sale}:config",   "tl:{sale}:waiting",
+        "tl:{sale}:active", "tl:{sale}:sessions", "tl:{sale}:ended",
+        "tl:{sale}:events", "tl:{sale}:ingest",   "tl:{sale}:batches",
     };
     struct tl_keys keys;
     char name[TL_KEY_MAX];
     tl_keys_init(&keys, "tl:", "sale");
     assert_string_equal(keys.queue, "sale");
-    for (size_t i = 0; i < TL_KEY_COUNT; i++)
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         assert_string_equal(keys.names[i], names[i]);
-    assert_string_equal(keys.poison, "tl:{sale}:poison");
-    assert_string_equal(keys.signs, "tl:{sale}:signs");
+    assert_int_equal(sizeof(keys.names), sizeof(names) / sizeof(names[0]) * TL_KEY_MAX);
+    assert_string_equal(tl_key(&keys, TL_KEY_STATE, name), "tl:{sale}:state");
+    assert_string_equal(tl_key(&keys, TL_KEY_HISTORY_MINUTES, name), "tl:{sale}:history:minutes");
+    assert_string_equal(tl_key(&keys, TL_KEY_SPENT, name), "tl:{sale}:spent:");
     tl_keys_seen(&keys, 440942938, 0, name);
     assert_string_equal(name, "tl:{sale}:seen:440942938");
     tl_keys_seen(&keys, 440942938, 29882400, name);
     assert_string_equal(name, "tl:{sale}:seen:440942938:29882400");
     tl_keys_lease(keys.queue, "tl:", "expirer", name);
     assert_string_equal(name, "tl:{sale}:expirer");
-    tl_keys_queues("shop.", name);
-    assert_string_equal(name, "shop.queues");
+    assert_string_equal(tl_key_common("shop.", TL_COMMON_QUEUES, name), "shop.queues");
 }
 
 static void presence_is_cut_into_chunks(void **state)

@@ -12,10 +12,8 @@ local int = text.int
 local KEPT_MS, MINUTES_KEPT_MS = 86400000, 604800000
 local UNCHANGED_MS = 600000
 local CLOCK_BACK_MAX_MS = 3600000
-local TOTALS = { 'seq', 'joined', 'admitted', 'completed', 'expired', 'unclaimed', 'left', 'absent', 'removed' }
-local FIELDS = state.fields({}, TOTALS)
-local MORE_FIELDS = { 'capacity_now' }
-local TOLD = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
+local FIELDS = state.fields({}, defs.TOTAL)
+local MORE_FIELDS = { 'seq', 'capacity_now' }
 local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'mode', 'paused' })
 
 -- The point as XADD takes it: name, value, name, value, ...
@@ -26,9 +24,10 @@ local function point_of(c)
     local point = { 'capacity', int(capacity), 'mode', s.mode == 'open' and s.paused and 'paused' or s.mode,
         'waiting', int(c.waiting), 'active', int(c.active) }
     local function add(name, value) point[#point + 1], point[#point + 2] = name, value or '0' end
-    for _, total in ipairs(TOTALS) do add(total, c[total]) end
-    local told = call('HMGET', c.key.promised, unpack(TOLD))
-    for i, name in ipairs(TOLD) do add(name, told[i]) end
+    add('seq', c.seq)
+    for _, total in ipairs(defs.TOTAL) do add(total, c[total]) end
+    local told = call('HMGET', c.key.promised, unpack(defs.PROMISED))
+    for i, name in ipairs(defs.PROMISED) do add(name, told[i]) end
     return point
 end
 

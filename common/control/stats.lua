@@ -26,7 +26,6 @@
 local int, LANE = text.int, defs.LANE
 local SAMPLE, WORKERS, RATE_MS, TOLD_MS = 64, 50, 60000, 3600000
 local BOUNDS = { 60000, 300000, 600000, 1200000, 1800000, 3600000 }
-local TOLD = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
 
 -- The lanes, and how many there are.
 local function lanes_of(c, both)
@@ -112,8 +111,8 @@ end
 
 local function told_of(c, oldest)
     local past, since = totals_before(c, oldest, TOLD_MS)
-    local told, is_known = call('HMGET', c.key.promised, unpack(TOLD)), past
-    for i, name in ipairs(TOLD) do
+    local told, is_known = call('HMGET', c.key.promised, unpack(defs.PROMISED)), past
+    for i, name in ipairs(defs.PROMISED) do
         told[i] = (tonumber(told[i]) or 0) - (past and past.values[name] or 0)
         is_known = is_known and told[i] >= 0 -- else lost, or created again
     end

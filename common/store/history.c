@@ -7,16 +7,7 @@
 #include "common/store/history.h"
 #include "common/store/reply.h"
 
-static const char *const names[TL_HISTORY_FIELDS] = {
-    [TL_HISTORY_WAITING] = "waiting",       [TL_HISTORY_ACTIVE] = "active",
-    [TL_HISTORY_CAPACITY] = "capacity",     [TL_HISTORY_SEQ] = "seq",
-    [TL_HISTORY_JOINED] = "joined",         [TL_HISTORY_ADMITTED] = "admitted",
-    [TL_HISTORY_COMPLETED] = "completed",   [TL_HISTORY_EXPIRED] = "expired",
-    [TL_HISTORY_UNCLAIMED] = "unclaimed",   [TL_HISTORY_LEFT] = "left",
-    [TL_HISTORY_ABSENT] = "absent",         [TL_HISTORY_REMOVED] = "removed",
-    [TL_HISTORY_ETA_JUDGED] = "eta_judged", [TL_HISTORY_ETA_EARLY] = "eta_early",
-    [TL_HISTORY_ETA_LATE] = "eta_late",     [TL_HISTORY_ETA_ERROR] = "eta_error",
-};
+static const char *const names[TL_HISTORY_FIELDS] = {TL_HISTORY_TEXTS};
 
 const char *tl_history_field_name(enum tl_history_field field)
 {

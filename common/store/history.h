@@ -20,28 +20,10 @@
 /* Points of one reading: a week of minutes. */
 #define TL_HISTORY_READ_MAX 10080
 
-/* Counts are those of the queue's state at that time; totals count from the creation of the queue.
- */
-enum tl_history_field {
-    TL_HISTORY_WAITING,
-    TL_HISTORY_ACTIVE,
-    TL_HISTORY_CAPACITY,
-    TL_HISTORY_SEQ, /* the last number given: tells when a place was given, to a step */
-    TL_HISTORY_JOINED,
-    TL_HISTORY_ADMITTED,
-    TL_HISTORY_COMPLETED,
-    TL_HISTORY_EXPIRED,
-    TL_HISTORY_UNCLAIMED,
-    TL_HISTORY_LEFT,
-    TL_HISTORY_ABSENT,
-    TL_HISTORY_REMOVED,
-    /* of the waits told that came true (worker/queue/promises.h): */
-    TL_HISTORY_ETA_JUDGED,
-    TL_HISTORY_ETA_EARLY,
-    TL_HISTORY_ETA_LATE,
-    TL_HISTORY_ETA_ERROR, /* distances in percent of the true waits, added up */
-    TL_HISTORY_FIELDS
-};
+/* The values of a point: the line and the capacity at that time; `seq`, the last number given,
+ * which tells when a place was given, to a step; totals since the creation of the queue; and of the
+ * waits told that came true, with their distances in percent of the true waits, added up. */
+enum { TL_HISTORY_FIELDS = TL_HISTORY_ETA_ERROR + 1 };
 
 struct tl_history_point {
     int64_t at_ms; /* Unix time by the store's clock */

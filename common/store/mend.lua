@@ -19,8 +19,6 @@ local GRACE_MS = 5000  -- in which a program can offer the settings that it has 
 local LOOK_BACK = 1000 -- events read to find the highest seq
 local FIELDS = state.fields({}, { 'config_lost_ms' })
 local NUMBERS = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' }
-local COUNTERS = { 'generation', 'event', 'seq', 'fence', 'waiting', 'active', 'joined', 'left', 'expired', 'completed',
-    'admitted', 'unclaimed', 'absent' }
 
 local function note_mended(c, sentence) c.mended[#c.mended + 1] = sentence end
 
@@ -81,8 +79,8 @@ local function parse_counter(t) return t and #t <= 16 and find(t, '^%d+$') and t
 
 -- The counters, by name; and those that are missing, negative or no whole numbers, as name -> text.
 local function read_counters(c)
-    local texts, n, damaged = call('HMGET', c.key.state, 'base_seq', unpack(COUNTERS)), {}, {}
-    for i, name in ipairs(COUNTERS) do
+    local texts, n, damaged = call('HMGET', c.key.state, 'base_seq', unpack(defs.COUNTER)), {}, {}
+    for i, name in ipairs(defs.COUNTER) do
         n[name] = parse_counter(texts[i + 1])
         if not n[name] then damaged[name] = texts[i + 1] or '' end
     end
@@ -98,7 +96,7 @@ local function restore_totals(n)
         if not n[name] then n[name], rest = max(0, rest), 0 end
     end
     n.joined = n.joined or n.waiting + n.active + n.left + n.expired + n.completed
-    n.unclaimed, n.absent = n.unclaimed or 0, n.absent or 0
+    n.unclaimed, n.absent, n.removed = n.unclaimed or 0, n.absent or 0, n.removed or 0
     n.admitted = n.admitted or n.active + n.completed + n.unclaimed
 end
 

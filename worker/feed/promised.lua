@@ -8,12 +8,10 @@
 --
 -- Invariants: only these four totals change. No function that decides reads them.
 
-local FIELDS = { 'eta_judged', 'eta_early', 'eta_late', 'eta_error' }
-
 entry('promised', {}, function(keys, args)
     local key, list = state.find(keys).key.promised, {}
-    for i, total in ipairs(call('HMGET', key, unpack(FIELDS))) do
-        list[2 * i - 1], list[2 * i] = FIELDS[i], text.int((tonumber(total) or 0) + args[i])
+    for i, total in ipairs(call('HMGET', key, unpack(defs.PROMISED))) do
+        list[2 * i - 1], list[2 * i] = defs.PROMISED[i], text.int((tonumber(total) or 0) + args[i])
     end
     call('HSET', key, unpack(list))
 end)

@@ -171,9 +171,9 @@ state.ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find f
 
 -- Writes the state of a new queue, or of one whose state was lost, with these fields. store: nil: of this server.
 function state.create(c, fields)
-    call('HSET', c.key.state, 'about', state.ABOUT, 'store', fields.store or look_up(c.now), 'waiting', 0, 'active', 0,
-        'joined', 0, 'admitted', 0, 'completed', 0, 'expired', 0, 'left', 0, 'unclaimed', 0, 'absent', 0, 'removed', 0,
-        'marks', '', 'admit_capacity', 0, 'notice', '')
+    call('HSET', c.key.state, 'about', state.ABOUT, 'store', fields.store or look_up(c.now), 'marks', '',
+        'admit_capacity', 0, 'notice', '')
+    for _, counter in ipairs(defs.COUNTER) do call('HSET', c.key.state, counter, 0) end
     state.repair(c, fields)
 end
 

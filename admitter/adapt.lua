@@ -3,8 +3,8 @@
 -- while all is well, a good deal down at once when it is not.
 --
 -- args     1 about how many events to keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
--- returns  { 1 (0: the capacity is fixed), capacity before, capacity now, why (WHY), the worst of the reports: load in
---            thousandths, latency ms, errors in thousandths; -1 where none tells }
+-- returns  ADAPT: steered, 1, or 0: the capacity is fixed; the capacity before and after; why (WHY); the worst of the
+--          reports: load in thousandths, latency ms, errors in thousandths; -1 where none tells
 --
 -- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive_every`, and cut once in
 -- `adaptive_hold`, by the server's clock; it stays between capacity_min and capacity; without a fresh report it is
@@ -19,9 +19,7 @@ local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'a
     'adaptive_latency_max', 'adaptive_errors_max', 'adaptive_every', 'adaptive_raise', 'adaptive_cut', 'adaptive_hold',
     'adaptive_fresh' })
 local WRITES = { 'events' }
-
--- unreported: no fresh report; lowest: a limit is passed, but the capacity is as low as it may be.
-local WHY = { steady = 0, raised = 1, cut = 2, unreported = 3, lowest = 4 }
+local WHY = defs.WHY
 
 -- When something was done last; not in the future, also after the clock went back.
 local function past(c, field)
@@ -111,10 +109,16 @@ local function set_changed(c, field, value)
     if int(value) ~= c[field] then state.set(c, field, value) end
 end
 
+local function answer(is_steered, before, after, why, worst)
+    local R = defs.ADAPT
+    return { [R.steered] = is_steered, [R.before] = before, [R.after] = after, [R.why] = why, [R.load] = worst[1],
+        [R.latency] = worst[2], [R.errors] = worst[3] }
+end
+
 entry('adapt', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     local s, own = settings.read(c, SETTINGS), args[2] or ''
-    if s.capacity_mode ~= 'auto' then return { 0, s.capacity, s.capacity, WHY.steady, -1, -1, -1 } end
+    if s.capacity_mode ~= 'auto' then return answer(0, s.capacity, s.capacity, WHY.steady, { -1, -1, -1 }) end
     local why, before = number(c.capacity_why), settings.capacity(s.capacity, s.capacity_min, c.capacity_now)
     local a = { before = before, after = before, because = why or WHY.unreported,
         safe = settings.capacity(s.capacity, s.capacity_min, c.capacity_safe), raised = past(c, 'capacity_raised'),
@@ -144,5 +148,5 @@ entry('adapt', { 'allow-oom' }, function(keys, args)
         end
         state.commit(c)
     end
-    return { 1, before, a.after, a.because, r.worst[1], r.worst[2], r.worst[3] }
+    return answer(1, before, a.after, a.because, r.worst)
 end)

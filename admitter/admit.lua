@@ -7,10 +7,10 @@
 --            not known. Tells the policies by rate that Redis's clock has jumped forward
 --          5 by how many ms it jumped forward before, as the caller saw, and may not have told for this queue; 0 or
 --            missing: it did not   6 Redis time ms just after the last of these jumps
--- returns  { admitted, how many more may be admitted now, still waiting, Redis time ms, ms after which to call again
---            (0: no need), generation, base_seq, draw: ANNOUNCE its hash, or HOLD it, else 0; opens_at of the draw, 1
---            if the capacity is steered (adapt.lua) else 0, 1 if the queue is overbooked else 0; for reports: capacity,
---            active, how many may be active (0: any number), state of the queue }
+-- returns  ADMIT: admitted; left: how many more may be admitted now; still waiting; Redis time ms; ms after which to
+--          call again (0: no need); generation and base_seq; what is to be done about the draw (WANTED) of this
+--          opens_at; 1 if the capacity is steered (adapt.lua) else 0; 1 if the queue is overbooked else 0; for reports:
+--          capacity, active, how many are allowed to be active (0: any number), state of the queue
 -- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
 -- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have
@@ -20,7 +20,7 @@
 -- visitor passes another in the same lane, and between lanes by their order or weights (line/lanes.lua). A step that
 -- finds wrong sizes only corrects them. Work is bounded by args[1].
 
-local R = { admitted = 1, left = 2, waiting = 3, again = 5, active = 13, name = 15 } -- in the reply
+local R = defs.ADMIT
 local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called' })
 local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
     'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook' })
@@ -92,8 +92,9 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     if s.capacity_mode == 'auto' then
         capacity = settings.capacity(capacity, call('HGET', c.key.config, 'capacity_min'), c.capacity_now)
     end
-    local draw_wanted, is_undrawn = 0, false
+    local draw_wanted, is_undrawn = defs.WANTED.nothing, false
     if s.is_drawn then draw_wanted, is_undrawn = draw.wanted(c, s.opens_at) end
+    -- In the order of ADMIT, which takes less time than by names.
     local r = { 0, 0, c.waiting, c.now, 0, c.generation, c.base_seq, draw_wanted, s.opens_at,
         s.capacity_mode == 'auto' and 1 or 0, is_overbooked and 1 or 0, capacity, c.active,
         s.policy == 'rate' and 0 or capacity + s.overbook, name_of(c, s, is_undrawn) }
@@ -106,7 +107,7 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     end
     local known, till = tonumber(args[3]) or 0, c.recover_until
     if till and till ~= '0' then
-        r[R.name], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most, RECOVERY_WRITES)
+        r[R.state], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most, RECOVERY_WRITES)
         return r
     elseif known > 0 and known < c.generation and recovery.begins(c, known, WRITES) then
         r[R.again] = 1000

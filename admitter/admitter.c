@@ -134,13 +134,11 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
 struct step {
     uint64_t admitted, capacity_left, waiting;
     int64_t again_in_ms; /* 0: no need */
-    int64_t draw_wanted; /* ANNOUNCE or HOLD a draw, or 0... */
-    int64_t opens_at_ms; /* ...of this opening */
+    enum tl_draw_wanted draw_wanted;
+    int64_t opens_at_ms; /* of that draw */
     uint64_t capacity, active;
     uint64_t allowed; /* may be active; 0: any number */
 };
-
-enum { ANNOUNCE = 1, HOLD = 2 }; /* admit.lua */
 
 /* The static text of a state, as the function says it. A later release may know others. */
 static const char *state_of(const char *text)
@@ -197,21 +195,21 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     struct tl_reply *reply = tl_call(redis, &self->args, err);
     if (reply == NULL)
         return false;
-    step->admitted = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
-    step->capacity_left = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
-    step->waiting = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
-    int64_t store_ms = tl_reply_integer(tl_reply_at(reply, 3));
-    step->again_in_ms = tl_reply_integer(tl_reply_at(reply, 4));
-    queue->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 5));
-    queue->moved = (uint64_t)tl_reply_integer(tl_reply_at(reply, 6)) != queue->base_seq;
-    step->draw_wanted = tl_reply_integer(tl_reply_at(reply, 7));
-    step->opens_at_ms = tl_reply_integer(tl_reply_at(reply, 8));
-    queue->steered.on = tl_reply_integer(tl_reply_at(reply, 9)) == 1;
-    queue->reason.overbooked = tl_reply_integer(tl_reply_at(reply, 10)) == 1;
-    step->capacity = (uint64_t)tl_reply_integer(tl_reply_at(reply, 11));
-    step->active = (uint64_t)tl_reply_integer(tl_reply_at(reply, 12));
-    step->allowed = (uint64_t)tl_reply_integer(tl_reply_at(reply, 13));
-    report_step(queue, step, tl_reply_string(tl_reply_at(reply, 14), NULL));
+    step->admitted = tl_reply_number(reply, TL_ADMIT_ADMITTED);
+    step->capacity_left = tl_reply_number(reply, TL_ADMIT_LEFT);
+    step->waiting = tl_reply_number(reply, TL_ADMIT_WAITING);
+    int64_t store_ms = tl_reply_signed(reply, TL_ADMIT_NOW);
+    step->again_in_ms = tl_reply_signed(reply, TL_ADMIT_AGAIN);
+    queue->generation = tl_reply_number(reply, TL_ADMIT_GENERATION);
+    queue->moved = tl_reply_number(reply, TL_ADMIT_BASE_SEQ) != queue->base_seq;
+    step->draw_wanted = (enum tl_draw_wanted)tl_reply_signed(reply, TL_ADMIT_DRAW);
+    step->opens_at_ms = tl_reply_signed(reply, TL_ADMIT_OPENS_AT);
+    queue->steered.on = tl_reply_signed(reply, TL_ADMIT_STEERED) == 1;
+    queue->reason.overbooked = tl_reply_signed(reply, TL_ADMIT_OVERBOOKED) == 1;
+    step->capacity = tl_reply_number(reply, TL_ADMIT_CAPACITY);
+    step->active = tl_reply_number(reply, TL_ADMIT_ACTIVE);
+    step->allowed = tl_reply_number(reply, TL_ADMIT_ALLOWED);
+    report_step(queue, step, tl_reply_text(reply, TL_ADMIT_STATE));
     tl_reply_free(reply);
     tl_store_clock_note(&self->clock, store_ms, started_us / 1000, tl_clock_ms());
     queue->told_ms = self->clock.jumped_ms;
@@ -230,14 +228,14 @@ static bool serve_draw(struct admitter *self, struct tl_held_queue *held, const 
     struct queue *queue = held->state;
     struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     enum tl_draw_state state;
-    if (step->draw_wanted != HOLD)
+    if (step->draw_wanted != TL_WANTED_HOLD)
         tl_draw_free(&queue->draw);
-    if (step->draw_wanted == 0)
+    if (step->draw_wanted == TL_WANTED_NOTHING)
         return true;
     if (queue->draw == NULL &&
         !tl_drawer_announce(self->drawer, redis, &held->keys, step->opens_at_ms, err))
         return false;
-    if (step->draw_wanted == ANNOUNCE)
+    if (step->draw_wanted == TL_WANTED_ANNOUNCE)
         return true;
     if (!tl_drawer_hold(self->drawer, redis, &held->keys, step->opens_at_ms, DRAW_TURN_MS,
                         &queue->draw, &state, err))

@@ -21,9 +21,6 @@ enum {
     NUMBERED = 1000 /* visitors renumbered in one step: unpack is limited by Lua's stack */
 };
 
-/* What the function returns. */
-enum { OTHER_HASH = 0, NOT_YET = 1, GONE = 2, MOVED = 3, DONE = 4 };
-
 struct tl_drawer {
     struct tl_args args;
     uint64_t events_length;
@@ -111,7 +108,7 @@ static void begin_step(struct tl_drawer *drawer, const struct tl_keys *keys,
 }
 
 struct answer {
-    int64_t what;
+    enum tl_draw_answer what;
     uint64_t next, cut;
 };
 
@@ -122,11 +119,11 @@ static bool call(struct tl_drawer *drawer, struct tl_redis *redis, struct answer
     struct tl_reply *reply = tl_call(redis, &drawer->args, err);
     if (reply == NULL)
         return false;
-    answer->what = tl_reply_integer(tl_reply_at(reply, 0));
-    answer->next = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
-    answer->cut = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
+    answer->what = (enum tl_draw_answer)tl_reply_signed(reply, TL_DRAWN_ANSWER);
+    answer->next = tl_reply_number(reply, TL_DRAWN_NEXT);
+    answer->cut = tl_reply_number(reply, TL_DRAWN_CUT);
     tl_reply_free(reply);
-    return answer->what != OTHER_HASH ||
+    return answer->what != TL_DRAW_ANSWER_OTHER_HASH ||
            tl_error_set(err, TL_ERR_INVALID,
                         "the hash that is published for this opening is of another secret: give "
                         "every admitter the same file secrets.draw_key; if that is lost, a new "
@@ -210,7 +207,7 @@ static bool number_next(struct tl_drawer *drawer, struct tl_redis *redis,
         add_hex(&drawer->args, draw->opening.seed);
         if (!call(drawer, redis, answer, err))
             return false;
-        answer->what = answer->what == DONE ? GONE : answer->what;
+        answer->what = answer->what == TL_DRAW_ANSWER_DONE ? TL_DRAW_ANSWER_GONE : answer->what;
         return true;
     }
     begin_step(drawer, keys, &draw->opening, draw->opens_at_ms, "number");
@@ -221,7 +218,7 @@ static bool number_next(struct tl_drawer *drawer, struct tl_redis *redis,
     } while (++n < NUMBERED && tl_draw_order_next(draw->order, &drawn));
     if (!call(drawer, redis, answer, err))
         return false;
-    draw->n_drawn += answer->what == DONE ? answer->next - draw->next : 0;
+    draw->n_drawn += answer->what == TL_DRAW_ANSWER_DONE ? answer->next - draw->next : 0;
     draw->next = answer->next;
     return true;
 }
@@ -244,9 +241,10 @@ static bool begin(struct tl_drawer *drawer, struct tl_redis *redis, const struct
     }
     draw->next = answer->next;
     draw->cut = answer->cut;
-    draw->order = ok && answer->what == DONE ? tl_draw_order_new(&draw->opening) : NULL;
+    draw->order =
+        ok && answer->what == TL_DRAW_ANSWER_DONE ? tl_draw_order_new(&draw->opening) : NULL;
     *begun = draw;
-    return ok && (answer->what != DONE || draw->order != NULL ||
+    return ok && (answer->what != TL_DRAW_ANSWER_DONE || draw->order != NULL ||
                   tl_error_set(err, TL_ERR_NOMEM, "no memory for the draw"));
 }
 
@@ -256,7 +254,7 @@ static bool step(struct tl_drawer *drawer, struct tl_redis *redis, const struct 
 {
     if (*draw == NULL)
         return begin(drawer, redis, keys, opens_at_ms, draw, answer, err);
-    answer->what = DONE;
+    answer->what = TL_DRAW_ANSWER_DONE;
     if (!(*draw)->numbering)
         return read_page(drawer, redis, keys, *draw, err);
     return number_next(drawer, redis, keys, *draw, answer, err);
@@ -266,24 +264,24 @@ bool tl_drawer_hold(struct tl_drawer *drawer, struct tl_redis *redis, const stru
                     int64_t opens_at_ms, int64_t most_ms, struct tl_draw **draw,
                     enum tl_draw_state *state, struct tl_error *err)
 {
-    struct answer answer = {.what = DONE};
+    struct answer answer = {.what = TL_DRAW_ANSWER_DONE};
     int64_t until_ms = tl_clock_ms() + most_ms;
     if (*draw != NULL && (*draw)->opens_at_ms != opens_at_ms)
         tl_draw_free(draw);
-    while (answer.what == DONE && tl_clock_ms() < until_ms) {
+    while (answer.what == TL_DRAW_ANSWER_DONE && tl_clock_ms() < until_ms) {
         if (!step(drawer, redis, keys, opens_at_ms, draw, &answer, err)) {
             tl_draw_free(draw);
             return false;
         }
     }
-    *state = answer.what == GONE      ? TL_DRAW_OVER
-             : answer.what == NOT_YET ? TL_DRAW_WAITS
-                                      : TL_DRAW_GOES_ON;
-    if (answer.what == GONE && *draw != NULL && (*draw)->numbering)
+    *state = answer.what == TL_DRAW_ANSWER_GONE      ? TL_DRAW_OVER
+             : answer.what == TL_DRAW_ANSWER_NOT_YET ? TL_DRAW_WAITS
+                                                     : TL_DRAW_GOES_ON;
+    if (answer.what == TL_DRAW_ANSWER_GONE && *draw != NULL && (*draw)->numbering)
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = keys->queue},
                "the draw is done: this process numbered %" PRIu64 " visitors in %" PRId64 " ms",
                (*draw)->n_drawn, tl_clock_ms() - (*draw)->began_ms);
-    if (answer.what != DONE)
+    if (answer.what != TL_DRAW_ANSWER_DONE)
         tl_draw_free(draw);
     return true;
 }

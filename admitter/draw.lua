@@ -8,18 +8,14 @@
 --                    wait at places of before the opening to the next seqs, in this order
 --          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
 --          and who (line/changes.lua): the end of the draw is recorded
--- returns  { OTHER_HASH }       another hash is published for this opening: the caller has another secret
---          { NOT_YET }          the opening has not come, the queue recovers, or joins of before are not applied yet,
---                               or may come back
---          { GONE }             there is no such draw any more: it is done, or the opening was moved
---          { MOVED, next }      the line must be read again: another process has numbered, or some are not numbered yet
---          { DONE, next, cut }  the step is done; of announce: { DONE, 1 when it was published now }
+-- returns  DRAWN: a DRAW_ANSWER; of `moved` and `done` also next; of `done` the cut. Of announce: done, and 1 when it
+--          was published now
 --
 -- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands
 -- before those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the
 -- number of visitors given.
 
-local OTHER_HASH, NOT_YET, GONE, MOVED, DONE = 0, 1, 2, 3, 4
+local ANSWER = defs.DRAW_ANSWER
 local RETURN_MS = 5000 -- in which visitors come back whose joins the store has lost
 local LANE, EVENT, int = defs.LANE, defs.EVENT, text.int
 local FIELDS = state.fields({ 'seq' }, { 'draw', 'draw_hash', 'recover_until', 'marks', 'base_ms' })
@@ -57,7 +53,7 @@ local function is_too_early(c, d, opens_at)
 end
 
 local function begin(c, d, opens_at, waiting_ttl)
-    if is_too_early(c, d, opens_at) then return { NOT_YET } end
+    if is_too_early(c, d, opens_at) then return { ANSWER.not_yet } end
     if not d or d.phase == draw.CUT then
         state.check(c, WRITES)
         if not d then
@@ -72,7 +68,7 @@ local function begin(c, d, opens_at, waiting_ttl)
         end
         commit_fresh(c, d, waiting_ttl)
     end
-    return { DONE, d.next, d.cut }
+    return { ANSWER.done, d.next, d.cut }
 end
 
 local function number(c, d, args)
@@ -82,9 +78,9 @@ local function number(c, d, args)
     if c.base_seq ~= d.base_seq then
         draw.go_on(d, c.base_seq, c.now)
         commit(c, d)
-        return { MOVED, d.next }
+        return { ANSWER.moved, d.next }
     elseif tonumber(args[5]) ~= d.next or #ids == 0 then
-        return { MOVED, d.next }
+        return { ANSWER.moved, d.next }
     end
     local numbered = visitor.renumber(c, ids, d.cut, d.next)
     local n = #numbered
@@ -94,13 +90,13 @@ local function number(c, d, args)
         d.next, d.drawn = d.next + n, d.drawn + n
         commit(c, d)
     end
-    return { DONE, d.next, d.cut }
+    return { ANSWER.done, d.next, d.cut }
 end
 
 local function finish(c, d, seed, actor, waiting_ttl)
     for lane = 0, defs.LANES_MAX - 1 do
         local before = call('ZCOUNT', c.key.waiting, int(lane * LANE), int(lane * LANE + d.cut))
-        if before > 0 then return { MOVED, d.next } end
+        if before > 0 then return { ANSWER.moved, d.next } end
     end
     state.check(c, WRITES)
     c.event = c.event + 1 -- a gap in the numbers: every reader reads the line again
@@ -109,27 +105,27 @@ local function finish(c, d, seed, actor, waiting_ttl)
     changes.record(c, actor, 'draw', {}, { opens_at = int(d.opens_at), drawn = int(d.drawn), hash = hash })
     state.set(c, 'draw_seed', seed)
     commit_fresh(c, d, waiting_ttl)
-    return { DONE, d.next, d.cut }
+    return { ANSWER.done, d.next, d.cut }
 end
 
 entry('draw', { 'allow-oom' }, function(keys, args)
     local c, opens_at, hash, step = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0, args[3], args[4]
     local s, d = settings.read(c, SETTINGS), draw.of(c.draw, opens_at)
-    if s.opening ~= 'draw' or s.opens_at ~= opens_at or d and d.phase == draw.DONE then return { GONE } end
+    if s.opening ~= 'draw' or s.opens_at ~= opens_at or d and d.phase == draw.DONE then return { ANSWER.gone } end
     -- "opens_at:hash:salt"
     local announced_at, announced = match(c.draw_hash or '', '^(%d+):(%x+):')
     local is_announced = tonumber(announced_at) == opens_at
     if is_announced and announced ~= hash then
-        return { OTHER_HASH }
+        return { ANSWER.other_hash }
     elseif step == 'announce' then
         if not is_announced then announce(c, hash, args[5], opens_at) end
-        return { DONE, is_announced and 0 or 1 }
+        return { ANSWER.done, is_announced and 0 or 1 }
     elseif not is_announced then
-        return { NOT_YET }
+        return { ANSWER.not_yet }
     elseif step == 'begin' then
         return begin(c, d, opens_at, s.waiting_ttl)
     elseif not d or d.phase ~= draw.DRAWING then
-        return { MOVED, 0 }
+        return { ANSWER.moved, 0 }
     elseif step == 'number' then
         return number(c, d, args)
     end

@@ -12,9 +12,6 @@
 
 enum { STEP_MS = 1000, FAILURE_LOG_MS = 30000, REPORT_TEXT_MAX = 128 };
 
-/* As in adapt.lua. */
-enum why { WHY_STEADY, WHY_RAISED, WHY_CUT, WHY_UNREPORTED, WHY_LOWEST };
-
 struct tl_steering {
     struct tl_prober *prober; /* NULL: no queue has a probe */
     struct tl_metrics *metrics;
@@ -78,7 +75,7 @@ static void take_probed(struct tl_steering *steering, const char *queue, int64_t
 
 struct step {
     int64_t before, after;
-    enum why why;
+    enum tl_capacity_why why;
     int64_t load, latency_ms, errors; /* the worst reported; -1: none */
 };
 
@@ -103,7 +100,7 @@ static void tell(struct tl_steering *steering, const char *queue, const struct s
 {
     char report[REPORT_TEXT_MAX];
     const struct tl_log_fields fields = {.queue = queue};
-    bool unreported = step->why == WHY_UNREPORTED;
+    bool unreported = step->why == TL_WHY_UNREPORTED;
     describe(step, report);
     if (step->after < step->before && !unreported) {
         tl_metrics_add(steering->metrics, TL_ADMITTER_CUTS, 1);
@@ -122,7 +119,7 @@ static void tell(struct tl_steering *steering, const char *queue, const struct s
     else if (!unreported && before->known && before->unreported)
         tl_log(TL_LOG_INFO, &fields, "the site reports again%s: its reports steer the capacity",
                report);
-    if (step->why == WHY_LOWEST && !(before->known && before->lowest))
+    if (step->why == TL_WHY_LOWEST && !(before->known && before->lowest))
         tl_log(TL_LOG_WARN, &fields,
                "the site is overloaded%s, and the capacity is as low as it may be: %lld "
                "(capacity_min)",
@@ -138,13 +135,13 @@ static bool call(struct tl_steering *steering, struct tl_redis *redis, const str
     struct tl_reply *reply = tl_call(redis, &steering->args, err);
     if (reply == NULL)
         return false;
-    *steered = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
-    step->before = tl_reply_integer(tl_reply_at(reply, 1));
-    step->after = tl_reply_integer(tl_reply_at(reply, 2));
-    step->why = (enum why)tl_reply_integer(tl_reply_at(reply, 3));
-    step->load = tl_reply_integer(tl_reply_at(reply, 4));
-    step->latency_ms = tl_reply_integer(tl_reply_at(reply, 5));
-    step->errors = tl_reply_integer(tl_reply_at(reply, 6));
+    *steered = tl_reply_signed(reply, TL_ADAPT_STEERED) == 1;
+    step->before = tl_reply_signed(reply, TL_ADAPT_BEFORE);
+    step->after = tl_reply_signed(reply, TL_ADAPT_AFTER);
+    step->why = (enum tl_capacity_why)tl_reply_signed(reply, TL_ADAPT_WHY);
+    step->load = tl_reply_signed(reply, TL_ADAPT_LOAD);
+    step->latency_ms = tl_reply_signed(reply, TL_ADAPT_LATENCY);
+    step->errors = tl_reply_signed(reply, TL_ADAPT_ERRORS);
     tl_reply_free(reply);
     return true;
 }
@@ -169,8 +166,8 @@ bool tl_steering_step(struct tl_steering *steering, struct tl_redis *redis,
         return true;
     tell(steering, keys->queue, &step, steered);
     steered->known = true;
-    steered->unreported = step.why == WHY_UNREPORTED;
-    steered->lowest = step.why == WHY_LOWEST;
+    steered->unreported = step.why == TL_WHY_UNREPORTED;
+    steered->lowest = step.why == TL_WHY_LOWEST;
     steered->capacity = step.after;
     steered->load = step.load;
     return true;

@@ -404,9 +404,8 @@ static void admit(unsigned long active)
         tl_call_begin(&args, TL_FN_ADMIT, &bench.keys);
         tl_args_strs(&args, "1000", "10000", NULL);
         struct tl_reply *reply = tl_call(bench.redis, &args, &err);
-        require(reply != NULL && tl_reply_integer(tl_reply_at(reply, 0)) > 0,
-                "no visitor is admitted");
-        done += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+        require(reply != NULL && tl_reply_signed(reply, 0) > 0, "no visitor is admitted");
+        done += tl_reply_number(reply, 0);
         tl_reply_free(reply);
     }
     tl_args_free(&args);

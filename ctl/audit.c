@@ -20,9 +20,6 @@ enum {
     HOLDERS_MOST = 500000, /* sessions whose places are compared with each other */
 };
 
-/* The reply of audit_state.lua, by index. */
-enum { STATE_WAITING, STATE_ACTIVE, STATE_FOUND, STATE_N_FOUND, STATE_NOTE };
-
 /* A session's place and visitor. */
 struct holder {
     tl_place place;
@@ -67,9 +64,8 @@ void tl_audit_add(struct tl_audit_report *report, int rule, const char *text, co
 /* found: a finding as the functions return it. */
 static void add_found(struct tl_audit_report *report, const struct tl_reply *found)
 {
-    tl_audit_add(report, (int)tl_reply_integer(tl_reply_at(found, 0)),
-                 tl_reply_string(tl_reply_at(found, 2), NULL),
-                 tl_reply_string(tl_reply_at(found, 3), NULL));
+    tl_audit_add(report, (int)tl_reply_signed(found, 0), tl_reply_text(found, 2),
+                 tl_reply_text(found, 3));
 }
 
 static void add_all(struct tl_audit_report *report, const struct tl_reply *list, int64_t n)
@@ -84,7 +80,7 @@ static void add_all(struct tl_audit_report *report, const struct tl_reply *list,
 static bool is_kind(const struct tl_reply *list, const char *kind)
 {
     for (size_t i = 0; i < tl_reply_count(list); i++) {
-        if (strcmp(tl_reply_string(tl_reply_at(tl_reply_at(list, i), 1), NULL), kind) == 0)
+        if (strcmp(tl_reply_text(tl_reply_at(list, i), 1), kind) == 0)
             return true;
     }
     return false;
@@ -120,20 +116,18 @@ static bool check_state(struct audit *audit, struct tl_error *err)
     if (first == NULL)
         return false;
     struct tl_reply *last = first;
-    if (tl_reply_integer(tl_reply_at(first, STATE_N_FOUND)) > 0) {
+    if (tl_reply_signed(first, TL_AUDIT_STATE_N_FINDINGS) > 0) {
         pause_ms(LOOK_AGAIN_MS);
         last = look_at_state(audit, err);
     }
     if (last != NULL) {
-        const struct tl_reply *list = tl_reply_at(last, STATE_FOUND);
-        report->waiting = (uint64_t)tl_reply_integer(tl_reply_at(last, STATE_WAITING));
-        report->active = (uint64_t)tl_reply_integer(tl_reply_at(last, STATE_ACTIVE));
-        copy_text(tl_reply_string(tl_reply_at(last, STATE_NOTE), NULL), report->note,
-                  sizeof(report->note));
+        const struct tl_reply *list = tl_reply_at(last, TL_AUDIT_STATE_FINDINGS);
+        report->waiting = tl_reply_number(last, TL_AUDIT_STATE_WAITING);
+        report->active = tl_reply_number(last, TL_AUDIT_STATE_ACTIVE);
+        copy_text(tl_reply_text(last, TL_AUDIT_STATE_NOTE), report->note, sizeof(report->note));
         for (size_t i = 0; i < tl_reply_count(list); i++) {
             const struct tl_reply *found = tl_reply_at(list, i);
-            if (is_kind(tl_reply_at(first, STATE_FOUND),
-                        tl_reply_string(tl_reply_at(found, 1), NULL)))
+            if (is_kind(tl_reply_at(first, TL_AUDIT_STATE_FINDINGS), tl_reply_text(found, 1)))
                 add_found(report, found);
         }
     }
@@ -164,8 +158,8 @@ static void check_settings(const struct tl_reply *reply, struct tl_audit_report 
     tl_queue_settings_defaults(&settings);
     for (int pass = 0; pass < 2; pass++) { /* `lanes` first: default_lane is one of them */
         for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2) {
-            const char *name = tl_reply_string(tl_reply_at(reply, i), NULL);
-            const char *value = tl_reply_string(tl_reply_at(reply, i + 1), NULL);
+            const char *name = tl_reply_text(reply, i);
+            const char *value = tl_reply_text(reply, i + 1);
             if ((strcmp(name, "lanes") == 0) != (pass == 0) || !is_setting(name) ||
                 tl_queue_settings_set(&settings, name, value, TL_FORM_STORE, &err))
                 continue;
@@ -202,8 +196,8 @@ static bool check_waiting(struct audit *audit, struct tl_error *err)
         struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
         if (reply == NULL)
             return false;
-        snprintf(from, sizeof(from), "%s", tl_reply_string(tl_reply_at(reply, 0), NULL));
-        add_all(audit->report, tl_reply_at(reply, 1), tl_reply_integer(tl_reply_at(reply, 2)));
+        snprintf(from, sizeof(from), "%s", tl_reply_text(reply, 0));
+        add_all(audit->report, tl_reply_at(reply, 1), tl_reply_signed(reply, 2));
         tl_reply_free(reply);
     }
     return true;
@@ -224,7 +218,7 @@ static bool check_page(struct audit *audit, const struct tl_reply *members, chec
     for (size_t i = 0; i < count;) { /* a small one comes in one page, whatever was asked for */
         size_t n = 0;
         for (; n < PAGE && i < count; i += 2)
-            page[n++] = tl_reply_string(tl_reply_at(members, i), NULL);
+            page[n++] = tl_reply_text(members, i);
         if (!check(audit, page, n, err))
             return false;
     }
@@ -243,7 +237,7 @@ static bool check_pages(struct audit *audit, const char *command, const char *ke
         struct tl_reply *page = tl_redis_call(audit->redis, &audit->args, err);
         if (page == NULL)
             return false;
-        snprintf(cursor, sizeof(cursor), "%s", tl_reply_string(tl_reply_at(page, 0), NULL));
+        snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(page, 0));
         bool ok = check_page(audit, tl_reply_at(page, 1), check, err);
         tl_reply_free(page);
         if (!ok)
@@ -289,9 +283,9 @@ static bool check_visitors(struct audit *audit, const char *const visitors[], si
     const struct tl_reply *places = tl_reply_at(reply, 2);
     bool ok = true;
     audit->pages++;
-    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_integer(tl_reply_at(reply, 1)));
+    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_signed(reply, 1));
     for (size_t i = 0; keep && ok && i < n; i++)
-        ok = keep_holder(audit, visitors[i], tl_reply_string(tl_reply_at(places, i), NULL)) ||
+        ok = keep_holder(audit, visitors[i], tl_reply_text(places, i)) ||
              tl_error_set(err, TL_ERR_NOMEM, "no memory for the places of the sessions");
     tl_reply_free(reply);
     return ok;
@@ -344,7 +338,7 @@ static bool check_seqs(struct audit *audit, const char *const seqs[], size_t n,
     struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
     if (reply == NULL)
         return false;
-    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_integer(tl_reply_at(reply, 1)));
+    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_signed(reply, 1));
     tl_reply_free(reply);
     return true;
 }

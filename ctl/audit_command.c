@@ -163,10 +163,10 @@ static bool find_unlisted(struct audit *audit, const struct names *listed, struc
         tl_args_uint(&args, SCAN_COUNT);
         struct tl_reply *page = ok ? tl_redis_call(redis, &args, err) : NULL;
         ok = page != NULL;
-        snprintf(cursor, sizeof(cursor), "%s", tl_reply_string(tl_reply_at(page, 0), NULL));
+        snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(page, 0));
         const struct tl_reply *keys = tl_reply_at(page, 1);
         for (size_t i = 0; ok && i < tl_reply_count(keys); i++)
-            ok = take_key(tl_reply_string(tl_reply_at(keys, i), NULL), prefix, listed, found, err);
+            ok = take_key(tl_reply_text(keys, i), prefix, listed, found, err);
         tl_reply_free(page);
     } while (ok && strcmp(cursor, "0") != 0);
     tl_args_free(&args);

@@ -111,7 +111,7 @@ static bool check_lane(struct check *check, unsigned lane, struct tl_error *err)
             tl_place place = 0;
             const char *visitor = tl_reply_string(tl_reply_at(page, i), &length);
             check_visitor(check, visitor, length);
-            if (tl_record_place(tl_reply_string(tl_reply_at(page, i + 1), NULL), &place))
+            if (tl_record_place(tl_reply_text(page, i + 1), &place))
                 from = tl_place_seq(place) + 1;
         }
         from = n < (size_t)2 * PAGE ? check->draw.last + 1 : from;

@@ -3,7 +3,7 @@
 --
 -- args     1 how long, in ms, an entry may wait to be applied
 -- returns  nil when nothing of the queue exists, else
---          { how many wait, how many are active, findings (line/audit.lua), how many findings, note or '' }
+--          AUDIT_STATE: how many wait, how many are active, findings (line/audit.lua), how many, note or ''
 
 -- The context, beside what audit.begin sets:
 --   exists   the keys that are there, and of the right type
@@ -303,5 +303,7 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
     check_leases(c)
     if exists.ended then check_ends(c) end
     if exists.batches then check_batches(c) end
-    return { c.size.waiting, c.size.active, c.findings, c.n_findings, note }
+    local R = defs.AUDIT_STATE
+    return { [R.waiting] = c.size.waiting, [R.active] = c.size.active, [R.findings] = c.findings,
+        [R.n_findings] = c.n_findings, [R.note] = note }
 end)

@@ -216,7 +216,7 @@ static bool delete_keys(struct removal *removal, size_t *found, struct tl_error 
         tl_args_uint(&removal->args, SCAN_COUNT);
         if (!call(removal, &reply, err))
             return false;
-        snprintf(cursor, sizeof(cursor), "%s", tl_reply_string(tl_reply_at(reply, 0), NULL));
+        snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(reply, 0));
         bool ok = delete_page(removal, tl_reply_at(reply, 1), found, err);
         tl_reply_free(reply);
         if (!ok)

@@ -67,7 +67,7 @@ bool tl_ctl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64
     for (size_t i = 0; i < n && i < TL_SIGNS_KEPT; i++) {
         struct tl_signs one;
         const struct tl_reply *fields = tl_reply_at(tl_reply_at(reply, i), 1); /* "d", text */
-        if (!tl_signs_parse(tl_reply_string(tl_reply_at(fields, 1), NULL), &one))
+        if (!tl_signs_parse(tl_reply_text(fields, 1), &one))
             continue; /* of another release */
         signs->failed += one.failed;
         signs->shared += one.shared;

@@ -62,10 +62,10 @@ static bool ask_presence(struct pass *pass, struct tl_error *err)
     struct tl_reply *reply = tl_call(pass->redis, args, err);
     if (reply == NULL)
         return false;
-    pass->bucket = tl_reply_integer(tl_reply_at(reply, 0));
-    pass->observed = tl_reply_integer(tl_reply_at(reply, 2)) == 1;
-    pass->joined_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
-    pass->again_ms = tl_reply_integer(tl_reply_at(reply, 4));
+    pass->bucket = tl_reply_signed(reply, TL_PRESENCE_BUCKET);
+    pass->observed = tl_reply_signed(reply, TL_PRESENCE_OBSERVED) == 1;
+    pass->joined_seq = tl_reply_number(reply, TL_PRESENCE_JOINED_SEQ);
+    pass->again_ms = tl_reply_signed(reply, TL_PRESENCE_AGAIN);
     tl_reply_free(reply);
     return true;
 }
@@ -140,7 +140,7 @@ static bool send_drop(struct pass *pass, struct tl_error *err)
     struct tl_reply *reply = tl_call(pass->redis, &pass->absence->args, err);
     if (reply == NULL)
         return false;
-    pass->dropped += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    pass->dropped += tl_reply_number(reply, 0);
     tl_reply_free(reply);
     return true;
 }

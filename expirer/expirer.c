@@ -230,13 +230,13 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
     struct tl_reply *reply = tl_call(redis, &self->args, err);
     if (reply == NULL)
         return false;
-    uint64_t ended = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
-    uint64_t forgotten = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
-    schedule->deadline_ms = tl_reply_integer(tl_reply_at(reply, 1));
-    schedule->offset_ms = tl_reply_integer(tl_reply_at(reply, 2)) - tl_clock_ms();
+    uint64_t ended = tl_reply_number(reply, TL_EXPIRE_ENDED);
+    uint64_t forgotten = tl_reply_number(reply, TL_EXPIRE_FORGOTTEN);
+    schedule->deadline_ms = tl_reply_signed(reply, TL_EXPIRE_DEADLINE);
+    schedule->offset_ms = tl_reply_signed(reply, TL_EXPIRE_NOW) - tl_clock_ms();
     /* Another incarnation, whose events need not reach us: the ids of the stream may have gone back
      * with the store's clock. */
-    if (queue->line != NULL && (uint64_t)tl_reply_integer(tl_reply_at(reply, 4)) != queue->base_seq)
+    if (queue->line != NULL && tl_reply_number(reply, TL_EXPIRE_BASE_SEQ) != queue->base_seq)
         drop_line(self, queue);
     tl_reply_free(reply);
     *more = ended >= self->batch || forgotten >= self->batch;

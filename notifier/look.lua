@@ -7,9 +7,9 @@
 --          2 ms that the journal lives without another look
 --          3 generation of the queue at the last look of the caller, 0: not known
 --          4 how many thresholds follow; these; then the names of the hooks that watch the queue
--- returns  { generation, number of the last event, that of the last entry, Redis time ms, ms after which to look again
---            though no event came (0: no need), cursor of each hook in turn, "ID N": all entries up to this id and
---            number are told }
+-- returns  LOOK: generation; number of the last event; journaled: that of the last entry; Redis time ms; ms after which
+--          to look again though no event came (0: no need); cursors, of each hook in turn, "ID N": all entries up to
+--          this id and number are told
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
 -- Writes that key and the journal, nothing of the line. Work is bounded by the number of hooks.
@@ -119,6 +119,12 @@ local function wait(c, now)
     return max(0, opens_in, closes_in)
 end
 
+local function answer(c, journaled, again, cursors)
+    local R = defs.LOOK
+    return { [R.generation] = c.generation, [R.event] = c.event, [R.journaled] = journaled, [R.now] = c.now,
+        [R.again] = again, [R.cursors] = cursors }
+end
+
 entry('look', { 'allow-oom' }, function(keys, args)
     local wanted, n_thresholds = args[1], args[4] + 0
     local c, fields = state.read(state.begin(keys), FIELDS), {}
@@ -128,7 +134,7 @@ entry('look', { 'allow-oom' }, function(keys, args)
     local journaled = tonumber(fields.journaled) or c.now
     if wanted == '' then
         call('UNLINK', c.key.journal, c.key.hooks)
-        return { c.generation, c.event, journaled, c.now, 0 }
+        return answer(c, journaled, 0, {})
     end
 
     local now = look(c)
@@ -141,5 +147,5 @@ entry('look', { 'allow-oom' }, function(keys, args)
     end
     for i = 1, #news, 2 do journal.add(c, wanted, news[i], news[i + 1]) end
     keep_seen(c, fields.seen, seen)
-    return { c.generation, c.event, journaled + #news / 2, c.now, wait(c, now), unpack(cursors) }
+    return answer(c, journaled + #news / 2, wait(c, now), cursors)
 end)

@@ -157,16 +157,17 @@ static bool look(struct notifier *self, const struct tl_held_queue *held, struct
     if (reply == NULL)
         return false;
     int64_t now_ms = tl_clock_ms();
-    queue->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
-    queue->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
-    queue->journaled = (uint64_t)tl_reply_integer(tl_reply_at(reply, 2));
-    queue->store_ms = tl_reply_integer(tl_reply_at(reply, 3));
+    queue->generation = tl_reply_number(reply, TL_LOOK_GENERATION);
+    queue->event = tl_reply_number(reply, TL_LOOK_EVENT);
+    queue->journaled = tl_reply_number(reply, TL_LOOK_JOURNALED);
+    queue->store_ms = tl_reply_signed(reply, TL_LOOK_NOW);
     queue->store_at_ms = now_ms;
-    int64_t again_ms = tl_reply_integer(tl_reply_at(reply, 4));
+    int64_t again_ms = tl_reply_signed(reply, TL_LOOK_AGAIN);
     queue->script_ms = now_ms + (again_ms > 0 && again_ms < RENEW_MS ? again_ms : RENEW_MS);
+    const struct tl_reply *cursors = tl_reply_at(reply, TL_LOOK_CURSORS);
     for (size_t i = 0; i < queue->n_feeds; i++) {
         struct tl_cursor cursor;
-        if (tl_cursor_parse(tl_reply_string(tl_reply_at(reply, 5 + i), NULL), &cursor))
+        if (tl_cursor_parse(tl_reply_text(cursors, i), &cursor))
             tl_feed_place(&queue->feeds[i], &cursor);
     }
     tl_reply_free(reply);

@@ -51,7 +51,7 @@ static uint64_t admit(void *actor)
     pipe_begin(pipe, "ZADD", "active");
     for (uint64_t i = 0; i < n; i++) {
         tl_args_int(&pipe->args, deadline);
-        tl_args_str(&pipe->args, tl_reply_string(tl_reply_at(called, 2 * i), NULL));
+        tl_args_str(&pipe->args, tl_reply_text(called, 2 * i));
     }
     tl_reply_free(called);
     if (n > 0)

@@ -35,8 +35,7 @@ static uint64_t admit(void *actor)
     uint64_t n = tl_reply_count(called) / 2;
     for (uint64_t i = 0; i < n; i++) {
         pipe_begin(pipe, "XADD", "log");
-        tl_args_strs(&pipe->args, "*", "token", tl_reply_string(tl_reply_at(called, 2 * i), NULL),
-                     "end", NULL);
+        tl_args_strs(&pipe->args, "*", "token", tl_reply_text(called, 2 * i), "end", NULL);
         tl_args_int(&pipe->args, end);
         pipe_send(pipe, PIPE_SINGLE);
     }
@@ -64,7 +63,7 @@ static uint64_t poll_log(struct pipe *pipe, int64_t now_ms, uint64_t most)
     uint64_t n = 0;
     for (; n < tl_reply_count(records) && n < most; n++) {
         const struct tl_reply *record = tl_reply_at(records, n);
-        if (tl_reply_integer(tl_reply_at(tl_reply_at(record, 1), 3)) > now_ms)
+        if (tl_reply_signed(tl_reply_at(record, 1), 3) > now_ms)
             break;
         pipe_begin(pipe, "DECR", "count");
         pipe_send(pipe, PIPE_SINGLE);
@@ -72,8 +71,7 @@ static uint64_t poll_log(struct pipe *pipe, int64_t now_ms, uint64_t most)
     pipe_drain(pipe);
     if (n > 0 && n < most) {
         pipe_begin(pipe, "SET", "offset");
-        tl_args_str(&pipe->args,
-                    tl_reply_string(tl_reply_at(tl_reply_at(records, n - 1), 0), NULL));
+        tl_args_str(&pipe->args, tl_reply_text(tl_reply_at(records, n - 1), 0));
         tl_reply_free(pipe_call(pipe));
     }
     tl_reply_free(records);

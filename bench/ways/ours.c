@@ -194,7 +194,7 @@ static uint64_t step(struct ours *self, const char *function, uint64_t most)
     struct tl_reply *reply = tl_call(self->pipe.redis, &self->pipe.args, &err);
     if (reply == NULL)
         way_die("%s", err.text);
-    uint64_t n = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
+    uint64_t n = tl_reply_number(reply, 0);
     tl_reply_free(reply);
     return n;
 }

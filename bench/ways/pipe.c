@@ -136,8 +136,7 @@ int64_t pipe_now_ms(struct pipe *pipe)
 {
     pipe_begin(pipe, "TIME", NULL);
     struct tl_reply *reply = pipe_call(pipe);
-    int64_t ms = tl_reply_integer(tl_reply_at(reply, 0)) * 1000 +
-                 tl_reply_integer(tl_reply_at(reply, 1)) / 1000;
+    int64_t ms = tl_reply_signed(reply, 0) * 1000 + tl_reply_signed(reply, 1) / 1000;
     tl_reply_free(reply);
     return ms;
 }

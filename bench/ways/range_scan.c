@@ -17,7 +17,7 @@ static uint64_t rank_in(const struct tl_reply *members, uint64_t visitor)
     char id[WAY_ID_LENGTH + 1];
     way_visitor(visitor, id);
     for (size_t i = 0; i < tl_reply_count(members); i++) {
-        if (memcmp(tl_reply_string(tl_reply_at(members, i), NULL), id, WAY_ID_LENGTH) == 0)
+        if (memcmp(tl_reply_text(members, i), id, WAY_ID_LENGTH) == 0)
             return i + 1;
     }
     return 0;
@@ -47,7 +47,7 @@ static uint64_t admit(void *actor)
     for (uint64_t i = 0; i < n; i++) {
         pipe_begin(pipe, "ZADD", "active");
         tl_args_int(&pipe->args, deadline);
-        tl_args_str(&pipe->args, tl_reply_string(tl_reply_at(called, 2 * i), NULL));
+        tl_args_str(&pipe->args, tl_reply_text(called, 2 * i));
         pipe_send(pipe, PIPE_SINGLE);
     }
     tl_reply_free(called);

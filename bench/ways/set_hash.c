@@ -26,7 +26,7 @@ static void send_ids(struct pipe *pipe, const char *name, const char *key,
 {
     pipe_begin(pipe, name, key);
     for (size_t i = 0; i < n; i++)
-        tl_args_str(&pipe->args, tl_reply_string(tl_reply_at(pairs, 2 * i), NULL));
+        tl_args_str(&pipe->args, tl_reply_text(pairs, 2 * i));
     pipe_send(pipe, PIPE_SINGLE);
 }
 
@@ -43,7 +43,7 @@ static uint64_t admit(void *actor)
         send_ids(pipe, "SADD", "active", called, n);
         pipe_begin(pipe, "HSET", "ends");
         for (size_t i = 0; i < n; i++) {
-            tl_args_str(&pipe->args, tl_reply_string(tl_reply_at(called, 2 * i), NULL));
+            tl_args_str(&pipe->args, tl_reply_text(called, 2 * i));
             tl_args_int(&pipe->args, end);
         }
         pipe_send(pipe, PIPE_SINGLE);
@@ -59,8 +59,8 @@ static uint64_t expire_page(struct pipe *pipe, const struct tl_reply *page, int6
 {
     uint64_t n = 0;
     for (size_t i = 0; i + 1 < tl_reply_count(page) && n < most; i += 2) {
-        const char *id = tl_reply_string(tl_reply_at(page, i), NULL);
-        if (tl_reply_integer(tl_reply_at(page, i + 1)) > now_ms)
+        const char *id = tl_reply_text(page, i);
+        if (tl_reply_signed(page, i + 1) > now_ms)
             continue;
         pipe_begin(pipe, "SREM", "active");
         tl_args_str(&pipe->args, id);
@@ -84,7 +84,7 @@ static uint64_t expire(void *actor, uint64_t most)
         pipe_begin(pipe, "HSCAN", "ends");
         tl_args_strs(&pipe->args, cursor, "COUNT", "1000", NULL);
         struct tl_reply *reply = pipe_call(pipe);
-        strncpy(cursor, tl_reply_string(tl_reply_at(reply, 0), NULL), sizeof(cursor) - 1);
+        strncpy(cursor, tl_reply_text(reply, 0), sizeof(cursor) - 1);
         ended += expire_page(pipe, tl_reply_at(reply, 1), now_ms, most - ended);
         tl_reply_free(reply);
     } while (strcmp(cursor, "0") != 0 && ended < most);

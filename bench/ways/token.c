@@ -38,7 +38,7 @@ uint64_t token_activate(struct pipe *pipe, uint64_t n, const char *set)
     struct tl_reply *called = line_pop(pipe, n);
     n = tl_reply_count(called) / 2;
     for (uint64_t i = 0; i < n; i++) {
-        begin_set(pipe, tl_reply_string(tl_reply_at(called, 2 * i), NULL), "ACTIVE");
+        begin_set(pipe, tl_reply_text(called, 2 * i), "ACTIVE");
         tl_args_str(&pipe->args, "PX");
         tl_args_int(&pipe->args, WAY_TTL_MS);
         pipe_send(pipe, PIPE_SINGLE);
@@ -46,7 +46,7 @@ uint64_t token_activate(struct pipe *pipe, uint64_t n, const char *set)
     if (set != NULL && n > 0) {
         pipe_begin(pipe, "SADD", set);
         for (uint64_t i = 0; i < n; i++)
-            tl_args_str(&pipe->args, tl_reply_string(tl_reply_at(called, 2 * i), NULL));
+            tl_args_str(&pipe->args, tl_reply_text(called, 2 * i));
         pipe_send(pipe, PIPE_SINGLE);
     }
     pipe_drain(pipe);

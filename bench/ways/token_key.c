@@ -20,7 +20,7 @@ static uint64_t expire(void *actor, uint64_t most)
     for (size_t i = 0; i < n; i++) {
         char key[WAY_ID_LENGTH + 8] = "token:";
         for (size_t k = 0; k < WAY_ID_LENGTH; k++)
-            key[6 + k] = tl_reply_string(tl_reply_at(members, i), NULL)[k];
+            key[6 + k] = tl_reply_text(members, i)[k];
         pipe_begin(pipe, "EXISTS", key);
         pipe_send(pipe, n + 1);
     }
@@ -36,7 +36,7 @@ static uint64_t expire(void *actor, uint64_t most)
     pipe_begin(pipe, "SREM", "active");
     for (size_t i = 0; i < n; i++) {
         if (!alive[i]) {
-            tl_args_str(&pipe->args, tl_reply_string(tl_reply_at(members, i), NULL));
+            tl_args_str(&pipe->args, tl_reply_text(members, i));
             gone++;
         }
     }

@@ -21,10 +21,10 @@ static int64_t count_page(struct pipe *pipe, const struct tl_reply *keys)
         return 0;
     pipe_begin(pipe, "MGET", NULL);
     for (size_t i = 0; i < tl_reply_count(keys); i++)
-        tl_args_str(&pipe->args, tl_reply_string(tl_reply_at(keys, i), NULL));
+        tl_args_str(&pipe->args, tl_reply_text(keys, i));
     struct tl_reply *values = pipe_call(pipe);
     for (size_t i = 0; i < tl_reply_count(values); i++) {
-        const char *value = tl_reply_string(tl_reply_at(values, i), NULL);
+        const char *value = tl_reply_text(values, i);
         active += value != NULL && strcmp(value, "ACTIVE") == 0;
     }
     tl_reply_free(values);
@@ -40,7 +40,7 @@ static int64_t counted(void *actor)
         pipe_begin(pipe, "SCAN", cursor);
         tl_args_strs(&pipe->args, "MATCH", "token:*", "COUNT", "1000", NULL);
         struct tl_reply *page = pipe_call(pipe);
-        strncpy(cursor, tl_reply_string(tl_reply_at(page, 0), NULL), sizeof(cursor) - 1);
+        strncpy(cursor, tl_reply_text(page, 0), sizeof(cursor) - 1);
         active += count_page(pipe, tl_reply_at(page, 1));
         tl_reply_free(page);
     } while (strcmp(cursor, "0") != 0);

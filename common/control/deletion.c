@@ -53,9 +53,8 @@ bool tl_queue_delete(struct tl_redis *redis, struct tl_redis *none, const char *
     tl_args_free(&args);
     if (reply == NULL)
         return false;
-    bool ok = unlist(none, key_prefix, keys->queue, tl_reply_string(tl_reply_at(reply, 1), NULL),
-                     actor, &listed, err);
-    *existed = tl_reply_integer(tl_reply_at(reply, 0)) == 1 || listed;
+    bool ok = unlist(none, key_prefix, keys->queue, tl_reply_text(reply, 1), actor, &listed, err);
+    *existed = tl_reply_signed(reply, 0) == 1 || listed;
     tl_reply_free(reply);
     return ok;
 }

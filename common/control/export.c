@@ -164,7 +164,7 @@ static bool read_joined(struct tl_control_export *self, const struct tl_reply *l
 {
     tl_place place;
     for (size_t i = 1; i < tl_reply_count(list); i += 2)
-        if (read(tl_reply_string(tl_reply_at(list, i), NULL), &place))
+        if (read(tl_reply_text(list, i), &place))
             tl_joined_want(joined, place);
     return tl_joined_read(joined, self->control, &self->keys, err);
 }
@@ -184,12 +184,11 @@ static bool write_waiting(struct tl_control_export *self, struct tl_error *err)
     bool ok = page != NULL && read_joined(self, page, tl_record_place, &joined, err);
     size_t n = tl_reply_count(page) / 2;
     for (size_t i = 0; ok && i < n; i++) {
-        struct row row = {.visitor = tl_reply_string(tl_reply_at(page, 2 * i), NULL),
+        struct row row = {.visitor = tl_reply_text(page, 2 * i),
                           .status = "waiting",
                           .position = ++self->position,
                           .claimed = -1};
-        row.has_place =
-            tl_record_place(tl_reply_string(tl_reply_at(page, 2 * i + 1), NULL), &row.place);
+        row.has_place = tl_record_place(tl_reply_text(page, 2 * i + 1), &row.place);
         if (row.has_place)
             self->after = row.place;
         row.joined_ms = tl_joined_at(&joined, row.place);
@@ -213,8 +212,7 @@ static const struct tl_reply *scan(struct tl_control_export *self, const char *c
     *page = ask(self, &args, err);
     if (*page == NULL)
         return NULL;
-    snprintf(self->cursor, sizeof(self->cursor), "%s",
-             tl_reply_string(tl_reply_at(*page, 0), NULL));
+    snprintf(self->cursor, sizeof(self->cursor), "%s", tl_reply_text(*page, 0));
     if (strcmp(self->cursor, "0") == 0)
         self->part++;
     return tl_reply_at(*page, 1);
@@ -230,20 +228,18 @@ static bool write_active(struct tl_control_export *self, struct tl_error *err)
     tl_args_strs(&args, "ZMSCORE", self->keys.names[TL_KEY_ACTIVE], NULL);
     size_t n = tl_reply_count(list) / 2;
     for (size_t i = 0; i < n; i++)
-        tl_args_str(&args, tl_reply_string(tl_reply_at(list, 2 * i), NULL));
+        tl_args_str(&args, tl_reply_text(list, 2 * i));
     struct tl_reply *deadlines = n > 0 ? ask(self, &args, err) : NULL;
     struct tl_joined joined = {0};
     bool ok =
         (n == 0 || deadlines != NULL) && read_joined(self, list, place_of_session, &joined, err);
     for (size_t i = 0; ok && i < n; i++) {
         struct tl_session_record session;
-        struct row row = {.visitor = tl_reply_string(tl_reply_at(list, 2 * i), NULL),
-                          .status = "active",
-                          .claimed = -1};
+        struct row row = {.visitor = tl_reply_text(list, 2 * i), .status = "active", .claimed = -1};
         uint64_t deadline = 0;
-        (void)tl_record_score(tl_reply_string(tl_reply_at(deadlines, i), NULL), &deadline);
+        (void)tl_record_score(tl_reply_text(deadlines, i), &deadline);
         row.expires_ms = (int64_t)deadline;
-        if (tl_record_session(tl_reply_string(tl_reply_at(list, 2 * i + 1), NULL), &session)) {
+        if (tl_record_session(tl_reply_text(list, 2 * i + 1), &session)) {
             row.has_place = true;
             row.place = session.place;
             row.joined_ms = tl_joined_at(&joined, row.place);
@@ -266,9 +262,9 @@ static bool write_ended(struct tl_control_export *self, struct tl_error *err)
     const struct tl_reply *list = scan(self, "ZSCAN", TL_KEY_ENDED, &page, err);
     for (size_t i = 0; i + 1 < tl_reply_count(list); i += 2) {
         struct tl_end_record end;
-        if (!tl_record_end(tl_reply_string(tl_reply_at(list, i + 1), NULL), &end))
+        if (!tl_record_end(tl_reply_text(list, i + 1), &end))
             continue;
-        const struct row row = {.visitor = tl_reply_string(tl_reply_at(list, i), NULL),
+        const struct row row = {.visitor = tl_reply_text(list, i),
                                 .status = end_words[end.reason],
                                 .ended_ms = end.ended_ms,
                                 .claimed = -1};

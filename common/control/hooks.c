@@ -80,8 +80,8 @@ static json_t *read_hooks(struct tl_control *control, const char *queue, struct 
     struct tl_reply *reply = redis != NULL ? tl_call_read(redis, TL_FN_HOOKS, &keys, err) : NULL;
     if (reply == NULL)
         return NULL;
-    json_t *list = tl_hooks_to_json(control->config, queue, tl_reply_at(reply, 1),
-                                    tl_reply_integer(tl_reply_at(reply, 0)));
+    json_t *list =
+        tl_hooks_to_json(control->config, queue, tl_reply_at(reply, 1), tl_reply_signed(reply, 0));
     if (list == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the hooks of queue %s", queue);
     tl_reply_free(reply);

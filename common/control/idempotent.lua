@@ -3,13 +3,12 @@
 --
 -- args     1 'claim', 'keep' or 'release'   2 the key, hashed   3 claim, keep: what identifies the request, hashed
 --          keep: 4 the answer
--- returns  claim: { NEW } the call may be made | { OTHER } the key was used for another request | { BUSY } the first
---          call is under way | { KEPT, answer }; the others: { NEW }
+-- returns  { one of CLAIM, of `kept` the answer }; of keep and release `new`
 --
 -- tl:{q}:idempotent is a hash, key -> `at ms:request:answer`, the answer empty while the call is under way;
 -- tl:{q}:idempotent_at a sorted set, key -> ms. Both have the same members, KEEP_MAX at most, and expire.
 
-local NEW, OTHER, BUSY, KEPT = 0, 1, 2, 3
+local CLAIM = defs.CLAIM
 local KEEP_MS, KEEP_MAX = 86400000, 1000
 local BUSY_MS = 60000 -- longer than any call: its caller is gone
 
@@ -25,9 +24,9 @@ local function find_answer(c, answers, key, request)
     local found = call('HGET', answers, key)
     if not found then return nil end
     local at, before, answer = match(found, '^(%d+):(%x*):(.*)$')
-    if before ~= request then return { OTHER } end
-    if answer ~= '' then return { KEPT, answer } end
-    return c.now - at < BUSY_MS and { BUSY } or nil
+    if before ~= request then return { CLAIM.other } end
+    if answer ~= '' then return { CLAIM.kept, answer } end
+    return c.now - at < BUSY_MS and { CLAIM.busy } or nil
 end
 
 entry('idempotent', { 'allow-oom' }, function(keys, args)
@@ -37,7 +36,7 @@ entry('idempotent', { 'allow-oom' }, function(keys, args)
     call('ZCARD', times)
     if what == 'release' then
         forget(answers, times, { key })
-        return { NEW }
+        return { CLAIM.new }
     elseif what == 'claim' then
         forget(answers, times, call('ZRANGE', times, '-inf', text.int(c.now - KEEP_MS), 'BYSCORE', 'LIMIT', 0, 100))
         local found = find_answer(c, answers, key, request)
@@ -49,5 +48,5 @@ entry('idempotent', { 'allow-oom' }, function(keys, args)
     call('ZADD', times, now, key)
     call('PEXPIRE', answers, KEEP_MS)
     call('PEXPIRE', times, KEEP_MS)
-    return { NEW }
+    return { CLAIM.new }
 end)

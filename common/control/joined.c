@@ -50,9 +50,8 @@ static bool append(struct tl_joined *joined, const struct tl_reply *reply, struc
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu points of the history", n);
     joined->points = points;
     for (size_t i = 0; i < n; i++)
-        points[joined->n++] = (struct tl_joined_point){
-            .at_ms = tl_reply_integer(tl_reply_at(reply, 2 + 2 * i)),
-            .seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3 + 2 * i))};
+        points[joined->n++] = (struct tl_joined_point){.at_ms = tl_reply_signed(reply, 2 + 2 * i),
+                                                       .seq = tl_reply_number(reply, 3 + 2 * i)};
     return true;
 }
 
@@ -66,8 +65,8 @@ bool tl_joined_read(struct tl_joined *joined, struct tl_control *control,
         size_t before = joined->n;
         ok = reply != NULL && append(joined, reply, err);
         if (ok && first == joined->first) {
-            joined->now_ms = tl_reply_integer(tl_reply_at(reply, 0));
-            joined->known = tl_reply_integer(tl_reply_at(reply, 1)) == 1;
+            joined->now_ms = tl_reply_signed(reply, 0);
+            joined->known = tl_reply_signed(reply, 1) == 1;
         }
         tl_reply_free(reply);
         more = ok && joined->n > before && joined->n < POINTS_MAX;

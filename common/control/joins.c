@@ -215,8 +215,7 @@ static bool read_events(struct tl_control_call *call, struct bulk *bulk, bool *f
     const struct tl_reply *entries = tl_reply_at(tl_reply_at(reply, 0), 1);
     for (size_t i = 0; i < tl_reply_count(entries) && !*found; i++) {
         const struct tl_reply *entry = tl_reply_at(entries, i);
-        snprintf(bulk->after, sizeof(bulk->after), "%s",
-                 tl_reply_string(tl_reply_at(entry, 0), NULL));
+        snprintf(bulk->after, sizeof(bulk->after), "%s", tl_reply_text(entry, 0));
         *found = look_at(call, bulk, entry);
     }
     tl_reply_free(reply);

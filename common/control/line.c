@@ -13,7 +13,7 @@ enum { LIMIT = 100, LIMIT_MAX = 1000 };
 static tl_place place_at(const struct tl_reply *page, size_t i)
 {
     tl_place place = 0;
-    (void)tl_record_place(tl_reply_string(tl_reply_at(page, i + 1), NULL), &place);
+    (void)tl_record_place(tl_reply_text(page, i + 1), &place);
     return place;
 }
 
@@ -24,10 +24,9 @@ static json_t *list_of(const struct tl_reply *page, const struct tl_queue_settin
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i + 1 < tl_reply_count(page); i += 2) {
         tl_place place = place_at(page, i);
-        json_t *visitor =
-            json_pack("{s:I, s:s, s:o}", "position", (json_int_t)from + (json_int_t)(i / 2),
-                      "visitor", tl_reply_string(tl_reply_at(page, i), NULL), "joined_at",
-                      tl_call_time(tl_joined_at(joined, place)));
+        json_t *visitor = json_pack(
+            "{s:I, s:s, s:o}", "position", (json_int_t)from + (json_int_t)(i / 2), "visitor",
+            tl_reply_text(page, i), "joined_at", tl_call_time(tl_joined_at(joined, place)));
         if (visitor == NULL || !tl_place_to_json(visitor, settings, place) ||
             json_array_append(list, visitor) != 0) {
             json_decref(list);

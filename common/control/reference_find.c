@@ -31,11 +31,11 @@ static bool look_through(struct tl_redis *redis, const char *scan, const char *k
             return false;
         const struct tl_reply *page = tl_reply_at(reply, 1);
         for (size_t i = 0; i + 1 < tl_reply_count(page); i += 2) {
-            const char *name = tl_reply_string(tl_reply_at(page, i), NULL);
+            const char *name = tl_reply_text(page, i);
             if (tl_reference_is_of(wanted->keyring, wanted->queue, name, wanted->number))
                 snprintf(visitor, TL_VISITOR_MAX + 1, "%s", name);
         }
-        snprintf(cursor, sizeof(cursor), "%s", tl_reply_string(tl_reply_at(reply, 0), NULL));
+        snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(reply, 0));
         tl_reply_free(reply);
     } while (visitor[0] == '\0' && strcmp(cursor, "0") != 0);
     return true;

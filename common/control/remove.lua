@@ -2,13 +2,13 @@
 -- remove: takes one visitor out of the line, or ends the visitor's session, because the operator says so.
 --
 -- args     1 about how many events to keep   2 the visitor   and who (line/changes.lua)
--- returns  { FOUND_WAITING } | { FOUND_ACTIVE } | { FOUND_ENDED, score in tl:{q}:ended } | { FOUND_NONE }; only the
---          first two changed something
+-- returns  { one of REMOVE: what the visitor was, of `ended` the score in tl:{q}:ended }; who was waiting or active is
+--          not any more
 --
 -- Invariants: the visitor is in neither set afterwards; the end counts as expired, and is kept as long as any other, so
 -- that the ticket and the pass stay void.
 
-local FOUND_NONE, FOUND_WAITING, FOUND_ACTIVE, FOUND_ENDED = 0, 1, 2, 3
+local WAS = defs.REMOVE
 local FIELDS = state.fields({ 'expired' }, { 'removed', 'called' })
 local FROM_LINE, FROM_SESSION = { 'waiting', 'active', 'ended', 'events' },
     { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
@@ -18,7 +18,7 @@ entry('remove', { 'allow-oom' }, function(keys, args)
     local place = visitor.place(c, id)
     if not place and not call('ZSCORE', c.key.active, id) then
         local ended = call('ZSCORE', c.key.ended, id)
-        return ended and { FOUND_ENDED, ended } or { FOUND_NONE }
+        return ended and { WAS.ended, ended } or { WAS.none }
     end
     state.check(c, place and FROM_LINE or FROM_SESSION)
     overbook.open(c)
@@ -32,5 +32,5 @@ entry('remove', { 'allow-oom' }, function(keys, args)
     end
     overbook.save(c)
     state.commit(c)
-    return { place and FOUND_WAITING or FOUND_ACTIVE }
+    return { place and WAS.waiting or WAS.active }
 end)

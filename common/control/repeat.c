@@ -9,9 +9,6 @@
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
-/* What idempotent.lua answers. */
-enum { IS_NEW, IS_OTHER, IS_BUSY, IS_KEPT };
-
 enum { DIGEST_BYTES = 16, DIGEST_DIGITS = 2 * DIGEST_BYTES, ANSWER_MAX = 16 * 1024 };
 
 struct digest {
@@ -105,19 +102,19 @@ void tl_repeat_once(struct tl_control_call *call, void (*handler)(struct tl_cont
         tl_call_fail(call, &err);
         return;
     }
-    switch (tl_reply_integer(tl_reply_at(reply, 0))) {
-    case IS_NEW:
+    switch (tl_reply_signed(reply, 0)) {
+    case TL_CLAIM_NEW:
         handler(call);
         keep(call, &key, &asked);
         break;
-    case IS_OTHER:
+    case TL_CLAIM_OTHER:
         tl_call_refuse(call, 422, "this Idempotency-Key was used for another request");
         break;
-    case IS_BUSY:
+    case TL_CLAIM_BUSY:
         tl_call_refuse(call, 409, "the first request with this Idempotency-Key is under way");
         break;
     default:
-        answer_again(call, tl_reply_string(tl_reply_at(reply, 1), NULL));
+        answer_again(call, tl_reply_text(reply, 1));
     }
     tl_reply_free(reply);
 }

@@ -62,9 +62,6 @@ static const char *const field_names[FIELDS] = {
     [DRAW_SEED] = "draw_seed",
 };
 
-/* Parts of the answer of stats.lua. */
-enum { AT, STATE, SETTINGS, LANES, LEASES, PROGRAMS, WAITS, BEFORE, SIZES, HOOKS, LINE, TOLD };
-
 enum { SAMPLE_MAX = 64 }; /* of the active visitors */
 
 /* What the members are made of. */
@@ -77,12 +74,12 @@ struct facts {
 
 static const char *text_of(const struct facts *facts, size_t field)
 {
-    return tl_reply_string(tl_reply_at(tl_reply_at(facts->reply, STATE), field), NULL);
+    return tl_reply_text(tl_reply_at(facts->reply, TL_STATS_STATE), field);
 }
 
 static int64_t number_of(const struct facts *facts, size_t field)
 {
-    return tl_reply_integer(tl_reply_at(tl_reply_at(facts->reply, STATE), field));
+    return tl_reply_signed(tl_reply_at(facts->reply, TL_STATS_STATE), field);
 }
 
 static json_t *integer(int64_t number)
@@ -147,13 +144,13 @@ static json_t *totals_of(const struct facts *facts)
 static json_t *rates_of(const struct facts *facts)
 {
     bool ok = true;
-    const struct tl_reply *before = tl_reply_at(facts->reply, BEFORE);
-    int64_t span_ms = facts->now_ms - tl_reply_integer(tl_reply_at(before, 0));
+    const struct tl_reply *before = tl_reply_at(facts->reply, TL_STATS_BEFORE);
+    int64_t span_ms = facts->now_ms - tl_reply_signed(before, 0);
     if (tl_reply_count(before) <= TOTALS || span_ms < 1000)
         return json_null();
     json_t *rates = json_object();
     for (size_t i = 0; i < TOTALS; i++) {
-        int64_t more = number_of(facts, i) - tl_reply_integer(tl_reply_at(before, i + 1));
+        int64_t more = number_of(facts, i) - tl_reply_signed(before, i + 1);
         /* Fewer than before: the queue was created again. */
         put(rates, field_names[i],
             json_real(more > 0 ? (double)more * 60000.0 / (double)span_ms : 0.0), &ok);
@@ -177,15 +174,15 @@ static json_t *ago(const struct facts *facts, int64_t at_ms)
 /* When the first of a lane joined; -1: not known, or nobody waits. */
 static int64_t lane_since(const struct facts *facts, size_t lane)
 {
-    return tl_reply_integer(tl_reply_at(tl_reply_at(facts->reply, LANES), 2 * lane + 1));
+    return tl_reply_signed(tl_reply_at(facts->reply, TL_STATS_LANES), 2 * lane + 1);
 }
 
 static json_t *lanes_of(const struct facts *facts)
 {
-    const struct tl_reply *lanes = tl_reply_at(facts->reply, LANES);
+    const struct tl_reply *lanes = tl_reply_at(facts->reply, TL_STATS_LANES);
     json_t *list = json_array();
     for (size_t i = 0; list != NULL && i < facts->settings.n_lanes; i++) {
-        int64_t waiting = tl_reply_integer(tl_reply_at(lanes, 2 * i));
+        int64_t waiting = tl_reply_signed(lanes, 2 * i);
         json_t *lane = json_pack("{s:s, s:I, s:o}", "name", facts->settings.lanes[i], "waiting",
                                  (json_int_t)waiting, "oldest_wait_ms",
                                  ago(facts, waiting > 0 ? lane_since(facts, i) : -1));
@@ -219,12 +216,12 @@ static int compare(const void *a, const void *b)
 /* How long a sample of those waited who are active now, sorted. Returns how many. */
 static size_t read_sample(const struct facts *facts, int64_t sample[SAMPLE_MAX])
 {
-    const struct tl_reply *waits = tl_reply_at(facts->reply, WAITS);
+    const struct tl_reply *waits = tl_reply_at(facts->reply, TL_STATS_WAITS);
     size_t n = tl_reply_count(waits);
     if (n > SAMPLE_MAX)
         n = SAMPLE_MAX;
     for (size_t i = 0; i < n; i++)
-        sample[i] = tl_reply_integer(tl_reply_at(waits, i));
+        sample[i] = tl_reply_signed(waits, i);
     qsort(sample, n, sizeof(sample[0]), compare);
     return n;
 }
@@ -245,15 +242,15 @@ static json_t *waited_of(const struct facts *facts)
 static json_t *waits_of(const struct facts *facts)
 {
     int64_t sample[SAMPLE_MAX];
-    const struct tl_reply *line = tl_reply_at(facts->reply, LINE);
-    int64_t unknown = tl_reply_integer(tl_reply_at(line, 0)), more = number_of(facts, WAITING);
+    const struct tl_reply *line = tl_reply_at(facts->reply, TL_STATS_LINE);
+    int64_t unknown = tl_reply_signed(line, 0), more = number_of(facts, WAITING);
     size_t n_sample = read_sample(facts, sample), at = 0;
     json_t *bounds = json_array(), *waiting = json_array(), *admitted = json_array();
     bool ok = true;
     for (size_t i = 1; ok && i < tl_reply_count(line) + 2; i += 2) {
         bool is_last = i >= tl_reply_count(line); /* beyond all bounds */
-        int64_t bound_ms = is_last ? INT64_MAX : tl_reply_integer(tl_reply_at(line, i));
-        int64_t longer = is_last ? unknown : tl_reply_integer(tl_reply_at(line, i + 1));
+        int64_t bound_ms = is_last ? INT64_MAX : tl_reply_signed(line, i);
+        int64_t longer = is_last ? unknown : tl_reply_signed(line, i + 1);
         size_t from = at;
         while (at < n_sample && sample[at] < bound_ms)
             at++;
@@ -273,40 +270,39 @@ static json_t *waits_of(const struct facts *facts)
 /* What came true of the waits that visitors were told; null: nothing yet. */
 static json_t *eta_of(const struct facts *facts)
 {
-    const struct tl_reply *told = tl_reply_at(facts->reply, TOLD);
-    int64_t judged = tl_reply_integer(tl_reply_at(told, 1));
-    int64_t early = tl_reply_integer(tl_reply_at(told, 2));
-    int64_t late = tl_reply_integer(tl_reply_at(told, 3));
+    const struct tl_reply *told = tl_reply_at(facts->reply, TL_STATS_TOLD);
+    int64_t judged = tl_reply_signed(told, 1);
+    int64_t early = tl_reply_signed(told, 2);
+    int64_t late = tl_reply_signed(told, 3);
     if (judged <= 0)
         return json_null();
     return json_pack("{s:o, s:I, s:I, s:I, s:f, s:f}", "since",
-                     tl_call_time(tl_reply_integer(tl_reply_at(told, 0))), "judged",
-                     (json_int_t)judged, "early", (json_int_t)early, "late", (json_int_t)late,
-                     "inside_percent", 100.0 * (double)(judged - early - late) / (double)judged,
-                     "error_percent",
-                     (double)tl_reply_integer(tl_reply_at(told, 4)) / (double)judged);
+                     tl_call_time(tl_reply_signed(told, 0)), "judged", (json_int_t)judged, "early",
+                     (json_int_t)early, "late", (json_int_t)late, "inside_percent",
+                     100.0 * (double)(judged - early - late) / (double)judged, "error_percent",
+                     (double)tl_reply_signed(told, 4) / (double)judged);
 }
 
 /* Who holds the leases, and which workers report. */
 static json_t *programs_of(const struct facts *facts)
 {
     static const char *const roles[] = {"dispatcher", "admitter", "expirer"};
-    const struct tl_reply *leases = tl_reply_at(facts->reply, LEASES);
-    const struct tl_reply *workers = tl_reply_at(facts->reply, PROGRAMS);
+    const struct tl_reply *leases = tl_reply_at(facts->reply, TL_STATS_LEASES);
+    const struct tl_reply *workers = tl_reply_at(facts->reply, TL_STATS_PROGRAMS);
     json_t *list = json_array();
     bool ok = list != NULL;
     for (size_t i = 0; ok && i < sizeof(roles) / sizeof(roles[0]); i++) {
-        const char *owner = tl_reply_string(tl_reply_at(leases, 2 * i), NULL);
+        const char *owner = tl_reply_text(leases, 2 * i);
         ok =
             json_array_append_new(list, json_pack("{s:s, s:o, s:b}", "role", roles[i], "id",
                                                   *owner != '\0' ? json_string(owner) : json_null(),
                                                   "serves", *owner != '\0')) == 0;
     }
     for (size_t i = 0; ok && i + 1 < tl_reply_count(workers); i += 2)
-        ok = json_array_append_new(
-                 list, json_pack("{s:s, s:s, s:o}", "role", "worker", "id",
-                                 tl_reply_string(tl_reply_at(workers, i), NULL), "reported_ms_ago",
-                                 ago(facts, tl_reply_integer(tl_reply_at(workers, i + 1))))) == 0;
+        ok = json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "role", "worker", "id",
+                                                   tl_reply_text(workers, i), "reported_ms_ago",
+                                                   ago(facts, tl_reply_signed(workers, i + 1)))) ==
+             0;
     if (!ok) {
         json_decref(list);
         return NULL;
@@ -338,7 +334,7 @@ static json_t *describe(const struct facts *facts, const char *queue)
 {
     static const char *const policies[] = {"counter", "rate", "both"};
     const struct tl_queue_settings *settings = &facts->settings;
-    const struct tl_reply *sizes = tl_reply_at(facts->reply, SIZES);
+    const struct tl_reply *sizes = tl_reply_at(facts->reply, TL_STATS_SIZES);
     bool ok = true;
     bool is_auto = settings->capacity_mode == TL_CAPACITY_AUTO;
     json_t *stats = json_object();
@@ -373,10 +369,11 @@ static json_t *describe(const struct facts *facts, const char *queue)
     put(stats, "recovery", recovery_of(facts), &ok);
     put(stats, "programs", programs_of(facts), &ok);
     put(stats, "hooks",
-        tl_hooks_to_json(facts->config, queue, tl_reply_at(facts->reply, HOOKS), facts->now_ms),
+        tl_hooks_to_json(facts->config, queue, tl_reply_at(facts->reply, TL_STATS_HOOKS),
+                         facts->now_ms),
         &ok);
-    put(stats, "ingest", integer(tl_reply_integer(tl_reply_at(sizes, 0))), &ok);
-    put(stats, "set_aside", integer(tl_reply_integer(tl_reply_at(sizes, 1))), &ok);
+    put(stats, "ingest", integer(tl_reply_signed(sizes, 0)), &ok);
+    put(stats, "set_aside", integer(tl_reply_signed(sizes, 1)), &ok);
     if (!ok) {
         json_decref(stats);
         return NULL;
@@ -402,15 +399,15 @@ static json_t *read_answer(const struct tl_control *control, const struct tl_rep
 {
     if (reply == NULL)
         return NULL;
-    struct facts facts = {.config = control->config,
-                          .reply = reply,
-                          .now_ms = tl_reply_integer(tl_reply_at(reply, AT))};
-    if (!tl_queue_settings_read(tl_reply_at(reply, SETTINGS), &facts.settings)) {
+    struct facts facts = {
+        .config = control->config, .reply = reply, .now_ms = tl_reply_signed(reply, TL_STATS_NOW)};
+    if (!tl_queue_settings_read(tl_reply_at(reply, TL_STATS_SETTINGS), &facts.settings)) {
         tl_error_set(err, TL_ERR_STORE, "the settings of queue %s are missing", keys->queue);
         return NULL;
     }
-    tl_queue_settings_now(&facts.settings, tl_reply_at(tl_reply_at(reply, STATE), CAPACITY_NOW),
-                          tl_reply_at(tl_reply_at(reply, STATE), CAPACITY_WHY));
+    tl_queue_settings_now(&facts.settings,
+                          tl_reply_at(tl_reply_at(reply, TL_STATS_STATE), CAPACITY_NOW),
+                          tl_reply_at(tl_reply_at(reply, TL_STATS_STATE), CAPACITY_WHY));
     json_t *stats = describe(&facts, keys->queue);
     if (stats == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of queue %s", keys->queue);

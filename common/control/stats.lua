@@ -2,16 +2,16 @@
 -- stats: everything that the numbers of a queue are made of, as of one moment. Changes nothing.
 --
 -- args     1... fields of the state to read
--- returns  { now ms, fields, settings, lanes, leases, programs, waits, before, sizes, hooks, line, told }
---            fields    of the state, in the order of the args
+-- returns  STATS: now, ms, and
+--            state     the fields, in the order of the args
 --            settings  names and values in turn
 --            lanes     for each lane: how many wait, when the first of them joined
 --            leases    for dispatcher, admitter and expirer: the owner or '', ms left
 --            programs  worker, when it last reported (ms), in turn; 50 at most
 --            waits     of up to 64 of the active visitors, picked at random: how long each waited, ms, to 5 % of the
 --                      time since the join
---            before    when the totals were those that follow, ms; the fields of the state as of then, '' for those
---                      that the history (expirer/history.lua) does not have. Empty: there is no history
+--            before    when the totals (TOTAL) were those that follow, ms, by the history (expirer/history.lua).
+--                      Empty: there is none
 --            sizes     entries of the ingest stream, entries set aside
 --            hooks     as in line/hooks.lua
 --            line      how many of those who wait joined before the history began, and for how long is not known;
@@ -23,7 +23,7 @@
 --
 -- Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks.
 
-local int, LANE = text.int, defs.LANE
+local int, LANE, R = text.int, defs.LANE, defs.STATS
 local SAMPLE, WORKERS, RATE_MS, TOLD_MS = 64, 50, 60000, 3600000
 local BOUNDS = { 60000, 300000, 600000, 1200000, 1800000, 3600000 }
 
@@ -99,13 +99,11 @@ local function totals_before(c, oldest, ms)
     return point, point and max(point.at, c.now - ms)
 end
 
-local function before_of(c, oldest, fields)
+local function before_of(c, oldest)
     local point, since = totals_before(c, oldest, RATE_MS)
-    local list = { point and int(since) or nil }
-    for i = 1, point and #fields or 0 do
-        local value = point.values[fields[i]]
-        list[i + 1] = value and int(value) or ''
-    end
+    if not point then return {} end
+    local list = { int(since) }
+    for i, total in ipairs(defs.TOTAL) do list[i + 1] = int(point.values[total] or 0) end
     return list
 end
 
@@ -125,7 +123,8 @@ entry('stats', { 'no-writes' }, function(keys, args)
     local fields, both = call('HMGET', c.key.state, unpack(args)), history.both(c)
     local lanes_now, n_lanes = lanes_of(c, both)
     local oldest = both[1].oldest
-    return { int(c.now), fields, call('HGETALL', c.key.config), lanes_now, leases_of(c), programs_of(c),
-        waits_of(c, both), before_of(c, oldest, args), { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) },
-        hooks.of(c), line_of(c, oldest, n_lanes), told_of(c, oldest) }
+    return { [R.now] = int(c.now), [R.state] = fields, [R.settings] = call('HGETALL', c.key.config),
+        [R.lanes] = lanes_now, [R.leases] = leases_of(c), [R.programs] = programs_of(c), [R.waits] = waits_of(c, both),
+        [R.before] = before_of(c, oldest), [R.sizes] = { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) },
+        [R.hooks] = hooks.of(c), [R.line] = line_of(c, oldest, n_lanes), [R.told] = told_of(c, oldest) }
 end)

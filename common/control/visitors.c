@@ -17,10 +17,6 @@
 #include "common/store/records.h"
 #include "common/store/reply.h"
 
-/* What remove.lua and move.lua find. */
-enum { REMOVE_NONE, REMOVE_WAITING, REMOVE_ACTIVE, REMOVE_ENDED };
-enum { MOVE_NONE, MOVE_DONE, MOVE_ACTIVE, MOVE_ENDED, MOVE_THERE, MOVE_NO_LANE };
-
 static bool find(struct tl_control_call *call, char visitor[TL_VISITOR_MAX + 1])
 {
     struct tl_error err = {0};
@@ -239,17 +235,16 @@ void tl_handle_visitor_remove(struct tl_control_call *call)
     struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
     if (reply == NULL)
         return;
-    switch (tl_reply_integer(tl_reply_at(reply, 0))) {
-    case REMOVE_WAITING:
-    case REMOVE_ACTIVE:
+    switch (tl_reply_signed(reply, 0)) {
+    case TL_REMOVE_WAITING:
+    case TL_REMOVE_ACTIVE:
         tl_call_answer(
             call, 200,
             json_pack("{s:s, s:s, s:s}", "queue", call->keys.queue, "visitor", visitor, "was",
-                      tl_reply_integer(tl_reply_at(reply, 0)) == REMOVE_WAITING ? "waiting"
-                                                                                : "active"));
+                      tl_reply_signed(reply, 0) == TL_REMOVE_WAITING ? "waiting" : "active"));
         break;
-    case REMOVE_ENDED:
-        refuse_ended(call, visitor, tl_reply_string(tl_reply_at(reply, 1), NULL));
+    case TL_REMOVE_ENDED:
+        refuse_ended(call, visitor, tl_reply_text(reply, 1));
         break;
     default:
         tl_call_refuse(call, 404, "there is no visitor %s", visitor);
@@ -268,22 +263,22 @@ void tl_handle_visitor_move(struct tl_control_call *call)
     struct tl_reply *reply = run(call, TL_FN_MOVE, visitor, lane);
     if (reply == NULL)
         return;
-    const char *text = tl_reply_string(tl_reply_at(reply, 1), NULL);
-    switch (tl_reply_integer(tl_reply_at(reply, 0))) {
-    case MOVE_DONE:
-    case MOVE_THERE:
+    const char *text = tl_reply_text(reply, 1);
+    switch (tl_reply_signed(reply, 0)) {
+    case TL_MOVE_DONE:
+    case TL_MOVE_THERE:
         tl_call_answer(call, 200,
                        json_pack("{s:s, s:s, s:s, s:s*}", "queue", call->keys.queue, "visitor",
                                  visitor, "lane", lane, "was_in", *text != '\0' ? text : NULL));
         break;
-    case MOVE_NO_LANE:
+    case TL_MOVE_NO_LANE:
         tl_quote(lane, quoted, sizeof(quoted));
         tl_call_refuse(call, 422, "%s is not one of the lanes", quoted);
         break;
-    case MOVE_ACTIVE:
+    case TL_MOVE_ACTIVE:
         tl_call_refuse(call, 409, "visitor %s is active already", visitor);
         break;
-    case MOVE_ENDED:
+    case TL_MOVE_ENDED:
         refuse_ended(call, visitor, text);
         break;
     default:

@@ -88,8 +88,8 @@ struct tl_blocks *tl_blocks_read(struct tl_redis *redis, const char *key_prefix,
         most = TL_BLOCKS_MAX + 1;
     struct tl_blocks *blocks = calloc(1, sizeof(*blocks) + most * sizeof(blocks->list[0]));
     for (size_t i = 0; blocks != NULL && i < most; i++) {
-        const char *text = tl_reply_string(tl_reply_at(reply, 2 * i), NULL);
-        const char *until = tl_reply_string(tl_reply_at(reply, 2 * i + 1), NULL);
+        const char *text = tl_reply_text(reply, 2 * i);
+        const char *until = tl_reply_text(reply, 2 * i + 1);
         if (read_block(text, until, &blocks->list[blocks->n]))
             blocks->n++;
     }

@@ -94,7 +94,7 @@ static void newest_deinit(struct newest *newest)
 static const char *field_of(const struct tl_reply *fields, const char *name, size_t *length)
 {
     for (size_t i = 0; i + 1 < tl_reply_count(fields); i += 2)
-        if (strcmp(tl_reply_string(tl_reply_at(fields, i), NULL), name) == 0)
+        if (strcmp(tl_reply_text(fields, i), name) == 0)
             return tl_reply_string(tl_reply_at(fields, i + 1), length);
     *length = 0;
     return "";
@@ -183,7 +183,7 @@ static bool read_page(struct tl_redis *redis, const struct source *source, struc
         const struct tl_reply *fields = tl_reply_at(entry, 1);
         size_t length;
         snprintf(position->queue, sizeof(position->queue), "%s", source->queue);
-        if (!parse_entry_id(tl_reply_string(tl_reply_at(entry, 0), NULL), position)) {
+        if (!parse_entry_id(tl_reply_text(entry, 0), position)) {
             ok = tl_error_set(err, TL_ERR_PROTOCOL, "%s: an entry without an id", source->key);
         } else if (newest->n == newest->limit &&
                    compare(position, &newest->list[newest->n - 1].position) >= 0) {

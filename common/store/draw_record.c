@@ -64,9 +64,8 @@ bool tl_draw_record_read(struct tl_redis *redis, const struct tl_keys *keys,
     tl_args_free(&args);
     if (reply == NULL)
         return false;
-    tl_draw_record_parse(tl_reply_string(tl_reply_at(reply, 0), NULL),
-                         tl_reply_string(tl_reply_at(reply, 1), NULL),
-                         tl_reply_string(tl_reply_at(reply, 2), NULL), record);
+    tl_draw_record_parse(tl_reply_text(reply, 0), tl_reply_text(reply, 1), tl_reply_text(reply, 2),
+                         record);
     tl_reply_free(reply);
     return true;
 }

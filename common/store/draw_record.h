@@ -10,15 +10,7 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
-/* How many seqs the room of the drawn has, between those of before the opening and of after it. */
-enum { TL_DRAW_ROOM = 1 << 30 };
-
-enum tl_draw_phase {
-    TL_DRAW_NONE = 0, /* the opening has not come */
-    TL_DRAW_CUT = 1,  /* it is fixed who came before the opening */
-    TL_DRAW_DRAWING = 2,
-    TL_DRAW_DONE = 3,
-};
+#include "generated/protocol.h"
 
 struct tl_draw_record {
     enum tl_draw_phase phase;

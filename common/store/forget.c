@@ -33,8 +33,8 @@ static bool take_step(struct forgetting *self, const char *const arguments[], si
     struct tl_reply *reply = tl_call(self->redis, &self->args, err);
     if (reply == NULL)
         return false;
-    self->places += (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
-    snprintf(next, NEXT_MAX, "%s", tl_reply_string(tl_reply_at(reply, 1), NULL));
+    self->places += tl_reply_number(reply, 0);
+    snprintf(next, NEXT_MAX, "%s", tl_reply_text(reply, 1));
     tl_reply_free(reply);
     return true;
 }

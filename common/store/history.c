@@ -19,11 +19,10 @@ const char *tl_history_field_name(enum tl_history_field field)
 static bool read_point(const struct tl_reply *entry, struct tl_history_point *point)
 {
     const struct tl_reply *pairs = tl_reply_at(entry, 1);
-    *point = (struct tl_history_point){
-        .at_ms = strtoll(tl_reply_string(tl_reply_at(entry, 0), NULL), NULL, 10)};
+    *point = (struct tl_history_point){.at_ms = strtoll(tl_reply_text(entry, 0), NULL, 10)};
     for (size_t i = 0; i + 1 < tl_reply_count(pairs); i += 2) {
-        const char *name = tl_reply_string(tl_reply_at(pairs, i), NULL);
-        const char *value = tl_reply_string(tl_reply_at(pairs, i + 1), NULL);
+        const char *name = tl_reply_text(pairs, i);
+        const char *value = tl_reply_text(pairs, i + 1);
         for (int field = 0; field < TL_HISTORY_FIELDS; field++) {
             if (strcmp(name, names[field]) == 0)
                 point->values[field] = strtoull(value, NULL, 10);

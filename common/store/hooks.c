@@ -42,19 +42,19 @@ bool tl_hook_states_read(const struct tl_reply *reply, struct tl_hook_states *st
                          struct tl_error *err)
 {
     enum { NAME, CURSOR, STATE, PENDING, OLDEST, GONE, PARTS };
-    states->watched = *tl_reply_string(tl_reply_at(reply, 0), NULL) != '\0';
+    states->watched = *tl_reply_text(reply, 0) != '\0';
     states->n = 0;
     for (size_t at = 1; at + PARTS <= tl_reply_count(reply) && states->n < TL_HOOKS_MAX;
          at += PARTS) {
         struct tl_hook_state *state = &states->list[states->n++];
-        uint64_t gone = (uint64_t)tl_reply_integer(tl_reply_at(reply, at + GONE));
+        uint64_t gone = tl_reply_number(reply, at + GONE);
         *state = (struct tl_hook_state){0};
-        if (!read_state(tl_reply_string(tl_reply_at(reply, at + STATE), NULL), state, err))
+        if (!read_state(tl_reply_text(reply, at + STATE), state, err))
             return false;
-        state->hook = tl_reply_string(tl_reply_at(reply, at + NAME), NULL);
-        state->event = strtoull(tl_reply_string(tl_reply_at(reply, at + CURSOR), NULL), NULL, 10);
-        state->pending = (uint64_t)tl_reply_integer(tl_reply_at(reply, at + PENDING));
-        state->oldest_ms = tl_reply_integer(tl_reply_at(reply, at + OLDEST));
+        state->hook = tl_reply_text(reply, at + NAME);
+        state->event = strtoull(tl_reply_text(reply, at + CURSOR), NULL, 10);
+        state->pending = tl_reply_number(reply, at + PENDING);
+        state->oldest_ms = tl_reply_signed(reply, at + OLDEST);
         state->lost += gone;
         state->losing = gone > 0;
     }

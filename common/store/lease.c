@@ -72,8 +72,8 @@ static void note(const struct tl_lease_client *client, struct tl_lease *lease,
         lease->held = strcmp(tl_reply_string(reply, NULL), client->owner) == 0;
         break;
     case TL_LEASE_TAKE:
-        lease->held = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
-        lease->fence = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
+        lease->held = tl_reply_signed(reply, 0) == 1;
+        lease->fence = tl_reply_number(reply, 1);
         lease->left_ms = 0; /* not known for a lease of another replica */
         break;
     case TL_LEASE_RELEASE:

@@ -116,8 +116,8 @@ static struct tl_reply *list(struct tl_redis *redis, struct tl_args *args, struc
 static const char *name_of(const struct tl_reply *library)
 {
     for (size_t i = 0; i + 1 < tl_reply_count(library); i += 2)
-        if (strcmp(tl_reply_string(tl_reply_at(library, i), NULL), "library_name") == 0)
-            return tl_reply_string(tl_reply_at(library, i + 1), NULL);
+        if (strcmp(tl_reply_text(library, i), "library_name") == 0)
+            return tl_reply_text(library, i + 1);
     return "";
 }
 
@@ -136,8 +136,7 @@ bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *
     bool ok = unused != NULL;
     for (size_t i = 0; ok && i < tl_reply_count(unused); i++) {
         tl_args_reset(&args);
-        tl_args_strs(&args, "FUNCTION", "DELETE", tl_reply_string(tl_reply_at(unused, i), NULL),
-                     NULL);
+        tl_args_strs(&args, "FUNCTION", "DELETE", tl_reply_text(unused, i), NULL);
         ok = tl_redis_do(redis, &args, err);
         *n += ok ? 1 : 0;
     }

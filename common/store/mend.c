@@ -27,7 +27,7 @@ bool tl_queue_examine(struct tl_redis *redis, const struct tl_keys *keys, char w
     struct tl_reply *reply = run(redis, keys, "look", NULL, &(struct tl_actor){0}, err);
     if (reply == NULL)
         return false;
-    snprintf(wrong, 320, "%s", tl_reply_string(tl_reply_at(reply, 1), NULL));
+    snprintf(wrong, 320, "%s", tl_reply_text(reply, 1));
     tl_reply_free(reply);
     return true;
 }
@@ -39,8 +39,8 @@ bool tl_queue_set_aside(struct tl_troubles *troubles, struct tl_redis *redis,
     struct tl_error problem = {0};
     struct tl_reply *reply = run(redis, keys, offer->from_memory ? "memory" : "file",
                                  offer->settings, offer->actor, &problem);
-    const char *mended = tl_reply_string(tl_reply_at(reply, 0), NULL);
-    const char *wrong = tl_reply_string(tl_reply_at(reply, 1), NULL);
+    const char *mended = tl_reply_text(reply, 0);
+    const char *wrong = tl_reply_text(reply, 1);
     if (wrong[0] != '\0' || mended[0] != '\0')
         tl_error_set(err, TL_ERR_STORE, "%s", wrong[0] != '\0' ? wrong : mended);
     /* A worker's own user of the store may not mend: the other programs do. */

@@ -11,8 +11,7 @@
 #include "common/wire/names.h"
 #include "common/wire/notice_text.h"
 
-#define VALUE_MAX  1100
-#define UNREPORTED "3" /* WHY.unreported of admitter/adapt.lua */
+#define VALUE_MAX 1100
 /* Why a queue is created: ensure.lua. */
 #define FROM_FILE "0"
 #define IN_FORCE  "1"
@@ -118,13 +117,12 @@ static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settin
     /* `lanes` first: default_lane is named after one of them. */
     for (int pass = 0; pass < 2; pass++)
         for (size_t i = 0; i + 1 < n; i += 2) {
-            const char *name = tl_reply_string(tl_reply_at(reply, i), NULL);
-            const char *value = tl_reply_string(tl_reply_at(reply, i + 1), NULL);
+            const char *name = tl_reply_text(reply, i);
+            const char *value = tl_reply_text(reply, i + 1);
             if ((strcmp(name, "lanes") == 0) != (pass == 0))
                 continue;
             if (strcmp(name, TL_QUEUE_CHANGED) == 0) {
-                known.changed_us = settings->changed_us =
-                    tl_reply_integer(tl_reply_at(reply, i + 1));
+                known.changed_us = settings->changed_us = tl_reply_signed(reply, i + 1);
                 continue;
             }
             /* An unknown field of a newer version is skipped; an invalid value keeps the default.
@@ -148,11 +146,10 @@ bool tl_queue_settings_read(const struct tl_reply *reply, struct tl_queue_settin
 void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_reply *capacity,
                            const struct tl_reply *why)
 {
-    settings->now =
-        (struct tl_capacity_now){.capacity = (uint64_t)tl_reply_integer(capacity),
-                                 .stale = settings->capacity_mode == TL_CAPACITY_AUTO &&
-                                          (tl_reply_type(why) != TL_REPLY_STRING ||
-                                           strcmp(tl_reply_string(why, NULL), UNREPORTED) == 0)};
+    settings->now = (struct tl_capacity_now){.capacity = (uint64_t)tl_reply_integer(capacity),
+                                             .stale = settings->capacity_mode == TL_CAPACITY_AUTO &&
+                                                      (tl_reply_type(why) != TL_REPLY_STRING ||
+                                                       tl_reply_integer(why) == TL_WHY_UNREPORTED)};
 }
 
 bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
@@ -178,8 +175,8 @@ static bool receive_info(struct tl_redis *redis, const struct tl_keys *keys,
     struct tl_reply *settings = tl_redis_next(redis, state != NULL ? err : NULL);
     bool ok = settings != NULL;
     *numbers = state != NULL;
-    info->generation = (uint64_t)tl_reply_integer(tl_reply_at(state, 0));
-    info->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(state, 1));
+    info->generation = tl_reply_number(state, 0);
+    info->base_seq = tl_reply_number(state, 1);
     if (ok)
         ok = tl_queue_settings_read(settings, &info->settings) || tl_queue_fail_missing(keys, err);
     if (ok)
@@ -262,8 +259,8 @@ static bool copy_made(const struct tl_reply *reply, struct tl_changes_made *made
     if (made == NULL)
         return true;
     *made = (struct tl_changes_made){
-        .before = strdup(tl_reply_string(tl_reply_at(reply, 1), NULL)),
-        .after = strdup(tl_reply_string(tl_reply_at(reply, 2), NULL)),
+        .before = strdup(tl_reply_text(reply, 1)),
+        .after = strdup(tl_reply_text(reply, 2)),
     };
     if (made->before != NULL && made->after != NULL)
         return true;
@@ -294,7 +291,7 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
         append_changes(read, &before, &after, changes, &args);
         tl_actor_append(actor, &args);
         struct tl_reply *reply = tl_call_once(redis, TL_FN_CONFIGURE, keys, &args, err);
-        *done = tl_reply_integer(tl_reply_at(reply, 0)) == 1;
+        *done = tl_reply_signed(reply, 0) == 1;
         ok = reply != NULL && (!*done || copy_made(reply, made, err));
         tl_reply_free(reply);
         tl_args_free(&args);
@@ -401,7 +398,7 @@ bool tl_queue_numbers(struct tl_redis *redis, const struct tl_keys *keys,
                                 &numbers->left,       &numbers->unclaimed, &numbers->absent,
                                 &numbers->removed};
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        *fields[i] = (uint64_t)tl_reply_integer(tl_reply_at(reply, i));
+        *fields[i] = tl_reply_number(reply, i);
     tl_reply_free(reply);
     if (numbers->generation == 0)
         return tl_queue_fail_missing(keys, err);

@@ -16,16 +16,15 @@ bool tl_recovery_read(struct tl_redis *redis, const struct tl_keys *keys,
     if (reply == NULL)
         return false;
     *recovery = (struct tl_recovery){
-        .present = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0)),
-        .lost_generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1)),
-        .until_ms = tl_reply_integer(tl_reply_at(reply, 2)),
-        .lost_size = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3)),
-        .restored = (uint64_t)tl_reply_integer(tl_reply_at(reply, 4)),
-        .full_since_ms = tl_reply_integer(tl_reply_at(reply, 8)),
+        .present = tl_reply_number(reply, 0),
+        .lost_generation = tl_reply_number(reply, 1),
+        .until_ms = tl_reply_signed(reply, 2),
+        .lost_size = tl_reply_number(reply, 3),
+        .restored = tl_reply_number(reply, 4),
+        .full_since_ms = tl_reply_signed(reply, 8),
     };
-    tl_draw_record_parse(tl_reply_string(tl_reply_at(reply, 5), NULL),
-                         tl_reply_string(tl_reply_at(reply, 6), NULL),
-                         tl_reply_string(tl_reply_at(reply, 7), NULL), &recovery->draw);
+    tl_draw_record_parse(tl_reply_text(reply, 5), tl_reply_text(reply, 6), tl_reply_text(reply, 7),
+                         &recovery->draw);
     tl_reply_free(reply);
     return recovery->present != 0 || tl_queue_fail_missing(keys, err);
 }

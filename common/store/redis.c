@@ -265,7 +265,7 @@ static bool check_role(struct tl_redis *redis, struct tl_error *err)
     struct tl_error refusal = {0};
     tl_args_str(&args, "ROLE");
     struct tl_reply *reply = tl_redis_call(redis, &args, &refusal);
-    const char *role = tl_reply_string(tl_reply_at(reply, 0), NULL);
+    const char *role = tl_reply_text(reply, 0);
     bool replica = strcmp(role, "slave") == 0;
     tl_args_free(&args);
     if (replica) {
@@ -506,8 +506,7 @@ bool tl_redis_time(struct tl_redis *redis, int64_t *now_us, struct tl_error *err
     tl_args_free(&args);
     if (reply == NULL)
         return false;
-    *now_us =
-        tl_reply_integer(tl_reply_at(reply, 0)) * 1000000 + tl_reply_integer(tl_reply_at(reply, 1));
+    *now_us = tl_reply_signed(reply, 0) * 1000000 + tl_reply_signed(reply, 1);
     tl_reply_free(reply);
     return true;
 }

@@ -66,3 +66,18 @@ const struct tl_reply *tl_reply_at(const struct tl_reply *reply, size_t i)
         return NULL;
     return (const struct tl_reply *)(const void *)inner(reply)->element[i];
 }
+
+uint64_t tl_reply_number(const struct tl_reply *reply, size_t i)
+{
+    return (uint64_t)tl_reply_signed(reply, i);
+}
+
+int64_t tl_reply_signed(const struct tl_reply *reply, size_t i)
+{
+    return tl_reply_integer(tl_reply_at(reply, i));
+}
+
+const char *tl_reply_text(const struct tl_reply *reply, size_t i)
+{
+    return tl_reply_string(tl_reply_at(reply, i), NULL);
+}

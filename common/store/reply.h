@@ -24,7 +24,12 @@ tl_reply_integer(const struct tl_reply *reply); /* of an integer or of digits in
 /* Bytes of a string (NUL-terminated, may hold zeros); "" and 0 for anything else. */
 const char *tl_reply_string(const struct tl_reply *reply, size_t *length);
 size_t tl_reply_count(const struct tl_reply *reply); /* elements of an array; else 0 */
-/* The i-th element, borrowed; NULL past the end or if it is no array. All accessors accept NULL. */
+/* The i-th element, borrowed; NULL past the end or if it is no array. */
 const struct tl_reply *tl_reply_at(const struct tl_reply *reply, size_t i);
+/* The i-th element as a number, as one that may be negative, and as a text without zeros. 0 and ""
+ * for one that is not there or is none. What functions return has names: generated/protocol.h. */
+uint64_t tl_reply_number(const struct tl_reply *reply, size_t i);
+int64_t tl_reply_signed(const struct tl_reply *reply, size_t i);
+const char *tl_reply_text(const struct tl_reply *reply, size_t i);
 
 #endif

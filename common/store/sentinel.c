@@ -116,7 +116,7 @@ static bool read_master(const struct tl_reply *reply, struct tl_redis_address *m
 {
     size_t length;
     const char *host = tl_reply_string(tl_reply_at(reply, 0), &length);
-    int64_t port = tl_reply_integer(tl_reply_at(reply, 1));
+    int64_t port = tl_reply_signed(reply, 1);
     if (length == 0 || length >= sizeof(master->host) || port < 1 || port > 65535)
         return false;
     memcpy(master->host, host, length + 1);
@@ -128,8 +128,8 @@ static bool read_master(const struct tl_reply *reply, struct tl_redis_address *m
 static uint64_t read_epoch(const struct tl_reply *reply)
 {
     for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2)
-        if (strcmp(tl_reply_string(tl_reply_at(reply, i), NULL), "config-epoch") == 0)
-            return (uint64_t)tl_reply_integer(tl_reply_at(reply, i + 1));
+        if (strcmp(tl_reply_text(reply, i), "config-epoch") == 0)
+            return tl_reply_number(reply, i + 1);
     return 0;
 }
 

@@ -255,10 +255,8 @@ static bool read_serials(struct tl_snapshot *snapshot, struct tl_redis *redis, s
     const struct tl_reply *page = tl_reply_at(reply, 1);
     bool ok = true;
     for (size_t i = 0; ok && i + 1 < tl_reply_count(page); i += 2)
-        ok = add_serial(snapshot, tl_reply_string(tl_reply_at(page, i), NULL),
-                        tl_reply_string(tl_reply_at(page, i + 1), NULL), err);
-    snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s",
-             tl_reply_string(tl_reply_at(reply, 0), NULL));
+        ok = add_serial(snapshot, tl_reply_text(page, i), tl_reply_text(page, i + 1), err);
+    snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s", tl_reply_text(reply, 0));
     tl_reply_free(reply);
     snapshot->serials_done = ok && strcmp(snapshot->cursor, "0") == 0;
     return ok;
@@ -292,7 +290,7 @@ static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bo
     for (size_t i = 1; ok && i + 1 < tl_reply_count(page); i += 2) {
         tl_place place;
         uint64_t deadline_ms;
-        const char *deadline = tl_reply_string(tl_reply_at(page, i + 1), NULL);
+        const char *deadline = tl_reply_text(page, i + 1);
         ok = read_place(tl_reply_at(page, i), &place, err) &&
              (tl_record_score(deadline, &deadline_ms) ||
               tl_error_set(err, TL_ERR_PROTOCOL, "snapshot: a score is not a deadline: %.40s",
@@ -300,8 +298,7 @@ static bool read_active(struct tl_snapshot *snapshot, struct tl_redis *redis, bo
              (tl_line_add_active(snapshot->line, place, (int64_t)deadline_ms) ||
               tl_error_set(err, TL_ERR_NOMEM, "no memory for the sessions of a queue"));
     }
-    snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s",
-             tl_reply_string(tl_reply_at(page, 0), NULL));
+    snprintf(snapshot->cursor, sizeof(snapshot->cursor), "%s", tl_reply_text(page, 0));
     tl_reply_free(page);
     *done = ok && strcmp(snapshot->cursor, "0") == 0;
     return ok && (!*done || read_end(snapshot, redis, err));

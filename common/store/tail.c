@@ -93,15 +93,15 @@ bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_
     struct tl_reply *reply = tl_call_read(redis, TL_FN_HEAD, keys, err);
     if (reply == NULL)
         return false;
-    head->generation = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0));
-    head->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
-    head->seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 5));
-    snprintf(head->id, sizeof(head->id), "%s", tl_reply_string(tl_reply_at(reply, 2), NULL));
-    head->base_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 3));
-    head->found_seq = (uint64_t)tl_reply_integer(tl_reply_at(reply, 4));
+    head->generation = tl_reply_number(reply, TL_HEAD_GENERATION);
+    head->event = tl_reply_number(reply, TL_HEAD_EVENT);
+    head->seq = tl_reply_number(reply, TL_HEAD_SEQ);
+    snprintf(head->id, sizeof(head->id), "%s", tl_reply_text(reply, TL_HEAD_ID));
+    head->base_seq = tl_reply_number(reply, TL_HEAD_BASE_SEQ);
+    head->found_seq = tl_reply_number(reply, TL_HEAD_FOUND_SEQ);
     head->turns.event = head->event;
     snprintf(head->turns.field, sizeof(head->turns.field), "%s",
-             tl_reply_string(tl_reply_at(reply, 6), NULL));
+             tl_reply_text(reply, TL_HEAD_TURNS));
     tl_reply_free(reply);
     return true;
 }
@@ -176,8 +176,7 @@ static struct tl_reply *ask(struct tl_tail *tail, struct tl_redis *redis, bool b
 /* Passes the entries of one stream to the handler: [key, [[id, [field, value...]]...]]. */
 static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
 {
-    struct followed *followed =
-        tl_named_find(&tail->queues, tl_reply_string(tl_reply_at(stream, 0), NULL));
+    struct followed *followed = tl_named_find(&tail->queues, tl_reply_text(stream, 0));
     if (followed == NULL)
         return 0;
     const struct tl_reply *entries = tl_reply_at(stream, 1);
@@ -187,8 +186,7 @@ static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
         const struct tl_reply *entry = tl_reply_at(entries, i);
         size_t length;
         const char *payload = tl_reply_string(tl_reply_at(tl_reply_at(entry, 1), 1), &length);
-        snprintf(followed->id, sizeof(followed->id), "%s",
-                 tl_reply_string(tl_reply_at(entry, 0), NULL));
+        snprintf(followed->id, sizeof(followed->id), "%s", tl_reply_text(entry, 0));
         if (!tail->handler(tail->context, followed->keys, payload, length))
             followed->stopped = true;
     }

@@ -149,7 +149,7 @@ bool tl_tokens_list(struct tl_redis *redis, const char *key_prefix, struct tl_to
     *n = 0;
     *list = calloc(most > 0 ? most : 1, sizeof(**list));
     for (size_t i = 0; *list != NULL && memory && i < most; i++) {
-        const char *name = tl_reply_string(tl_reply_at(reply, 2 * i), NULL);
+        const char *name = tl_reply_text(reply, 2 * i);
         if (read_record(name, tl_reply_at(reply, 2 * i + 1), &(*list)[*n], &memory))
             (*n)++;
     }

@@ -14,10 +14,9 @@ bool tl_turns_read(struct tl_redis *redis, const struct tl_keys *keys, struct tl
     tl_args_free(&args);
     if (reply == NULL)
         return false;
-    bool exists = tl_reply_integer(tl_reply_at(reply, 0)) != 0;
-    turns->event = (uint64_t)tl_reply_integer(tl_reply_at(reply, 1));
-    snprintf(turns->field, sizeof(turns->field), "%s",
-             tl_reply_string(tl_reply_at(reply, 2), NULL));
+    bool exists = tl_reply_signed(reply, 0) != 0;
+    turns->event = tl_reply_number(reply, 1);
+    snprintf(turns->field, sizeof(turns->field), "%s", tl_reply_text(reply, 2));
     tl_reply_free(reply);
     return exists || tl_queue_fail_missing(keys, err);
 }

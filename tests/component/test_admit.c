@@ -26,12 +26,15 @@ static struct admitted admit(struct test_store *store, const char *most)
     snprintf(arguments, sizeof(arguments), "%s 1000", most);
     struct tl_reply *reply =
         test_function(store->redis, TL_FN_ADMIT, &store->keys, arguments, NULL);
-    assert_int_equal(tl_reply_count(reply), 15);
-    struct admitted result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
-                              .room = tl_reply_integer(tl_reply_at(reply, 1)),
-                              .waiting = tl_reply_integer(tl_reply_at(reply, 2)),
-                              .now_ms = tl_reply_integer(tl_reply_at(reply, 3)),
-                              .opens_in_ms = tl_reply_integer(tl_reply_at(reply, 4))};
+    assert_int_equal(tl_reply_count(reply), TL_ADMIT_STATE + 1);
+    assert_int_equal(tl_reply_number(reply, TL_ADMIT_GENERATION), test_state(store, "generation"));
+    assert_int_equal(tl_reply_number(reply, TL_ADMIT_ACTIVE), test_state(store, "active"));
+    assert_true(*tl_reply_text(reply, TL_ADMIT_STATE) >= 'a');
+    struct admitted result = {.n = tl_reply_signed(reply, TL_ADMIT_ADMITTED),
+                              .room = tl_reply_signed(reply, TL_ADMIT_LEFT),
+                              .waiting = tl_reply_signed(reply, TL_ADMIT_WAITING),
+                              .now_ms = tl_reply_signed(reply, TL_ADMIT_NOW),
+                              .opens_in_ms = tl_reply_signed(reply, TL_ADMIT_AGAIN)};
     tl_reply_free(reply);
     test_invariants(store->redis, &store->keys);
     return result;

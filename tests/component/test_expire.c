@@ -24,11 +24,12 @@ static struct expired expire(struct test_store *store, unsigned most)
     snprintf(arguments, sizeof(arguments), "%u 1000", most);
     struct tl_reply *reply =
         test_function(store->redis, TL_FN_EXPIRE, &store->keys, arguments, NULL);
-    assert_int_equal(tl_reply_count(reply), 5);
-    struct expired result = {.n = tl_reply_integer(tl_reply_at(reply, 0)),
-                             .next_ms = tl_reply_integer(tl_reply_at(reply, 1)),
-                             .now_ms = tl_reply_integer(tl_reply_at(reply, 2)),
-                             .forgotten = tl_reply_integer(tl_reply_at(reply, 3))};
+    assert_int_equal(tl_reply_count(reply), TL_EXPIRE_BASE_SEQ + 1);
+    assert_int_equal(tl_reply_number(reply, TL_EXPIRE_BASE_SEQ), test_state(store, "base_seq"));
+    struct expired result = {.n = tl_reply_signed(reply, TL_EXPIRE_ENDED),
+                             .next_ms = tl_reply_signed(reply, TL_EXPIRE_DEADLINE),
+                             .now_ms = tl_reply_signed(reply, TL_EXPIRE_NOW),
+                             .forgotten = tl_reply_signed(reply, TL_EXPIRE_FORGOTTEN)};
     tl_reply_free(reply);
     test_invariants(store->redis, &store->keys);
     return result;

@@ -14,11 +14,11 @@
 -- same numbers could then go to others. So each incarnation goes on at the base of its time, which grows faster than
 -- steps give numbers; who was numbered before keeps the own, and stands in front, where the draw put them.
 
-local LANE, int = defs.LANE, text.int
-local ROOM = 1073741824 -- 2^30: seqs between those of before the opening and those of after it
+local LANE, WANTED, int = defs.LANE, defs.WANTED, text.int
+local ROOM = defs.DRAW_ROOM
 local FIELDS = '^(%d+):([123]):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'
 
-draw.CUT, draw.DRAWING, draw.DONE = 1, 2, 3 -- the phases: TL_DRAW_* in C
+draw.CUT, draw.DRAWING, draw.DONE = defs.DRAW.cut, defs.DRAW.drawing, defs.DRAW.done -- the phases
 
 -- nil for a missing or damaged text.
 function draw.parse(t)
@@ -96,12 +96,10 @@ function draw.place_of_before(d, place, opens_at)
     return (not d or d.phase == draw.CUT) and seq > cut and seq <= cut + ROOM and place - 2 * (seq - cut) or place
 end
 
--- What the admitter is to do about the draw of a queue that has one: HOLD it, ANNOUNCE its hash, or nothing; and
+-- What the admitter is to do about the draw of a queue that has one (WANTED: announce its hash, or hold it), and
 -- whether nobody is admitted before it is done. c: with the fields draw and draw_hash.
-draw.ANNOUNCE, draw.HOLD = 1, 2
-
 function draw.wanted(c, opens_at)
-    if (draw.of(c.draw, opens_at) or {}).phase == draw.DONE then return 0, false end
-    if c.now >= opens_at then return draw.HOLD, true end
-    return match(c.draw_hash or '', '^%d+') ~= int(opens_at) and draw.ANNOUNCE or 0, true
+    if (draw.of(c.draw, opens_at) or {}).phase == draw.DONE then return WANTED.nothing, false end
+    if c.now >= opens_at then return WANTED.hold, true end
+    return match(c.draw_hash or '', '^%d+') ~= int(opens_at) and WANTED.announce or WANTED.nothing, true
 end

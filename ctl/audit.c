@@ -90,10 +90,9 @@ static bool is_kind(const struct tl_reply *list, const char *kind)
 
 static struct tl_reply *look_at_state(struct audit *audit, struct tl_error *err)
 {
-    tl_args_reset(&audit->args);
+    tl_call_begin(&audit->args, TL_FN_AUDIT_STATE, audit->keys);
     tl_args_uint(&audit->args, PATIENCE_MS);
-    struct tl_reply *reply =
-        tl_call_once(audit->redis, TL_FN_AUDIT_STATE, audit->keys, &audit->args, err);
+    struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
     if (reply != NULL && tl_reply_type(reply) == TL_REPLY_NIL) {
         tl_error_set(err, TL_ERR_NOQUEUE, "there is no queue %s", audit->keys->queue);
         tl_reply_free(reply);
@@ -175,9 +174,8 @@ static void check_settings(const struct tl_reply *reply, struct tl_audit_report 
 
 static bool read_settings(struct audit *audit, struct tl_error *err)
 {
-    tl_args_reset(&audit->args);
-    tl_args_strs(&audit->args, "HGETALL", audit->keys->names[TL_KEY_CONFIG], NULL);
-    struct tl_reply *reply = tl_redis_call(audit->redis, &audit->args, err);
+    struct tl_reply *reply =
+        tl_ask(audit->redis, err, "HGETALL", audit->keys->names[TL_KEY_CONFIG], NULL);
     if (reply != NULL)
         check_settings(reply, audit->report);
     tl_reply_free(reply);

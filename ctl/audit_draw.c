@@ -51,9 +51,8 @@ static bool check_seed(struct check *check)
 static bool check_list(struct check *check, struct tl_error *err)
 {
     char key[TL_KEY_MAX], text[160];
-    tl_args_reset(&check->args);
-    tl_args_strs(&check->args, "STRLEN", tl_key(check->keys, TL_KEY_DRAWN, key), NULL);
-    struct tl_reply *reply = tl_redis_call(check->redis, &check->args, err);
+    struct tl_reply *reply =
+        tl_ask(check->redis, err, "STRLEN", tl_key(check->keys, TL_KEY_DRAWN, key), NULL);
     if (reply == NULL)
         return false;
     uint64_t length = (uint64_t)tl_reply_integer(reply);

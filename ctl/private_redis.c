@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/store/redis.h"
+#include "common/store/reply.h"
 
 #include "ctl/private_redis.h"
 #include "ctl/session.h"
@@ -204,10 +205,9 @@ bool tl_private_redis_answers(const struct tl_private_redis *redis, struct tl_er
     struct tl_redis *connection = tl_redis_new(&settings, err);
     if (connection == NULL)
         return false;
-    struct tl_args args = {0};
-    tl_args_str(&args, "PING");
-    bool ok = tl_redis_connect(connection, err) && tl_redis_do(connection, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply =
+        tl_redis_connect(connection, err) ? tl_ask(connection, err, "PING", NULL) : NULL;
+    tl_reply_free(reply);
     tl_redis_free(&connection);
-    return ok;
+    return reply != NULL;
 }

@@ -50,9 +50,7 @@ static struct tl_reply *ask(struct tl_redis *redis, const struct tl_keys *keys, 
     tl_args_int(&args, since_ms > 0 ? since_ms : 0);
     tl_args_strs(&args, "COUNT", NULL);
     tl_args_int(&args, TL_SIGNS_KEPT);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    return reply;
+    return tl_redis_once(redis, &args, err);
 }
 
 bool tl_ctl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64_t now_ms,

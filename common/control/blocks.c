@@ -30,8 +30,7 @@ static bool change(struct tl_control_call *call, const char *what, const struct 
                  tl_key_common(prefix, TL_COMMON_CHANGES, changes), what, entry, NULL);
     tl_args_int(&args, for_ms);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_call(call->redis, &args, &err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
     if (reply == NULL && err.kind == TL_ERR_STORE && strstr(err.text, "blocks already") != NULL)
         return tl_call_refuse(call, 429, "%s", err.text);
     if (reply == NULL)
@@ -101,14 +100,12 @@ static bool queue_exists(struct tl_control_call *call, const char *queue)
 {
     char queues[TL_KEY_MAX];
     struct tl_error err = {0};
-    struct tl_args args = {0};
     if (queue[0] == '\0')
         return true;
-    tl_args_strs(&args, "SISMEMBER",
-                 tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, queues),
-                 queue, NULL);
-    struct tl_reply *reply = tl_redis_call(call->redis, &args, &err);
-    tl_args_free(&args);
+    struct tl_reply *reply =
+        tl_ask(call->redis, &err, "SISMEMBER",
+               tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, queues),
+               queue, NULL);
     if (reply == NULL)
         return tl_call_fail(call, &err);
     bool exists = tl_reply_integer(reply) == 1;

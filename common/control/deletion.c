@@ -15,8 +15,7 @@ static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *q
     tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_QUEUES, queues),
                  tl_key_common(key_prefix, TL_COMMON_CHANGES, changes), queue, generation, NULL);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call_once(redis, &args, err);
     if (reply == NULL)
         return false;
     *listed = tl_reply_integer(reply) == 1;
@@ -28,11 +27,8 @@ static bool is_listed(struct tl_redis *redis, const char *key_prefix, const char
                       bool *listed, struct tl_error *err)
 {
     char queues[TL_KEY_MAX];
-    struct tl_args args = {0};
-    tl_args_strs(&args, "SISMEMBER", tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), queue,
-                 NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_ask(
+        redis, err, "SISMEMBER", tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), queue, NULL);
     *listed = tl_reply_integer(reply) == 1;
     tl_reply_free(reply);
     return reply != NULL;
@@ -46,11 +42,11 @@ bool tl_queue_delete(struct tl_redis *redis, struct tl_redis *none, const char *
     bool listed = false;
     if (!is_listed(none, key_prefix, keys->queue, &listed, err))
         return false;
+    tl_call_begin(&args, TL_FN_DELETE, keys);
     tl_args_int(&args, kept_ms);
     tl_args_str(&args, listed ? "1" : "0");
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_call_once(redis, TL_FN_DELETE, keys, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call_once(redis, &args, err);
     if (reply == NULL)
         return false;
     bool ok = unlist(none, key_prefix, keys->queue, tl_reply_text(reply, 1), actor, &listed, err);

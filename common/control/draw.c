@@ -32,8 +32,7 @@ static json_t *read_ids(struct tl_control_call *call, uint64_t from, uint64_t li
     tl_args_strs(&args, "GETRANGE", tl_key(&call->keys, TL_KEY_DRAWN, key), NULL);
     tl_args_uint(&args, from * TL_DRAW_ID_BYTES);
     tl_args_uint(&args, (from + limit) * TL_DRAW_ID_BYTES - 1);
-    struct tl_reply *reply = tl_redis_call(call->redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_redis_once(call->redis, &args, err);
     if (reply == NULL)
         return NULL;
     const char *bytes = tl_reply_string(reply, &length);

@@ -25,17 +25,14 @@ static struct tl_reply *ask(const struct tl_joined *joined, uint64_t first,
                             struct tl_error *err)
 {
     struct tl_args args = {0};
-    struct tl_reply *reply = NULL;
     struct tl_redis *redis = tl_call_connect(control, keys->queue, err);
-    if (redis != NULL) {
-        tl_call_begin_read(&args, TL_FN_JOINED, keys);
-        tl_args_uint(&args, first);
-        tl_args_uint(&args, joined->last);
-        tl_args_uint(&args, PORTION);
-        reply = tl_call(redis, &args, err);
-    }
-    tl_args_free(&args);
-    return reply;
+    if (redis == NULL)
+        return NULL;
+    tl_call_begin_read(&args, TL_FN_JOINED, keys);
+    tl_args_uint(&args, first);
+    tl_args_uint(&args, joined->last);
+    tl_args_uint(&args, PORTION);
+    return tl_call_once(redis, &args, err);
 }
 
 /* Appends the points of an answer. */

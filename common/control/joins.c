@@ -96,11 +96,11 @@ static bool run(struct tl_control_call *call, struct bulk *bulk, const void *byt
 {
     struct tl_error err = {0};
     struct tl_args args = {0};
+    tl_call_begin(&args, TL_FN_JOINS, &call->keys);
     tl_args_bin(&args, bytes, length);
     tl_args_uint(&args, bulk->n);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_call_once(call->redis, TL_FN_JOINS, &call->keys, &args, &err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
     if (reply == NULL)
         return tl_call_fail(call, &err);
     snprintf(bulk->after, sizeof(bulk->after), "%s", tl_reply_string(reply, NULL));

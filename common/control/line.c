@@ -55,8 +55,7 @@ void tl_handle_line(struct tl_control_call *call)
         tl_args_uint(&args, from - 1);
         tl_args_uint(&args, from + limit - 2);
         tl_args_str(&args, "WITHSCORES");
-        page = tl_redis_call(call->redis, &args, &err);
-        tl_args_free(&args);
+        page = tl_redis_once(call->redis, &args, &err);
     }
     struct tl_joined joined = {0};
     for (size_t i = 0; i + 1 < tl_reply_count(page); i += 2)

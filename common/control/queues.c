@@ -96,12 +96,9 @@ static bool count_queues(struct tl_control_call *call, uint64_t *n)
 {
     char key[TL_KEY_MAX];
     struct tl_error err = {0};
-    struct tl_args args = {0};
-    tl_args_strs(&args, "SCARD",
-                 tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, key),
-                 NULL);
-    struct tl_reply *reply = tl_redis_call(call->redis, &args, &err);
-    tl_args_free(&args);
+    struct tl_reply *reply =
+        tl_ask(call->redis, &err, "SCARD",
+               tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, key), NULL);
     if (reply == NULL)
         return tl_call_fail(call, &err);
     *n = (uint64_t)tl_reply_integer(reply);

@@ -6,7 +6,7 @@
 #include "common/control/reference_find.h"
 #include "common/store/reply.h"
 
-enum { AT_ONCE = 250 }; /* visitors in each answer: 1,000 keep others waiting for 4 ms */
+#define AT_ONCE "250" /* visitors in each answer: 1,000 keep others waiting for 4 ms */
 
 /* Whose code is looked for. */
 struct wanted {
@@ -22,11 +22,7 @@ static bool look_through(struct tl_redis *redis, const char *scan, const char *k
 {
     char cursor[24] = "0";
     do {
-        struct tl_args args = {0};
-        tl_args_strs(&args, scan, key, cursor, "COUNT", NULL);
-        tl_args_uint(&args, AT_ONCE);
-        struct tl_reply *reply = tl_redis_call(redis, &args, err);
-        tl_args_free(&args);
+        struct tl_reply *reply = tl_ask(redis, err, scan, key, cursor, "COUNT", AT_ONCE, NULL);
         if (reply == NULL)
             return false;
         const struct tl_reply *page = tl_reply_at(reply, 1);

@@ -38,10 +38,9 @@ static struct tl_reply *run(struct tl_control_call *call, const char *what,
                             const char *answer, struct tl_error *err)
 {
     struct tl_args args = {0};
+    tl_call_begin(&args, TL_FN_IDEMPOTENT, &call->keys);
     tl_args_strs(&args, what, key->text, request->text, answer, NULL);
-    struct tl_reply *reply = tl_call_once(call->redis, TL_FN_IDEMPOTENT, &call->keys, &args, err);
-    tl_args_free(&args);
-    return reply;
+    return tl_call_once(call->redis, &args, err);
 }
 
 /* Keeps the answer, or lets the key be used again. A failure only means that a repetition is

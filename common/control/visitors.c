@@ -204,10 +204,10 @@ static struct tl_reply *run(struct tl_control_call *call, const char *function, 
 {
     struct tl_args args = {0};
     struct tl_error err = {0};
+    tl_call_begin(&args, function, &call->keys);
     tl_args_strs(&args, TL_EVENTS_KEPT, visitor, more, NULL);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_call_once(call->redis, function, &call->keys, &args, &err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
     if (reply == NULL)
         tl_call_fail(call, &err);
     return reply;

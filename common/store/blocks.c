@@ -8,21 +8,12 @@
 #include "common/store/records.h"
 #include "common/store/reply.h"
 
-static struct tl_reply *ask(struct tl_redis *redis, const char *key_prefix, const char *command,
-                            const char *field, struct tl_error *err)
-{
-    char key[TL_KEY_MAX];
-    struct tl_args args = {0};
-    tl_args_strs(&args, command, tl_key_common(key_prefix, TL_COMMON_BLOCKS, key), field, NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    return reply;
-}
-
 bool tl_blocks_version(struct tl_redis *redis, const char *key_prefix, uint64_t *version,
                        struct tl_error *err)
 {
-    struct tl_reply *reply = ask(redis, key_prefix, "HGET", "version", err);
+    char key[TL_KEY_MAX];
+    struct tl_reply *reply = tl_ask(
+        redis, err, "HGET", tl_key_common(key_prefix, TL_COMMON_BLOCKS, key), "version", NULL);
     if (reply == NULL)
         return false;
     *version = (uint64_t)tl_reply_integer(reply);
@@ -80,7 +71,9 @@ static int compare(const void *a, const void *b)
 struct tl_blocks *tl_blocks_read(struct tl_redis *redis, const char *key_prefix,
                                  struct tl_error *err)
 {
-    struct tl_reply *reply = ask(redis, key_prefix, "HGETALL", NULL, err);
+    char key[TL_KEY_MAX];
+    struct tl_reply *reply =
+        tl_ask(redis, err, "HGETALL", tl_key_common(key_prefix, TL_COMMON_BLOCKS, key), NULL);
     if (reply == NULL)
         return NULL;
     size_t most = tl_reply_count(reply) / 2;

@@ -170,12 +170,10 @@ static bool read_page(struct tl_redis *redis, const struct source *source, struc
 {
     char start[48], count[24];
     size_t page = source->only != NULL || newest->limit > PAGE ? PAGE : newest->limit;
-    struct tl_args args = {0};
     format_start(position, source->queue, start);
     snprintf(count, sizeof(count), "%zu", page);
-    tl_args_strs(&args, "XREVRANGE", source->key, start, "-", "COUNT", count, NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply =
+        tl_ask(redis, err, "XREVRANGE", source->key, start, "-", "COUNT", count, NULL);
     bool ok = reply != NULL;
     *more = tl_reply_count(reply) == page;
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++) {

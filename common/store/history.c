@@ -33,18 +33,6 @@ static bool read_point(const struct tl_reply *entry, struct tl_history_point *po
     return point->at_ms > 0;
 }
 
-/* The entries between two ids, newest first. NULL with err. */
-static struct tl_reply *read_range(struct tl_redis *redis, const char *key, const char *to,
-                                   const char *from, size_t most, struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_strs(&args, "XREVRANGE", key, to, from, "COUNT", NULL);
-    tl_args_uint(&args, most);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    return reply;
-}
-
 /* The points of both ranges, oldest first; NULL with err. There is room for one more than `later`
  * has. */
 static struct tl_history_point *join_ranges(const struct tl_reply *before,
@@ -70,18 +58,20 @@ bool tl_history_read(struct tl_redis *redis, const struct tl_keys *keys, bool mi
                      int64_t from_ms, int64_t to_ms, size_t most, struct tl_history_point **points,
                      size_t *n, struct tl_error *err)
 {
-    char key[TL_KEY_MAX], from[24], to[24];
+    char key[TL_KEY_MAX], from[24], to[24], count[24];
     tl_key(keys, minutes ? TL_KEY_HISTORY_MINUTES : TL_KEY_HISTORY, key);
     snprintf(from, sizeof(from), "%" PRId64, from_ms);
     snprintf(to, sizeof(to), "%" PRId64, to_ms);
     *points = NULL;
     *n = 0;
     most = most > TL_HISTORY_READ_MAX ? TL_HISTORY_READ_MAX : most;
-    struct tl_reply *later = read_range(redis, key, to, from, most, err);
+    snprintf(count, sizeof(count), "%zu", most);
+    struct tl_reply *later = tl_ask(redis, err, "XREVRANGE", key, to, from, "COUNT", count, NULL);
     if (later == NULL)
         return false;
     bool full = tl_reply_count(later) == most;
-    struct tl_reply *before = full ? NULL : read_range(redis, key, from, "-", 1, err);
+    struct tl_reply *before =
+        full ? NULL : tl_ask(redis, err, "XREVRANGE", key, from, "-", "COUNT", "1", NULL);
     if (full || before != NULL)
         *points = join_ranges(before, later, n, err);
     tl_reply_free(later);

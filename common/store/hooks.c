@@ -66,9 +66,9 @@ bool tl_hook_test(struct tl_redis *redis, const struct tl_keys *keys, const char
                   uint64_t *event, struct tl_error *err)
 {
     struct tl_args args = {0};
+    tl_call_begin(&args, TL_FN_HOOK_TEST, keys);
     tl_args_strs(&args, TL_EVENTS_KEPT, hook, NULL);
-    struct tl_reply *reply = tl_call_once(redis, TL_FN_HOOK_TEST, keys, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call_once(redis, &args, err);
     if (reply == NULL)
         return false;
     *event = strtoull(tl_reply_string(reply, NULL), NULL, 10);

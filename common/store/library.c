@@ -8,12 +8,10 @@
 
 bool tl_library_load(struct tl_redis *redis, struct tl_error *err)
 {
-    struct tl_args args = {0};
     struct tl_error refusal = {0};
-    tl_args_strs(&args, "FUNCTION", "LOAD", library_text, NULL);
-    bool ok = tl_redis_do(redis, &args, &refusal);
-    tl_args_free(&args);
-    if (ok || strstr(refusal.text, "already exists") != NULL)
+    struct tl_reply *reply = tl_ask(redis, &refusal, "FUNCTION", "LOAD", library_text, NULL);
+    tl_reply_free(reply);
+    if (reply != NULL || strstr(refusal.text, "already exists") != NULL)
         return true;
     if (refusal.kind == TL_ERR_DENIED)
         return tl_error_set(err, TL_ERR_LOADING,
@@ -59,19 +57,10 @@ struct tl_reply *tl_call(struct tl_redis *redis, const struct tl_args *args, str
     return reply;
 }
 
-struct tl_reply *tl_call_once(struct tl_redis *redis, const char *function,
-                              const struct tl_keys *keys, const struct tl_args *more,
-                              struct tl_error *err)
+struct tl_reply *tl_call_once(struct tl_redis *redis, struct tl_args *args, struct tl_error *err)
 {
-    struct tl_args args = {0};
-    tl_call_begin(&args, function, keys);
-    size_t start = 0;
-    for (size_t i = 0; more != NULL && i < more->n; i++) {
-        tl_args_bin(&args, more->bytes + start, more->ends[i] - start);
-        start = more->ends[i];
-    }
-    struct tl_reply *reply = tl_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call(redis, args, err);
+    tl_args_free(args);
     return reply;
 }
 
@@ -80,9 +69,14 @@ struct tl_reply *tl_call_read(struct tl_redis *redis, const char *function,
 {
     struct tl_args args = {0};
     tl_call_begin_read(&args, function, keys);
-    struct tl_reply *reply = tl_call(redis, &args, err);
-    tl_args_free(&args);
-    return reply;
+    return tl_call_once(redis, &args, err);
+}
+
+bool tl_call_do(struct tl_redis *redis, struct tl_args *args, struct tl_error *err)
+{
+    struct tl_reply *reply = tl_call_once(redis, args, err);
+    tl_reply_free(reply);
+    return reply != NULL;
 }
 
 /* ---- libraries that nobody uses any more ---- */
@@ -99,20 +93,10 @@ bool tl_library_note(struct tl_redis *redis, const char *key_prefix, int64_t *du
     *due_ms = now_ms + NOTE_MS;
     tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
     tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_LIBRARIES, key), TL_LIBRARY, NULL);
-    struct tl_reply *reply = tl_call(redis, &args, err);
-    tl_args_free(&args);
-    tl_reply_free(reply);
-    return reply != NULL;
+    return tl_call_do(redis, &args, err);
 }
 
-/* All libraries of Tellerline, as FUNCTION LIST describes them: names and values in turn. */
-static struct tl_reply *list(struct tl_redis *redis, struct tl_args *args, struct tl_error *err)
-{
-    tl_args_reset(args);
-    tl_args_strs(args, "FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*", NULL);
-    return tl_redis_call(redis, args, err);
-}
-
+/* Of a library, as FUNCTION LIST describes it: names and values in turn. */
 static const char *name_of(const struct tl_reply *library)
 {
     for (size_t i = 0; i + 1 < tl_reply_count(library); i += 2)
@@ -126,22 +110,24 @@ bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *
 {
     char key[TL_KEY_MAX];
     struct tl_args args = {0};
-    struct tl_reply *all = list(redis, &args, err);
+    struct tl_reply *all =
+        tl_ask(redis, err, "FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*", NULL);
     *n = 0;
     tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
     tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_LIBRARIES, key), TL_LIBRARY, NULL);
     for (size_t i = 0; i < tl_reply_count(all); i++)
         tl_args_str(&args, name_of(tl_reply_at(all, i)));
     struct tl_reply *unused = all != NULL ? tl_call(redis, &args, err) : NULL;
+    tl_args_free(&args);
     bool ok = unused != NULL;
     for (size_t i = 0; ok && i < tl_reply_count(unused); i++) {
-        tl_args_reset(&args);
-        tl_args_strs(&args, "FUNCTION", "DELETE", tl_reply_text(unused, i), NULL);
-        ok = tl_redis_do(redis, &args, err);
+        struct tl_reply *deleted =
+            tl_ask(redis, err, "FUNCTION", "DELETE", tl_reply_text(unused, i), NULL);
+        ok = deleted != NULL;
         *n += ok ? 1 : 0;
+        tl_reply_free(deleted);
     }
     tl_reply_free(unused);
     tl_reply_free(all);
-    tl_args_free(&args);
     return ok;
 }

@@ -31,14 +31,13 @@ void tl_call_begin_on(struct tl_args *args, const char *function, unsigned n);
 /* tl_redis_call for such args: when the store lacks the function, loads the library and tries once
  * more. TL_ERR_LOADING: this program may not load it, and no other one has done so yet. */
 struct tl_reply *tl_call(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err);
-/* Calls a function once on a queue, with these arguments (NULL: none). Returns its reply, or NULL
- * with err. */
-struct tl_reply *tl_call_once(struct tl_redis *redis, const char *function,
-                              const struct tl_keys *keys, const struct tl_args *more,
-                              struct tl_error *err);
-/* The same for a function that changes nothing. */
+/* The same for a call that is made once: frees args. */
+struct tl_reply *tl_call_once(struct tl_redis *redis, struct tl_args *args, struct tl_error *err);
+/* The same for a function without arguments that changes nothing. */
 struct tl_reply *tl_call_read(struct tl_redis *redis, const char *function,
                               const struct tl_keys *keys, struct tl_error *err);
+/* tl_call_once when the reply does not matter. */
+bool tl_call_do(struct tl_redis *redis, struct tl_args *args, struct tl_error *err);
 
 /* Loads the library, for a pipeline, after TL_ERR_NOFUNCTION; true also if another program just has
  * done so. TL_ERR_LOADING: as above. */

@@ -36,10 +36,7 @@ void tl_store_memory_parse(const char *info, struct tl_store_memory *memory)
 bool tl_store_memory_read(struct tl_redis *redis, struct tl_store_memory *memory,
                           struct tl_error *err)
 {
-    struct tl_args args = {0};
-    tl_args_strs(&args, "INFO", "memory", "persistence", NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_ask(redis, err, "INFO", "memory", "persistence", NULL);
     if (reply == NULL)
         return false;
     tl_store_memory_parse(tl_reply_string(reply, NULL), memory);

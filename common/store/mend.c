@@ -12,13 +12,12 @@ static struct tl_reply *run(struct tl_redis *redis, const struct tl_keys *keys, 
                             struct tl_error *err)
 {
     struct tl_args args = {0};
+    tl_call_begin(&args, TL_FN_MEND, keys);
     tl_args_strs(&args, how, TL_EVENTS_KEPT, NULL);
     if (settings != NULL)
         tl_queue_append_settings(settings, &args);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_call_once(redis, TL_FN_MEND, keys, &args, err);
-    tl_args_free(&args);
-    return reply;
+    return tl_call_once(redis, &args, err);
 }
 
 bool tl_queue_examine(struct tl_redis *redis, const struct tl_keys *keys, char wrong[320],

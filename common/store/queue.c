@@ -48,10 +48,11 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
     struct tl_keys keys;
     tl_keys_init(&keys, key_prefix, name);
     struct tl_args args = {0};
+    tl_call_begin(&args, TL_FN_ENSURE, &keys);
     tl_args_strs(&args, creation->why, TL_EVENTS_KEPT, NULL);
     tl_queue_append_settings(creation->settings, &args);
     tl_actor_append(creation->actor, &args);
-    struct tl_reply *reply = tl_call_once(redis, TL_FN_ENSURE, &keys, &args, err);
+    struct tl_reply *reply = tl_call_once(redis, &args, err);
     bool ok = reply != NULL;
     if (ok && created != NULL)
         *created = tl_reply_integer(reply) == 1;
@@ -62,11 +63,8 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
         char queues[TL_KEY_MAX];
         tl_call_begin_on(&args, TL_FN_LIST_QUEUE, 1);
         tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), name, NULL);
-        reply = tl_call(redis, &args, err);
-        ok = reply != NULL;
-        tl_reply_free(reply);
+        ok = tl_call_do(redis, &args, err);
     }
-    tl_args_free(&args);
     return ok || tl_error_prefix(err, "creating queue %s", name);
 }
 
@@ -209,17 +207,6 @@ bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
     return ok;
 }
 
-/* All settings as names and values in turn; NULL on failure. */
-static struct tl_reply *fetch_settings(struct tl_redis *redis, const struct tl_keys *keys,
-                                       struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_strs(&args, "HGETALL", keys->names[TL_KEY_CONFIG], NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    return reply;
-}
-
 static bool is_named(const struct tl_queue_changes *changes, const char *name)
 {
     for (size_t i = 0; i < changes->n; i++)
@@ -276,7 +263,7 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
                           struct tl_changes_made *made, bool *done, struct tl_error *err)
 {
     struct tl_queue_settings before = {0};
-    struct tl_reply *read = fetch_settings(redis, keys, err);
+    struct tl_reply *read = tl_ask(redis, err, "HGETALL", keys->names[TL_KEY_CONFIG], NULL);
     bool ok =
         read != NULL && (read_settings(read, &before) > 0 || tl_queue_fail_missing(keys, err));
     ok = ok && (changes->check == NULL || changes->check(changes->context, &before, err));
@@ -287,14 +274,14 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
     ok = ok && tl_mode_change(&before, &after, err) && tl_queue_settings_validate(&after, err);
     if (ok) {
         struct tl_args args = {0};
+        tl_call_begin(&args, TL_FN_CONFIGURE, keys);
         tl_args_strs(&args, TL_EVENTS_KEPT, "settings", NULL);
         append_changes(read, &before, &after, changes, &args);
         tl_actor_append(actor, &args);
-        struct tl_reply *reply = tl_call_once(redis, TL_FN_CONFIGURE, keys, &args, err);
+        struct tl_reply *reply = tl_call_once(redis, &args, err);
         *done = tl_reply_signed(reply, 0) == 1;
         ok = reply != NULL && (!*done || copy_made(reply, made, err));
         tl_reply_free(reply);
-        tl_args_free(&args);
     }
     tl_reply_free(read);
     return ok;
@@ -329,13 +316,10 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
     struct tl_args args = {0};
     if (!tl_notice_check(text, strlen(text), err))
         return false;
+    tl_call_begin(&args, TL_FN_CONFIGURE, keys);
     tl_args_strs(&args, TL_EVENTS_KEPT, "notice", text, NULL);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_call_once(redis, TL_FN_CONFIGURE, keys, &args, err);
-    bool ok = reply != NULL;
-    tl_reply_free(reply);
-    tl_args_free(&args);
-    return ok;
+    return tl_call_do(redis, &args, err);
 }
 
 static int compare_names(const void *a, const void *b)
@@ -357,10 +341,8 @@ bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,
                    char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
     char queues[TL_KEY_MAX];
-    struct tl_args args = {0};
-    tl_args_strs(&args, "SMEMBERS", tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply =
+        tl_ask(redis, err, "SMEMBERS", tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), NULL);
     if (reply == NULL)
         return false;
     size_t count = tl_reply_count(reply);

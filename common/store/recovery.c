@@ -33,12 +33,9 @@ bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int6
                         const struct tl_actor *actor, struct tl_error *err)
 {
     struct tl_args args = {0};
-    tl_args_strs(&args, TL_EVENTS_KEPT, NULL);
+    tl_call_begin(&args, TL_FN_RECOVER, keys);
+    tl_args_str(&args, TL_EVENTS_KEPT);
     tl_args_int(&args, ms);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_call_once(redis, TL_FN_RECOVER, keys, &args, err);
-    bool ok = reply != NULL;
-    tl_reply_free(reply);
-    tl_args_free(&args);
-    return ok;
+    return tl_call_do(redis, &args, err);
 }

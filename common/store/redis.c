@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,13 +262,10 @@ static bool authenticate(struct tl_redis *redis, struct tl_error *err)
  * the command is taken for a master: its answers to writes will tell. */
 static bool check_role(struct tl_redis *redis, struct tl_error *err)
 {
-    struct tl_args args = {0};
     struct tl_error refusal = {0};
-    tl_args_str(&args, "ROLE");
-    struct tl_reply *reply = tl_redis_call(redis, &args, &refusal);
+    struct tl_reply *reply = tl_ask(redis, &refusal, "ROLE", NULL);
     const char *role = tl_reply_text(reply, 0);
     bool replica = strcmp(role, "slave") == 0;
-    tl_args_free(&args);
     if (replica) {
         tl_error_set(err, TL_ERR_READONLY, "the store at %s is a replica", redis->url.host);
         leave_replica(redis);
@@ -498,12 +496,27 @@ struct tl_reply *tl_redis_call(struct tl_redis *redis, const struct tl_args *arg
     return reply;
 }
 
-bool tl_redis_time(struct tl_redis *redis, int64_t *now_us, struct tl_error *err)
+struct tl_reply *tl_redis_once(struct tl_redis *redis, struct tl_args *args, struct tl_error *err)
+{
+    struct tl_reply *reply = tl_redis_call(redis, args, err);
+    tl_args_free(args);
+    return reply;
+}
+
+struct tl_reply *tl_ask(struct tl_redis *redis, struct tl_error *err, const char *first, ...)
 {
     struct tl_args args = {0};
-    tl_args_str(&args, "TIME");
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    va_list list;
+    va_start(list, first);
+    for (const char *text = first; text != NULL; text = va_arg(list, const char *))
+        tl_args_str(&args, text);
+    va_end(list);
+    return tl_redis_once(redis, &args, err);
+}
+
+bool tl_redis_time(struct tl_redis *redis, int64_t *now_us, struct tl_error *err)
+{
+    struct tl_reply *reply = tl_ask(redis, err, "TIME", NULL);
     if (reply == NULL)
         return false;
     *now_us = tl_reply_signed(reply, 0) * 1000000 + tl_reply_signed(reply, 1);

@@ -64,12 +64,17 @@ uint64_t tl_redis_epoch(const struct tl_redis *redis);
  * kind and leaves the connection open, except for TL_ERR_READONLY. */
 struct tl_reply *tl_redis_call(struct tl_redis *redis, const struct tl_args *args,
                                struct tl_error *err);
+/* The same for a command that is sent once: frees args. */
+struct tl_reply *tl_redis_once(struct tl_redis *redis, struct tl_args *args, struct tl_error *err);
+/* The same for a command of texts; the last must be NULL. */
+struct tl_reply *tl_ask(struct tl_redis *redis, struct tl_error *err, const char *first, ...)
+    __attribute__((sentinel));
 /* Unix time in microseconds by the clock of the store. */
 bool tl_redis_time(struct tl_redis *redis, int64_t *now_us, struct tl_error *err);
-/* The same for a command that itself blocks up to block_ms (XREAD BLOCK). */
+/* tl_redis_call for a command that itself blocks up to block_ms (XREAD BLOCK). */
 struct tl_reply *tl_redis_call_blocking(struct tl_redis *redis, const struct tl_args *args,
                                         int64_t block_ms, struct tl_error *err);
-/* The same when the reply does not matter. */
+/* tl_redis_call when the reply does not matter. */
 bool tl_redis_do(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err);
 
 /* Pipelining: append commands, then read exactly as many replies with next. */

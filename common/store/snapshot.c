@@ -246,10 +246,9 @@ static bool add_serial(struct tl_snapshot *snapshot, const char *seq, const char
 static bool read_serials(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    tl_args_reset(&snapshot->args);
-    tl_args_strs(&snapshot->args, "HSCAN", tl_key(snapshot->keys, TL_KEY_SERIALS, key),
-                 snapshot->cursor, "COUNT", SERIALS_PAGE, NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &snapshot->args, err);
+    struct tl_reply *reply =
+        tl_ask(redis, err, "HSCAN", tl_key(snapshot->keys, TL_KEY_SERIALS, key), snapshot->cursor,
+               "COUNT", SERIALS_PAGE, NULL);
     if (reply == NULL)
         return false;
     const struct tl_reply *page = tl_reply_at(reply, 1);
@@ -267,9 +266,8 @@ static bool read_serials(struct tl_snapshot *snapshot, struct tl_redis *redis, s
 /* The pages may contain changes up to this event. */
 static bool read_end(struct tl_snapshot *snapshot, struct tl_redis *redis, struct tl_error *err)
 {
-    tl_args_reset(&snapshot->args);
-    tl_args_strs(&snapshot->args, "HGET", snapshot->keys->names[TL_KEY_STATE], "event", NULL);
-    struct tl_reply *event = tl_redis_call(redis, &snapshot->args, err);
+    struct tl_reply *event =
+        tl_ask(redis, err, "HGET", snapshot->keys->names[TL_KEY_STATE], "event", NULL);
     if (event == NULL)
         return false;
     tl_line_compare_from(snapshot->line, (uint64_t)tl_reply_integer(event));

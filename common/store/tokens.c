@@ -24,8 +24,7 @@ static bool call(struct tl_redis *redis, const char *key_prefix, const char *con
     for (size_t i = 0; i < 4 && words[i] != NULL; i++)
         tl_args_str(&args, words[i]);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_call_once(redis, &args, err);
     if (reply == NULL)
         return false;
     *answer = tl_reply_integer(reply);
@@ -117,10 +116,8 @@ bool tl_tokens_find(struct tl_redis *redis, const char *key_prefix, const char *
 {
     char key[TL_KEY_MAX];
     bool memory = true;
-    struct tl_args args = {0};
-    tl_args_strs(&args, "HGET", tl_key_common(key_prefix, TL_COMMON_TOKENS, key), name, NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply =
+        tl_ask(redis, err, "HGET", tl_key_common(key_prefix, TL_COMMON_TOKENS, key), name, NULL);
     if (reply == NULL)
         return false;
     *found = tl_reply_type(reply) == TL_REPLY_STRING && read_record(name, reply, token, &memory);
@@ -139,10 +136,8 @@ bool tl_tokens_list(struct tl_redis *redis, const char *key_prefix, struct tl_to
 {
     char key[TL_KEY_MAX];
     bool memory = true;
-    struct tl_args args = {0};
-    tl_args_strs(&args, "HGETALL", tl_key_common(key_prefix, TL_COMMON_TOKENS, key), NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply =
+        tl_ask(redis, err, "HGETALL", tl_key_common(key_prefix, TL_COMMON_TOKENS, key), NULL);
     if (reply == NULL)
         return false;
     size_t most = tl_reply_count(reply) / 2;

@@ -321,20 +321,19 @@ static void a_clock_that_goes_back_stops_nothing_for_long(void **state)
 static void a_report_of_the_callers_own_is_kept(void **state)
 {
     struct test_store *store = *state;
-    struct tl_args args = {0};
     struct tl_error err = {0};
     test_store_queue(store, SETTINGS);
     for (int i = 0; i < 300; i++) {
-        tl_args_reset(&args);
+        struct tl_args args = {0};
+        tl_call_begin(&args, TL_FN_ADAPT, &store->keys);
         tl_args_strs(&args, "1000", "810 -1 -1", NULL);
-        struct tl_reply *reply = tl_call_once(store->redis, TL_FN_ADAPT, &store->keys, &args, &err);
+        struct tl_reply *reply = tl_call_once(store->redis, &args, &err);
         if (reply == NULL)
             fail_msg("%s", err.text);
-        assert_int_equal(tl_reply_integer(tl_reply_at(reply, 3)), LOWEST);
-        assert_int_equal(tl_reply_integer(tl_reply_at(reply, 4)), 810);
+        assert_int_equal(tl_reply_signed(reply, TL_ADAPT_WHY), LOWEST);
+        assert_int_equal(tl_reply_signed(reply, TL_ADAPT_LOAD), 810);
         tl_reply_free(reply);
     }
-    tl_args_free(&args);
     struct tl_reply *length = test_redis_call(store->redis, "XLEN tl:{q}:feedback");
     assert_int_equal(tl_reply_integer(length), TL_FEEDBACK_KEPT);
     tl_reply_free(length);

@@ -38,16 +38,13 @@ static void reload(const struct tl_admin_process_settings *settings, struct tl_a
 static void look_at_store(struct tl_store *store, struct tl_board_head *head)
 {
     struct tl_error err = {0};
-    struct tl_args args = {0};
     struct tl_reply *reply = NULL;
-    tl_args_strs(&args, "PING", NULL);
     if (tl_store_connect(store, &err))
-        reply = tl_redis_call(tl_store_of(store, NULL), &args, &err);
+        reply = tl_ask(tl_store_of(store, NULL), &err, "PING", NULL);
     int readiness = reply != NULL ? TL_READY : TL_STORE_DOWN;
     if (atomic_exchange(&head->admin_readiness, readiness) != readiness && reply == NULL)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err}, "not ready");
     tl_reply_free(reply);
-    tl_args_free(&args);
 }
 
 static void serve(const struct tl_admin_process_settings *settings, struct tl_admin_server *server,

@@ -26,7 +26,6 @@ static bool find_visitors(struct tl_store *store, const struct tl_config *config
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    struct tl_args args = {0};
     queue[0] = '\0';
     bool ok = tl_store_connect(store, err) &&
               tl_queue_list(tl_store_of(store, NULL), config->redis.key_prefix, &names, &n, err);
@@ -34,15 +33,14 @@ static bool find_visitors(struct tl_store *store, const struct tl_config *config
         const char *name = i < n ? names[i] : config->queues[i - n].name;
         struct tl_keys keys;
         tl_keys_init(&keys, config->redis.key_prefix, name);
-        tl_args_reset(&args);
-        tl_args_strs(&args, "EXISTS", keys.names[TL_KEY_WAITING], keys.names[TL_KEY_ACTIVE], NULL);
-        struct tl_reply *reply = tl_redis_call(tl_store_of(store, name), &args, err);
+        struct tl_reply *reply =
+            tl_ask(tl_store_of(store, name), err, "EXISTS", keys.names[TL_KEY_WAITING],
+                   keys.names[TL_KEY_ACTIVE], NULL);
         ok = reply != NULL;
         if (ok && tl_reply_integer(reply) > 0)
             snprintf(queue, TL_QUEUE_NAME_MAX + 1, "%s", name);
         tl_reply_free(reply);
     }
-    tl_args_free(&args);
     free(names);
     return ok;
 }

@@ -5,9 +5,9 @@
 
 #include "common/auth/draw.h"
 #include "common/auth/hex.h"
-#include "common/store/draw_record.h"
 #include "common/store/records.h"
 #include "common/store/reply.h"
+#include "common/store/state.h"
 
 #include "ctl/audit_draw.h"
 
@@ -129,7 +129,10 @@ bool tl_audit_draw(struct tl_redis *redis, const struct tl_keys *keys,
                    struct tl_audit_report *report, struct tl_error *err)
 {
     struct check check = {.redis = redis, .keys = keys, .report = report};
-    bool ok = tl_draw_record_read(redis, keys, &check.draw, err);
+    struct tl_state state;
+    /* What is left of a queue without a state has no draw. */
+    bool ok = tl_state_read(redis, keys, TL_STATE_DRAW, &state, err) || err->kind == TL_ERR_NOQUEUE;
+    check.draw = state.recovery.draw;
     if (ok && check.draw.phase == TL_DRAW_DONE) {
         ok = check_list(&check, err);
         bool known = check_seed(&check);

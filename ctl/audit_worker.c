@@ -37,8 +37,8 @@ struct worker {
 static bool widen(struct tl_redis *redis, const struct tl_keys *keys, struct window *window,
                   struct tl_error *err)
 {
-    struct tl_queue_numbers now = {0};
-    if (!tl_queue_numbers(redis, keys, &now, err))
+    struct tl_state now;
+    if (!tl_state_read(redis, keys, TL_STATE_SIZES, &now, err))
         return false;
     if (now.waiting < window->waiting_least)
         window->waiting_least = now.waiting;

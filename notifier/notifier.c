@@ -181,16 +181,11 @@ static bool has_changed(struct notifier *self, const struct tl_held_queue *held,
                         struct tl_error *err)
 {
     struct queue *queue = held->state;
-    struct tl_args *args = &self->args;
-    tl_args_reset(args);
-    tl_args_strs(args, "HMGET", held->keys.names[TL_KEY_STATE], "generation", "event", NULL);
-    struct tl_reply *reply =
-        tl_redis_call(tl_held_queues_redis(self->queues, held->keys.queue), args, err);
-    if (reply == NULL)
+    struct tl_state state;
+    if (!tl_state_read(tl_held_queues_redis(self->queues, held->keys.queue), &held->keys,
+                       TL_STATE_EVENT, &state, err))
         return false;
-    *changed = (uint64_t)tl_reply_integer(tl_reply_at(reply, 0)) != queue->generation ||
-               (uint64_t)tl_reply_integer(tl_reply_at(reply, 1)) != queue->event;
-    tl_reply_free(reply);
+    *changed = state.generation != queue->generation || state.event != queue->event;
     return true;
 }
 

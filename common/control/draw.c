@@ -7,9 +7,9 @@
 #include "common/control/call.h"
 #include "common/control/draw.h"
 #include "common/control/resource.h"
-#include "common/store/draw_record.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
+#include "common/store/state.h"
 
 enum { LIMIT_MAX = 1000 };
 #define RANK_MAX (UINT64_C(1) << 40)
@@ -54,7 +54,8 @@ void tl_handle_draw_get(struct tl_control_call *call)
 {
     struct tl_error err = {0};
     struct tl_queue_settings settings;
-    struct tl_draw_record draw;
+    struct tl_state state;
+    const struct tl_draw_record *draw = &state.recovery.draw;
     uint64_t from = 1;
     uint64_t limit = 0;
     json_t *ids = NULL;
@@ -62,8 +63,8 @@ void tl_handle_draw_get(struct tl_control_call *call)
         !tl_call_number(call, "limit", 0, LIMIT_MAX, &limit))
         return;
     bool ok = tl_queue_load(call->redis, &call->keys, &settings, &err) &&
-              tl_draw_record_read(call->redis, &call->keys, &draw, &err);
-    if (ok && draw.phase == TL_DRAW_DONE && limit > 0) {
+              tl_state_read(call->redis, &call->keys, TL_STATE_DRAW, &state, &err);
+    if (ok && draw->phase == TL_DRAW_DONE && limit > 0) {
         ids = read_ids(call, from, limit, &err);
         ok = ids != NULL;
     }
@@ -71,17 +72,17 @@ void tl_handle_draw_get(struct tl_control_call *call)
         tl_call_fail(call, &err);
         return;
     }
-    bool is_done = draw.phase == TL_DRAW_DONE;
+    bool is_done = draw->phase == TL_DRAW_DONE;
     bool is_announced =
-        draw.announced_for_ms != 0 && (is_done || settings.opening == TL_OPENING_DRAW);
+        draw->announced_for_ms != 0 && (is_done || settings.opening == TL_OPENING_DRAW);
     tl_call_answer(
         call, 200,
         json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:o, s:o*}", "queue", call->keys.queue, "opening",
                   settings.opening == TL_OPENING_DRAW ? "draw" : "fifo", "opens_at",
-                  tl_call_time(is_done ? draw.opens_at_ms : settings.opens_at_ms), "phase",
-                  phase_words[draw.phase], "drawn", (json_int_t)(is_done ? draw.drawn : 0), "hash",
-                  is_announced ? json_string(draw.hash) : json_null(), "seed",
-                  is_done ? json_string(draw.seed) : json_null(), "ids", ids));
+                  tl_call_time(is_done ? draw->opens_at_ms : settings.opens_at_ms), "phase",
+                  phase_words[draw->phase], "drawn", (json_int_t)(is_done ? draw->drawn : 0),
+                  "hash", is_announced ? json_string(draw->hash) : json_null(), "seed",
+                  is_done ? json_string(draw->seed) : json_null(), "ids", ids));
 }
 
 void tl_handle_draw_set(struct tl_control_call *call)

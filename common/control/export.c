@@ -312,17 +312,17 @@ static bool read_request(struct tl_control_export *self, const struct tl_control
 /* How many visitors there are, and the settings. */
 static bool begin(struct tl_control_export *self, struct tl_error *err)
 {
-    struct tl_queue_numbers numbers;
+    struct tl_state state;
     struct tl_args args = {0};
     struct tl_redis *redis = tl_call_connect(self->control, self->keys.queue, err);
     if (redis == NULL || !tl_queue_load(redis, &self->keys, &self->settings, err) ||
-        !tl_queue_numbers(redis, &self->keys, &numbers, err))
+        !tl_state_read(redis, &self->keys, TL_STATE_SIZES, &state, err))
         return false;
     tl_args_strs(&args, "ZCARD", self->keys.names[TL_KEY_ENDED], NULL);
     struct tl_reply *ended = ask(self, &args, err);
     if (ended == NULL)
         return false;
-    self->total = numbers.waiting + numbers.active + (uint64_t)tl_reply_integer(ended);
+    self->total = state.waiting + state.active + (uint64_t)tl_reply_integer(ended);
     tl_reply_free(ended);
     if (self->csv)
         tl_text_append(&self->out, "visitor,status,lane,seq,position,joined_at,admitted_at,"

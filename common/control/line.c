@@ -41,7 +41,7 @@ void tl_handle_line(struct tl_control_call *call)
 {
     struct tl_error err = {0};
     struct tl_queue_settings settings;
-    struct tl_queue_numbers numbers;
+    struct tl_state state;
     uint64_t from = 1;
     uint64_t limit = LIMIT;
     if (!tl_call_number(call, "from", 1, POSITION_MAX, &from) ||
@@ -49,7 +49,7 @@ void tl_handle_line(struct tl_control_call *call)
         return;
     struct tl_reply *page = NULL;
     if (tl_queue_load(call->redis, &call->keys, &settings, &err) &&
-        tl_queue_numbers(call->redis, &call->keys, &numbers, &err)) {
+        tl_state_read(call->redis, &call->keys, TL_STATE_SIZES, &state, &err)) {
         struct tl_args args = {0};
         tl_args_strs(&args, "ZRANGE", call->keys.names[TL_KEY_WAITING], NULL);
         tl_args_uint(&args, from - 1);
@@ -71,8 +71,8 @@ void tl_handle_line(struct tl_control_call *call)
     uint64_t next = from + tl_reply_count(page) / 2;
     tl_call_answer(call, 200,
                    json_pack("{s:s, s:I, s:o, s:o}", "queue", call->keys.queue, "waiting",
-                             (json_int_t)numbers.waiting, "visitors", list, "next",
-                             next <= numbers.waiting && next > from ? json_integer((json_int_t)next)
-                                                                    : json_null()));
+                             (json_int_t)state.waiting, "visitors", list, "next",
+                             next <= state.waiting && next > from ? json_integer((json_int_t)next)
+                                                                  : json_null()));
     tl_reply_free(page);
 }

@@ -7,7 +7,6 @@
 #include "common/control/notice_json.h"
 #include "common/control/resource.h"
 #include "common/store/queue.h"
-#include "common/store/recovery.h"
 #include "common/wire/notice_text.h"
 
 static void set_mode(struct tl_control_call *call, enum tl_queue_mode mode)
@@ -118,17 +117,17 @@ static bool read_wait(struct tl_control_call *call, int64_t *wait_ms)
 void tl_handle_recover(struct tl_control_call *call)
 {
     struct tl_error err = {0};
-    struct tl_recovery recovery;
+    struct tl_state state;
     int64_t wait_ms = 0;
     if (!read_wait(call, &wait_ms))
         return;
-    if (!tl_recovery_read(call->redis, &call->keys, &recovery, &err) ||
+    if (!tl_state_read(call->redis, &call->keys, TL_STATE_RECOVERY, &state, &err) ||
         !tl_recovery_end_in(call->redis, &call->keys, wait_ms, call->request->actor, &err)) {
         tl_call_fail(call, &err);
         return;
     }
     tl_call_answer(call, 200,
                    json_pack("{s:s, s:b, s:I, s:I}", "queue", call->keys.queue, "was_recovering",
-                             recovery.until_ms != 0, "restored", (json_int_t)recovery.restored,
-                             "wait_ms", (json_int_t)wait_ms));
+                             state.recovery.until_ms != 0, "restored",
+                             (json_int_t)state.recovery.restored, "wait_ms", (json_int_t)wait_ms));
 }

@@ -69,13 +69,13 @@ bool tl_resource_change(struct tl_control_call *call, const struct tl_queue_chan
                         struct tl_changes_made *made)
 {
     struct tl_error err = {0};
-    struct tl_queue_numbers numbers = {0};
+    struct tl_state state;
     struct condition condition = {.if_match = call->request->if_match};
     struct tl_queue_changes checked = *changes;
     if (condition.if_match != NULL) {
-        if (!tl_queue_numbers(call->redis, &call->keys, &numbers, &err))
+        if (!tl_state_read(call->redis, &call->keys, 0, &state, &err))
             return tl_call_fail(call, &err);
-        condition.generation = numbers.generation;
+        condition.generation = state.generation;
         checked.check = check;
         checked.context = &condition;
     }

@@ -13,54 +13,16 @@
 #include "common/control/notice_json.h"
 #include "common/control/stats.h"
 #include "common/control/store_stats.h"
-#include "common/store/draw_record.h"
 #include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
+#include "common/store/state.h"
 
-/* The fields of the state that are read: first the totals, whose names are those of the answer. */
-enum { JOINED, ADMITTED, COMPLETED, EXPIRED, LEFT, UNCLAIMED, ABSENT, REMOVED, TOTALS };
-enum {
-    GENERATION = TOTALS,
-    WAITING,
-    ACTIVE,
-    CAPACITY_NOW,
-    CAPACITY_WHY,
-    NOTICE,
-    CALLED,
-    FULL_SINCE,
-    RECOVER_UNTIL,
-    RESTORED,
-    LOST_SIZE,
-    DRAW,
-    DRAW_HASH,
-    DRAW_SEED,
-    FIELDS
-};
-static const char *const field_names[FIELDS] = {
-    [JOINED] = "joined",
-    [ADMITTED] = "admitted",
-    [COMPLETED] = "completed",
-    [EXPIRED] = "expired",
-    [LEFT] = "left",
-    [UNCLAIMED] = "unclaimed",
-    [ABSENT] = "absent",
-    [REMOVED] = "removed",
-    [GENERATION] = "generation",
-    [WAITING] = "waiting",
-    [ACTIVE] = "active",
-    [CAPACITY_NOW] = "capacity_now",
-    [CAPACITY_WHY] = "capacity_why",
-    [NOTICE] = "notice",
-    [CALLED] = "called",
-    [FULL_SINCE] = "full_since",
-    [RECOVER_UNTIL] = "recover_until",
-    [RESTORED] = "restored",
-    [LOST_SIZE] = "lost_size",
-    [DRAW] = "draw",
-    [DRAW_HASH] = "draw_hash",
-    [DRAW_SEED] = "draw_seed",
-};
+/* What is read of the state; besides, at the end, its texts `called` and `notice`. */
+enum { FIELDS = TL_STATE_COUNTERS | TL_STATE_CAPACITY | TL_STATE_RECOVERY };
+
+static const char *const totals[] = {TL_TOTAL_TEXTS}; /* members of the answer, too */
+enum { TOTALS = sizeof(totals) / sizeof(totals[0]) };
 
 enum { SAMPLE_MAX = 64 }; /* of the active visitors */
 
@@ -70,17 +32,9 @@ struct facts {
     const struct tl_config *config;
     const struct tl_reply *reply;
     struct tl_queue_settings settings;
+    struct tl_state state;
+    const char *called, *notice;
 };
-
-static const char *text_of(const struct facts *facts, size_t field)
-{
-    return tl_reply_text(tl_reply_at(facts->reply, TL_STATS_STATE), field);
-}
-
-static int64_t number_of(const struct facts *facts, size_t field)
-{
-    return tl_reply_signed(tl_reply_at(facts->reply, TL_STATS_STATE), field);
-}
 
 static json_t *integer(int64_t number)
 {
@@ -98,15 +52,13 @@ static void put(json_t *object, const char *name, json_t *value, bool *ok)
 
 static enum tl_phase phase_of(const struct facts *facts)
 {
-    struct tl_draw_record draw;
-    tl_draw_record_parse(text_of(facts, DRAW), text_of(facts, DRAW_HASH), text_of(facts, DRAW_SEED),
-                         &draw);
     const struct tl_phase_facts phase = {.now_ms = facts->now_ms,
-                                         .waiting = (uint64_t)number_of(facts, WAITING),
-                                         .full_since_ms = number_of(facts, FULL_SINCE),
-                                         .drawing = facts->settings.opening == TL_OPENING_DRAW &&
-                                                    draw.phase != TL_DRAW_DONE,
-                                         .recovering = number_of(facts, RECOVER_UNTIL) != 0};
+                                         .waiting = facts->state.waiting,
+                                         .full_since_ms = facts->state.recovery.full_since_ms,
+                                         .drawing =
+                                             facts->settings.opening == TL_OPENING_DRAW &&
+                                             facts->state.recovery.draw.phase != TL_DRAW_DONE,
+                                         .recovering = facts->state.recovery.until_ms != 0};
     return tl_phase_of(&facts->settings, &phase);
 }
 
@@ -114,9 +66,9 @@ static enum tl_phase phase_of(const struct facts *facts)
  * nobody counts them: null. `called` is since:n:claims:noshows (common/store/line/overbook.lua). */
 static json_t *claimed_of(const struct facts *facts)
 {
-    const char *colon = strchr(text_of(facts, CALLED), ':');
+    const char *colon = strchr(facts->called, ':');
     int64_t unclaimed = colon != NULL ? strtoll(colon + 1, NULL, 10) : -1;
-    return unclaimed < 0 ? json_null() : integer(number_of(facts, ACTIVE) - unclaimed);
+    return unclaimed < 0 ? json_null() : integer((int64_t)facts->state.active - unclaimed);
 }
 
 static json_t *capacity_of(const struct facts *facts)
@@ -130,14 +82,14 @@ static json_t *capacity_of(const struct facts *facts)
 static json_t *totals_of(const struct facts *facts)
 {
     bool ok = true;
-    json_t *totals = json_object();
+    json_t *object = json_object();
     for (size_t i = 0; i < TOTALS; i++)
-        put(totals, field_names[i], integer(number_of(facts, i)), &ok);
+        put(object, totals[i], integer((int64_t)facts->state.totals[i]), &ok);
     if (!ok) {
-        json_decref(totals);
+        json_decref(object);
         return NULL;
     }
-    return totals;
+    return object;
 }
 
 /* Per minute, from the totals about a minute ago. null: there is no history. */
@@ -150,10 +102,10 @@ static json_t *rates_of(const struct facts *facts)
         return json_null();
     json_t *rates = json_object();
     for (size_t i = 0; i < TOTALS; i++) {
-        int64_t more = number_of(facts, i) - tl_reply_signed(before, i + 1);
+        int64_t more = (int64_t)facts->state.totals[i] - tl_reply_signed(before, i + 1);
         /* Fewer than before: the queue was created again. */
-        put(rates, field_names[i],
-            json_real(more > 0 ? (double)more * 60000.0 / (double)span_ms : 0.0), &ok);
+        put(rates, totals[i], json_real(more > 0 ? (double)more * 60000.0 / (double)span_ms : 0.0),
+            &ok);
     }
     put(rates, "span_ms", integer(span_ms), &ok);
     if (!ok) {
@@ -243,7 +195,7 @@ static json_t *waits_of(const struct facts *facts)
 {
     int64_t sample[SAMPLE_MAX];
     const struct tl_reply *line = tl_reply_at(facts->reply, TL_STATS_LINE);
-    int64_t unknown = tl_reply_signed(line, 0), more = number_of(facts, WAITING);
+    int64_t unknown = tl_reply_signed(line, 0), more = (int64_t)facts->state.waiting;
     size_t n_sample = read_sample(facts, sample), at = 0;
     json_t *bounds = json_array(), *waiting = json_array(), *admitted = json_array();
     bool ok = true;
@@ -312,11 +264,11 @@ static json_t *programs_of(const struct facts *facts)
 
 static json_t *recovery_of(const struct facts *facts)
 {
-    if (number_of(facts, RECOVER_UNTIL) == 0)
+    if (facts->state.recovery.until_ms == 0)
         return json_null();
-    return json_pack("{s:o, s:I, s:I}", "until", tl_call_time(number_of(facts, RECOVER_UNTIL)),
-                     "restored", (json_int_t)number_of(facts, RESTORED), "lost",
-                     (json_int_t)number_of(facts, LOST_SIZE));
+    return json_pack("{s:o, s:I, s:I}", "until", tl_call_time(facts->state.recovery.until_ms),
+                     "restored", (json_int_t)facts->state.recovery.restored, "lost",
+                     (json_int_t)facts->state.recovery.lost_size);
 }
 
 static json_t *rate_limit_of(const struct facts *facts)
@@ -340,17 +292,17 @@ static json_t *describe(const struct facts *facts, const char *queue)
     json_t *stats = json_object();
     put(stats, "queue", json_string(queue), &ok);
     put(stats, "at", tl_call_time(facts->now_ms), &ok);
-    put(stats, "generation", integer(number_of(facts, GENERATION)), &ok);
+    put(stats, "generation", integer((int64_t)facts->state.generation), &ok);
     put(stats, "mode", json_string(tl_mode_name(settings->mode)), &ok);
     put(stats, "phase", json_string(tl_phase_name(phase_of(facts))), &ok);
     put(stats, "policy", json_string(policies[settings->policy]), &ok);
     put(stats, "opening", json_string(settings->opening == TL_OPENING_DRAW ? "draw" : "fifo"), &ok);
     put(stats, "opens_at", tl_call_time(settings->opens_at_ms), &ok);
     put(stats, "closes_at", tl_call_time(settings->closes_at_ms), &ok);
-    ok = tl_notice_to_json(stats, text_of(facts, NOTICE), strlen(text_of(facts, NOTICE))) && ok;
-    put(stats, "waiting", integer(number_of(facts, WAITING)), &ok);
+    ok = tl_notice_to_json(stats, facts->notice, strlen(facts->notice)) && ok;
+    put(stats, "waiting", integer((int64_t)facts->state.waiting), &ok);
     put(stats, "max_waiting", integer((int64_t)settings->max_waiting), &ok);
-    put(stats, "active", integer(number_of(facts, ACTIVE)), &ok);
+    put(stats, "active", integer((int64_t)facts->state.active), &ok);
     put(stats, "claimed", claimed_of(facts), &ok);
     put(stats, "capacity",
         settings->policy == TL_POLICY_RATE ? json_null() : integer((int64_t)settings->capacity),
@@ -386,8 +338,8 @@ static bool ask(struct tl_redis *redis, const struct tl_keys *keys, struct tl_er
 {
     struct tl_args args = {0};
     tl_call_begin_read(&args, TL_FN_STATS, keys);
-    for (size_t i = 0; i < FIELDS; i++)
-        tl_args_str(&args, field_names[i]);
+    tl_state_append(&args, FIELDS);
+    tl_args_strs(&args, "called", "notice", NULL);
     bool ok = tl_redis_append(redis, &args, err);
     tl_args_free(&args);
     return ok;
@@ -405,9 +357,12 @@ static json_t *read_answer(const struct tl_control *control, const struct tl_rep
         tl_error_set(err, TL_ERR_STORE, "the settings of queue %s are missing", keys->queue);
         return NULL;
     }
-    tl_queue_settings_now(&facts.settings,
-                          tl_reply_at(tl_reply_at(reply, TL_STATS_STATE), CAPACITY_NOW),
-                          tl_reply_at(tl_reply_at(reply, TL_STATS_STATE), CAPACITY_WHY));
+    const struct tl_reply *state = tl_reply_at(reply, TL_STATS_STATE);
+    size_t n = tl_reply_count(state);
+    facts.called = tl_reply_text(state, n - 2);
+    facts.notice = tl_reply_text(state, n - 1);
+    tl_state_parse(state, FIELDS, &facts.state);
+    tl_queue_settings_now(&facts.settings, &facts.state);
     json_t *stats = describe(&facts, keys->queue);
     if (stats == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of queue %s", keys->queue);

@@ -37,6 +37,11 @@ uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset)
     return seq / TL_PRESENCE_CHUNK;
 }
 
+bool tl_keys_fail_missing(const struct tl_keys *keys, struct tl_error *err)
+{
+    return tl_error_set(err, TL_ERR_NOQUEUE, "queue %s does not exist", keys->queue);
+}
+
 const char *tl_key(const struct tl_keys *keys, enum tl_key key, char name[TL_KEY_MAX])
 {
     const char *state = keys->names[TL_KEY_STATE];

@@ -37,6 +37,8 @@ bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, str
 
 /* The chunk of a seq; *offset (may be NULL) gets its bit in that chunk's bitmap. */
 uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);
+/* Sets TL_ERR_NOQUEUE with its sentence: there is no such queue. Returns false. */
+bool tl_keys_fail_missing(const struct tl_keys *keys, struct tl_error *err);
 /* Writes the name of any key of the queue, or the prefix of keys. Returns name. */
 const char *tl_key(const struct tl_keys *keys, enum tl_key key, char name[TL_KEY_MAX]);
 /* The same for a key of no queue. */

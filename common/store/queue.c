@@ -19,11 +19,6 @@
 
 enum { CONFIGURE_ATTEMPTS = 100 }; /* one more for each change of another program that wins */
 
-bool tl_queue_fail_missing(const struct tl_keys *keys, struct tl_error *err)
-{
-    return tl_error_set(err, TL_ERR_NOQUEUE, "queue %s does not exist", keys->queue);
-}
-
 void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args)
 {
     char value[VALUE_MAX];
@@ -141,20 +136,20 @@ bool tl_queue_settings_read(const struct tl_reply *reply, struct tl_queue_settin
     return read_settings(reply, settings) == NEEDED;
 }
 
-void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_reply *capacity,
-                           const struct tl_reply *why)
+void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_state *state)
 {
-    settings->now = (struct tl_capacity_now){.capacity = (uint64_t)tl_reply_integer(capacity),
+    settings->now = (struct tl_capacity_now){.capacity = state->capacity_now,
                                              .stale = settings->capacity_mode == TL_CAPACITY_AUTO &&
-                                                      (tl_reply_type(why) != TL_REPLY_STRING ||
-                                                       tl_reply_integer(why) == TL_WHY_UNREPORTED)};
+                                                      !state->is_reported};
 }
+
+enum { INFO = TL_STATE_BASE_SEQ | TL_STATE_CAPACITY };
 
 bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
-    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "base_seq",
-                 "capacity_now", "capacity_why", NULL);
+    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], NULL);
+    tl_state_append(&args, INFO);
     bool ok = tl_redis_append(redis, &args, err);
     if (ok) {
         tl_args_reset(&args);
@@ -169,17 +164,18 @@ bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, stru
 static bool receive_info(struct tl_redis *redis, const struct tl_keys *keys,
                          struct tl_queue_info *info, bool *numbers, struct tl_error *err)
 {
-    struct tl_reply *state = tl_redis_next(redis, err);
-    struct tl_reply *settings = tl_redis_next(redis, state != NULL ? err : NULL);
-    bool ok = settings != NULL;
-    *numbers = state != NULL;
-    info->generation = tl_reply_number(state, 0);
-    info->base_seq = tl_reply_number(state, 1);
+    struct tl_state state;
+    struct tl_reply *values = tl_redis_next(redis, err);
+    struct tl_reply *settings = tl_redis_next(redis, values != NULL ? err : NULL);
+    *numbers = values != NULL;
+    tl_state_parse(values, INFO, &state);
+    info->generation = state.generation;
+    info->base_seq = state.base_seq;
+    bool ok = settings != NULL && (tl_queue_settings_read(settings, &info->settings) ||
+                                   tl_keys_fail_missing(keys, err));
     if (ok)
-        ok = tl_queue_settings_read(settings, &info->settings) || tl_queue_fail_missing(keys, err);
-    if (ok)
-        tl_queue_settings_now(&info->settings, tl_reply_at(state, 2), tl_reply_at(state, 3));
-    tl_reply_free(state);
+        tl_queue_settings_now(&info->settings, &state);
+    tl_reply_free(values);
     tl_reply_free(settings);
     return ok;
 }
@@ -189,7 +185,7 @@ bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
 {
     bool numbers;
     return receive_info(redis, keys, info, &numbers, err) && numbers &&
-           (info->generation != 0 || tl_queue_fail_missing(keys, err));
+           (info->generation != 0 || tl_keys_fail_missing(keys, err));
 }
 
 bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
@@ -239,6 +235,13 @@ static void append_changes(const struct tl_reply *read, const struct tl_queue_se
     }
 }
 
+void tl_changes_made_free(struct tl_changes_made *made)
+{
+    free(made->before);
+    free(made->after);
+    *made = (struct tl_changes_made){0};
+}
+
 /* Copies both texts of { 1, before, after }; made NULL: nothing to do. */
 static bool copy_made(const struct tl_reply *reply, struct tl_changes_made *made,
                       struct tl_error *err)
@@ -264,8 +267,7 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
 {
     struct tl_queue_settings before = {0};
     struct tl_reply *read = tl_ask(redis, err, "HGETALL", keys->names[TL_KEY_CONFIG], NULL);
-    bool ok =
-        read != NULL && (read_settings(read, &before) > 0 || tl_queue_fail_missing(keys, err));
+    bool ok = read != NULL && (read_settings(read, &before) > 0 || tl_keys_fail_missing(keys, err));
     ok = ok && (changes->check == NULL || changes->check(changes->context, &before, err));
     struct tl_queue_settings after = before;
     for (size_t i = 0; ok && i < changes->n; i++)
@@ -322,6 +324,17 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
     return tl_call_do(redis, &args, err);
 }
 
+bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
+                        const struct tl_actor *actor, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_call_begin(&args, TL_FN_RECOVER, keys);
+    tl_args_str(&args, TL_EVENTS_KEPT);
+    tl_args_int(&args, ms);
+    tl_actor_append(actor, &args);
+    return tl_call_do(redis, &args, err);
+}
+
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(a, b);
@@ -360,29 +373,5 @@ bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,
     }
     tl_reply_free(reply);
     qsort(*names, *n, sizeof(**names), compare_names);
-    return true;
-}
-
-bool tl_queue_numbers(struct tl_redis *redis, const struct tl_keys *keys,
-                      struct tl_queue_numbers *numbers, struct tl_error *err)
-{
-    struct tl_args args = {0};
-    tl_args_strs(&args, "HMGET", keys->names[TL_KEY_STATE], "generation", "seq", "event", "waiting",
-                 "active", "joined", "admitted", "completed", "expired", "left", "unclaimed",
-                 "absent", "removed", NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
-    if (reply == NULL)
-        return false;
-    uint64_t *const fields[] = {&numbers->generation, &numbers->seq,       &numbers->event,
-                                &numbers->waiting,    &numbers->active,    &numbers->joined,
-                                &numbers->admitted,   &numbers->completed, &numbers->expired,
-                                &numbers->left,       &numbers->unclaimed, &numbers->absent,
-                                &numbers->removed};
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-        *fields[i] = tl_reply_number(reply, i);
-    tl_reply_free(reply);
-    if (numbers->generation == 0)
-        return tl_queue_fail_missing(keys, err);
     return true;
 }

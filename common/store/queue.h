@@ -8,16 +8,13 @@
 
 #include "common/config/config.h"
 #include "common/store/actor.h"
-#include "common/store/changes_made.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
+#include "common/store/state.h"
 #include "common/wire/names.h"
 
 /* The field of tl:{q}:config that is changed_us of the settings. */
 #define TL_QUEUE_CHANGED "changed"
-
-/* Sets TL_ERR_NOQUEUE with its sentence; returns false. */
-bool tl_queue_fail_missing(const struct tl_keys *keys, struct tl_error *err);
 
 /* Appends all settings as names and values in turn, as functions take them, and when they were
  * changed. */
@@ -46,9 +43,8 @@ bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const c
 /* Settings from the reply to HGETALL of tl:{q}:config. False: those that no queue is without are
  * missing. */
 bool tl_queue_settings_read(const struct tl_reply *reply, struct tl_queue_settings *settings);
-/* What the state says of the capacity: its fields capacity_now and capacity_why. */
-void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_reply *capacity,
-                           const struct tl_reply *why);
+/* Sets the capacity that counts now, by the state (TL_STATE_CAPACITY). */
+void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_state *state);
 /* Reads tl:{q}:config, and the capacity that counts now of the state. Fields a newer version wrote
  * are ignored; missing ones keep their default. TL_ERR_NOQUEUE when the queue does not exist. */
 bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
@@ -59,7 +55,7 @@ bool tl_queue_load(struct tl_redis *redis, const struct tl_keys *keys,
  * does not exist; the remaining answers must still be received. */
 struct tl_queue_info {
     uint64_t generation;
-    uint64_t base_seq; /* as in struct tl_tail_head */
+    uint64_t base_seq; /* as in struct tl_state */
     struct tl_queue_settings settings;
 };
 bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, struct tl_error *err);
@@ -73,8 +69,16 @@ bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
 bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
                         const char *value, const struct tl_actor *actor, struct tl_error *err);
 
+/* What one step has changed, as its function answers (common/store/line/changes.lua): JSON objects
+ * of the members that changed, "{}" when nothing differs. */
+struct tl_changes_made {
+    char *before, *after;
+};
+/* Frees both texts; a zeroed struct is allowed. */
+void tl_changes_made_free(struct tl_changes_made *made);
+
 /* The same for several settings in one step, in this order: all of them are changed or none. *made
- * (may be NULL) gets what has changed, freed with tl_changes_made_free. */
+ * (may be NULL) gets what has changed. */
 struct tl_queue_change {
     const char *name, *value;
 };
@@ -95,6 +99,11 @@ bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
                      const struct tl_actor *actor, struct tl_error *err);
 
+/* Lets the recovery of a queue end in this many ms, or begin. 0 ends it, and none begins by itself
+ * any more in this generation. It is recorded (common/store/changes.h). */
+bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
+                        const struct tl_actor *actor, struct tl_error *err);
+
 /* The names in tl:queues, sorted; only valid ones. *names is one allocation, freed with free(). */
 bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,
                    char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err);
@@ -102,15 +111,5 @@ bool tl_queue_list(struct tl_redis *redis, const char *key_prefix,
 /* Is the name in such a sorted list? *at gets its index (at may be NULL). */
 bool tl_queue_find_name(char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, const char *name,
                         size_t *at);
-
-/* The counters in the state hash of a queue. */
-struct tl_queue_numbers {
-    uint64_t generation, seq, event;
-    uint64_t waiting, active;
-    uint64_t joined, admitted, completed, expired, left;
-    uint64_t unclaimed, absent, removed; /* parts of expired */
-};
-bool tl_queue_numbers(struct tl_redis *redis, const struct tl_keys *keys,
-                      struct tl_queue_numbers *numbers, struct tl_error *err);
 
 #endif

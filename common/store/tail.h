@@ -10,7 +10,7 @@
 
 #include "common/store/keys.h"
 #include "common/store/redis.h"
-#include "common/store/turns_state.h"
+#include "common/store/state.h"
 
 struct tl_tail;
 

@@ -301,14 +301,16 @@ static long long size_of(struct tl_redis *redis, const char *command, const char
 
 void test_invariants(struct tl_redis *redis, const struct tl_keys *keys)
 {
-    struct tl_queue_numbers n;
+    struct tl_state n;
     struct tl_error err = {0};
-    if (!tl_queue_numbers(redis, keys, &n, &err))
+    if (!tl_state_read(redis, keys, TL_STATE_COUNTERS, &n, &err))
         fail_msg("%s", err.text);
     assert_int_equal(n.waiting, size_of(redis, "ZCARD", keys->names[TL_KEY_WAITING]));
     assert_int_equal(n.active, size_of(redis, "ZCARD", keys->names[TL_KEY_ACTIVE]));
     assert_int_equal(n.active, size_of(redis, "HLEN", keys->names[TL_KEY_SESSIONS]));
-    assert_int_equal(n.joined, n.waiting + n.active + n.completed + n.expired + n.left);
+    assert_int_equal(n.totals[TL_TOTAL_JOINED],
+                     n.waiting + n.active + n.totals[TL_TOTAL_COMPLETED] +
+                         n.totals[TL_TOTAL_EXPIRED] + n.totals[TL_TOTAL_LEFT]);
     char words[400];
     snprintf(words, sizeof(words), "ZINTERCARD 2 %s %s", keys->names[TL_KEY_WAITING],
              keys->names[TL_KEY_ACTIVE]);

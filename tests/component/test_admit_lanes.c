@@ -81,12 +81,12 @@ static void catch_up(struct test_store *store, struct reader *reader)
 /* As a worker does after a CONFIG event. */
 static void reload(struct test_store *store, struct reader *reader, const char *weights)
 {
-    struct tl_turns_state turns;
+    struct tl_state now;
     struct tl_error err = {0};
     assert_int_equal(tl_weights_parse(weights, strlen(weights), &reader->weights), TL_WEIGHTS_GOOD);
     tl_line_weigh(reader->line, &reader->weights);
-    assert_true(tl_turns_read(store->redis, &store->keys, &turns, &err));
-    tl_line_set_turns(reader->line, turns.field, turns.event);
+    assert_true(tl_state_read(store->redis, &store->keys, TL_STATE_TURNS, &now, &err));
+    tl_line_set_turns(reader->line, now.turns.field, now.turns.event);
     tl_line_weigh(reader->line, &reader->weights);
 }
 

@@ -12,7 +12,6 @@
 
 #include "common/config/queue_settings.h"
 #include "common/store/queue.h"
-#include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "ingest.h"
 

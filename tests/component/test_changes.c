@@ -15,7 +15,6 @@
 #include "common/store/library.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
-#include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "common/store/tokens.h"
 #include "ingest.h"

@@ -11,7 +11,6 @@
 
 #include "common/config/queue_settings.h"
 #include "common/store/queue.h"
-#include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "control_world.h"
 

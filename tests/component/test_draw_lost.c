@@ -14,9 +14,9 @@
 #include "common/auth/draw.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
-#include "common/store/draw_record.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
+#include "common/store/state.h"
 #include "ingest.h"
 
 /* RETURN_MS: in which visitors come back whose joins were lost, and one more (admitter/draw.lua).

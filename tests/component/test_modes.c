@@ -11,7 +11,6 @@
 
 #include "common/base/units.h"
 #include "common/store/queue.h"
-#include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "ingest.h"
 

@@ -29,15 +29,15 @@ static bool ensure(struct test_store *store, const char *name, bool *created, st
 static void a_queue_is_created_once(void **state)
 {
     struct test_store *store = *state;
-    struct tl_queue_numbers numbers;
+    struct tl_state numbers;
     struct tl_error err = {0};
     bool created = false;
     tl_keys_init(&store->keys, "tl:", "q");
-    assert_false(tl_queue_numbers(store->redis, &store->keys, &numbers, &err));
+    assert_false(tl_state_read(store->redis, &store->keys, TL_STATE_COUNTERS, &numbers, &err));
     assert_int_equal(err.kind, TL_ERR_NOQUEUE);
     assert_true(ensure(store, "q", &created, &err));
     assert_true(created);
-    assert_true(tl_queue_numbers(store->redis, &store->keys, &numbers, &err));
+    assert_true(tl_state_read(store->redis, &store->keys, TL_STATE_COUNTERS, &numbers, &err));
     assert_in_range(numbers.generation / 1000, test_redis_ms(store->redis) - 60000,
                     test_redis_ms(store->redis));
     /* Seqs and events start at a base that grows with the clock: see test_incarnation.c. */

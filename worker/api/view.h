@@ -8,7 +8,7 @@
 #include "common/config/config.h"
 #include "common/config/mode.h"
 #include "common/line/line.h"
-#include "common/store/draw_record.h"
+#include "common/store/state.h"
 #include "worker/queue/eta.h"
 #include "worker/queue/telling.h" /* TL_VIEW_MAX */
 

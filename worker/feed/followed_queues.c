@@ -13,10 +13,10 @@
 #include "common/store/keys.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
-#include "common/store/recovery.h"
 #include "common/store/reply.h"
 #include "common/store/retired.h"
 #include "common/store/snapshot.h"
+#include "common/store/state.h"
 #include "common/store/tail.h"
 #include "worker/feed/change.h"
 #include "worker/feed/followed_queues.h"
@@ -236,20 +236,20 @@ static bool load_settings(const struct tl_followed_queues *self, struct tl_redis
 static bool post_recovery(const struct tl_followed_queues *self, struct tl_redis *redis,
                           const struct followed *followed, struct tl_error *err)
 {
-    struct tl_recovery recovery;
-    return tl_recovery_read(redis, &followed->keys, &recovery, err) &&
-           tl_change_post_bytes(self->changes, TL_CHANGE_RECOVERY, followed->keys.queue, &recovery,
-                                sizeof(recovery), err);
+    struct tl_state state;
+    return tl_state_read(redis, &followed->keys, TL_STATE_RECOVERY, &state, err) &&
+           tl_change_post_bytes(self->changes, TL_CHANGE_RECOVERY, followed->keys.queue,
+                                &state.recovery, sizeof(state.recovery), err);
 }
 
 /* After a change of the settings: steps that the loop has counted may have had other weights. */
 static bool post_turns(const struct tl_followed_queues *self, struct tl_redis *redis,
                        const struct followed *followed, struct tl_error *err)
 {
-    struct tl_turns_state turns = {0};
-    return tl_turns_read(redis, &followed->keys, &turns, err) &&
-           tl_change_post_bytes(self->changes, TL_CHANGE_TURNS, followed->keys.queue, &turns,
-                                sizeof(turns), err);
+    struct tl_state state;
+    return tl_state_read(redis, &followed->keys, TL_STATE_TURNS, &state, err) &&
+           tl_change_post_bytes(self->changes, TL_CHANGE_TURNS, followed->keys.queue, &state.turns,
+                                sizeof(state.turns), err);
 }
 
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
@@ -286,10 +286,7 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     }
     if (!tl_change_post_line(self->changes, keys->queue, &followed->settings, line, err))
         return false;
-    struct tl_args args = {0};
-    tl_args_strs(&args, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
-    struct tl_reply *reply = tl_redis_call(redis, &args, err);
-    tl_args_free(&args);
+    struct tl_reply *reply = tl_ask(redis, err, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
     if (reply == NULL)
         return followed_failed(self, redis, followed, err);
     size_t length;
@@ -312,18 +309,16 @@ static bool rebuild_is_due(struct tl_redis *redis, struct followed *followed)
 {
     int64_t now_ms = tl_clock_ms();
     if (followed->rebuild_ms == 0) {
-        struct tl_queue_info info;
-        struct tl_queue_numbers numbers;
+        struct tl_state state;
         struct tl_error problem = {0};
-        bool incarnation =
-            followed->posted && tl_queue_info_send(redis, &followed->keys, &problem) &&
-            tl_queue_info_receive(redis, &followed->keys, &info, &problem) &&
-            info.generation == followed->generation && info.base_seq != followed->base_seq &&
-            tl_queue_numbers(redis, &followed->keys, &numbers, &problem);
-        followed->rebuild_ms =
-            incarnation
-                ? tl_stagger_until(now_ms, numbers.waiting + numbers.active, randombytes_random())
-                : now_ms;
+        bool incarnation = followed->posted &&
+                           tl_state_read(redis, &followed->keys, TL_STATE_BASE_SEQ | TL_STATE_SIZES,
+                                         &state, &problem) &&
+                           state.generation == followed->generation &&
+                           state.base_seq != followed->base_seq;
+        followed->rebuild_ms = incarnation ? tl_stagger_until(now_ms, state.waiting + state.active,
+                                                              randombytes_random())
+                                           : now_ms;
     }
     return now_ms >= followed->rebuild_ms;
 }

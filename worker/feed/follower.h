@@ -19,9 +19,8 @@
 #include "common/line/line.h"
 #include "common/store/blocks.h"
 #include "common/store/memory.h"
-#include "common/store/recovery.h"
 #include "common/store/redis.h"
-#include "common/store/turns_state.h"
+#include "common/store/state.h"
 
 struct tl_follower;
 

@@ -13,7 +13,7 @@
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
 #include "common/line/line.h"
-#include "common/store/recovery.h"
+#include "common/store/state.h"
 #include "worker/feed/outbox.h"
 
 struct tl_lost;

@@ -178,7 +178,7 @@ local AGAIN = 'the dispatcher makes it again within a minute; if not, restart it
 local function check_pending(c)
     local rows = call('XPENDING', c.key.ingest, defs.INGEST_GROUP, '-', '+', 10)
     for _, row in ipairs(rows) do
-        if row[2] ~= 'dispatcher' then
+        if row[2] ~= defs.INGEST_CONSUMER then
             found(c, 8, 'foreign',
                 format('the entry %s of the ingest stream was read by "%s", which is no dispatcher', row[1], row[2]),
                 format('nothing else may read with the group %s; give the entry back: XCLAIM %s %s dispatcher 0 %s',

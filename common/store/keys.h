@@ -16,10 +16,6 @@
 
 #define TL_KEY_MAX 160
 
-/* The one consumer of the group in which dispatchers read the ingest stream (TL_INGEST_GROUP): what
- * is pending is pending for the current holder of the lease. */
-#define TL_INGEST_CONSUMER "dispatcher"
-
 /* About how many events a change outside of the dispatcher, admitter and expirer keeps in the
  * stream. These trim to their own setting. An argument of functions, so a text. */
 #define TL_EVENTS_KEPT "20000"

@@ -206,7 +206,7 @@ local function mend_group(c)
         note_mended(c, 'the consumer group of ' .. c.key.ingest .. ' was missing and was made again')
     end
     for _, consumer in ipairs(group[4] or {}) do
-        if consumer[1] ~= 'dispatcher' then
+        if consumer[1] ~= defs.INGEST_CONSUMER then
             return 'entries of ' .. c.key.ingest .. ' were read by the consumer ' .. sub(consumer[1], 1, 64)
                 .. ', which is no dispatcher: stop that program; a dispatcher claims them'
         end

@@ -4,6 +4,7 @@
 
 #include "common/control/store_stats.h"
 #include "common/store/args.h"
+#include "common/store/memory.h"
 #include "common/store/reply.h"
 
 bool tl_store_stats_ask(struct tl_redis *redis, struct tl_error *err)
@@ -15,36 +16,24 @@ bool tl_store_stats_ask(struct tl_redis *redis, struct tl_error *err)
     return ok;
 }
 
-/* The value of a field of INFO, up to the end of its line; "" when there is none. */
-static const char *field_of(const char *info, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *line = info; line != NULL; line = strchr(line, '\n')) {
-        line += *line == '\n' ? 1 : 0;
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
-            return line + length + 1;
-    }
-    return "";
-}
-
 static json_t *number_of(const char *info, const char *name)
 {
-    const char *value = field_of(info, name);
+    const char *value = tl_info_field(info, name);
     return *value != '\0' ? json_integer(strtoll(value, NULL, 10)) : json_null();
 }
 
 static json_t *text_of(const char *info, const char *name)
 {
-    const char *value = field_of(info, name);
+    const char *value = tl_info_field(info, name);
     return json_stringn(value, strcspn(value, "\r\n"));
 }
 
 /* Did the last write to the disk succeed, in each of the ways that are on? */
 static bool is_kept(const char *info)
 {
-    bool aof = strncmp(field_of(info, "aof_enabled"), "1", 1) == 0;
-    return strncmp(field_of(info, "rdb_last_bgsave_status"), "ok", 2) == 0 &&
-           (!aof || strncmp(field_of(info, "aof_last_write_status"), "ok", 2) == 0);
+    bool aof = strncmp(tl_info_field(info, "aof_enabled"), "1", 1) == 0;
+    return strncmp(tl_info_field(info, "rdb_last_bgsave_status"), "ok", 2) == 0 &&
+           (!aof || strncmp(tl_info_field(info, "aof_last_write_status"), "ok", 2) == 0);
 }
 
 json_t *tl_store_stats_receive(struct tl_redis *redis, int64_t took_us, struct tl_error *err)
@@ -58,7 +47,7 @@ json_t *tl_store_stats_receive(struct tl_redis *redis, int64_t took_us, struct t
                   text_of(info, "redis_version"), "role", text_of(info, "role"), "uptime_s",
                   number_of(info, "uptime_in_seconds"), "memory_used",
                   number_of(info, "used_memory"), "memory_limit", number_of(info, "maxmemory"),
-                  "aof", strncmp(field_of(info, "aof_enabled"), "1", 1) == 0, "persists",
+                  "aof", strncmp(tl_info_field(info, "aof_enabled"), "1", 1) == 0, "persists",
                   is_kept(info), "clients", number_of(info, "connected_clients"), "replicas",
                   number_of(info, "connected_slaves"), "latency_us", (json_int_t)took_us);
     tl_reply_free(reply);

@@ -90,16 +90,6 @@ static void newest_deinit(struct newest *newest)
     free(newest->list);
 }
 
-/* The value of a field of an entry; "" when it has none. */
-static const char *field_of(const struct tl_reply *fields, const char *name, size_t *length)
-{
-    for (size_t i = 0; i + 1 < tl_reply_count(fields); i += 2)
-        if (strcmp(tl_reply_text(fields, i), name) == 0)
-            return tl_reply_string(tl_reply_at(fields, i + 1), length);
-    *length = 0;
-    return "";
-}
-
 static bool copy_texts(struct entry *entry, const struct tl_reply *fields, struct tl_error *err)
 {
     static const char *const names[] = {"queue", "who", "from", "what", "before", "after"};
@@ -110,7 +100,7 @@ static bool copy_texts(struct entry *entry, const struct tl_reply *fields, struc
     const char *values[TEXTS];
     size_t lengths[TEXTS], size = 0;
     for (size_t i = 0; i < TEXTS; i++) {
-        values[i] = field_of(fields, names[i], &lengths[i]);
+        values[i] = tl_reply_string(tl_reply_of(fields, names[i]), &lengths[i]);
         if (i == 0 && entry->position.queue[0] != '\0') {
             values[i] = entry->position.queue;
             lengths[i] = strlen(values[i]);
@@ -133,11 +123,10 @@ static bool copy_texts(struct entry *entry, const struct tl_reply *fields, struc
 static bool insert(struct newest *newest, const struct position *position,
                    const struct tl_reply *fields, struct tl_error *err)
 {
-    size_t length;
     struct entry entry = {.position = *position};
     if (!copy_texts(&entry, fields, err))
         return false;
-    entry.change.at_ms = (int64_t)strtoull(field_of(fields, "at", &length), NULL, 10);
+    entry.change.at_ms = tl_reply_integer(tl_reply_of(fields, "at"));
     if (newest->n == newest->limit)
         free(newest->list[--newest->n].texts);
     size_t at = newest->n;
@@ -179,7 +168,6 @@ static bool read_page(struct tl_redis *redis, const struct source *source, struc
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++) {
         const struct tl_reply *entry = tl_reply_at(reply, i);
         const struct tl_reply *fields = tl_reply_at(entry, 1);
-        size_t length;
         snprintf(position->queue, sizeof(position->queue), "%s", source->queue);
         if (!parse_entry_id(tl_reply_text(entry, 0), position)) {
             ok = tl_error_set(err, TL_ERR_PROTOCOL, "%s: an entry without an id", source->key);
@@ -188,7 +176,7 @@ static bool read_page(struct tl_redis *redis, const struct source *source, struc
             *more = false;
             break;
         } else if (source->only == NULL ||
-                   strcmp(field_of(fields, "queue", &length), source->only) == 0) {
+                   strcmp(tl_reply_string(tl_reply_of(fields, "queue"), NULL), source->only) == 0) {
             ok = insert(newest, position, fields, err);
         }
     }

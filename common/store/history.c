@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/store/history.h"
 #include "common/store/reply.h"
@@ -20,16 +19,10 @@ static bool read_point(const struct tl_reply *entry, struct tl_history_point *po
 {
     const struct tl_reply *pairs = tl_reply_at(entry, 1);
     *point = (struct tl_history_point){.at_ms = strtoll(tl_reply_text(entry, 0), NULL, 10)};
-    for (size_t i = 0; i + 1 < tl_reply_count(pairs); i += 2) {
-        const char *name = tl_reply_text(pairs, i);
-        const char *value = tl_reply_text(pairs, i + 1);
-        for (int field = 0; field < TL_HISTORY_FIELDS; field++) {
-            if (strcmp(name, names[field]) == 0)
-                point->values[field] = strtoull(value, NULL, 10);
-        }
-        if (strcmp(name, "mode") == 0)
-            snprintf(point->mode, sizeof(point->mode), "%s", value);
-    }
+    for (int field = 0; field < TL_HISTORY_FIELDS; field++)
+        point->values[field] = (uint64_t)tl_reply_integer(tl_reply_of(pairs, names[field]));
+    snprintf(point->mode, sizeof(point->mode), "%s",
+             tl_reply_string(tl_reply_of(pairs, "mode"), NULL));
     return point->at_ms > 0;
 }
 

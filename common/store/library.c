@@ -96,15 +96,6 @@ bool tl_library_note(struct tl_redis *redis, const char *key_prefix, int64_t *du
     return tl_call_do(redis, &args, err);
 }
 
-/* Of a library, as FUNCTION LIST describes it: names and values in turn. */
-static const char *name_of(const struct tl_reply *library)
-{
-    for (size_t i = 0; i + 1 < tl_reply_count(library); i += 2)
-        if (strcmp(tl_reply_text(library, i), "library_name") == 0)
-            return tl_reply_text(library, i + 1);
-    return "";
-}
-
 bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *n,
                       struct tl_error *err)
 {
@@ -116,7 +107,7 @@ bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *
     tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
     tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_LIBRARIES, key), TL_LIBRARY, NULL);
     for (size_t i = 0; i < tl_reply_count(all); i++)
-        tl_args_str(&args, name_of(tl_reply_at(all, i)));
+        tl_args_str(&args, tl_reply_string(tl_reply_of(tl_reply_at(all, i), "library_name"), NULL));
     struct tl_reply *unused = all != NULL ? tl_call(redis, &args, err) : NULL;
     tl_args_free(&args);
     bool ok = unused != NULL;

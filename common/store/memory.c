@@ -9,8 +9,7 @@
 /* A level begins at one share of the limit and ends below another. */
 enum { FULL_PERCENT = 95, NOT_FULL_PERCENT = 90, SCARCE_PERCENT = 80, ROOM_PERCENT = 75 };
 
-/* The value after "\nNAME:" in the text of INFO; "" when there is none. */
-static const char *field(const char *info, const char *name)
+const char *tl_info_field(const char *info, const char *name)
 {
     size_t length = strlen(name);
     for (const char *line = info; line != NULL; line = strchr(line, '\n')) {
@@ -23,13 +22,15 @@ static const char *field(const char *info, const char *name)
 
 void tl_store_memory_parse(const char *info, struct tl_store_memory *memory)
 {
-    const char *policy = field(info, "maxmemory_policy");
-    *memory = (struct tl_store_memory){.used = strtoull(field(info, "used_memory"), NULL, 10),
-                                       .limit = strtoull(field(info, "maxmemory"), NULL, 10)};
-    memory->appends = field(info, "aof_enabled")[0] == '1';
-    memory->not_written = strncmp(field(info, "aof_last_write_status"), "err", 3) == 0 ||
-                          strncmp(field(info, "aof_last_bgrewrite_status"), "err", 3) == 0 ||
-                          strncmp(field(info, "rdb_last_bgsave_status"), "err", 3) == 0;
+    const char *policy = tl_info_field(info, "maxmemory_policy");
+    *memory =
+        (struct tl_store_memory){.used = strtoull(tl_info_field(info, "used_memory"), NULL, 10),
+                                 .limit = strtoull(tl_info_field(info, "maxmemory"), NULL, 10)};
+    memory->appends = tl_info_field(info, "aof_enabled")[0] == '1';
+    memory->not_written =
+        strncmp(tl_info_field(info, "aof_last_write_status"), "err", 3) == 0 ||
+        strncmp(tl_info_field(info, "aof_last_bgrewrite_status"), "err", 3) == 0 ||
+        strncmp(tl_info_field(info, "rdb_last_bgsave_status"), "err", 3) == 0;
     snprintf(memory->policy, sizeof(memory->policy), "%.*s", (int)strcspn(policy, "\r\n"), policy);
 }
 

@@ -2,6 +2,7 @@
 /* A struct tl_reply is a redisReply under a name of our own. */
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <hiredis/hiredis.h>
 
@@ -65,6 +66,14 @@ const struct tl_reply *tl_reply_at(const struct tl_reply *reply, size_t i)
     if (i >= tl_reply_count(reply))
         return NULL;
     return (const struct tl_reply *)(const void *)inner(reply)->element[i];
+}
+
+const struct tl_reply *tl_reply_of(const struct tl_reply *reply, const char *name)
+{
+    for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2)
+        if (strcmp(tl_reply_text(reply, i), name) == 0)
+            return tl_reply_at(reply, i + 1);
+    return NULL;
 }
 
 uint64_t tl_reply_number(const struct tl_reply *reply, size_t i)

@@ -26,6 +26,8 @@ const char *tl_reply_string(const struct tl_reply *reply, size_t *length);
 size_t tl_reply_count(const struct tl_reply *reply); /* elements of an array; else 0 */
 /* The i-th element, borrowed; NULL past the end or if it is no array. */
 const struct tl_reply *tl_reply_at(const struct tl_reply *reply, size_t i);
+/* The value of a name in an array of names and values in turn, borrowed; NULL: it is not there. */
+const struct tl_reply *tl_reply_of(const struct tl_reply *reply, const char *name);
 /* The i-th element as a number, as one that may be negative, and as a text without zeros. 0 and ""
  * for one that is not there or is none. What functions return has names: generated/protocol.h. */
 uint64_t tl_reply_number(const struct tl_reply *reply, size_t i);

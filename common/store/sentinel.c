@@ -124,15 +124,6 @@ static bool read_master(const struct tl_reply *reply, struct tl_redis_address *m
     return true;
 }
 
-/* reply: names and values in turn. */
-static uint64_t read_epoch(const struct tl_reply *reply)
-{
-    for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2)
-        if (strcmp(tl_reply_text(reply, i), "config-epoch") == 0)
-            return tl_reply_number(reply, i + 1);
-    return 0;
-}
-
 static bool ask_once(const struct tl_sentinel *sentinel, struct links *links, size_t i,
                      struct answer *answer, struct tl_error *err)
 {
@@ -153,7 +144,7 @@ static bool ask_once(const struct tl_sentinel *sentinel, struct links *links, si
     ok = replies[0] != NULL;
     if (ok && !read_master(replies[0], &answer->master))
         ok = tl_error_set(err, TL_ERR_CONNECT, "it knows no master named %s", sentinel->url.master);
-    answer->epoch = read_epoch(replies[1]);
+    answer->epoch = (uint64_t)tl_reply_integer(tl_reply_of(replies[1], "config-epoch"));
     tl_reply_free(replies[0]);
     tl_reply_free(replies[1]);
     return ok;

@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ensure: creates a queue if it does not exist, and its consumer group if that is gone.
 --
--- args     1 0: it is in the configuration; 1: the caller knew the queue, and the settings were in force when it read
---            them last: if the queue is gone its data was lost, so it is created in recovery, and settings of the store
---            that are older are replaced, because it has lost their last change; 2: an operator says so
+-- args     1 why (CREATION). in_force: if the queue is gone its data was lost, so it is created in recovery, and
+--            settings of the store that are older are replaced, because it has lost their last change
 --          2 about how many events to keep
 --          3... settings as names and values in turn, `changed` among them, when an operator changed them last, in us;
 --            used when the queue is created, or its settings are older
@@ -13,7 +12,7 @@
 --          RETIRED   an operator deleted the queue, and only an operator creates it again: nothing was changed
 --          BITS      the server is a program of 32 bits, which writes large numbers wrong: nothing was changed
 
-local int = text.int
+local int, CREATION = text.int, defs.CREATION
 local FIELDS = state.fields({}, {})
 
 -- Reads what an operator left who deleted the queue: its last generation, and whether it is to stay away.
@@ -60,7 +59,9 @@ local function create(c, given, retired, away, knew, by_hand)
 end
 
 entry('ensure', { 'allow-oom' }, function(keys, args)
-    local c, by_hand, knew, actor = state.begin(keys, args[2]), args[1] == '2', args[1] == '1', changes.actor(args)
+    local why = args[1] + 0
+    local c, by_hand, knew, actor = state.begin(keys, args[2]), why == CREATION.by_hand, why == CREATION.in_force,
+        changes.actor(args)
     local given, key = { unpack(args, 3, #args - 3) }, c.key
     if int(defs.LANE) ~= '281474976710656' then
         state.fail('BITS', 'the Redis server is a 32-bit program: use a 64-bit one')

@@ -12,10 +12,6 @@
 #include "common/wire/notice_text.h"
 
 #define VALUE_MAX 1100
-/* Why a queue is created: ensure.lua. */
-#define FROM_FILE "0"
-#define IN_FORCE  "1"
-#define BY_HAND   "2"
 
 enum { CONFIGURE_ATTEMPTS = 100 }; /* one more for each change of another program that wins */
 
@@ -31,22 +27,19 @@ void tl_queue_append_settings(const struct tl_queue_settings *settings, struct t
     }
 }
 
-struct creation {
-    const struct tl_queue_settings *settings;
-    const struct tl_actor *actor;
-    const char *why; /* the first argument of ensure.lua */
-};
-
 static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
-                   const struct creation *creation, bool *created, struct tl_error *err)
+                   const struct tl_queue_settings *settings, const struct tl_actor *actor,
+                   enum tl_creation why, bool *created, struct tl_error *err)
 {
     struct tl_keys keys;
+    char queues[TL_KEY_MAX];
     tl_keys_init(&keys, key_prefix, name);
     struct tl_args args = {0};
     tl_call_begin(&args, TL_FN_ENSURE, &keys);
-    tl_args_strs(&args, creation->why, TL_EVENTS_KEPT, NULL);
-    tl_queue_append_settings(creation->settings, &args);
-    tl_actor_append(creation->actor, &args);
+    tl_args_uint(&args, why);
+    tl_args_str(&args, TL_EVENTS_KEPT);
+    tl_queue_append_settings(settings, &args);
+    tl_actor_append(actor, &args);
     struct tl_reply *reply = tl_call_once(redis, &args, err);
     bool ok = reply != NULL;
     if (ok && created != NULL)
@@ -55,7 +48,6 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
     if (ok) {
         /* If this fails, the next ensure repeats it. A function, because a plain SADD is refused at
          * the memory limit. */
-        char queues[TL_KEY_MAX];
         tl_call_begin_on(&args, TL_FN_LIST_QUEUE, 1);
         tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), name, NULL);
         ok = tl_call_do(redis, &args, err);
@@ -67,24 +59,21 @@ bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char 
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err)
 {
-    const struct creation creation = {.settings = settings, .actor = actor, .why = FROM_FILE};
-    return ensure(redis, key_prefix, name, &creation, created, err);
+    return ensure(redis, key_prefix, name, settings, actor, TL_CREATION_OF_FILE, created, err);
 }
 
 bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err)
 {
-    const struct creation creation = {.settings = settings, .actor = actor, .why = BY_HAND};
-    return ensure(redis, key_prefix, name, &creation, created, err);
+    return ensure(redis, key_prefix, name, settings, actor, TL_CREATION_BY_HAND, created, err);
 }
 
 bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const char *name,
                          const struct tl_queue_settings *settings, const struct tl_actor *actor,
                          bool *created, struct tl_error *err)
 {
-    const struct creation creation = {.settings = settings, .actor = actor, .why = IN_FORCE};
-    return ensure(redis, key_prefix, name, &creation, created, err);
+    return ensure(redis, key_prefix, name, settings, actor, TL_CREATION_IN_FORCE, created, err);
 }
 
 /* Settings that no queue is without. The functions refuse to work when one of them is missing. */
